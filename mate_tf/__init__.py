@@ -1,0 +1,43 @@
+"""MATE and its relatives on TensorFlow and Keras 3: ask questions of large tables.
+
+Names are imported on first use, so that reading a table does not wait for TensorFlow.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "AttentionConfig": "mate_tf.config",
+    "EncoderConfig": "mate_tf.config",
+    "MultiViewAttention": "mate_tf.attention.multi_view",
+    "MultiViewEmbedding": "mate_tf.attention.multi_view",
+    "Question": "mate_tf.tables.table",
+    "Table": "mate_tf.tables.table",
+    "TableEncoder": "mate_tf.encoder",
+    "TokenFeatures": "mate_tf.tables.token_features",
+    "multi_view_attention": "mate_tf.attention.multi_view",
+}
+__all__ = sorted(_WHERE)
+
+if TYPE_CHECKING:
+    from mate_tf.attention.multi_view import (
+        MultiViewAttention,
+        MultiViewEmbedding,
+        multi_view_attention,
+    )
+    from mate_tf.config import AttentionConfig, EncoderConfig
+    from mate_tf.encoder import TableEncoder
+    from mate_tf.tables.table import Question, Table
+    from mate_tf.tables.token_features import TokenFeatures
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,244 @@
+"""What a model is made of: frozen dataclasses, and bert_config.json in and out."""
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+ARCHITECTURES = ("tapas", "sat", "mate")
+EVALUATORS = ("dense", "multi_view")
+POSITIONS = ("absolute", "per_cell", "none")
+ACTIVATIONS = ("gelu", "gelu_tanh")
+# The order in which TAPAS lists its seven type vocabularies.
+TYPE_FEATURES = (
+    "segment_ids",
+    "column_ids",
+    "row_ids",
+    "prev_label_ids",
+    "column_ranks",
+    "inv_column_ranks",
+    "numeric_relations",
+)
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionConfig:
+    """Who may attend to whom, and how it is computed (MATE paper, section 3).
+
+    Attributes:
+        architecture: "tapas": every token to every token; "sat": same row, same column or
+            question, all heads alike; "mate": the first heads within rows, the others within
+            columns.
+        evaluator: "multi_view" is linear in the sequence length and takes "mate" only; "dense"
+            computes all pairs and takes every architecture. Dense is the faster of the two below
+            about 1,000 tokens.
+        row_heads_ratio: share of MATE's heads that attend within rows; the number is rounded down.
+        bucket_size: tokens in a bucket, the paper's radius R; a token attends to its own bucket
+            and to both neighbours. 0, for the dense evaluator only, lifts the restriction.
+        global_size: tokens, first in each head's order, that attend to all and are attended by
+            all, the paper's global size G.
+        original_bucketing: computes as the authors' release does: joins the first and the last
+            bucket, counts keys twice or thrice with fewer than three buckets, and in the dense
+            evaluator joins at a wrong distance where bucket_size and global_size differ.
+    """
+
+    architecture: str = "mate"
+    evaluator: str = "multi_view"
+    row_heads_ratio: float = 0.5
+    bucket_size: int = 42
+    global_size: int = 116
+    original_bucketing: bool = False
+
+    def __post_init__(self) -> None:
+        _require(
+            self.architecture in ARCHITECTURES,
+            f"expected architecture in {ARCHITECTURES}, got {self.architecture!r}",
+        )
+        _require(
+            self.evaluator in EVALUATORS,
+            f"expected evaluator in {EVALUATORS}, got {self.evaluator!r}",
+        )
+        _require(
+            0.0 <= self.row_heads_ratio <= 1.0,
+            f"expected row_heads_ratio between 0 and 1, got {self.row_heads_ratio}",
+        )
+        if self.evaluator == "multi_view":
+            _require(
+                self.architecture == "mate",
+                f"expected architecture 'mate' with evaluator 'multi_view', got "
+                f"{self.architecture!r}; its heads share no order, use evaluator 'dense'",
+            )
+        smallest = 1 if self.evaluator == "multi_view" else 0
+        _require(
+            self.bucket_size >= smallest,
+            f"expected bucket_size of at least {smallest} with evaluator {self.evaluator!r}, "
+            f"got {self.bucket_size}",
+        )
+        _require(
+            self.global_size >= smallest,
+            f"expected global_size of at least {smallest} with evaluator {self.evaluator!r}, "
+            f"got {self.global_size}",
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class EncoderConfig:
+    """A Transformer encoder over a question and its table (TAPAS paper, section 3).
+
+    The defaults are BERT base's sizes. Sizes are in units; dropout rates are probabilities.
+
+    Attributes:
+        activation: "gelu" is exact (Hugging Face), "gelu_tanh" the approximation of the
+            published TAPAS and MATE checkpoints.
+        type_vocab_sizes: rows of the seven type embeddings, in the order of TYPE_FEATURES. An id
+            beyond its table adds nothing to the embedding.
+        position: "per_cell" restarts the position index in each cell, "absolute" counts through
+            the sequence (and limits it to max_position_embeddings), "none" leaves it out.
+        disabled_features: type features that are left out.
+        softmax_temperature: attention scores are divided by it.
+        original_position_aliasing: with position "per_cell", lets row r >= 256 of a column share
+            its counter with row r - 256 of the next column, as the authors' release does.
+    """
+
+    vocab_size: int = 30522
+    hidden_size: int = 768
+    num_layers: int = 12
+    num_heads: int = 12
+    intermediate_size: int = 3072
+    activation: str = "gelu_tanh"
+    hidden_dropout: float = 0.1
+    attention_dropout: float = 0.1
+    max_position_embeddings: int = 512
+    type_vocab_sizes: tuple[int, ...] = (3, 256, 256, 2, 256, 256, 10)
+    position: str = "per_cell"
+    disabled_features: tuple[str, ...] = ()
+    initializer_range: float = 0.02
+    layer_norm_epsilon: float = 1e-12
+    softmax_temperature: float = 1.0
+    original_position_aliasing: bool = False
+    attention: AttentionConfig = dataclasses.field(default_factory=AttentionConfig)
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size"):
+            value = getattr(self, name)
+            _require(value >= 1, f"expected {name} of at least 1, got {value}")
+        _require(
+            self.hidden_size % self.num_heads == 0,
+            f"expected hidden_size to be a multiple of num_heads, got {self.hidden_size} and "
+            f"{self.num_heads}",
+        )
+        _require(
+            self.position in POSITIONS, f"expected position in {POSITIONS}, got {self.position!r}"
+        )
+        _require(
+            self.activation in ACTIVATIONS,
+            f"expected activation in {ACTIVATIONS}, got {self.activation!r}",
+        )
+        _require(
+            len(self.type_vocab_sizes) == len(TYPE_FEATURES),
+            f"expected {len(TYPE_FEATURES)} type_vocab_sizes, got {len(self.type_vocab_sizes)}",
+        )
+        unknown = sorted(set(self.disabled_features) - set(TYPE_FEATURES))
+        _require(
+            not unknown, f"expected disabled_features among {TYPE_FEATURES}, got {unknown}"
+        )
+        _require(
+            self.softmax_temperature > 0,
+            f"expected softmax_temperature above 0, got {self.softmax_temperature}",
+        )
+
+    @property
+    def head_size(self) -> int:
+        """Units of one attention head."""
+        return self.hidden_size // self.num_heads
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON and for Keras's get_config."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "EncoderConfig":
+        """The inverse of to_dict; an unknown key is an error that lists the known ones."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - known)
+        _require(not unknown, f"unknown encoder config keys {unknown}; known are {sorted(known)}")
+        values = dict(values)
+        attention = values.get("attention")
+        if isinstance(attention, Mapping):
+            values["attention"] = AttentionConfig(**attention)
+        for name in ("type_vocab_sizes", "disabled_features"):
+            if name in values:
+                values[name] = tuple(values[name])
+        return cls(**values)
+
+    @classmethod
+    def from_bert_config(
+        cls, source: str | pathlib.Path | Mapping[str, Any], **overrides: Any
+    ) -> "EncoderConfig":
+        """Reads the sizes from a bert_config.json of the TAPAS or BERT release.
+
+        Args:
+            source: the file, or its content.
+            **overrides: fields that the file does not know, such as attention and position.
+
+        Raises:
+            FileNotFoundError: if there is no such file.
+            ValueError: if it is not a BERT configuration.
+        """
+        name = "bert config"
+        if not isinstance(source, Mapping):
+            name = str(source)
+            try:
+                source = json.loads(pathlib.Path(source).read_text(encoding="utf-8"))
+            except json.JSONDecodeError as error:
+                raise ValueError(f"expected JSON in {name}: {error}") from None
+        missing = [
+            key
+            for key in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
+            if key not in source
+        ]
+        _require(not missing, f"expected a BERT configuration in {name}, missing {missing}")
+        sizes = source.get("type_vocab_sizes", source.get("type_vocab_size"))
+        # BERT's own configuration has one type vocabulary, of sentences A and B.
+        if not isinstance(sizes, list | tuple):
+            sizes = cls.type_vocab_sizes
+        hidden_act = source.get("hidden_act", "gelu")
+        _require(hidden_act == "gelu", f"expected hidden_act 'gelu' in {name}, got {hidden_act!r}")
+        values = dict(
+            vocab_size=source["vocab_size"],
+            hidden_size=source["hidden_size"],
+            num_layers=source["num_hidden_layers"],
+            num_heads=source["num_attention_heads"],
+            intermediate_size=source["intermediate_size"],
+            hidden_dropout=source.get("hidden_dropout_prob", 0.1),
+            attention_dropout=source.get("attention_probs_dropout_prob", 0.1),
+            max_position_embeddings=source.get("max_position_embeddings", 512),
+            type_vocab_sizes=tuple(sizes),
+            initializer_range=source.get("initializer_range", 0.02),
+            layer_norm_epsilon=source.get("layer_norm_eps", 1e-12),
+            softmax_temperature=source.get("softmax_temperature", 1.0),
+        )
+        return cls(**(values | overrides))
+
+    def to_bert_config(self) -> dict[str, Any]:
+        """The content of a bert_config.json with this configuration's sizes."""
+        return {
+            "vocab_size": self.vocab_size,
+            "hidden_size": self.hidden_size,
+            "num_hidden_layers": self.num_layers,
+            "num_attention_heads": self.num_heads,
+            "intermediate_size": self.intermediate_size,
+            "hidden_act": "gelu",
+            "hidden_dropout_prob": self.hidden_dropout,
+            "attention_probs_dropout_prob": self.attention_dropout,
+            "max_position_embeddings": self.max_position_embeddings,
+            "type_vocab_size": list(self.type_vocab_sizes),
+            "initializer_range": self.initializer_range,
+            "softmax_temperature": self.softmax_temperature,
+        }

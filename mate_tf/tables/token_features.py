@@ -1,0 +1,46 @@
+"""The nine integer features that describe one token of a question and its table."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class TokenFeatures(NamedTuple):
+    """What a token is and where it stands; every field is an integer array of one shape.
+
+    Shapes are [B, S] in the model and [S] for a single example. The field names are the keys of
+    the TAPAS TFRecord schema (Herzig et al., 2020, section 3).
+
+    Attributes:
+        input_ids: wordpiece ids.
+        input_mask: 1 for a real token, 0 for padding.
+        segment_ids: 0 for [CLS], question, [SEP] and padding; 1 for the table.
+        column_ids: 0 for question and padding, 1 to the number of columns in the table.
+        row_ids: 0 for question, padding and column headers, 1 to the number of rows in the body.
+        prev_label_ids: 1 where the cell answered the previous question of a conversation.
+        column_ranks: rank of the cell's number within its column, from 1; 0 without a number.
+        inv_column_ranks: the same, counted from the largest.
+        numeric_relations: bits saying how the cell compares with the question's numbers
+            (1 equal, 2 less, 4 greater).
+    """
+
+    input_ids: Any
+    input_mask: Any
+    segment_ids: Any
+    column_ids: Any
+    row_ids: Any
+    prev_label_ids: Any
+    column_ranks: Any
+    inv_column_ranks: Any
+    numeric_relations: Any
+
+    @classmethod
+    def from_dict(cls, features: Mapping[str, Any]) -> "TokenFeatures":
+        """Takes the nine fields out of a mapping that may hold more.
+
+        Raises:
+            ValueError: if a field is missing.
+        """
+        missing = [name for name in cls._fields if name not in features]
+        if missing:
+            raise ValueError(f"expected the token features {list(cls._fields)}, missing {missing}")
+        return cls(**{name: features[name] for name in cls._fields})
