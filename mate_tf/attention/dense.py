@@ -1,0 +1,108 @@
+"""Attention over all pairs of tokens: the oracle, and the faster choice for short inputs.
+
+Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to.
+"""
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from mate_tf.attention.buckets import computed_pairs, token_order, token_rank
+from mate_tf.attention.patterns import head_groups, pattern_mask
+from mate_tf.attention.projections import HeadProjections
+from mate_tf.attention.softmax import Dropout, masked_softmax
+from mate_tf.config import AttentionConfig
+from mate_tf.tables.token_features import TokenFeatures
+
+
+class DensePlan(NamedTuple):
+    """What an encoder's layers share: for each head group bool, broadcasts to [B, 1, F, T]."""
+
+    masks: tuple[tf.Tensor, ...]
+
+
+def dense_attention(
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    mask: tf.Tensor | None = None,
+    *,
+    temperature: float = 1.0,
+    dropout: Dropout | None = None,
+) -> tf.Tensor:
+    """Scaled dot-product attention over all pairs (Vaswani et al., 2017, equation 1).
+
+    Args:
+        query: float [B, H, F, E].
+        key: float [B, H, T, E].
+        value: float [B, H, T, E].
+        mask: bool, broadcasts to [B, H, F, T]; True where a query may attend to a key.
+        temperature: the scores are divided by it and by sqrt(E).
+        dropout: applied to the attention probabilities.
+
+    Returns:
+        float [B, H, F, E].
+    """
+    query *= tf.cast(1.0 / (temperature * query.shape[-1] ** 0.5), query.dtype)
+    scores = tf.einsum("BHFE,BHTE->BHFT", query, key)
+    probabilities = masked_softmax(scores, mask)  # [B, H, F, T]
+    if dropout is not None:
+        probabilities = dropout(probabilities)
+    return tf.einsum("BHFT,BHTE->BHFE", probabilities, value)
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class DenseAttention(HeadProjections):
+    """Self-attention of any architecture, computed over all pairs.
+
+    Called on hidden states float [B, S, D] and token features int [B, S]; returns float
+    [B, S, D]. With a bucket size it is restricted to the pairs that `MultiViewAttention` computes.
+    """
+
+    def plan(self, features: TokenFeatures) -> DensePlan:
+        """The masks, which depend on the token features alone."""
+        config = self.attention
+        masks = []
+        for group in head_groups(config, self.num_heads):
+            mask = pattern_mask(group.pattern, features, features)  # [B, F, T]
+            if group.sort_by is not None and config.bucket_size > 0:
+                rank = token_rank(token_order(features, group.sort_by))
+                mask &= computed_pairs(
+                    rank, config.bucket_size, config.global_size, config.original_bucketing
+                )
+            masks.append(mask[:, None])  # [B, 1, F or 1, T]
+        return DensePlan(tuple(masks))
+
+    def attend(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: DensePlan,
+        dropout: Dropout | None,
+    ) -> tf.Tensor:
+        """The context of each head group under its mask. float [B, H, S, E]."""
+        contexts = []
+        first = 0
+        for group, mask in zip(
+            head_groups(self.attention, self.num_heads), plan.masks, strict=True
+        ):
+            heads = slice(first, first + group.num_heads)
+            first += group.num_heads
+            contexts.append(
+                dense_attention(
+                    query[:, heads],
+                    key[:, heads],
+                    value[:, heads],
+                    mask,
+                    temperature=self.temperature,
+                    dropout=dropout,
+                )
+            )
+        return tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
+
+    @classmethod
+    def default_attention(cls) -> AttentionConfig:
+        """TAPAS: every token to every token."""
+        return AttentionConfig(architecture="tapas", evaluator="dense")

@@ -1,0 +1,345 @@
+"""MATE's attention in time and memory linear in the sequence length.
+
+Each head sorts the tokens, by row or by column, and attends through four views of them: the global
+tokens attend to the full sequence; the long rest, in buckets, attends to the global tokens and to
+a window of its own and both neighbour buckets (MATE paper, section 3, figures 2 and 7).
+
+Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, L long (N * R), N buckets,
+R radius (bucket size), W window (3 * R), H heads, E head size, D hidden, F from, T to.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from mate_tf.attention.buckets import (
+    num_buckets,
+    pad_features,
+    sequence_length,
+    token_order,
+    token_rank,
+)
+from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
+from mate_tf.attention.projections import HeadProjections
+from mate_tf.attention.softmax import Dropout, masked_softmax
+from mate_tf.config import AttentionConfig
+from mate_tf.tables.token_features import TokenFeatures
+
+
+@dataclasses.dataclass(frozen=True)
+class MultiView:
+    """Views of one tensor in one head group's order.
+
+    Attributes:
+        full: [B, H, S, E], the tensor as it came, unsorted.
+        global_: [B, H, G, E], the first G tokens of the order.
+        long: [B, H, N, R, E], the others in buckets.
+        window: [B, H, N, 3 * R, E], each bucket, then the next, then the previous one.
+    """
+
+    full: tf.Tensor
+    global_: tf.Tensor
+    long: tf.Tensor
+    window: tf.Tensor
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class MultiViewEmbedding(keras.layers.Layer):
+    """Builds the full, global, long and window views of an embedding (MATE paper, figure 7).
+
+    Called on an embedding [B, H, S, E] and an order of its tokens int [B, S]; returns a
+    `MultiView`. A sequence that does not divide into buckets is padded with zeros at the end of
+    its order, one shorter than the global part too: masking is the caller's.
+
+    Args:
+        bucket_size: R, tokens in a bucket.
+        global_size: G, tokens in the global part.
+
+    Raises:
+        ValueError: if a size is below 1.
+
+    Example:
+        >>> embedding = tf.reshape(tf.range(6.0), [1, 1, 6, 1])
+        >>> views = MultiViewEmbedding(bucket_size=2, global_size=2)(
+        ...     embedding, tf.constant([[5, 4, 3, 2, 1, 0]])
+        ... )
+        >>> views.long[0, 0, :, :, 0].numpy().tolist()
+        [[3.0, 2.0], [1.0, 0.0]]
+    """
+
+    def __init__(self, bucket_size: int, global_size: int, **kwargs):
+        super().__init__(**kwargs)
+        if bucket_size < 1 or global_size < 1:
+            raise ValueError(
+                f"expected bucket_size and global_size of at least 1, got {bucket_size} and "
+                f"{global_size}"
+            )
+        self.bucket_size = bucket_size
+        self.global_size = global_size
+
+    def call(self, embedding: tf.Tensor, order: tf.Tensor) -> MultiView:
+        length = embedding.shape[2] or tf.shape(embedding)[2]
+        buckets = num_buckets(length, self.bucket_size, self.global_size)
+        missing = self.global_size + buckets * self.bucket_size - length
+        in_order = tf.gather(embedding, order, axis=2, batch_dims=1)  # [B, H, S, E]
+        in_order = tf.pad(in_order, [[0, 0], [0, 0], [0, missing], [0, 0]])  # [B, H, P, E]
+        long = bucketed(in_order[:, :, self.global_size :], buckets)  # [B, H, N, R, E]
+        return MultiView(
+            full=embedding,
+            global_=in_order[:, :, : self.global_size],
+            long=long,
+            window=with_neighbours(long, axis=2),
+        )
+
+    def get_config(self):
+        return super().get_config() | {
+            "bucket_size": self.bucket_size,
+            "global_size": self.global_size,
+        }
+
+
+def bucketed(tail: tf.Tensor, buckets: int | tf.Tensor) -> tf.Tensor:
+    """Cuts [B, H, L, E] into [B, H, N, R, E]."""
+    batch, heads, length, size = (
+        static if static is not None else dynamic
+        for static, dynamic in zip(tail.shape, tf.unstack(tf.shape(tail)), strict=True)
+    )
+    return tf.reshape(tail, [batch, heads, buckets, length // buckets, size])
+
+
+def with_neighbours(long: tf.Tensor, axis: int) -> tf.Tensor:
+    """Each bucket followed by the next and the previous one, the ends joined.
+
+    Args:
+        long: [..., N, R, ...], the buckets on `axis`.
+
+    Returns:
+        [..., N, 3 * R, ...].
+    """
+    following = tf.roll(long, shift=-1, axis=axis)
+    previous = tf.roll(long, shift=1, axis=axis)
+    return tf.concat([long, following, previous], axis=axis + 1)
+
+
+def multi_view_attention(
+    query: MultiView,
+    key: MultiView,
+    value: MultiView,
+    *,
+    global_mask: tf.Tensor | None = None,
+    long_mask: tf.Tensor | None = None,
+    temperature: float = 1.0,
+    dropout: Dropout | None = None,
+) -> tf.Tensor:
+    """The attention of the paper's figure 7.
+
+    The figure, as printed, joins the two contexts on the last axis and uses a name that it does
+    not define; they are joined on the sequence here.
+
+    Args:
+        query: views of the projected queries.
+        key: views of the projected keys.
+        value: views of the projected values.
+        global_mask: bool, broadcasts to [B, H, G, S]; True where a global token may attend to a
+            token of the full sequence, in the sequence's own order.
+        long_mask: bool, broadcasts to [B, H, N, R, G + 3 * R]; True where a token of a bucket may
+            attend to a global token or to one of its window.
+        temperature: the scores are divided by it and by sqrt(E).
+        dropout: applied to the attention probabilities.
+
+    Returns:
+        float [B, H, G + N * R, E], in the head group's order, its padding included.
+    """
+    global_size = query.global_.shape[2]
+    head_size = query.full.shape[-1]
+    scale = tf.cast(1.0 / (temperature * head_size**0.5), query.full.dtype)
+    keep = dropout if dropout is not None else lambda tensor: tensor
+
+    from_global = tf.einsum("BHFE,BHTE->BHFT", query.global_ * scale, key.full)
+    global_probs = keep(masked_softmax(from_global, global_mask))  # [B, H, G, S]
+    global_context = tf.einsum("BHFT,BHTE->BHFE", global_probs, value.full)
+
+    long = query.long * scale
+    to_global = tf.einsum("BHNFE,BHTE->BHNFT", long, key.global_)
+    to_window = tf.einsum("BHNFE,BHNTE->BHNFT", long, key.window)
+    scores = tf.concat([to_global, to_window], axis=-1)  # [B, H, N, R, G + 3 * R]
+    long_probs = keep(masked_softmax(scores, long_mask))
+    long_context = tf.einsum(
+        "BHNFT,BHTE->BHNFE", long_probs[..., :global_size], value.global_
+    ) + tf.einsum("BHNFT,BHNTE->BHNFE", long_probs[..., global_size:], value.window)
+
+    shape = tf.shape(long_context)
+    long_context = tf.reshape(
+        long_context, [shape[0], shape[1], shape[2] * shape[3], head_size]
+    )  # [B, H, L, E]
+    return tf.concat([global_context, long_context], axis=2)
+
+
+class GroupPlan(NamedTuple):
+    """What the layers of an encoder share for one head group.
+
+    Attributes:
+        order: int32 [B, S], positions in the group's order.
+        rank: int32 [B, S], its inverse.
+        global_mask: bool [B, 1, G, S].
+        long_mask: bool [B, 1, N, R, G + 3 * R].
+    """
+
+    order: tf.Tensor
+    rank: tf.Tensor
+    global_mask: tf.Tensor
+    long_mask: tf.Tensor
+
+
+def group_plan(features: TokenFeatures, group: HeadGroup, config: AttentionConfig) -> GroupPlan:
+    """Orders the tokens for a head group and masks its views by the group's pattern.
+
+    Args:
+        features: int [B, S] each.
+        group: the head group; it has an order.
+        config: the bucket and global sizes.
+
+    Returns:
+        The plan, which depends on the token features alone.
+    """
+    assert group.sort_by is not None
+    bucket_size, global_size = config.bucket_size, config.global_size
+    order = token_order(features, group.sort_by)  # [B, S]
+    length = sequence_length(features)
+    buckets = num_buckets(length, bucket_size, global_size)
+    ordered = TokenFeatures(*(tf.gather(feature, order, batch_dims=1) for feature in features))
+    ordered = pad_features(ordered, global_size + buckets * bucket_size)  # [B, P]
+
+    def take(function) -> TokenFeatures:
+        return TokenFeatures(*(function(feature) for feature in ordered))
+
+    global_ = take(lambda feature: feature[:, :global_size])  # [B, G]
+    long = take(
+        lambda feature: tf.reshape(feature[:, global_size:], [-1, buckets, bucket_size])
+    )  # [B, N, R]
+    window = TokenFeatures(*(with_neighbours(feature, axis=1) for feature in long))  # [B, N, W]
+    repeated = TokenFeatures(*(feature[:, None] for feature in global_))  # [B, 1, G]
+
+    to_global = pattern_mask(group.pattern, long, repeated)  # [B, N, R, G]
+    to_window = pattern_mask(group.pattern, long, window)  # [B, N, R, W]
+    if not config.original_bucketing:
+        to_window &= _neighbour_exists(buckets, bucket_size)
+    return GroupPlan(
+        order=order,
+        rank=token_rank(order),
+        global_mask=pattern_mask(group.pattern, global_, features)[:, None],
+        long_mask=tf.concat([to_global, to_window], axis=-1)[:, None],
+    )
+
+
+def _neighbour_exists(buckets: int | tf.Tensor, bucket_size: int) -> tf.Tensor:
+    """False in the next bucket of the last one and in the previous one of the first.
+
+    Rolling joins the two ends of the long part, and with fewer than three buckets it shows the
+    same bucket several times.
+
+    Returns:
+        bool [N, 1, W].
+    """
+    index = tf.range(buckets)
+    exists = tf.stack([index >= 0, index < buckets - 1, index > 0], axis=1)  # [N, 3]
+    return tf.repeat(exists, bucket_size, axis=1)[:, None]
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class MultiViewAttention(HeadProjections):
+    """MATE's self-attention, linear in the sequence length (MATE paper, section 3).
+
+    Called on hidden states float [B, S, D] and token features int [B, S]; returns float
+    [B, S, D]. Any S is taken: what does not divide into buckets is padded inside. A question
+    longer than the global part loses sight of distant buckets.
+
+    Args:
+        num_heads: H.
+        head_size: E.
+        row_heads_ratio: share of the heads that attend within rows, rounded down to heads.
+        bucket_size: R; a token sees its own bucket and both neighbours.
+        global_size: G; the first tokens of each order, which see all and are seen by all.
+        original_bucketing: the authors' release's join of the first and last bucket and its
+            repeated keys with fewer than three buckets.
+        **kwargs: temperature, dropout and initializer_range of `HeadProjections`, and Keras's.
+
+    Raises:
+        ValueError: if a size or the ratio cannot work.
+
+    Example:
+        >>> from mate_tf.tables.token_features import TokenFeatures
+        >>> ids = tf.constant([[0, 0, 1, 1, 2, 2]])
+        >>> zeros, ones = tf.zeros_like(ids), tf.ones_like(ids)
+        >>> features = TokenFeatures(
+        ...     input_ids=ones, input_mask=ones, segment_ids=tf.minimum(ids, 1),
+        ...     column_ids=tf.constant([[0, 0, 1, 2, 1, 2]]), row_ids=ids, prev_label_ids=zeros,
+        ...     column_ranks=zeros, inv_column_ranks=zeros, numeric_relations=zeros)
+        >>> layer = MultiViewAttention(num_heads=2, head_size=4, bucket_size=2, global_size=2)
+        >>> layer(tf.ones([1, 6, 8]), features).shape
+        TensorShape([1, 6, 8])
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        head_size: int,
+        row_heads_ratio: float = 0.5,
+        bucket_size: int = 42,
+        global_size: int = 116,
+        original_bucketing: bool = False,
+        **kwargs,
+    ):
+        attention = AttentionConfig(
+            architecture="mate",
+            evaluator="multi_view",
+            row_heads_ratio=row_heads_ratio,
+            bucket_size=bucket_size,
+            global_size=global_size,
+            original_bucketing=original_bucketing,
+        )
+        super().__init__(num_heads, head_size, attention, **kwargs)
+        self.views = MultiViewEmbedding(bucket_size, global_size, name="views")
+
+    def plan(self, features: TokenFeatures) -> tuple[GroupPlan, ...]:
+        """The orders and masks, which depend on the token features alone."""
+        return tuple(
+            group_plan(features, group, self.attention)
+            for group in head_groups(self.attention, self.num_heads)
+        )
+
+    def attend(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: tuple[GroupPlan, ...],
+        dropout: Dropout | None,
+    ) -> tf.Tensor:
+        """The context of each head group in its own order. float [B, H, S, E]."""
+        contexts = []
+        first = 0
+        groups = head_groups(self.attention, self.num_heads)
+        for group, shared in zip(groups, plan, strict=True):
+            heads = slice(first, first + group.num_heads)
+            first += group.num_heads
+            context = multi_view_attention(
+                self.views(query[:, heads], shared.order),
+                self.views(key[:, heads], shared.order),
+                self.views(value[:, heads], shared.order),
+                global_mask=shared.global_mask,
+                long_mask=shared.long_mask,
+                temperature=self.temperature,
+                dropout=dropout,
+            )  # [B, h, P, E]
+            contexts.append(tf.gather(context, shared.rank, axis=2, batch_dims=1))
+        return tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
+
+    def get_config(self):
+        config = super().get_config()
+        attention = config.pop("attention")
+        for name in ("row_heads_ratio", "bucket_size", "global_size", "original_bucketing"):
+            config[name] = attention[name]
+        return config

@@ -1,0 +1,100 @@
+"""Attention patterns: small functions of token features that say who may attend to whom.
+
+A pattern takes the features of the query tokens and of the key tokens, shaped so that they
+broadcast against each other, and returns a bool tensor, True where the query may attend to the key, of a shape that broadcasts to [..., F, T]. Padding is no concern of a pattern: the evaluators
+mask it as a key.
+
+Shapes: B batch, F from (queries), T to (keys).
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig
+from mate_tf.tables.token_features import TokenFeatures
+
+Pattern = Callable[[TokenFeatures, TokenFeatures], tf.Tensor]
+
+
+def everywhere(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
+    """Every token to every token (TAPAS)."""
+    del query, key
+    return tf.constant(True)
+
+
+def same_row(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
+    """Tokens of the same row; the column headers are a row of their own."""
+    return tf.equal(query.row_ids, key.row_ids)
+
+
+def same_column(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
+    """Tokens of the same column, its header included."""
+    return tf.equal(query.column_ids, key.column_ids)
+
+
+def global_token(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
+    """To and from the tokens outside the table: [CLS], the question and [SEP]."""
+    return tf.equal(query.segment_ids, 0) | tf.equal(key.segment_ids, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class AnyOf:
+    """Allowed where at least one of the patterns allows it."""
+
+    patterns: tuple[Pattern, ...]
+
+    def __init__(self, *patterns: Pattern):
+        object.__setattr__(self, "patterns", patterns)
+
+    def __call__(self, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
+        allowed = self.patterns[0](query, key)
+        for pattern in self.patterns[1:]:
+            allowed |= pattern(query, key)
+        return allowed
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadGroup:
+    """Consecutive attention heads that share a pattern.
+
+    Attributes:
+        num_heads: how many.
+        pattern: who may attend to whom.
+        sort_by: the token feature that brings tokens that attend to each other together, None
+            where no order does.
+    """
+
+    num_heads: int
+    pattern: Pattern
+    sort_by: str | None
+
+
+def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
+    """The definition of each architecture, in the order of its heads (MATE paper, section 3)."""
+    if config.architecture == "tapas":
+        return (HeadGroup(num_heads, everywhere, None),)
+    if config.architecture == "sat":
+        return (HeadGroup(num_heads, AnyOf(same_row, same_column, global_token), None),)
+    row_heads = int(num_heads * config.row_heads_ratio)
+    groups = (
+        HeadGroup(row_heads, AnyOf(same_row, global_token), "row_ids"),
+        HeadGroup(num_heads - row_heads, AnyOf(same_column, global_token), "column_ids"),
+    )
+    return tuple(group for group in groups if group.num_heads)
+
+
+def pattern_mask(pattern: Pattern, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
+    """The pattern between each query and each real key.
+
+    Args:
+        query: features [..., F].
+        key: features [..., T].
+
+    Returns:
+        bool, broadcasts to [..., F, T].
+    """
+    query = TokenFeatures(*(tf.expand_dims(feature, -1) for feature in query))  # [..., F, 1]
+    key = TokenFeatures(*(tf.expand_dims(feature, -2) for feature in key))  # [..., 1, T]
+    return pattern(query, key) & tf.greater(key.input_mask, 0)

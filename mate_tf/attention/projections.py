@@ -1,0 +1,148 @@
+"""The projections around every attention: hidden states to heads, and back.
+
+Shapes: B batch, S sequence, H heads, E head size, D hidden.
+"""
+
+import dataclasses
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from mate_tf.attention.softmax import Dropout
+from mate_tf.config import AttentionConfig
+from mate_tf.linear import Linear
+from mate_tf.tables.token_features import TokenFeatures
+
+
+class HeadProjections(keras.layers.Layer):
+    """Multi-head self-attention whose subclass says how the heads attend.
+
+    A subclass defines `plan(features)`, what depends on the token features alone and is computed
+    once for all layers of an encoder, and `attend(query, key, value, plan, dropout)`.
+
+    Args:
+        num_heads: H.
+        head_size: E.
+        attention: the pattern and its parameters; the subclass has a default.
+        temperature: attention scores are divided by it.
+        dropout: rate for the attention probabilities.
+        initializer_range: standard deviation of the kernels' initializer.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        head_size: int,
+        attention: AttentionConfig | dict[str, Any] | None = None,
+        temperature: float = 1.0,
+        dropout: float = 0.0,
+        initializer_range: float = 0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if num_heads < 1 or head_size < 1:
+            raise ValueError(
+                f"expected num_heads and head_size of at least 1, got {num_heads} and {head_size}"
+            )
+        if attention is None:
+            attention = self.default_attention()
+        elif isinstance(attention, dict):
+            attention = AttentionConfig(**attention)
+        self.num_heads = num_heads
+        self.head_size = head_size
+        self.attention = attention
+        self.temperature = temperature
+        self.dropout_rate = dropout
+        self.initializer_range = initializer_range
+        units = num_heads * head_size
+        self.query = Linear(units, initializer_range=initializer_range, name="query")
+        self.key = Linear(units, initializer_range=initializer_range, name="key")
+        self.value = Linear(units, initializer_range=initializer_range, name="value")
+        self.dropout = keras.layers.Dropout(dropout, name="dropout") if dropout else None
+
+    @classmethod
+    def default_attention(cls) -> AttentionConfig:
+        raise NotImplementedError
+
+    def plan(self, features: TokenFeatures) -> Any:
+        raise NotImplementedError
+
+    def attend(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: Any,
+        dropout: Dropout | None,
+    ) -> tf.Tensor:
+        raise NotImplementedError
+
+    def build(self, hidden_shape, *_) -> None:
+        hidden_size = hidden_shape[-1]
+        for projection in (self.query, self.key, self.value):
+            projection.build((None, None, hidden_size))
+        self.output_projection = Linear(
+            hidden_size, initializer_range=self.initializer_range, name="output"
+        )
+        self.output_projection.build((None, None, self.num_heads * self.head_size))
+
+    def call(
+        self,
+        hidden_states: tf.Tensor,
+        features: TokenFeatures | None = None,
+        plan: Any = None,
+        training: bool = False,
+    ) -> tf.Tensor:
+        """Attends.
+
+        Args:
+            hidden_states: float [B, S, D].
+            features: token features int [B, S]; not needed where a plan is given.
+            plan: the result of `plan(features)`, for callers with several layers.
+            training: whether dropout is on.
+
+        Returns:
+            float [B, S, D].
+
+        Raises:
+            ValueError: without features and without a plan.
+        """
+        if plan is None:
+            if features is None:
+                raise ValueError(f"layer {self.name!r} expected token features or a plan")
+            plan = self.plan(features)
+        dropout = None
+        if self.dropout is not None and training:
+            dropout = lambda tensor: self.dropout(tensor, training=True)  # noqa: E731
+        context = self.attend(
+            self._split_heads(self.query(hidden_states)),
+            self._split_heads(self.key(hidden_states)),
+            self._split_heads(self.value(hidden_states)),
+            plan,
+            dropout,
+        )  # [B, H, S, E]
+        context = tf.transpose(context, [0, 2, 1, 3])  # [B, S, H, E]
+        length = tf.shape(hidden_states)[1]
+        return self.output_projection(
+            tf.reshape(context, [-1, length, self.num_heads * self.head_size])
+        )
+
+    def _split_heads(self, projected: tf.Tensor) -> tf.Tensor:
+        """[B, S, H * E] to [B, H, S, E]."""
+        length = tf.shape(projected)[1]
+        heads = tf.reshape(projected, [-1, length, self.num_heads, self.head_size])
+        return tf.transpose(heads, [0, 2, 1, 3])
+
+    def compute_output_shape(self, hidden_shape, *_):
+        return hidden_shape
+
+    def get_config(self):
+        return super().get_config() | {
+            "num_heads": self.num_heads,
+            "head_size": self.head_size,
+            "attention": dataclasses.asdict(self.attention),
+            "temperature": self.temperature,
+            "dropout": self.dropout_rate,
+            "initializer_range": self.initializer_range,
+        }

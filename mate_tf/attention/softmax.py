@@ -1,0 +1,31 @@
+"""A softmax in which some entries take no part.
+
+Shapes: F from, T to.
+"""
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+Dropout = Callable[[tf.Tensor], tf.Tensor]
+
+# Large enough to vanish in the softmax, small enough that a row with nothing to attend to (a
+# padding query) gets finite, equal probabilities.
+_MASKED = -1e9
+
+
+def masked_softmax(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
+    """Softmax over the last axis, in float32 whatever the dtype of the scores.
+
+    Args:
+        scores: float [..., F, T].
+        mask: bool, broadcasts to the scores; False entries get probability 0 unless the whole
+            row is False.
+
+    Returns:
+        [..., F, T], the dtype of the scores.
+    """
+    logits = tf.cast(scores, tf.float32)
+    if mask is not None:
+        logits = tf.where(mask, logits, _MASKED)
+    return tf.cast(tf.nn.softmax(logits), scores.dtype)
