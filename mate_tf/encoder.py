@@ -1,0 +1,253 @@
+"""A Transformer encoder that reads a question together with its table.
+
+Shapes: B batch, S sequence, D hidden, P positions.
+"""
+
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from mate_tf.attention.dense import DenseAttention
+from mate_tf.attention.multi_view import MultiViewAttention
+from mate_tf.attention.projections import HeadProjections
+from mate_tf.config import TYPE_FEATURES, EncoderConfig
+from mate_tf.linear import Linear
+from mate_tf.positions import first_index_in_cell, original_first_index_in_cell
+from mate_tf.tables.token_features import TokenFeatures
+
+
+class EncoderOutput(NamedTuple):
+    """What the encoder makes of a batch.
+
+    Attributes:
+        sequence_output: float [B, S, D], one vector a token.
+        pooled_output: float [B, D], a tanh projection of the first token.
+        intermediates: on request "embedding" and "layer_0", "layer_1", ...: float [B, S, D].
+    """
+
+    sequence_output: tf.Tensor
+    pooled_output: tf.Tensor
+    intermediates: dict[str, tf.Tensor]
+
+
+def attention_layer(config: EncoderConfig, name: str) -> HeadProjections:
+    """The attention layer that a configuration asks for."""
+    attention = config.attention
+    common: dict[str, Any] = dict(
+        num_heads=config.num_heads,
+        head_size=config.head_size,
+        temperature=config.softmax_temperature,
+        dropout=config.attention_dropout,
+        initializer_range=config.initializer_range,
+        name=name,
+    )
+    if attention.evaluator == "dense":
+        return DenseAttention(attention=attention, **common)
+    return MultiViewAttention(
+        row_heads_ratio=attention.row_heads_ratio,
+        bucket_size=attention.bucket_size,
+        global_size=attention.global_size,
+        original_bucketing=attention.original_bucketing,
+        **common,
+    )
+
+
+class TableEmbedding(keras.layers.Layer):
+    """The sum of word, type and position embeddings, normalised (TAPAS paper, section 3).
+
+    Called on token features int [B, S]; returns float [B, S, D]. A type id beyond its vocabulary
+    adds nothing, as in the published checkpoints' training.
+    """
+
+    def __init__(self, config: EncoderConfig, **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+        self.layer_norm = keras.layers.LayerNormalization(
+            epsilon=config.layer_norm_epsilon, name="layer_norm"
+        )
+        self.dropout = keras.layers.Dropout(config.hidden_dropout, name="dropout")
+
+    def build(self, input_shape=None) -> None:
+        config = self.config
+
+        def table(rows: int, name: str):
+            return self.add_weight(
+                shape=(rows, config.hidden_size),
+                initializer=keras.initializers.TruncatedNormal(stddev=config.initializer_range),
+                name=name,
+            )
+
+        self.word_embeddings = table(config.vocab_size, "word_embeddings")
+        self.position_embeddings = None
+        if config.position != "none":
+            self.position_embeddings = table(config.max_position_embeddings, "position_embeddings")
+        self.type_embeddings = {
+            feature: table(rows, f"token_type_embeddings_{index}")
+            for index, (feature, rows) in enumerate(
+                zip(TYPE_FEATURES, config.type_vocab_sizes, strict=True)
+            )
+            if feature not in config.disabled_features
+        }
+        self.layer_norm.build((None, None, config.hidden_size))
+
+    def call(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
+        embedding = tf.gather(tf.convert_to_tensor(self.word_embeddings), features.input_ids)
+        for feature, weights in self.type_embeddings.items():
+            embedding += _rows_or_zero(weights, getattr(features, feature))
+        if self.position_embeddings is not None:
+            positions = self._positions(features)
+            embedding += tf.gather(tf.convert_to_tensor(self.position_embeddings), positions)
+        return self.dropout(self.layer_norm(embedding), training=training)
+
+    def _positions(self, features: TokenFeatures) -> tf.Tensor:
+        """The index into the position table of each token. int32 [B or 1, S]."""
+        length = features.input_ids.shape[1]
+        index = tf.range(tf.shape(features.input_ids)[1])[None]  # [1, S]
+        limit = self.config.max_position_embeddings
+        if self.config.position == "absolute":
+            if length is not None and length > limit:
+                raise ValueError(
+                    f"expected at most {limit} tokens with absolute positions, got {length}; "
+                    "use position='per_cell'"
+                )
+            return index
+        first_index = (
+            original_first_index_in_cell
+            if self.config.original_position_aliasing
+            else first_index_in_cell
+        )
+        return tf.minimum(limit - 1, index - first_index(features))
+
+
+def _rows_or_zero(weights, ids: tf.Tensor) -> tf.Tensor:
+    """Rows of a table, zero for ids beyond it. float [B, S, D]."""
+    weights = tf.convert_to_tensor(weights)
+    rows = weights.shape[0]
+    inside = (ids >= 0) & (ids < rows)
+    gathered = tf.gather(weights, tf.clip_by_value(ids, 0, rows - 1))
+    return tf.where(inside[..., None], gathered, tf.zeros([], gathered.dtype))
+
+
+class EncoderBlock(keras.layers.Layer):
+    """Attention and feed-forward, each followed by residual sum and normalisation.
+
+    Called on hidden states float [B, S, D] and the attention's plan; returns float [B, S, D]
+    (Vaswani et al., 2017, section 3.1, in BERT's post-normalised form).
+    """
+
+    def __init__(self, config: EncoderConfig, **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+        self.attention = attention_layer(config, "attention")
+        self.attention_layer_norm = keras.layers.LayerNormalization(
+            epsilon=config.layer_norm_epsilon, name="attention_layer_norm"
+        )
+        self.intermediate = Linear(
+            config.intermediate_size,
+            config.activation,
+            config.initializer_range,
+            name="intermediate",
+        )
+        self.output_projection = Linear(
+            config.hidden_size, None, config.initializer_range, name="output"
+        )
+        self.output_layer_norm = keras.layers.LayerNormalization(
+            epsilon=config.layer_norm_epsilon, name="output_layer_norm"
+        )
+        self.dropout = keras.layers.Dropout(config.hidden_dropout, name="dropout")
+
+    def build(self, *_) -> None:
+        hidden = (None, None, self.config.hidden_size)
+        for layer in (
+            self.attention,
+            self.attention_layer_norm,
+            self.intermediate,
+            self.output_layer_norm,
+        ):
+            layer.build(hidden)
+        self.output_projection.build((None, None, self.config.intermediate_size))
+
+    def call(self, hidden_states: tf.Tensor, plan: Any, training: bool = False) -> tf.Tensor:
+        attended = self.attention(hidden_states, plan=plan, training=training)
+        attended = self.dropout(attended, training=training)
+        hidden_states = self.attention_layer_norm(hidden_states + attended)
+        transformed = self.output_projection(self.intermediate(hidden_states))
+        transformed = self.dropout(transformed, training=training)
+        return self.output_layer_norm(hidden_states + transformed)
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class TableEncoder(keras.layers.Layer):
+    """Encodes a question and its table (TAPAS and MATE papers, section 3 of each).
+
+    Called on token features int [B, S], any S; returns an `EncoderOutput`.
+
+    Args:
+        config: sizes, positions and attention.
+
+    Example:
+        >>> from mate_tf.config import EncoderConfig
+        >>> encoder = TableEncoder(EncoderConfig(
+        ...     vocab_size=50, hidden_size=8, num_layers=1, num_heads=2, intermediate_size=16))
+        >>> features = TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)
+        >>> encoder(features).sequence_output.shape
+        TensorShape([1, 6, 8])
+    """
+
+    def __init__(self, config: EncoderConfig, **kwargs):
+        kwargs.setdefault("name", "encoder")
+        super().__init__(**kwargs)
+        self.config = config
+        self.embedding = TableEmbedding(config, name="embedding")
+        self.blocks = [
+            EncoderBlock(config, name=f"layer_{index}") for index in range(config.num_layers)
+        ]
+        self.pooler = Linear(config.hidden_size, "tanh", config.initializer_range, name="pooler")
+
+    def build(self, input_shape=None) -> None:
+        """Creates the weights; they do not depend on the input."""
+        self.embedding.build()
+        for block in self.blocks:
+            block.build()
+        self.pooler.build((None, self.config.hidden_size))
+        self.built = True
+
+    def call(
+        self,
+        features: TokenFeatures,
+        training: bool = False,
+        return_intermediates: bool = False,
+    ) -> EncoderOutput:
+        """Encodes a batch.
+
+        Args:
+            features: int [B, S] each.
+            training: whether dropout is on.
+            return_intermediates: whether to return the embedding and each layer's output too.
+
+        Raises:
+            ValueError: if the sequence is longer than absolute positions reach.
+        """
+        intermediates = {}
+        hidden_states = self.embedding(features, training=training)
+        intermediates["embedding"] = hidden_states
+        # Orders and masks depend on the ids alone: computed once for all layers.
+        plan = self.blocks[0].attention.plan(features)
+        for index, block in enumerate(self.blocks):
+            hidden_states = block(hidden_states, plan, training=training)
+            intermediates[f"layer_{index}"] = hidden_states
+        return EncoderOutput(
+            sequence_output=hidden_states,
+            pooled_output=self.pooler(hidden_states[:, 0]),
+            intermediates=intermediates if return_intermediates else {},
+        )
+
+    def get_config(self):
+        return super().get_config() | {"config": self.config.to_dict()}
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        config["config"] = EncoderConfig.from_dict(config["config"])
+        return cls(**config)

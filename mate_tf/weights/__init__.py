@@ -1,0 +1,1 @@
+"""Published checkpoints into our variables."""

@@ -1,0 +1,67 @@
+"""Our variables under the names that the published TF1 checkpoints give them."""
+
+import keras
+
+from mate_tf.config import TYPE_FEATURES
+from mate_tf.encoder import EncoderBlock, TableEncoder
+
+
+def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
+    """Maps checkpoint names to the variables of an encoder or of a model that has one.
+
+    Args:
+        model: a built `TableEncoder`, or a model with one as `.encoder`; the other variables of
+            such a model, those of its heads, go by their own name.
+
+    Raises:
+        ValueError: if the variables do not exist yet, or two would have one name.
+    """
+    encoder = model if isinstance(model, TableEncoder) else model.encoder
+    if not encoder.built:
+        raise ValueError(f"expected a built model, got {model.name!r} without variables")
+    names = _encoder_variables(encoder)
+    known = {id(variable) for variable in names.values()}
+    for variable in model.weights:
+        if id(variable) in known or variable.path.endswith("seed_generator_state"):
+            continue
+        if variable.name in names:
+            raise ValueError(f"two variables are named {variable.name!r} in model {model.name!r}")
+        names[variable.name] = variable
+    return names
+
+
+def _encoder_variables(encoder: TableEncoder) -> dict[str, keras.Variable]:
+    embedding = encoder.embedding
+    names = {"bert/embeddings/word_embeddings": embedding.word_embeddings}
+    if embedding.position_embeddings is not None:
+        names["bert/embeddings/position_embeddings"] = embedding.position_embeddings
+    for index, feature in enumerate(TYPE_FEATURES):
+        if feature in embedding.type_embeddings:
+            name = f"bert/embeddings/token_type_embeddings_{index}"
+            names[name] = embedding.type_embeddings[feature]
+    names |= _layer_norm("bert/embeddings/LayerNorm", embedding.layer_norm)
+    for index, block in enumerate(encoder.blocks):
+        names |= _block_variables(f"bert/encoder/layer_{index}", block)
+    return names | _linear("bert/pooler/dense", encoder.pooler)
+
+
+def _block_variables(prefix: str, block: EncoderBlock) -> dict[str, keras.Variable]:
+    attention = block.attention
+    return (
+        _linear(f"{prefix}/attention/self/query", attention.query)
+        | _linear(f"{prefix}/attention/self/key", attention.key)
+        | _linear(f"{prefix}/attention/self/value", attention.value)
+        | _linear(f"{prefix}/attention/output/dense", attention.output_projection)
+        | _layer_norm(f"{prefix}/attention/output/LayerNorm", block.attention_layer_norm)
+        | _linear(f"{prefix}/intermediate/dense", block.intermediate)
+        | _linear(f"{prefix}/output/dense", block.output_projection)
+        | _layer_norm(f"{prefix}/output/LayerNorm", block.output_layer_norm)
+    )
+
+
+def _linear(prefix: str, layer) -> dict[str, keras.Variable]:
+    return {f"{prefix}/kernel": layer.kernel, f"{prefix}/bias": layer.bias}
+
+
+def _layer_norm(prefix: str, layer) -> dict[str, keras.Variable]:
+    return {f"{prefix}/gamma": layer.gamma, f"{prefix}/beta": layer.beta}

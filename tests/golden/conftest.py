@@ -1,0 +1,179 @@
+"""Collects every comparison with the golden files and closes the run with a table of them.
+
+A comparison holds when max|a - b| <= tolerance * max(1, max|b|). The folder comes from the
+environment variable MATE_TF_GOLDEN_DIR, by default ../shared/golden beside the repository; its
+index.json files say what there is.
+"""
+
+import collections
+import json
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class NotSupportedError(Exception):
+    """A golden's configuration that the project does not have yet."""
+
+
+class Golden:
+    """The golden folder and the tally of what was compared with it."""
+
+    NotSupportedError = NotSupportedError
+
+    def __init__(self, directory: pathlib.Path):
+        self.directory = directory
+        self.compared: dict[str, list[tuple[str, float, float]]] = collections.defaultdict(list)
+        self.left_out: list[tuple[str, str, str]] = []
+        self.absent: list[str] = []
+
+    def load_index(self, part: str) -> dict:
+        """The index of one part of the folder ("encoder", "heads", "data"), {} where absent."""
+        path = self.directory / part / "index.json"
+        if not path.exists():
+            return {}
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def require(self, *names: str) -> list[pathlib.Path]:
+        """Paths in the folder; skips the test, and counts it, where one is absent."""
+        paths = [self.directory / name for name in names]
+        for path in paths:
+            if not path.exists():
+                self.absent.append(str(path.relative_to(self.directory)))
+                pytest.skip(f"absent from the golden folder: {path.name}")
+        return paths
+
+    def not_compared(self, family: str, name: str, reason: str) -> None:
+        """Lists a golden that the project does not support yet, and skips the test."""
+        self.left_out.append((family, name, reason))
+        pytest.skip(f"not compared: {reason}")
+
+    def encoder_config(self, kwargs: dict, override: dict | None = None):
+        """The configuration of the original's create_model arguments.
+
+        Args:
+            kwargs: arguments by the original's names; what is absent has its default.
+            override: entries that replace those of the folder's bert_config.json.
+
+        Raises:
+            NotSupportedError: if the project has no such model yet.
+        """
+        from mate_tf.config import AttentionConfig, EncoderConfig
+
+        kwargs = {key: value for key, value in kwargs.items() if value is not None}
+        mode = kwargs.pop("restrict_attention_mode", "full")
+        bucket_size = max(0, kwargs.pop("restrict_attention_bucket_size", 0))
+        global_size = kwargs.pop("restrict_attention_header_size", bucket_size)
+        ratio = kwargs.pop("restrict_attention_row_heads_ratio", 0.5)
+        # Sorting before or after the projections gives the same numbers.
+        kwargs.pop("restrict_attention_sort_after_projection", None)
+        position = "per_cell" if kwargs.pop("reset_position_index_per_cell", False) else "absolute"
+        if kwargs.pop("disable_position_embeddings", False):
+            position = "none"
+        disabled = tuple(kwargs.pop("disabled_features", ()))
+        defaults = {
+            "proj_value_length": (-1, 0),
+            "attention_bias_disabled": (0,),
+            "attention_bias_use_relative_scalar_only": (True,),
+        }
+        for key, value in kwargs.items():
+            if value not in defaults.get(key, ()):
+                raise NotSupportedError(f"{key}={value}")
+        architectures = {
+            "full": ("tapas", "dense"),
+            "same_colum_or_row": ("sat", "dense"),
+            "headwise_same_colum_or_row": ("mate", "dense"),
+            "headwise_efficient": ("mate", "multi_view"),
+        }
+        if mode not in architectures:
+            raise NotSupportedError(f"attention mode {mode}")
+        architecture, evaluator = architectures[mode]
+        names = {
+            "row_ids",
+            "column_ids",
+            "segment_ids",
+            "prev_label_ids",
+            "column_ranks",
+            "inv_column_ranks",
+            "numeric_relations",
+        }
+        if set(disabled) - names:
+            raise NotSupportedError(f"disabled_features {disabled}")
+        bert = json.loads((self.directory / "bert_config.json").read_text(encoding="utf-8"))
+        bert |= override or {}
+        if bert.get("hidden_act", "gelu") != "gelu":
+            raise NotSupportedError(f"hidden_act {bert['hidden_act']}")
+        return EncoderConfig.from_bert_config(
+            bert,
+            position=position,
+            disabled_features=disabled,
+            original_position_aliasing=position == "per_cell",
+            attention=AttentionConfig(
+                architecture=architecture,
+                evaluator=evaluator,
+                row_heads_ratio=ratio,
+                bucket_size=bucket_size,
+                global_size=global_size,
+                original_bucketing=bucket_size > 0,
+            ),
+        )
+
+    def compare(self, family: str, name: str, actual, expected, tolerance: float) -> None:
+        """Asserts agreement within tolerance * max(1, max|expected|) and counts it."""
+        actual = np.asarray(actual, np.float64)
+        expected = np.asarray(expected, np.float64)
+        assert actual.shape == expected.shape, f"{name}: {actual.shape} != {expected.shape}"
+        same_nan = np.isnan(actual) == np.isnan(expected)
+        assert same_nan.all(), f"{name}: NaN at other places"
+        difference = float(np.max(np.abs(np.nan_to_num(actual - expected)), initial=0.0))
+        scale = max(1.0, float(np.max(np.abs(np.nan_to_num(expected)), initial=0.0)))
+        self.compared[family].append((name, difference, difference / scale))
+        assert difference <= tolerance * scale, (
+            f"{family} {name}: largest difference {difference:.3g}, allowed {tolerance * scale:.3g}"
+        )
+
+
+_GOLDEN = Golden(
+    pathlib.Path(os.environ.get("MATE_TF_GOLDEN_DIR", ROOT.parent / "shared" / "golden"))
+)
+
+
+@pytest.fixture(scope="session")
+def golden() -> Golden:
+    if not _GOLDEN.directory.is_dir():
+        pytest.skip(f"no golden folder at {_GOLDEN.directory}")
+    return _GOLDEN
+
+
+def pytest_configure(config) -> None:
+    # For pytest_generate_tests in the test modules, which fixtures do not reach.
+    config.golden = _GOLDEN
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    if not (_GOLDEN.compared or _GOLDEN.left_out or _GOLDEN.absent):
+        return
+    write = terminalreporter.write_line
+    write("")
+    write(f"golden comparisons, folder {_GOLDEN.directory}")
+    write(f"{'family':<12} {'compared':>8} {'largest':>10} {'relative':>10}  worst")
+    for family, rows in sorted(_GOLDEN.compared.items()):
+        worst = max(rows, key=lambda row: row[2])
+        largest = max(row[1] for row in rows)
+        write(f"{family:<12} {len(rows):>8} {largest:>10.2e} {worst[2]:>10.2e}  {worst[0]}")
+    for family, name, reason in _GOLDEN.left_out:
+        write(f"not compared: {family} {name}: {reason}")
+    write(f"absent files: {len(_GOLDEN.absent)}")
+    write(f"compared: {sum(map(len, _GOLDEN.compared.values()))}")
+
+
+def pytest_sessionfinish(session, exitstatus) -> None:
+    ran_golden = any("golden" in str(item.path) for item in session.items)
+    asked = os.environ.get("MATE_TF_REQUIRE_GOLDEN") == "1"
+    if asked and ran_golden and not _GOLDEN.compared and exitstatus == 0:
+        session.exitstatus = 1
+        print("\nno golden was compared: the folder is absent or empty")
