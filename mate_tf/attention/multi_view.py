@@ -152,7 +152,7 @@ def multi_view_attention(
     Returns:
         float [B, H, G + N * R, E], in the head group's order, its padding included.
     """
-    global_size = query.global_.shape[2]
+    global_size = tf.shape(key.global_)[2]
     head_size = query.full.shape[-1]
     scale = tf.cast(1.0 / (temperature * head_size**0.5), query.full.dtype)
     keep = dropout if dropout is not None else lambda tensor: tensor

@@ -85,7 +85,7 @@ def _fitted(
     if name == _POSITIONS and value.shape[1:] == expected[1:] and len(value) > expected[0]:
         return value[: expected[0]]
     if is_bert and name == f"{_TYPES}_0" and value.shape[1:] == expected[1:]:
-        filled = np.array(variable)
+        filled = variable.numpy()
         rows = min(len(value), len(filled))
         filled[:rows] = value[:rows]
         return filled

@@ -1,0 +1,54 @@
+"""Configurations: limits, and JSON in and out."""
+
+import dataclasses
+import json
+
+import pytest
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: AttentionConfig(architecture="bert"), "architecture in .*got 'bert'"),
+        (lambda: AttentionConfig(evaluator="sparse"), "evaluator in .*got 'sparse'"),
+        (lambda: AttentionConfig("sat", "multi_view"), "'mate' with evaluator 'multi_view'"),
+        (lambda: AttentionConfig(bucket_size=-1), "bucket_size of at least 1"),
+        (lambda: EncoderConfig(num_heads=7), "multiple of num_heads, got 768 and 7"),
+        (lambda: EncoderConfig(position="relative"), "position in .*got 'relative'"),
+        (lambda: EncoderConfig(activation="relu"), "activation in .*got 'relu'"),
+        (lambda: EncoderConfig(type_vocab_sizes=(2,)), "7 type_vocab_sizes, got 1"),
+        (lambda: EncoderConfig(disabled_features=("rows",)), "got \\['rows'\\]"),
+        (lambda: EncoderConfig(num_layers=0), "num_layers of at least 1, got 0"),
+        (lambda: EncoderConfig(softmax_temperature=0), "softmax_temperature above 0, got 0"),
+        (lambda: EncoderConfig.from_dict({"layers": 3}), "unknown encoder config keys"),
+    ],
+)
+def test_a_value_that_cannot_work_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_dictionary_round_trip():
+    config = EncoderConfig(disabled_features=("row_ids",), attention=AttentionConfig("tapas", "dense"))
+    assert EncoderConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_bert_config_round_trip(tmp_path):
+    config = dataclasses.replace(EncoderConfig(), num_layers=3, softmax_temperature=0.5)
+    path = tmp_path / "bert_config.json"
+    path.write_text(json.dumps(config.to_bert_config()))
+    assert EncoderConfig.from_bert_config(path) == config
+
+
+def test_a_file_that_is_no_bert_config_is_named(tmp_path):
+    path = tmp_path / "bert_config.json"
+    path.write_text("{")
+    with pytest.raises(ValueError, match=r"expected JSON in .*bert_config.json"):
+        EncoderConfig.from_bert_config(path)
+    path.write_text("{}")
+    with pytest.raises(ValueError, match=r"BERT configuration in .*missing"):
+        EncoderConfig.from_bert_config(path)
+    with pytest.raises(ValueError, match=r"hidden_act 'gelu' in .*, got 'relu'"):
+        EncoderConfig.from_bert_config(EncoderConfig().to_bert_config() | {"hidden_act": "relu"})

@@ -1,0 +1,161 @@
+"""Checkpoints into a model: TF1 and Hugging Face, fitting and not."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from safetensors.numpy import save_file
+
+from mate_tf.config import EncoderConfig
+from mate_tf.encoder import TableEncoder
+from mate_tf.weights.hugging_face import hugging_face_config, load_hugging_face
+from mate_tf.weights.loading import assign_variables
+from mate_tf.weights.names import variables_by_name
+from mate_tf.weights.tf1 import load_tf1_checkpoint
+
+CONFIG = {
+    "model_type": "bert",
+    "vocab_size": 11,
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 12,
+    "hidden_act": "gelu",
+    "max_position_embeddings": 16,
+    "type_vocab_size": 2,
+}
+LAYER = "encoder.layer.0."
+
+
+def built_encoder(**overrides) -> TableEncoder:
+    encoder = TableEncoder(EncoderConfig.from_bert_config(CONFIG, **overrides))
+    encoder.build()
+    return encoder
+
+
+def hugging_face_tensors(prefix: str = "") -> dict[str, np.ndarray]:
+    """A BERT model's tensors as Hugging Face stores them: kernels are [out, in]."""
+    random = np.random.default_rng(0)
+    shapes = {
+        "embeddings.word_embeddings.weight": (11, 8),
+        "embeddings.position_embeddings.weight": (16, 8),
+        "embeddings.token_type_embeddings.weight": (2, 8),
+        "pooler.dense.weight": (8, 8),
+        "pooler.dense.bias": (8,),
+        LAYER + "intermediate.dense.weight": (12, 8),
+        LAYER + "intermediate.dense.bias": (12,),
+        LAYER + "output.dense.weight": (8, 12),
+        LAYER + "output.dense.bias": (8,),
+    }
+    for part in ("self.query", "self.key", "self.value", "output.dense"):
+        shapes[f"{LAYER}attention.{part}.weight"] = (8, 8)
+        shapes[f"{LAYER}attention.{part}.bias"] = (8,)
+    for norm in ("embeddings", LAYER + "attention.output", LAYER + "output"):
+        shapes[f"{norm}.LayerNorm.weight"] = shapes[f"{norm}.LayerNorm.bias"] = (8,)
+    return {
+        prefix + name: random.normal(size=shape).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+
+
+def write_folder(directory, tensors, config=CONFIG) -> None:
+    (directory / "config.json").write_text(json.dumps(config))
+    save_file(tensors, directory / "model.safetensors")
+
+
+@pytest.mark.parametrize("prefix", ["", "bert."])
+def test_hugging_face_bert_fills_all_but_the_table_features(tmp_path, prefix):
+    tensors = hugging_face_tensors(prefix)
+    write_folder(tmp_path, tensors | {prefix + "embeddings.position_ids": np.arange(16)})
+    encoder = TableEncoder(hugging_face_config(tmp_path))
+    encoder.build()
+    assert encoder.config.activation == "gelu"
+    report = load_hugging_face(encoder, tmp_path)
+    assert report.ignored == ()
+    assert report.new == tuple(f"bert/embeddings/token_type_embeddings_{i}" for i in range(1, 7))
+    kernel = encoder.blocks[0].intermediate.kernel
+    np.testing.assert_array_equal(
+        kernel, tensors[prefix + LAYER + "intermediate.dense.weight"].T
+    )
+    segments = encoder.embedding.type_embeddings["segment_ids"].numpy()
+    np.testing.assert_array_equal(
+        segments[:2], tensors[prefix + "embeddings.token_type_embeddings.weight"]
+    )
+
+
+def test_tf1_checkpoint_round_trip(tmp_path):
+    encoder = built_encoder()
+    values = {name: variable.numpy() for name, variable in variables_by_name(encoder).items()}
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        # Names with slashes are what the TF1 releases store.
+        variables = {
+            name: tf.compat.v1.get_variable(name.replace("/", "_"), initializer=value)
+            for name, value in values.items()
+        }
+        step = tf.compat.v1.get_variable("step", initializer=7)
+        session.run(tf.compat.v1.global_variables_initializer())
+        saver = tf.compat.v1.train.Saver(variables | {"global_step": step})
+        saver.save(session, str(tmp_path / "model.ckpt"))
+    other = built_encoder()
+    for path in (tmp_path, tmp_path / "model.ckpt"):
+        report = load_tf1_checkpoint(other, path)
+        assert not report.new and not report.ignored
+        for name, variable in variables_by_name(other).items():
+            np.testing.assert_array_equal(variable, values[name])
+
+
+def as_readers(values):
+    return {name: (lambda value=value: value) for name, value in values.items()}
+
+
+def encoder_values(encoder) -> dict[str, np.ndarray]:
+    return {name: variable.numpy() for name, variable in variables_by_name(encoder).items()}
+
+
+def test_a_missing_variable_is_named_with_its_file():
+    encoder = built_encoder()
+    values = encoder_values(encoder)
+    del values["bert/pooler/dense/bias"]
+    with pytest.raises(ValueError, match=r"expected variable 'bert/pooler/dense/bias' in some.ckpt"):
+        assign_variables(encoder, as_readers(values), "some.ckpt")
+
+
+def test_another_size_is_named_with_both_shapes():
+    encoder = built_encoder()
+    values = encoder_values(encoder)
+    values["bert/embeddings/word_embeddings"] = np.zeros((12, 8), np.float32)
+    with pytest.raises(ValueError, match=r"\(11, 8\) .*word_embeddings', got \(12, 8\) in some"):
+        assign_variables(encoder, as_readers(values), "some.ckpt")
+
+
+def test_a_longer_position_table_is_cut_and_extra_variables_are_listed():
+    encoder = built_encoder()
+    values = encoder_values(encoder)
+    longer = np.arange(20 * 8, dtype=np.float32).reshape(20, 8)
+    values |= {"bert/embeddings/position_embeddings": longer, "cls/extra": np.zeros(1)}
+    report = assign_variables(encoder, as_readers(values), "some.ckpt")
+    np.testing.assert_array_equal(encoder.embedding.position_embeddings, longer[:16])
+    assert report.ignored == ("cls/extra",)
+    assert "cls/extra" in str(report)
+
+
+def test_absent_and_wrong_files_are_named(tmp_path):
+    encoder = built_encoder()
+    with pytest.raises(FileNotFoundError, match=r"TF1 checkpoint at .*nowhere"):
+        load_tf1_checkpoint(encoder, tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match=r"config\.json in"):
+        hugging_face_config(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"model\.safetensors in"):
+        load_hugging_face(encoder, tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"no tensors here")
+    with pytest.raises(ValueError, match=r"expected safetensors in .*model\.safetensors"):
+        load_hugging_face(encoder, tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG | {"model_type": "gpt2"}))
+    with pytest.raises(ValueError, match=r"'bert' or 'tapas' in .*, got 'gpt2'"):
+        hugging_face_config(tmp_path)
+
+
+def test_unbuilt_model_is_refused():
+    with pytest.raises(ValueError, match=r"expected a built model"):
+        variables_by_name(TableEncoder(EncoderConfig.from_bert_config(CONFIG)))
