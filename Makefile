@@ -1,0 +1,48 @@
+# Each target sets up what it needs; `make help` lists them.
+
+VENV ?= .venv
+VENV_PYTHON := $(VENV)/bin/python
+INSTALLED := $(VENV)/installed
+
+MATE_TF_GOLDEN_DIR ?= ../shared/golden
+
+# TensorFlow's C++ side logs harmless errors on machines without a GPU; what matters is raised.
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+.DEFAULT_GOAL := help
+.PHONY: help env demo test test-golden lint format build-files clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+env: $(INSTALLED) ## set up the environment in .venv
+
+$(INSTALLED): setup.py scripts/setup_env.sh
+	scripts/setup_env.sh $(VENV)
+	@touch $@
+
+demo: env ## train, evaluate, export and ask a small model, from raw tables on
+	$(VENV_PYTHON) -m experiments.demo
+
+test: env ## run all tests
+	$(VENV_PYTHON) -m pytest tests
+
+test-golden: env ## compare with the original's numbers in MATE_TF_GOLDEN_DIR
+	MATE_TF_GOLDEN_DIR="$(MATE_TF_GOLDEN_DIR)" MATE_TF_REQUIRE_GOLDEN=1 \
+	  $(VENV_PYTHON) -m pytest tests/golden
+
+lint: env ## check style, format and types
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+format: env ## put the code into the house format
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+build-files: env ## write the Bazel targets of BUILD anew from the tree
+	$(VENV_PYTHON) scripts/update_build.py
+
+clean: ## remove what the tools left behind, keep the environment
+	rm -rf out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find mate_tf experiments scripts tests -name __pycache__ -type d -prune -exec rm -rf {} +

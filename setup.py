@@ -1,0 +1,40 @@
+"""Packaging of mate_tf."""
+
+import pathlib
+
+from setuptools import find_namespace_packages, setup
+
+README = pathlib.Path(__file__).parent / "README.md"
+
+EXTRAS = {
+    "pandas": ["pandas"],
+    "plots": ["matplotlib"],
+    "test": ["hypothesis", "pytest>=8"],
+    "lint": ["mypy", "ruff"],
+}
+
+setup(
+    name="mate_tf",
+    version="0.1.0",
+    description="Questions answered from whole tables, with attention linear in the table's size.",
+    long_description=README.read_text(encoding="utf-8") if README.exists() else "",
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=find_namespace_packages(include=["mate_tf", "mate_tf.*"]),
+    package_data={"mate_tf": ["py.typed"]},
+    install_requires=[
+        # The newest three whose own requirements agree; they move together.
+        "tensorflow~=2.20.0",
+        "tensorflow-text~=2.20.0",
+        "tf-models-official~=2.20.0",
+        "absl-py",
+        "numpy",
+        "safetensors",
+        # At run time: tensorflow_hub, which tf-models-official imports, needs pkg_resources, and
+        # setuptools 82 no longer has it.
+        "setuptools<82",
+        "tqdm",
+    ],
+    extras_require={**EXTRAS, "dev": sorted({name for extra in EXTRAS.values() for name in extra})},
+)
