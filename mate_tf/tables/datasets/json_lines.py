@@ -1,0 +1,126 @@
+"""Questions of one's own: one JSON object a line, with the table in it or in a file beside it."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.text_files import read_json_values
+
+_DEFAULTS = {f.name: f.default for f in fields(Question) if f.name not in ("text", "question_id")}
+_KINDS = {
+    "id": (str | int, "a text"),
+    "question": (str, "a text"),
+    "table": (str | dict, "an object or the path of a file"),
+    "answers": (list, "a list"),
+    "answer_coordinates": (list, "a list"),
+    "answer_number": (int | float | None, "a number"),
+    "aggregation": (str, "a text"),
+    "previous_coordinates": (list, "a list"),
+    "class_index": (int, "an integer"),
+}
+
+
+def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
+    """Yields each question with its table, in the file's order.
+
+    A line is an object with "question", "table" and, where they are known, "id", "answers",
+    "answer_coordinates", "answer_number" and the other fields of `Question`. The table is an
+    object with "header", "rows" and "id", or the path, from the file's own folder, of a table in
+    CSV (.csv, .tsv) or JSON Lines (.jsonl).
+
+    Raises:
+        FileNotFoundError: if the file or a table is missing.
+        ValueError: if a line or a table is malformed; it names file and line.
+    """
+    path = Path(path)
+    tables: dict[str, Table] = {}
+    for number, record in read_json_values(path):
+        try:
+            _check_record(record)
+            name = record["table"]
+            if isinstance(name, dict):
+                table = _table_from(name, default_id=f"{path.stem}-{number}")
+            else:
+                if name not in tables:
+                    tables[name] = _read_table(path.parent / name)
+                table = tables[name]
+            question = _question_from(record, default_id=f"{path.stem}-{number}")
+            _check_coordinates(table, question)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{error} (file '{path}', line {number})") from None
+        yield table, question
+
+
+def write_json_lines(path: str | Path, pairs: Iterable[tuple[Table, Question]]) -> int:
+    """Writes questions with their tables, so that `read_json_lines` gives them back.
+
+    The file appears only once it is complete.
+
+    Returns:
+        The number of questions.
+    """
+    path = Path(path)
+    partial = path.with_name(f"{path.name}.partial")
+    count = 0
+    try:
+        with open(partial, "w", encoding="utf-8", newline="\n") as file:
+            for table, question in pairs:
+                file.write(json.dumps(_record(table, question), ensure_ascii=False) + "\n")
+                count += 1
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return count
+
+
+def _record(table: Table, question: Question) -> dict[str, Any]:
+    supervision = {name: getattr(question, name) for name in _DEFAULTS}
+    return {
+        "id": question.question_id,
+        "question": question.text,
+        **{name: value for name, value in supervision.items() if value != _DEFAULTS[name]},
+        "table": {"id": table.table_id, "header": table.header, "rows": table.rows},
+    }
+
+
+def _question_from(record: Mapping[str, Any], default_id: str) -> Question:
+    supervision = {name: record[name] for name in _DEFAULTS if name in record}
+    return Question(record["question"], str(record.get("id", default_id)), **supervision)
+
+
+def _table_from(record: Mapping[str, Any], default_id: str) -> Table:
+    if missing := [name for name in ("header", "rows") if not isinstance(record.get(name), list)]:
+        raise ValueError(f"expected a table with the lists 'header' and 'rows', missing {missing}")
+    return Table.from_rows(record["rows"], record["header"], str(record.get("id", default_id)))
+
+
+def _read_table(path: Path) -> Table:
+    if path.suffix.lower() == ".jsonl":
+        return Table.from_json_lines(path)
+    return Table.from_csv(path)
+
+
+def _check_record(record: Any) -> None:
+    if not isinstance(record, dict):
+        raise ValueError(f"expected an object, got {type(record).__name__}")
+    if missing := [key for key in ("question", "table") if key not in record]:
+        raise ValueError(f"expected the keys 'question' and 'table', missing {missing}")
+    if unknown := [key for key in record if key not in _KINDS]:
+        raise ValueError(f"expected keys among {list(_KINDS)}, got {unknown}")
+    for key, value in record.items():
+        kind, meaning = _KINDS[key]
+        if not isinstance(value, kind):
+            raise ValueError(f"expected {meaning} for '{key}', got {value!r}")
+
+
+def _check_coordinates(table: Table, question: Question) -> None:
+    for row, column in (*question.answer_coordinates, *question.previous_coordinates):
+        if not (0 <= row < table.num_rows and 0 <= column < table.num_columns):
+            raise ValueError(
+                f"expected cells within {table.num_rows} rows and {table.num_columns} columns, "
+                f"got {(row, column)}"
+            )

@@ -1,0 +1,81 @@
+"""WikiTableQuestions, in the layout of its official release (Pasupat and Liang, 2015)."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.text_files import read_csv_rows, read_text
+
+_FILES = {
+    "train": "random-split-1-train.tsv",
+    "dev": "random-split-1-dev.tsv",
+    "test": "pristine-unseen-tables.tsv",
+}
+_ESCAPED = {"n": "\n", "p": "|"}
+
+
+def read_wtq(directory: str | Path, split: str) -> Iterator[tuple[Table, Question]]:
+    """Yields each question with its table; the answers are texts, see `supervise` for cells.
+
+    Cells are as the tables have them. The identifiers are the official ones: "nt-2" for a
+    question, "csv/204-csv/772.csv" for a table.
+
+    Args:
+        directory: the unpacked release, with its folders `data` and `csv`.
+        split: "train" and "dev" (of random split 1), "test", or the name of another file in
+            `data` without its ending, such as "random-split-2-dev".
+
+    Raises:
+        FileNotFoundError: if the split or a table is missing.
+        ValueError: if a file is not as the release has it; it names file and line.
+    """
+    directory = Path(directory)
+    tables: dict[str, Table] = {}
+    path = directory / "data" / _FILES.get(split, f"{split}.tsv")
+    for row in read_wtq_tsv(path, ("id", "utterance", "context", "targetValue")):
+        table_id = row["context"]
+        if table_id not in tables:
+            tables[table_id] = _read_table(directory, table_id)
+        yield (
+            tables[table_id],
+            Question(unescape(row["utterance"]), row["id"], split_list(row["targetValue"])),
+        )
+
+
+def read_wtq_tsv(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yields the rows of one of the release's tab-separated files, values still escaped.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if the file lacks one of `columns`, or a line has another number of values
+            than the header.
+    """
+    lines = read_text(path).split("\n")
+    header = lines[0].split("\t")
+    if missing := [name for name in columns if name not in header]:
+        raise ValueError(f"expected the columns {missing}, got {header} (file '{path}', line 1)")
+    for number, line in enumerate(lines[1:], start=2):
+        if not line:
+            continue
+        values = line.split("\t")  # without quoting: a quotation mark is an answer's own
+        if len(values) != len(header):
+            raise ValueError(
+                f"expected {len(header)} values, got {len(values)} (file '{path}', line {number})"
+            )
+        yield dict(zip(header, values, strict=True))
+
+
+def unescape(text: str) -> str:
+    r"""Undoes the escapes of the release: \n is a line break, \p a bar, \\ a backslash."""
+    return re.sub(r"\\(.)", lambda match: _ESCAPED.get(match[1], match[1]), text)
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Splits a list of values at its bars and undoes the escapes of each."""
+    return tuple(map(unescape, text.split("|")))
+
+
+def _read_table(directory: Path, table_id: str) -> Table:
+    rows = read_csv_rows(directory / table_id, escapechar="\\", doublequote=False)
+    return Table.from_rows(rows, table_id=table_id)

@@ -1,0 +1,218 @@
+"""A table and a question about it, as plain immutable data."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import index
+from pathlib import Path
+from typing import Any
+
+from mate_tf.tables.text_files import check_width, read_csv_rows, read_json_values
+
+AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
+
+Coordinates = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A rectangular table of text with a header; columns may share a name or have none.
+
+    Cells that are not text become text: None is empty, numbers and booleans are as Python
+    writes them.
+
+    Attributes:
+        header: the name of each column.
+        rows: the body, one tuple of cells a row.
+        table_id: the name that errors and records give the table.
+
+    Raises:
+        ValueError: if there is no column or no body row, if a row's length is not the header's,
+            or if a cell is a container or bytes.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    table_id: str = "table"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "header", self._texts(self.header, "header"))
+        rows = tuple(self._texts(row, f"row {i}") for i, row in enumerate(self.rows))
+        object.__setattr__(self, "rows", rows)
+        if not self.header:
+            raise ValueError(f"expected at least 1 column, got 0 (table '{self.table_id}')")
+        if not rows:
+            raise ValueError(
+                f"expected at least 1 row below the header, got 0 (table '{self.table_id}')"
+            )
+        for i, row in enumerate(rows):
+            check_width(row, self.header, f"(table '{self.table_id}', row {i})")
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.rows)
+
+    @property
+    def num_columns(self) -> int:
+        return len(self.header)
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Iterable[Sequence[Any]],
+        header: Sequence[Any] | None = None,
+        table_id: str = "table",
+    ) -> "Table":
+        """Builds a table from lists of cells; without a header the first row is the header.
+
+        Raises:
+            ValueError: as the constructor.
+        """
+        body = list(rows)
+        if header is None:
+            header, body = (body[0], body[1:]) if body else ([], [])
+        names: Any = header  # the constructor turns whatever cells hold into text
+        cells: Any = body
+        return cls(names, cells, table_id)
+
+    @classmethod
+    def from_csv(cls, path: str | Path, delimiter: str | None = None) -> "Table":
+        """Reads comma- or tab-separated values, in UTF-8; the first line is the header.
+
+        Quotes are as in RFC 4180 and blank lines are passed over. The delimiter is a tab where
+        the file's name ends in .tsv or .tab, and otherwise a comma, unless it is given.
+
+        Raises:
+            FileNotFoundError: if there is no such file.
+            ValueError: if the file is not UTF-8, its quotes do not match, or a line has another
+                number of cells than the header; and as the constructor.
+        """
+        path = Path(path)
+        if delimiter is None:
+            delimiter = "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
+        rows = read_csv_rows(path, delimiter=delimiter)
+        return cls.from_rows(rows, table_id=path.name)
+
+    @classmethod
+    def from_json_lines(cls, path: str | Path) -> "Table":
+        """Reads one row a line: objects keyed by column, or lists, the first being the header.
+
+        Blank lines are passed over; the first object's keys give the order of the columns.
+
+        Raises:
+            FileNotFoundError: if there is no such file.
+            ValueError: if a line is not JSON or differs from the first in kind, length or keys;
+                and as the constructor.
+        """
+        path = Path(path)
+        kind: type = object
+        rows: list[list[Any]] = []
+        for number, row in read_json_values(path):
+            where = f"(file '{path}', line {number})"
+            if not isinstance(row, dict | list) or not isinstance(row, kind):
+                expected = "object or list" if kind is object else kind.__name__
+                raise ValueError(f"expected a row as {expected}, got {type(row).__name__} {where}")
+            kind = type(row)
+            if isinstance(row, dict):
+                rows = rows or [list(row)]
+                if set(row) != set(rows[0]):
+                    raise ValueError(f"expected the keys {rows[0]}, got {list(row)} {where}")
+                row = [row[name] for name in rows[0]]
+            rows.append(row)
+            check_width(row, rows[0], where)
+        return cls.from_rows(rows, table_id=path.name)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, table_id: str = "table") -> "Table":
+        """Takes the columns of a pandas.DataFrame, without its index; missing values are empty.
+
+        Raises:
+            ValueError: as the constructor.
+        """
+        cells = frame.astype(object).where(frame.notna(), None)
+        names = [" ".join(map(str, n)) if isinstance(n, tuple) else n for n in frame.columns]
+        return cls.from_rows(cells.to_numpy().tolist(), header=names, table_id=table_id)
+
+    def _texts(self, cells: Iterable[Any], where: str) -> tuple[str, ...]:
+        if isinstance(cells, str):
+            raise ValueError(
+                f"expected a list of cells, got the text {cells!r} "
+                f"(table '{self.table_id}', {where})"
+            )
+        try:
+            return tuple(map(cell_text, cells))
+        except TypeError as error:
+            raise ValueError(f"{error} (table '{self.table_id}', {where})") from None
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question about a table and, where they are known, its answer and supervision.
+
+    Coordinates are (row, column) of body cells, counted from zero.
+
+    Attributes:
+        text: the question.
+        question_id: the name that errors, records and predictions give it.
+        answers: the gold answer, as texts.
+        answer_coordinates: the cells that hold the answer.
+        answer_number: the answer as a number, of a cell or computed from several.
+        aggregation: one of AGGREGATIONS, the label where aggregation is supervised.
+        previous_coordinates: the cells that answered the previous question of a conversation.
+        class_index: the label where a question is classified.
+
+    Raises:
+        ValueError: if the aggregation is unknown, the answers are a single text, or coordinates
+            are not pairs of integers.
+    """
+
+    text: str
+    question_id: str = "question"
+    answers: tuple[str, ...] = ()
+    answer_coordinates: Coordinates = ()
+    answer_number: float | None = None
+    aggregation: str = "NONE"
+    previous_coordinates: Coordinates = ()
+    class_index: int = 0
+
+    def __post_init__(self) -> None:
+        if self.aggregation not in AGGREGATIONS:
+            raise ValueError(
+                f"expected an aggregation of {AGGREGATIONS}, got {self.aggregation!r} "
+                f"(question '{self.question_id}')"
+            )
+        if isinstance(self.answers, str):
+            raise ValueError(
+                f"expected a list of answers, got the text {self.answers!r} "
+                f"(question '{self.question_id}')"
+            )
+        try:
+            object.__setattr__(self, "answers", tuple(map(cell_text, self.answers)))
+        except TypeError as error:
+            raise ValueError(f"{error} (an answer of question '{self.question_id}')") from None
+        for name in ("answer_coordinates", "previous_coordinates"):
+            given = getattr(self, name)
+            try:
+                pairs = tuple((index(row), index(column)) for row, column in given)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"expected pairs of row and column as {name}, got {given!r} "
+                    f"(question '{self.question_id}')"
+                ) from None
+            object.__setattr__(self, name, pairs)
+
+
+def cell_text(value: Any) -> str:
+    """Turns a cell's value into its text; None is empty.
+
+    Raises:
+        TypeError: if it is a container or bytes.
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return float.__repr__(value)  # a numpy scalar's own repr names its type
+    if isinstance(value, bytes | list | tuple | dict | set):
+        raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
+    return str(value)

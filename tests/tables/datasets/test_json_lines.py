@@ -1,0 +1,108 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.tables.datasets.json_lines import read_json_lines, write_json_lines
+from mate_tf.tables.table import AGGREGATIONS, Question, Table
+
+TABLE = {"header": ["City", "People"], "rows": [["Oslo", 709037], ["Bergen", None]]}
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+CELLS = st.tuples(TEXT, TEXT)
+COORDINATES = st.lists(st.tuples(st.just(0), st.integers(0, 1)))
+
+
+def write(path, *records):
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    return path
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.builds(Table, CELLS, st.lists(CELLS, min_size=1), TEXT),
+            st.builds(
+                Question,
+                TEXT,
+                TEXT,
+                st.lists(TEXT),
+                COORDINATES,
+                st.none() | st.floats(allow_nan=False),
+                st.sampled_from(AGGREGATIONS),
+                COORDINATES,
+                st.integers(0, 9),
+            ),
+        )
+    )
+)
+def test_what_is_written_is_read_back(tmp_path_factory, pairs):
+    path = tmp_path_factory.mktemp("pairs") / "pairs.jsonl"
+    assert write_json_lines(path, pairs) == len(pairs)
+    assert list(read_json_lines(path)) == pairs
+
+
+def test_names_are_made_where_a_line_has_none(tmp_path):
+    path = write(tmp_path / "mine.jsonl", {"question": "where?", "answers": [3], "table": TABLE})
+    ((table, question),) = read_json_lines(path)
+    assert question == Question("where?", "mine-1", ("3",))
+    assert table == Table(("City", "People"), (("Oslo", "709037"), ("Bergen", "")), "mine-1")
+
+
+def test_a_table_may_be_a_file_beside_it(tmp_path):
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "c.csv").write_text("City\nOslo\n")
+    (tmp_path / "tables" / "c.jsonl").write_text('["City"]\n["Oslo"]\n')
+    names = ["tables/c.csv", "tables/c.jsonl", "tables/c.csv"]
+    path = write(tmp_path / "q.jsonl", *({"question": "?", "table": name} for name in names))
+    first, second, third = (table for table, _ in read_json_lines(path))
+    assert first.rows == second.rows == (("Oslo",),)
+    assert first is third
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([], "expected an object, got list"),
+        ({"question": "?"}, r"missing \['table'\]"),
+        ({"question": "?", "table": TABLE, "answer": "3"}, r"expected keys among .* \['answer'\]"),
+        ({"question": 3, "table": TABLE}, "expected a text for 'question', got 3"),
+        ({"question": "?", "table": 3}, "expected an object or the path of a file for 'table'"),
+        ({"question": "?", "table": {"header": ["a"]}}, r"missing \['rows'\]"),
+        ({"question": "?", "table": {"header": ["a"], "rows": []}}, "expected at least 1 row"),
+        ({"question": "?", "table": TABLE, "answers": "3"}, "expected a list for 'answers'"),
+        ({"question": "?", "table": TABLE, "answer_number": "3"}, "expected a number"),
+        ({"question": "?", "table": TABLE, "aggregation": "MIN"}, "expected an aggregation"),
+        (
+            {"question": "?", "table": TABLE, "answer_coordinates": [[2, 0]]},
+            r"expected cells within 2 rows and 2 columns, got \(2, 0\)",
+        ),
+        ({"question": "?", "table": TABLE, "answer_coordinates": [7]}, "expected pairs"),
+    ],
+)
+def test_a_malformed_line_is_refused_with_file_and_line(tmp_path, record, message):
+    path = write(tmp_path / "bad.jsonl", {"question": "?", "table": TABLE}, record)
+    with pytest.raises(ValueError, match=rf"{message}.*\(file '.*bad.jsonl', line 2\)"):
+        list(read_json_lines(path))
+
+
+def test_missing_files_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.jsonl"):
+        list(read_json_lines(tmp_path / "none.jsonl"))
+    path = write(tmp_path / "q.jsonl", {"question": "?", "table": "none.csv"})
+    with pytest.raises(FileNotFoundError, match=r"none\.csv"):
+        list(read_json_lines(path))
+
+
+def test_a_failed_write_leaves_nothing_and_the_old_file(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("old")
+
+    def failing():
+        yield Table.from_rows([["a"], ["b"]]), Question("?")
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        write_json_lines(path, failing())
+    assert [file.name for file in tmp_path.iterdir()] == ["pairs.jsonl"]
+    assert path.read_text() == "old"

@@ -1,0 +1,198 @@
+import csv
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.tables.table import Question, Table
+
+CITIES = Table(("City", "People"), (("Oslo", "709037"), ("Bergen", "291940")), "cities")
+
+
+def write(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, ""),
+        (3, "3"),
+        (3.0, "3.0"),
+        (0.1, "0.1"),
+        (True, "True"),
+        (np.float64(0.5), "0.5"),
+        (np.int64(7), "7"),
+        (" kept as it is ", " kept as it is "),
+    ],
+)
+def test_a_cell_becomes_text(value, text):
+    assert Table.from_rows([["a"], [value]]).rows == ((text,),)
+
+
+def test_the_first_row_is_the_header_unless_one_is_given():
+    assert Table.from_rows([["a", "b"], [1, 2]]).header == ("a", "b")
+    table = Table.from_rows([["a", "b"], [1, 2]], header=["x", None])
+    assert (table.header, table.num_rows, table.num_columns) == (("x", ""), 2, 2)
+
+
+def test_duplicate_and_empty_headers_are_kept():
+    assert Table.from_rows([["a", "a", ""], [1, 2, 3]]).header == ("a", "a", "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], r"expected at least 1 column, got 0 \(table 'x'\)"),
+        ([[]], "expected at least 1 column, got 0"),
+        ([["a"]], r"expected at least 1 row below the header, got 0 \(table 'x'\)"),
+        ([["a", "b"], ["1", "2"], ["3"]], r"expected 2 cells .*, got 1 \(table 'x', row 1\)"),
+        ([["a"], [["b"]]], r"expected text, a number or None, got list \(table 'x', row 0\)"),
+        ([["a"], [b"b"]], "got bytes"),
+        ([["a", "b"], "cd"], r"expected a list of cells, got the text 'cd' \(table 'x', row 0\)"),
+        ([["a"], 3], "table 'x', row 0"),
+    ],
+)
+def test_rows_that_are_no_table_are_refused(rows, message):
+    with pytest.raises(ValueError, match=message):
+        Table.from_rows(rows, table_id="x")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "encoding"),
+    [
+        ("cities.csv", "City,People\nOslo,709037\nBergen,291940\n", "utf-8"),
+        ("cities.csv", "City,People\r\n\r\nOslo,709037\r\nBergen,291940", "utf-8-sig"),
+        ("cities.tsv", "City\tPeople\nOslo\t709037\nBergen\t291940\n", "utf-8"),
+        ("cities.TSV", 'City\tPeople\n"Oslo"\t709037\nBergen\t291940\n', "utf-8"),
+    ],
+)
+def test_delimited_files_are_read(tmp_path, name, text, encoding):
+    table = Table.from_csv(write(tmp_path / name, text, encoding))
+    assert (table.header, table.rows, table.table_id) == (CITIES.header, CITIES.rows, name)
+
+
+def test_a_given_delimiter_wins(tmp_path):
+    path = write(tmp_path / "cities.csv", "City;People\nOslo;1,5\n")
+    assert Table.from_csv(path, delimiter=";").rows == (("Oslo", "1,5"),)
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda width: st.lists(
+            st.lists(
+                st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+                min_size=width,
+                max_size=width,
+            ),
+            min_size=2,
+        )
+    )
+)
+def test_what_pythons_csv_module_writes_is_read_back(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("csv") / "any.csv"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(rows)
+    assert Table.from_csv(path) == Table.from_rows(rows, table_id="any.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"expected at least 1 column, got 0 \(table 'bad.csv'\)"),
+        (b"a,b\n", "expected at least 1 row"),
+        (
+            b"a,b\n1,2\n3\n",
+            r"expected 2 cells as in the header, got 1 \(file '.*bad.csv', line 3\)",
+        ),
+        (b'a,b\n1,"2\n3,4\n', r"unexpected end of data \(file '.*bad.csv', line 3\)"),
+        (b"a\nb\n\xff\n", r"expected UTF-8 text, got the byte 0xff \(file '.*bad.csv', line 3\)"),
+    ],
+)
+def test_a_malformed_file_is_refused_with_file_and_line(tmp_path, content, message):
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        Table.from_csv(path)
+
+
+@pytest.mark.parametrize("read", [Table.from_csv, Table.from_json_lines])
+def test_a_missing_file_and_a_directory_are_refused(tmp_path, read):
+    with pytest.raises(FileNotFoundError, match=r"expected a file at '.*none.csv', found none"):
+        read(tmp_path / "none.csv")
+    with pytest.raises(ValueError, match="expected a file, got a directory"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [["City", "People"], ["Oslo", 709037], ["Bergen", 291940]],
+        [{"City": "Oslo", "People": 709037}, {"People": "291940", "City": "Bergen"}],
+    ],
+)
+def test_json_lines_are_read_as_lists_or_objects(tmp_path, lines):
+    path = write(tmp_path / "c.jsonl", "\n\n".join(map(json.dumps, lines)))
+    assert Table.from_json_lines(path) == Table(CITIES.header, CITIES.rows, "c.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected at least 1 column"),
+        ('["a"]\n{', r"expected valid JSON, got: .* \(file '.*bad.jsonl', line 2\)"),
+        ('["a"]\n{"a": 1}', "expected a row as list, got dict .*line 2"),
+        ('{"a": 1}\n["b"]', "expected a row as dict, got list .*line 2"),
+        ("3", "expected a row as object or list, got int .*line 1"),
+        ('{"a": 1}\n{"b": 1}', r"expected the keys \['a'\], got \['b'\] .*line 2"),
+        ('{"a": 1, "a": 2}', r"a key twice in \['a', 'a'\] .*line 1"),
+        ('["a"]\n["b", "c"]', "expected 1 cells as in the header, got 2 .*line 2"),
+        ('["a"]\n[{}]', "got dict"),
+    ],
+)
+def test_malformed_json_lines_are_refused_with_file_and_line(tmp_path, text, message):
+    with pytest.raises(ValueError, match=message):
+        Table.from_json_lines(write(tmp_path / "bad.jsonl", text))
+
+
+def test_a_data_frame_gives_its_columns_and_empty_cells_for_missing_values():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        [["Oslo", 1, None], ["Bergen", 2, 0.5]], columns=["City", "City", ("Size", "km2")]
+    )
+    table = Table.from_pandas(frame, "frame")
+    assert table.header == ("City", "City", "Size km2")
+    assert table.rows == (("Oslo", "1", ""), ("Bergen", "2", "0.5"))
+
+
+def test_a_data_frame_without_rows_is_refused():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="expected at least 1 row"):
+        Table.from_pandas(pd.DataFrame({"a": []}), "frame")
+
+
+def test_equal_tables_and_questions_are_equal_keys():
+    assert len({CITIES, Table(CITIES.header, CITIES.rows, "cities")}) == 1
+    assert len({Question("how many?", answers=["3"]), Question("how many?", answers=("3",))}) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"aggregation": "MEDIAN"},
+            r"expected an aggregation of .*, got 'MEDIAN' \(question 'q'\)",
+        ),
+        ({"answers": "Oslo"}, r"expected a list of answers, got the text 'Oslo' \(question 'q'\)"),
+        ({"answers": [["Oslo"]]}, "expected text, a number or None, got list"),
+        ({"answer_coordinates": [1]}, "expected pairs of row and column as answer_coordinates"),
+        ({"previous_coordinates": [(1, 2, 3)]}, "expected pairs of row and column"),
+        ({"previous_coordinates": [(1.5, 2)]}, "expected pairs of row and column"),
+    ],
+)
+def test_a_malformed_question_is_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Question("where?", "q", **fields)
