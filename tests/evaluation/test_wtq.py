@@ -1,0 +1,114 @@
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.evaluation.wtq import (
+    Denotation,
+    denotation_accuracy,
+    denotation_correct,
+    read_golds,
+    read_predictions,
+    write_predictions,
+)
+
+WTQ = Path(os.environ.get("MATE_TF_WTQ_DIR", "../shared/data/wtq"))
+REAL = Path(os.environ.get("MATE_TF_GOLDEN_DIR", "../shared/golden")).with_name("golden_real")
+# The verdicts are on the test splits, with their annotation.
+TEST_SPLITS = ("pristine-unseen-tables", "pristine-seen-tables")
+
+
+@pytest.mark.parametrize(
+    ("predicted", "gold", "correct"),
+    [
+        (["Italy (note)"], ["italy"], True),
+        (["2000.0"], ["2000"], True),
+        (["5.000000e+00"], ["5"], True),
+        (["3.0000001"], ["3"], True),
+        (["3.001"], ["3"], False),
+        (["12467"], ["12,467"], False),
+        (["b", "a", "a"], ["a", "b"], True),
+        (["a"], ["a", "b"], False),
+        (["a", "b"], ["a"], False),
+        (["0", "0.0"], ["0"], True),
+        ([], ["a"], False),
+        (["1995-01-26"], ["1995-1-26"], True),
+        (["1995-xx-xx"], ["1995"], True),
+        (["xx-13-01"], ["xxxx-13-01"], False),
+        (["xx-12-01"], ["XXXX-12-01"], True),
+        (["1_000"], ["1000"], False),
+        (["nan"], ["NaN"], True),
+    ],
+)
+def test_items_are_compared_as_sets_of_texts_numbers_and_dates(predicted, gold, correct):
+    assert denotation_correct(predicted, gold) is correct
+
+
+def test_the_official_annotation_gives_a_gold_item_its_number():
+    gold = [Denotation.from_text("12,467", canonical="12467.0")]
+    assert denotation_correct(["12467"], gold)
+    assert denotation_correct(["12,467"], gold)
+
+
+@given(st.lists(st.text(), min_size=1))
+def test_an_answer_equals_itself_in_any_order(items):
+    assert denotation_correct(items[::-1], items)
+
+
+def test_a_question_without_prediction_is_wrong():
+    golds = {"nt-0": ["2004"], "nt-1": ["a", "b"], "nt-2": ["x"], "nt-3": ["y"]}
+    assert denotation_accuracy({"nt-0": ["2004.0"], "nt-1": ["a"], "nt-2": []}, golds) == 0.25
+
+
+def test_predictions_without_gold_are_refused():
+    with pytest.raises(ValueError, match="expected at least 1 gold answer, got 0"):
+        denotation_accuracy({}, {})
+    with pytest.raises(ValueError, match="got 1 others, first 'nt-9'"):
+        denotation_accuracy({"nt-9": ["a"]}, {"nt-0": ["a"]})
+
+
+def test_predictions_are_written_in_the_official_format_and_read_back(tmp_path):
+    path = tmp_path / "predictions.tsv"
+    write_predictions(path, {"nt-0": ["a\tb", "é\n"], "nt-1": []})
+    assert path.read_text(encoding="utf-8") == "nt-0\ta b\té\nnt-1\n"
+    assert read_predictions(path) == {"nt-0": ["a b", "é"], "nt-1": []}
+
+
+def test_a_question_predicted_twice_is_refused_with_file_and_line(tmp_path):
+    path = tmp_path / "predictions.tsv"
+    path.write_text("nt-0\ta\nnt-0\tb\n")
+    with pytest.raises(ValueError, match=r"second for 'nt-0' \(file '.*predictions.tsv', line 2\)"):
+        read_predictions(path)
+
+
+def test_golds_are_read_with_and_without_annotation(tmp_path):
+    plain, tagged = tmp_path / "a.tsv", tmp_path / "a.tagged"
+    plain.write_text("id\ttargetValue\nnt-0\t1,000|a\\pb\n")
+    tagged.write_text("id\ttargetValue\ttargetCanon\nnt-0\t1,000|a\\pb\t1000.0|a\\pb\n")
+    assert [item.value for item in read_golds(plain)["nt-0"]] == ["1,000", "a|b"]
+    assert [item.value for item in read_golds(tagged)["nt-0"]] == [1000.0, "a|b"]
+    tagged.write_text("id\ttargetValue\ttargetCanon\nnt-0\ta|b\ta\n")
+    with pytest.raises(ValueError, match="expected 2 canonical values, got 1"):
+        read_golds(tagged)
+
+
+def test_every_official_verdict_is_reproduced():
+    path = REAL / "wtq_evaluator_verdicts.json.gz"
+    files = [
+        file
+        for split in TEST_SPLITS
+        if (file := WTQ / "tagged" / "data" / f"{split}.tagged").exists()
+    ]
+    if not path.exists() or not files:
+        pytest.skip(f"no verdicts at {path}, or no annotated test splits at {WTQ}/tagged/data")
+    golds = {question_id: gold for file in files for question_id, gold in read_golds(file).items()}
+    verdicts = json.loads(gzip.decompress(path.read_bytes()))
+    compared = [verdict for verdict in verdicts if verdict["id"] in golds]
+    assert compared
+    for verdict in compared:
+        given_answer = denotation_correct(verdict["prediction"], golds[verdict["id"]])
+        assert given_answer == verdict["correct"], verdict
