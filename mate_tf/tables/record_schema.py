@@ -1,0 +1,110 @@
+"""The TAPAS classifier schema of TFRecord files, and whether a file follows it."""
+
+import os
+from collections.abc import Iterator, Mapping
+
+import tensorflow as tf
+from google.protobuf import message
+
+from mate_tf.tables.token_features import TokenFeatures
+
+Path = str | os.PathLike[str]
+Schema = Mapping[str, tf.io.FixedLenFeature]
+
+# Of the token features, those that a record may lack: they are then 0 everywhere.
+OPTIONAL = ("prev_label_ids", "column_ranks", "inv_column_ranks", "numeric_relations")
+OF_TOKENS = {
+    **dict.fromkeys((*TokenFeatures._fields, "label_ids"), tf.int64),
+    **dict.fromkeys(("numeric_values", "numeric_values_scale"), tf.float32),
+}
+OF_EXAMPLES = {
+    "answer": tf.float32,
+    "aggregation_function_id": tf.int64,
+    "classification_class_index": tf.int64,
+    "question_id": tf.string,
+    "question_id_ints": tf.int64,
+    "table_id": tf.string,
+    "table_id_hash": tf.int64,
+}
+WIDER_THAN_INT32 = ("table_id_hash",)
+_KINDS = {"int64_list": tf.int64, "float_list": tf.float32, "bytes_list": tf.string}
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_ZLIB_MAGIC = b"\x78"
+
+
+def file_schema(file: Path) -> Schema:
+    """The known features of a file's first example, with their lengths.
+
+    Raises:
+        FileNotFoundError: if the file is missing.
+        ValueError: if it is not a record file, has no example, or lacks a token feature.
+    """
+    file = os.fspath(file)
+    for example in read_examples(file):
+        return example_schema(example, file)
+    raise ValueError(f"expected examples in the record file {file}, got none")
+
+
+def read_examples(file: str) -> Iterator[tf.train.Example]:
+    """The examples of a record file; ValueError where it is damaged or none."""
+    try:
+        for record in tf.data.TFRecordDataset(file, detect_compression(file)).as_numpy_iterator():
+            yield tf.train.Example.FromString(record)
+    except (tf.errors.DataLossError, message.DecodeError) as error:
+        reason = str(error).split("[Op:")[0].split("\n")[0].strip("{} ")
+        raise ValueError(f"expected a TFRecord file of examples, got {file}: {reason}") from None
+
+
+def detect_compression(file: str) -> str:
+    """GZIP, ZLIB or "", from the file's first bytes; FileNotFoundError where there is no file."""
+    if not tf.io.gfile.exists(file) or tf.io.gfile.isdir(file):
+        raise FileNotFoundError(f"no record file {file}")
+    with tf.io.gfile.GFile(file, "rb") as stream:
+        head = stream.read(8)
+    if head.startswith(_GZIP_MAGIC):
+        return "GZIP"
+    # A file that is not compressed begins with the first record's length in eight bytes.
+    return "ZLIB" if head.startswith(_ZLIB_MAGIC) and any(head[4:]) else ""
+
+
+def example_schema(example: tf.train.Example, file: str) -> Schema:
+    """The known features of an example; ValueError where it is not one of the classifier's."""
+    schema: dict[str, tf.io.FixedLenFeature] = {}
+    for name, dtype in {**OF_TOKENS, **OF_EXAMPLES}.items():
+        if name in example.features.feature:
+            feature = example.features.feature[name]
+            kind = feature.WhichOneof("kind")
+            if _KINDS.get(kind) != dtype:
+                raise ValueError(f"expected {name} as {dtype.name}, got {kind} (file {file})")
+            length = len(getattr(feature, kind).value)
+            schema[name] = tf.io.FixedLenFeature([length], dtype)
+    missing = set(TokenFeatures._fields) - set(OPTIONAL) - set(schema)
+    if missing:
+        raise ValueError(f"expected the features {sorted(missing)}, got none (file {file})")
+    for name in schema.keys() & OF_TOKENS.keys():
+        if schema[name].shape != schema["input_ids"].shape:
+            raise ValueError(
+                f"expected {schema['input_ids'].shape[0]} {name}, as many as input_ids, got "
+                f"{schema[name].shape[0]} (file {file})"
+            )
+    return schema
+
+
+def check_same_schema(
+    expected: Schema,
+    actual: Schema,
+    expected_file: str,
+    file: str,
+) -> None:
+    """ValueError where two files differ in their features or in a length."""
+    if set(expected) != set(actual):
+        raise ValueError(
+            f"expected the features of {expected_file}, got others: "
+            f"{sorted(set(expected) ^ set(actual))} (file {file})"
+        )
+    for name, feature in expected.items():
+        if feature.shape != actual[name].shape:
+            raise ValueError(
+                f"expected {name} of length {feature.shape[0]}, as in {expected_file}, got length "
+                f"{actual[name].shape[0]} (file {file})"
+            )

@@ -1,0 +1,57 @@
+"""A table as tokens and numbers: what all questions about it share.
+
+Shape letters: N tokens of a table, R rows and C columns of its body. A grid [R+1, C+1] has a value
+for each cell at [row id, column id]; ids count from 1, and row 0 is the header.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mate_tf.tables import numeric
+from mate_tf.tables.table import Table
+from mate_tf.tables.wordpiece import Wordpiece
+
+
+class TokenizedTable(NamedTuple):
+    """The tokens of a table, header first, then row by row, and the numbers in its cells."""
+
+    input_ids: np.ndarray  # int32 [N]
+    column_ids: np.ndarray  # int32 [N]
+    row_ids: np.ndarray  # int32 [N], ascending
+    word_begins: np.ndarray  # int32 [N]: where in its cell the word of a piece begins
+    column_ranks: np.ndarray  # int32 [R+1, C+1]
+    inv_column_ranks: np.ndarray  # int32 [R+1, C+1]
+    numeric_values: np.ndarray  # float32 [R+1, C+1], NaN where there is none
+    column_values: tuple[dict[int, numeric.NumericValue], ...]  # for each column, by row
+
+
+def tokenize_table(wordpiece: Wordpiece, table: Table) -> TokenizedTable:
+    """Tokenizes all cells in one graph call and finds the numbers among them."""
+    texts = [*table.header, *(cell for row in table.rows for cell in row)]
+    input_ids, lengths = wordpiece.ids_and_lengths(texts)
+    row_ids, column_ids = np.indices((table.num_rows + 1, table.num_columns), np.int32)
+    place = np.arange(len(input_ids), dtype=np.int32)  # [N]
+    cell_begins = np.repeat(np.cumsum(lengths) - lengths, lengths).astype(np.int32)  # [N]
+    word_begins = np.maximum.accumulate(np.where(wordpiece.is_inner[input_ids], 0, place))
+
+    shape = table.num_rows + 1, table.num_columns + 1
+    ranks = np.zeros((2, *shape), np.int32)
+    values = np.full(shape, np.nan, np.float32)
+    column_values = tuple(map(numeric.column_values, zip(*table.rows, strict=True)))
+    for column, of_column in enumerate(column_values, start=1):
+        for row, rank in numeric.ranks(of_column).items():
+            ranks[:, row + 1, column] = rank
+        for row, value in of_column.items():
+            if isinstance(value, float):
+                values[row + 1, column] = value
+    return TokenizedTable(
+        input_ids=input_ids,
+        column_ids=np.repeat(column_ids.ravel() + 1, lengths),
+        row_ids=np.repeat(row_ids.ravel(), lengths),
+        word_begins=word_begins - cell_begins,
+        column_ranks=ranks[0],
+        inv_column_ranks=ranks[1],
+        numeric_values=values,
+        column_values=column_values,
+    )

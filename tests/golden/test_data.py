@@ -1,0 +1,208 @@
+"""The golden conversions: interactions in, token features out, feature by feature.
+
+Every feature of every classifier example is compared exactly, and a conversion that failed in the
+original must fail here, with a ValueError.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.numeric import Date, NumericSpan, NumericValue, parse_text
+from mate_tf.tables.records import read_records, write_records
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.wordpiece import Wordpiece
+
+FAMILY = "data"
+# What a conversion may be asked for, besides what is off.
+SUPPORTED_OPTIONS = {
+    "vocab_file",
+    "max_seq_length",
+    "max_column_id",
+    "max_row_id",
+    "drop_rows_to_fit",
+    "trim_question_ids",
+}
+# Failures that supervision reports here, before a question is converted.
+SUPERVISION_FAILURES = {"Invalid answer"}
+FAILURES = {
+    "Sequence too long": "expected at most .* tokens",
+    "Too many columns": "expected at most .* columns",
+    "Too many rows": "expected at most .* rows",
+    "Couldn't find all answers": "answer cells in the sequence",
+}
+
+
+def load(path: Path) -> Any:
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def to_table(table: dict[str, Any]) -> Table:
+    return Table(
+        header=tuple(column.get("text", "") for column in table["columns"]),
+        rows=tuple(tuple(cell.get("text", "") for cell in row["cells"]) for row in table["rows"]),
+        table_id=table.get("table_id", ""),
+    )
+
+
+def coordinates(question: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        (pair.get("row_index", 0), pair.get("column_index", 0))
+        for pair in question.get("answer", {}).get("answer_coordinates", ())
+    )
+
+
+def to_question(questions: list[dict[str, Any]], index: int) -> Question:
+    question = questions[index]
+    answer = question.get("answer", {})
+    return Question(
+        text=question.get("text") or question.get("original_text", ""),
+        question_id=question["id"],
+        answer_coordinates=coordinates(question),
+        answer_number=answer.get("float_value"),
+        aggregation=answer.get("aggregation_function", "NONE"),
+        previous_coordinates=coordinates(questions[index - 1]) if index else (),
+        class_index=answer.get("class_index", 0),
+    )
+
+
+def supported_config(golden, name: str, entry: dict[str, Any]) -> FeatureConfig:
+    if not entry["kind"].startswith("classifier"):
+        golden.not_compared(FAMILY, name, f"no conversion of the kind {entry['kind']} yet")
+    config = entry["config"]
+    asked = [option for option, value in config.items() if value is not False]
+    if set(asked) - SUPPORTED_OPTIONS:
+        golden.not_compared(FAMILY, name, f"options {sorted(set(asked) - SUPPORTED_OPTIONS)}")
+    return FeatureConfig(
+        max_seq_length=config["max_seq_length"],
+        max_column_id=config["max_column_id"],
+        max_row_id=config["max_row_id"],
+        trim_cells=True,
+        drop_rows_to_fit=config.get("drop_rows_to_fit", False),
+    )
+
+
+def values(feature: dict[str, Any]) -> np.ndarray:
+    if feature["kind"] == "bytes_list":
+        return np.array([text.encode() for text in feature["values"]], object)
+    numbers = [np.nan if value is None else value for value in feature["values"]]
+    return np.array(numbers, np.float32 if feature["kind"] == "float_list" else np.int64)
+
+
+def compare(golden, name: str, actual: list[dict], expected: list[dict]) -> None:
+    """Compares examples, all of a feature together."""
+    assert len(actual) == len(expected)
+    for feature in expected[0]:
+        got = [example[feature] for example in actual]
+        want = [values(example[feature]) for example in expected]
+        if want[0].dtype == object:
+            assert np.array_equal(got, want), f"{name} {feature}"
+        else:
+            golden.compare(FAMILY, f"{name} {feature}", got, want, 0.0)
+
+
+def value(value: dict[str, Any]) -> NumericValue:
+    if "date" in value:
+        return Date(*(value["date"].get(field) for field in Date._fields))
+    return float(np.float32(value["float_value"]))
+
+
+def paired(examples: list[dict], interactions: list[dict]) -> Iterator[tuple[dict, dict]]:
+    """Each example with its interaction; both are in one order, in which an id may come twice.
+
+    The empty example, with which the original fills up a batch, has no interaction.
+    """
+    following = (
+        (interaction, index)
+        for interaction in interactions
+        for index in range(len(interaction["questions"]))
+    )
+    for example in examples:
+        for interaction, index in following:
+            if (interaction["id"], index) == (example["interaction_id"], example["index"]):
+                yield example, interaction
+                break
+
+
+def pytest_generate_tests(metafunc) -> None:
+    index = metafunc.config.golden.load_index("data")
+    names = [name for name in index if not name.startswith("_")]
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", names or [pytest.param("", marks=pytest.mark.skip("no data"))])
+
+
+def test_conversion_equals_the_originals(golden, name):
+    entry = golden.load_index("data")[name]
+    config = supported_config(golden, name, entry)
+    source = re.match(r"\w+", entry["source"])[0]
+    files = golden.require(
+        f"data/{name}.json.gz",
+        f"data/{source}.json.gz",
+        f"data/{entry['config']['vocab_file']}",
+    )
+    interactions = load(files[1])
+    if any("table_selection_ext" in key for i in interactions for q in i["questions"] for key in q):
+        golden.not_compared(FAMILY, name, "tokens selected beforehand")
+    builder = FeatureBuilder(Wordpiece(files[2]), config)
+    actual, expected = [], []
+    for example, interaction in paired(load(files[0])["examples"], interactions):
+        error = example.get("error")
+        if error in SUPERVISION_FAILURES:
+            continue
+        table = to_table(interaction["table"])
+        question = to_question(interaction["questions"], example["index"])
+        if error:
+            with pytest.raises(ValueError, match=FAILURES[error]):
+                builder.build(table, question)
+        else:
+            actual.append(builder.build(table, question).features)
+            expected.append(example["features"])
+    compare(golden, name, actual, expected)
+
+
+def test_records_of_the_original_are_read_and_written_again(golden, name, tmp_path):
+    entry = golden.load_index("data")[name]
+    if not re.match("classifier|hybridqa", entry["kind"]):
+        golden.not_compared(FAMILY, name, f"no records of the kind {entry['kind']} yet")
+    if entry["config"].get("add_aggregation_candidates"):
+        golden.not_compared(FAMILY, name, "candidates vary in number")
+    json_file, record_file = golden.require(f"data/{name}.json.gz", f"data/{name}.tfrecord")
+    expected = [
+        example["features"] for example in load(json_file)["examples"] if example["features"]
+    ]
+    read = list(read_records(record_file).as_numpy_iterator())
+    compare(golden, f"{name} read", read, expected)
+    written = tmp_path / "again.tfrecord"
+    assert write_records(written, read) == len(expected)
+    again = list(read_records(written).as_numpy_iterator())
+    compare(golden, f"{name} written", again, expected)
+
+
+def test_numbers_and_dates_in_texts_equal_the_originals(golden):
+    (file,) = golden.require("data/text_goldens.json.gz")
+    cases = load(file)["parse_text"]
+    actual = [spans for case in cases for spans in parse_text(case["text"])]
+    expected = [
+        NumericSpan(
+            span.get("begin_index", 0), span["end_index"], tuple(map(value, span["values"]))
+        )
+        for case in cases
+        for span in case["spans"]
+    ]
+    assert actual == expected
+
+
+def test_wordpieces_of_texts_equal_the_originals(golden):
+    file, vocab_file = golden.require("data/text_goldens.json.gz", "data/vocab.txt")
+    texts, _, _, expected = zip(*load(file)["tokenize"], strict=True)
+    actual = Wordpiece(vocab_file).ids(texts)
+    assert list(map(len, actual)) == list(map(len, expected))
+    golden.compare(FAMILY, "tokenize", np.concatenate(actual), np.concatenate(expected), 0.0)

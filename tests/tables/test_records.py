@@ -1,0 +1,214 @@
+import gzip
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.records import (
+    batch_by_length,
+    check_records,
+    read_records,
+    serialize_example,
+    training_batches,
+    write_records,
+)
+from mate_tf.tables.table import Question, Table
+
+LENGTH = 32
+TABLE = Table.from_rows([["a", "b"], ["1", "2"]])
+
+
+@pytest.fixture(scope="module")
+def examples(wordpiece):
+    """Examples of 9 to 28 tokens, named by their place."""
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=LENGTH))
+    questions = [
+        Question("a " * (1 + 7 * n % 20), f"q{n}", answer_coordinates=((0, 1),)) for n in range(20)
+    ]
+    return [builder.build(TABLE, question).features for question in questions]
+
+
+@pytest.fixture
+def file(tmp_path, examples):
+    path = tmp_path / "train.tfrecord"
+    write_records(path, examples)
+    return path
+
+
+def names(batches) -> list[list[str]]:
+    return [[name.decode() for name in batch["question_id"][:, 0].numpy()] for batch in batches]
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB", ""])
+def test_examples_are_read_as_they_were_written(tmp_path, examples, compression):
+    path = tmp_path / "folder" / "some.tfrecord"
+    assert write_records(path, iter(examples), compression) == len(examples)
+    read = list(read_records(path).as_numpy_iterator())
+    assert len(read) == len(examples)
+    for actual, expected in zip(read, examples, strict=True):
+        assert set(actual) == set(expected)
+        for name, values in expected.items():
+            np.testing.assert_array_equal(actual[name], values, err_msg=name)
+            assert actual[name].dtype == values.dtype, name
+    assert check_records(path) == len(examples)
+    assert [child.name for child in path.parent.iterdir()] == [path.name]
+
+
+def test_integers_are_64_bits_in_the_file(examples):
+    example = tf.train.Example.FromString(serialize_example(examples[0]))
+    kinds = {name: f.WhichOneof("kind") for name, f in example.features.feature.items()}
+    assert kinds["input_ids"] == kinds["table_id_hash"] == "int64_list"
+    assert kinds["answer"] == kinds["numeric_values"] == "float_list"
+    assert kinds["question_id"] == "bytes_list"
+
+
+def test_a_failure_leaves_the_old_file_as_it_was(file, examples):
+    before = file.read_bytes()
+
+    def failing():
+        yield examples[0]
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        write_records(file, failing())
+    assert file.read_bytes() == before
+    assert [child.name for child in file.parent.iterdir()] == [file.name]
+
+
+def test_features_that_a_record_may_lack_are_zero_and_unknown_ones_left_out(tmp_path, examples):
+    features = {**examples[0], "can_indexes": np.arange(5)}
+    del features["column_ranks"]
+    write_records(tmp_path / "x", [features])
+    (read,) = read_records(tmp_path / "x").as_numpy_iterator()
+    assert not read["column_ranks"].any() and len(read["column_ranks"]) == LENGTH
+    assert set(read) == set(examples[0])
+
+
+def test_several_files_are_read_one_after_the_other(tmp_path, examples):
+    write_records(tmp_path / "1", examples[:5])
+    write_records(tmp_path / "2", examples[5:], compression="")
+    read = read_records([tmp_path / "1", tmp_path / "2"])
+    assert [n[0] for n in names(read.batch(1))] == [f"q{n}" for n in range(20)]
+
+
+def test_a_seed_and_an_epoch_give_one_order(file):
+    def order(*args):
+        return [name for (name,) in names(read_records(file, *args).batch(1))]
+
+    assert order(1, 0) == order(1, 0) != order(1, 1) != order(2, 0)
+    assert sorted(order(1, 0)) == sorted(order())
+
+
+def shortened(features):
+    return {name: v[:24] if len(v) == LENGTH else v for name, v in features.items()}
+
+
+def without(name):
+    return lambda features: {key: v for key, v in features.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (shortened, "expected .* of length 32, as in .*good, got length 24 .*bad"),
+        (without("answer"), r"expected the features of .*good, got others: \['answer'\] .*bad"),
+        (without("row_ids"), r"expected the features \['row_ids'\], got none .*bad"),
+        (
+            lambda f: {**f, "row_ids": f["row_ids"][:-1]},
+            "expected 32 row_ids, as many as input_ids, got 31 .*bad",
+        ),
+        (
+            lambda f: {**f, "row_ids": f["row_ids"].astype(np.float32)},
+            "expected row_ids as int64, got float_list .*bad",
+        ),
+    ],
+)
+def test_files_that_differ_are_named_with_the_difference(tmp_path, examples, change, error):
+    write_records(tmp_path / "good", examples[:2])
+    write_records(tmp_path / "bad", [change(examples[0])])
+    with pytest.raises(ValueError, match=error):
+        read_records([tmp_path / "good", tmp_path / "bad"])
+    write_records(tmp_path / "late_bad", [examples[0], change(examples[0])])
+    with pytest.raises(ValueError, match="late_bad, record 1"):
+        check_records(tmp_path / "late_bad")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"question\ttable\nwhat?\tt1\n",
+        b"\x1f\x8b\x08 no gzip in truth",
+        gzip.compress(b"no records inside"),
+        b"\x78\x9cno zlib in truth",
+    ],
+)
+def test_a_file_that_is_no_record_file_is_named(tmp_path, content):
+    path = tmp_path / "other.tfrecord"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"expected a TFRecord file of examples, got .*other") as e:
+        read_records(path)
+    assert "\n" not in str(e.value)
+
+
+def test_a_file_cut_short_is_named(file):
+    file.write_bytes(file.read_bytes()[:-200])
+    with pytest.raises(ValueError, match=r"expected a TFRecord file of examples, got .*train"):
+        check_records(file)
+
+
+def test_files_without_examples_and_no_files_are_refused(tmp_path):
+    write_records(tmp_path / "empty", [])
+    (tmp_path / "short").write_bytes(b"short")
+    for name in ("empty", "short"):
+        with pytest.raises(ValueError, match=f"expected examples in .*{name}, got none"):
+            read_records(tmp_path / name)
+    with pytest.raises(ValueError, match="at least one record file, got none"):
+        read_records([])
+    for path in (tmp_path / "absent", tmp_path):
+        with pytest.raises(FileNotFoundError, match=f"no record file {path}"):
+            read_records(path)
+
+
+@pytest.mark.parametrize("remainder", ["keep", "drop", "repeat"])
+def test_batches_hold_examples_of_like_length_and_are_trimmed(file, examples, remainder):
+    lengths = {e["question_id"][0].decode(): int(e["input_mask"].sum()) for e in examples}
+    batches = list(batch_by_length(read_records(file), 3, (12, 20, 99), remainder))
+    seen = []
+    for batch, batch_names in zip(batches, names(batches), strict=True):
+        limit = batch["input_ids"].shape[1]
+        below = {12: 0, 20: 12, 32: 20}[limit]
+        assert all(below < lengths[name] <= limit for name in batch_names)
+        assert (
+            batch["label_ids"].shape == batch["numeric_values"].shape == (len(batch_names), limit)
+        )
+        assert batch["question_id_ints"].shape == (len(batch_names), 64)
+        assert remainder == "keep" or len(batch_names) == 3
+        seen += batch_names
+    if remainder == "keep":
+        assert sorted(seen) == sorted(lengths)
+    else:
+        assert (set(seen) == set(lengths)) == (remainder == "repeat")
+
+
+@pytest.mark.parametrize(("batch_size", "boundaries"), [(0, None), (2, (0, 8))])
+def test_sizes_must_be_positive(file, batch_size, boundaries):
+    with pytest.raises(ValueError, match=r"expected .*positive"):
+        batch_by_length(read_records(file), batch_size, boundaries)
+
+
+@pytest.mark.parametrize("skip", [0, 1, 7, 8, 20])
+def test_training_goes_on_after_any_number_of_batches_as_if_not_interrupted(file, skip):
+    def first(count, skip=0):
+        batches = training_batches(file, 3, seed=5, boundaries=(12, 20), skip=skip)
+        return names(itertools.islice(batches, count))
+
+    assert first(5, skip) == first(skip + 5)[skip:]
+
+
+def test_training_sees_every_example_in_each_epoch(file):
+    batches = names(itertools.islice(training_batches(file, 32, seed=5, boundaries=(12, 20)), 6))
+    for epoch in (batches[:3], batches[3:]):
+        assert len({name for batch in epoch for name in batch}) == 20
+    assert batches[:3] != batches[3:]
