@@ -1,0 +1,116 @@
+"""Answers for many questions: features in, batches of like length through a model, answers out.
+
+Shapes: B batch, S sequence, A aggregations.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.tables.features import Example, FeatureBuilder
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tasks.answers import Answer, decode_answer
+
+# From token features int32 [B, S] to token_probabilities [B, S] and, where the model computes,
+# aggregation_logits [B, A].
+ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
+
+# Each padded length costs memory once (kernels are cached by shape), padding costs time.
+_LENGTH_STEP = 128
+_QUESTIONS_AT_ONCE = 256
+
+
+class Predictor:
+    """Answers questions with a model.
+
+    Args:
+        model: from token features to probabilities; a Keras model or a signature of an exported
+            one.
+        builder: makes the features, in the way the model was trained with.
+        batch_tokens: tokens, padding included, in a batch; one long table makes a batch of its
+            own.
+    """
+
+    def __init__(self, model: ModelFunction, builder: FeatureBuilder, batch_tokens: int = 4096):
+        self._model = model
+        self._builder = builder
+        self._batch_tokens = batch_tokens
+
+    def answer(self, table: Table, question: str | Question) -> Answer:
+        """Answers one question.
+
+        Raises:
+            ValueError: if the table or the question is beyond a limit.
+        """
+        if isinstance(question, str):
+            question = Question(text=question)
+        example = self._builder.build(table, question, require_answers=False)
+        return self._answer_batch([(table, example)])[0]
+
+    def answer_all(
+        self, pairs: Iterable[tuple[Table, Question]]
+    ) -> Iterator[tuple[Table, Question, Answer | ValueError]]:
+        """Answers questions in their order; one beyond a limit yields its error as the answer."""
+        pairs = iter(pairs)
+        while chunk := list(itertools.islice(pairs, _QUESTIONS_AT_ONCE)):
+            results: list[Answer | ValueError | None] = [None] * len(chunk)
+            examples: dict[int, Example] = {}
+            for index, (table, question) in enumerate(chunk):
+                try:
+                    examples[index] = self._builder.build(table, question, require_answers=False)
+                except ValueError as error:
+                    results[index] = error
+            for batch in self._batches(examples):
+                answers = self._answer_batch([(chunk[i][0], examples[i]) for i in batch])
+                for index, answer in zip(batch, answers, strict=True):
+                    results[index] = answer
+            for (table, question), result in zip(chunk, results, strict=True):
+                assert result is not None
+                yield table, question, result
+
+    def _batches(self, examples: Mapping[int, Example]) -> Iterator[list[int]]:
+        """Indices in batches of one padded length."""
+        by_length = sorted(examples, key=lambda index: examples[index].report.num_tokens)
+        for length, group in itertools.groupby(
+            by_length, key=lambda index: _padded_length(examples[index].report.num_tokens)
+        ):
+            members = list(group)
+            size = max(1, self._batch_tokens // length)
+            for start in range(0, len(members), size):
+                yield members[start : start + size]
+
+    def _answer_batch(self, batch: list[tuple[Table, Example]]) -> list[Answer]:
+        length = _padded_length(max(example.report.num_tokens for _, example in batch))
+        features = TokenFeatures(
+            *(
+                tf.constant(
+                    np.stack([_fit(example.features[name], length) for _, example in batch])
+                )
+                for name in TokenFeatures._fields
+            )
+        )  # [B, S]
+        outputs = {name: np.asarray(value) for name, value in self._model(features).items()}
+        logits = outputs.get("aggregation_logits", itertools.repeat(None))
+        return [
+            decode_answer(table, columns, rows, probabilities, aggregation)
+            for (table, _), columns, rows, probabilities, aggregation in zip(
+                batch,
+                features.column_ids.numpy(),
+                features.row_ids.numpy(),
+                outputs["token_probabilities"],
+                logits,
+                strict=False,
+            )
+        ]
+
+
+def _padded_length(num_tokens: int) -> int:
+    return -(-num_tokens // _LENGTH_STEP) * _LENGTH_STEP
+
+
+def _fit(values: np.ndarray, length: int) -> np.ndarray:
+    """Cuts or extends the padding of a feature [S]."""
+    return np.pad(values[:length], (0, max(0, length - len(values)))).astype(np.int32)
