@@ -1,0 +1,57 @@
+"""Exports a fine-tuned model as a SavedModel.
+
+    python -m experiments.export --model_dir=out/wtq --output_dir=out/wtq/saved_model
+
+The folder serves with stock TensorFlow Serving (signatures `serving_default` on serialized
+tf.Examples and `features` on the nine token features), and experiments/ask.py and
+experiments/evaluate.py answer questions from it.
+"""
+
+import pathlib
+
+from absl import flags
+
+from experiments import terminal
+
+_MODEL_DIR = flags.DEFINE_string(
+    "model_dir", None, "folder of a run of experiments/finetune.py", required=True
+)
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "folder to write", required=True)
+_MAX_SEQ_LENGTH = flags.DEFINE_integer(
+    "max_seq_length",
+    None,
+    "longest input, in tokens, that the exported model accepts; by default 16,384, or as many as "
+    "the model has absolute positions",
+    lower_bound=4,
+)
+_LONGEST = 16384
+
+
+def main(_) -> None:
+    model_dir = pathlib.Path(_MODEL_DIR.value)
+    if not model_dir.is_dir():
+        raise FileNotFoundError(f"expected the folder of a run at {model_dir}, found none")
+
+    from mate_tf.serving import export_saved_model
+    from mate_tf.tables.features import FeatureConfig
+    from mate_tf.tasks.table_qa import TableQuestionAnswering
+    from mate_tf.training.config import load_config
+    from mate_tf.training.loop import restore_weights
+
+    config = load_config(model_dir)
+    model = TableQuestionAnswering(config.encoder, config.task)
+    model.build()
+    step = restore_weights(model, model_dir)
+    absolute = config.encoder.position == "absolute"
+    longest = config.encoder.max_position_embeddings if absolute else _LONGEST
+    export_saved_model(
+        model,
+        model_dir / "vocab.txt",
+        FeatureConfig(max_seq_length=_MAX_SEQ_LENGTH.value or longest),
+        _OUTPUT_DIR.value,
+    )
+    print(f"exported step {step} of {model_dir} to {_OUTPUT_DIR.value}")
+
+
+if __name__ == "__main__":
+    terminal.run(main)

@@ -1,0 +1,127 @@
+"""A model as a SavedModel, and back as something that answers questions.
+
+The folder is a plain SavedModel with two signatures, and carries the vocabulary and the
+configuration in `assets.extra`, so that a raw table can be asked where only the folder is.
+
+Shapes: B batch, S sequence, A aggregations.
+"""
+
+import dataclasses
+import json
+import pathlib
+import shutil
+
+import tensorflow as tf
+
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.predictor import Predictor
+from mate_tf.tasks.table_qa import TableQuestionAnswering
+
+_EXTRA = "assets.extra"
+_CONFIG_FILE = "mate_tf.json"
+_VOCAB_FILE = "vocab.txt"
+_OUTPUTS = ("token_probabilities", "aggregation_logits")
+
+
+def export_saved_model(
+    model: TableQuestionAnswering,
+    vocab_file: str | pathlib.Path,
+    feature_config: FeatureConfig,
+    directory: str | pathlib.Path,
+) -> None:
+    """Writes a model as a SavedModel that takes any batch and any length.
+
+    Its signatures, `serving_default` on serialized tf.Examples (string [B], the TAPAS schema) and
+    `features` on the nine token features (int32 [B, S]), return token_probabilities float32
+    [B, S] and, where the model computes, aggregation_logits float32 [B, A].
+
+    Args:
+        model: the built model.
+        vocab_file: the wordpiece vocabulary that it was trained with.
+        feature_config: how its features are made; max_seq_length is the longest input that a
+            reader of the folder accepts.
+        directory: the folder to write; an exported model in it is replaced.
+
+    Raises:
+        ValueError: if the folder holds something else, or the vocabulary is not the model's.
+    """
+    directory = pathlib.Path(directory)
+    vocabulary_size = len(Wordpiece(vocab_file).vocabulary)
+    if vocabulary_size > model.encoder_config.vocab_size:
+        raise ValueError(
+            f"expected a vocabulary of at most {model.encoder_config.vocab_size} pieces for this "
+            f"model, got {vocabulary_size} in {vocab_file}"
+        )
+    if directory.exists():
+        if any(directory.iterdir()) and not (directory / "saved_model.pb").is_file():
+            raise ValueError(f"expected an empty folder or an exported model at {directory}")
+        shutil.rmtree(directory)
+
+    def run(features: TokenFeatures) -> dict[str, tf.Tensor]:
+        outputs = model(features, training=False)
+        return {
+            name: tf.cast(outputs[name], tf.float32) for name in _OUTPUTS if name in outputs
+        }
+
+    names = TokenFeatures._fields
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name) for name in names])
+    def features_signature(*features):
+        return run(TokenFeatures(*features))
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
+    def examples_signature(examples):
+        spec = {
+            name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in names
+        }
+        parsed = tf.io.parse_example(examples, spec)
+        return run(
+            TokenFeatures(*(tf.cast(parsed[name].to_tensor(), tf.int32) for name in names))
+        )
+
+    module = tf.Module()
+    module.weights = [weight.value for weight in model.weights]
+    tf.saved_model.save(
+        module,
+        str(directory),
+        signatures={
+            "serving_default": examples_signature,
+            "features": features_signature.get_concrete_function(),
+        },
+    )
+    extra = directory / _EXTRA
+    extra.mkdir()
+    shutil.copyfile(vocab_file, extra / _VOCAB_FILE)
+    config = {
+        "encoder": model.encoder_config.to_dict(),
+        "task": model.task_config.to_dict(),
+        "features": dataclasses.asdict(feature_config),
+    }
+    (extra / _CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def load_predictor(directory: str | pathlib.Path, **feature_overrides) -> Predictor:
+    """Loads an exported model, which needs none of the code that made it.
+
+    Args:
+        directory: what `export_saved_model` wrote.
+        **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
+
+    Raises:
+        FileNotFoundError: if there is no exported model.
+    """
+    directory = pathlib.Path(directory)
+    for name in ("saved_model.pb", f"{_EXTRA}/{_CONFIG_FILE}", f"{_EXTRA}/{_VOCAB_FILE}"):
+        if not (directory / name).is_file():
+            raise FileNotFoundError(
+                f"expected an exported model at {directory}, which has no {name}; "
+                "experiments/export.py writes one"
+            )
+    config = json.loads((directory / _EXTRA / _CONFIG_FILE).read_text(encoding="utf-8"))
+    feature_config = FeatureConfig(**(config["features"] | feature_overrides))
+    builder = FeatureBuilder(Wordpiece(directory / _EXTRA / _VOCAB_FILE), feature_config)
+    # The predictor keeps the function, the function keeps the model.
+    signature = tf.saved_model.load(str(directory)).signatures["features"]
+    return Predictor(lambda features: signature(**features._asdict()), builder)

@@ -1,0 +1,163 @@
+"""The demo's questions are right: every answer is recomputed from its table."""
+
+import csv
+import fractions
+import json
+import pathlib
+import re
+from typing import Any
+
+import pytest
+
+from experiments.demo_data import make_questions
+
+DATA = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "demo_data"
+FIELDS = {"id", "table", "question", "answers", "answer_coordinates", "aggregation"}
+AGGREGATIONS = {"NONE", "SUM", "AVERAGE", "COUNT"}
+
+
+def read_questions(split: str) -> list[dict[str, Any]]:
+    lines = (DATA / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def read_table(name: str) -> tuple[list[str], list[list[str]]]:
+    with open(DATA / name, encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    return header, rows
+
+
+QUESTIONS = {split: read_questions(split) for split in ("train", "dev")}
+ALL_QUESTIONS = QUESTIONS["train"] + QUESTIONS["dev"]
+PLANS = json.loads((DATA / "plan.json").read_text(encoding="utf-8"))
+KEYS = {f"{name}.csv": plan["key"] for name, plan in PLANS.items()}  # the column that names rows
+TABLES = sorted(path.name for path in DATA.glob("*.csv"))
+
+
+@pytest.mark.parametrize("question", ALL_QUESTIONS, ids=lambda question: question["id"])
+def test_answer_follows_from_its_cells(question: dict[str, Any]) -> None:
+    _, rows = read_table(question["table"])
+    coordinates = [tuple(pair) for pair in question["answer_coordinates"]]
+    texts = [rows[row][column] for row, column in coordinates]
+    assert texts and len(set(coordinates)) == len(coordinates)
+    assert len({column for _, column in coordinates}) == 1
+    assert all(row >= 0 and column >= 0 for row, column in coordinates)
+
+    aggregation = question["aggregation"]
+    assert aggregation in AGGREGATIONS
+    if aggregation == "NONE":
+        assert set(question) == FIELDS
+        assert question["answers"] == texts and all(texts)
+        return
+    assert set(question) == FIELDS | {"answer_number"}
+    if aggregation == "COUNT":
+        expected = fractions.Fraction(len(texts))
+    else:
+        expected = sum(map(fractions.Fraction, texts), fractions.Fraction())
+        expected /= len(texts) if aggregation == "AVERAGE" else 1
+    assert [fractions.Fraction(text) for text in question["answers"]] == [expected]
+    assert fractions.Fraction(question["answer_number"]) == expected
+
+
+@pytest.mark.parametrize("question", ALL_QUESTIONS, ids=lambda question: question["id"])
+def test_cells_are_those_that_the_question_asks_for(question: dict[str, Any]) -> None:
+    header, rows = read_table(question["table"])
+    text = question["question"].lower()
+    chosen = {row for row, _ in question["answer_coordinates"]}
+    [column] = {column for _, column in question["answer_coordinates"]}
+    if text.startswith("what is"):
+        asked = re.fullmatch(r"what is the (?:(sum|average) of the )?(.+)\?", text)
+        assert asked is not None and asked[2].startswith(f"{header[column].lower()} of ")
+        assert {"sum": "SUM", "average": "AVERAGE", None: "NONE"}[asked[1]] == (
+            question["aggregation"]
+        )
+        if " of all " in text:
+            assert chosen == set(range(len(rows)))
+        else:
+            key = header.index(KEYS[question["table"]])
+            named = {i for i, row in enumerate(rows) if names_cell(text, row[key])}
+            assert chosen == named
+    else:
+        condition_column, value = condition(text, header)
+        holding = {
+            index for index, row in enumerate(rows) if row[condition_column].lower() == value
+        }
+        assert chosen == holding
+        if text.startswith("how many"):
+            assert question["aggregation"] == "COUNT" and column == condition_column
+        else:
+            assert question["aggregation"] == "NONE" and column != condition_column
+            assert text.startswith("which")
+            assert (len(chosen) == 1) == (" has " in text)
+
+
+def names_cell(question: str, cell: str) -> bool:
+    return re.search(rf"\b{re.escape(cell.lower())}\b", question) is not None
+
+
+def condition(question: str, header: list[str]) -> tuple[int, str]:
+    """The column and the value that a "which" or "how many" question names."""
+    for index, name in enumerate(header):
+        if found := re.search(rf" ha(?:s|ve) the {name.lower()} (.+)\?$", question):
+            return index, found[1]
+        if question.endswith(f" have no {name.lower()}?"):
+            return index, "no"
+        if question.endswith(f" have {name.lower()}?"):
+            return index, "yes"
+    raise AssertionError(f"no column of {header} in {question!r}")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_table_is_rectangular_with_distinct_headers_and_rows(name: str) -> None:
+    header, rows = read_table(name)
+    assert all(len(row) == len(header) for row in rows)
+    assert all(header) and len(set(header)) == len(header)
+    assert len({tuple(row) for row in rows}) == len(rows)
+    assert any(question["table"] == name for question in QUESTIONS["train"])
+    assert any(question["table"] == name for question in QUESTIONS["dev"])
+    if name != "elements.csv":
+        assert 6 <= len(rows) <= 20 and 3 <= len(header) <= 6
+
+
+def test_long_table_exceeds_2048_tokens_in_any_vocabulary() -> None:
+    header, rows = read_table("elements.csv")
+    assert len(rows) == 118 and [row[0] for row in rows] == [str(n) for n in range(1, 119)]
+    words = re.compile(r"\w+|[^\w\s]")  # a wordpiece tokenizer never joins these
+    assert sum(max(1, len(words.findall(cell))) for row in [header, *rows] for cell in row) > 2048
+
+
+def test_sizes_are_as_promised() -> None:
+    assert 110 <= len(QUESTIONS["train"]) <= 160
+    assert len(QUESTIONS["dev"]) >= 40
+    for split, least in (("train", 20), ("dev", 8)):
+        long = [q for q in QUESTIONS[split] if q["table"] == "elements.csv"]
+        assert len(long) >= least
+        assert any(row > 110 for question in long for row, _ in question["answer_coordinates"])
+        assert {question["aggregation"] for question in QUESTIONS[split]} == AGGREGATIONS
+
+
+def test_questions_and_ids_are_distinct_and_test_is_unseen() -> None:
+    assert len({question["id"] for question in ALL_QUESTIONS}) == len(ALL_QUESTIONS)
+    asked = [(question["table"], question["question"]) for question in ALL_QUESTIONS]
+    assert len(set(asked)) == len(asked)
+
+    def target(question: dict[str, Any]) -> str:
+        return json.dumps([question[k] for k in ("table", "aggregation", "answer_coordinates")])
+
+    seen = {target(question) for question in QUESTIONS["train"]}
+    assert not [question["id"] for question in QUESTIONS["dev"] if target(question) in seen]
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_files_are_what_the_plan_gives(split: str) -> None:
+    committed = (DATA / f"{split}.jsonl").read_text(encoding="utf-8")
+    assert make_questions.to_json_lines(make_questions.make_questions(split)) == committed
+
+
+def test_plan_that_asks_for_an_absent_value_is_refused() -> None:
+    plan = {"key": "Planet", "noun": "planet", "plural": "planets"}
+    table = make_questions.load_table("planets", plan)
+    with pytest.raises(ValueError, match=r"expected 'Pluto' in column 'Planet', got none"):
+        make_questions.look_up(table, "Type", "Pluto")
+    with pytest.raises(ValueError, match=r"expected one 'ice giant', got 2"):
+        make_questions.find(table, "Type", "ice giant")

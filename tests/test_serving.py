@@ -1,0 +1,194 @@
+"""Export to a SavedModel, and answers from it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.serving import export_saved_model, load_predictor
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.records import serialize_example
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.predictor import Predictor
+from mate_tf.tasks.table_qa import TableQuestionAnswering
+
+WORDS = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "country", "rome", "paris"]
+CAPITALS = Table.from_rows(
+    [["city", "country"], ["rome", "italy"], ["paris", "france"]], table_id="capitals"
+)
+LONG = Table.from_rows(
+    [["city", "country"], *[[f"rome {row}", "paris"] for row in range(150)]], table_id="long"
+)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A model with random weights, its vocabulary and its exported folder."""
+    directory = tmp_path_factory.mktemp("exported")
+    vocab_file = directory / "vocab.txt"
+    vocab_file.write_text("".join(f"{word}\n" for word in WORDS))
+    tf.keras.utils.set_random_seed(0)
+    model = TableQuestionAnswering(
+        EncoderConfig(
+            vocab_size=len(WORDS),
+            hidden_size=16,
+            num_layers=2,
+            num_heads=2,
+            intermediate_size=32,
+            initializer_range=0.5,
+            attention=AttentionConfig(bucket_size=8, global_size=16),
+        )
+    )
+    model.build()
+    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=1024), directory / "model")
+    return model, vocab_file, directory / "model"
+
+
+def test_exported_model_answers_like_the_model(exported):
+    model, vocab_file, directory = exported
+    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=1024))
+    ours = Predictor(lambda features: model(features, training=False), builder)
+    loaded = load_predictor(directory)
+    for table in (CAPITALS, LONG):
+        expected = ours.answer(table, "which city")
+        actual = loaded.answer(table, "which city")
+        assert actual.items == expected.items
+        assert [(c.row, c.column) for c in actual.cells] == [
+            (c.row, c.column) for c in expected.cells
+        ]
+        assert actual.score == pytest.approx(expected.score, abs=1e-5)
+
+
+def test_serving_default_takes_serialized_examples_of_different_lengths(exported):
+    model, vocab_file, directory = exported
+    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=None))
+    examples = [
+        builder.build(table, Question("which city")).features for table in (CAPITALS, LONG)
+    ]
+    signature = tf.saved_model.load(str(directory)).signatures["serving_default"]
+    outputs = signature(examples=tf.constant([serialize_example(e) for e in examples]))
+    for index, features in enumerate(examples):
+        batch = TokenFeatures.from_dict(
+            {n: tf.constant(features[n][None], tf.int32) for n in TokenFeatures._fields}
+        )
+        expected = model(batch)["token_probabilities"][0]
+        actual = outputs["token_probabilities"][index]
+        np.testing.assert_allclose(actual[: len(expected)], expected, atol=1e-5)
+        assert not actual[len(expected) :].numpy().any()
+
+
+def test_answers_come_in_the_order_of_the_questions(exported):
+    _, _, directory = exported
+    predictor = load_predictor(directory)
+    pairs = [
+        (table, Question(f"which city {number}", question_id=str(number)))
+        for number, table in enumerate([LONG, CAPITALS, LONG, CAPITALS])
+    ]
+    results = list(predictor.answer_all(pairs))
+    assert [question.question_id for _, question, _ in results] == ["0", "1", "2", "3"]
+    for (table, question), (_, _, answer) in zip(pairs, results, strict=True):
+        assert answer.items == predictor.answer(table, question).items
+
+
+def test_a_question_beyond_the_limit_is_an_error_and_stops_no_other(exported):
+    _, _, directory = exported
+    predictor = load_predictor(directory)
+    huge = Question("rome " * 2000, question_id="huge")
+    first, second = [answer for _, _, answer in predictor.answer_all(
+        [(CAPITALS, huge), (CAPITALS, Question("which city"))]
+    )]
+    assert isinstance(first, ValueError)
+    assert "expected at most 1024 tokens" in str(first) and "huge" in str(first)
+    assert second.cells
+    with pytest.raises(ValueError, match=r"at most 1024 tokens, got .* \(table 'capitals'"):
+        predictor.answer(CAPITALS, huge)
+
+
+def test_rows_are_dropped_only_when_asked(exported):
+    _, _, directory = exported
+    table = Table.from_rows([["city"], *[["rome rome rome rome"]] * 600], table_id="tall")
+    with pytest.raises(ValueError, match=r"at most 1024 tokens, got 24\d\d"):
+        load_predictor(directory).answer(table, "which city")
+    assert load_predictor(directory, drop_rows_to_fit=True).answer(table, "which city").cells
+
+
+def test_a_folder_that_is_no_model_is_named(tmp_path, exported):
+    model, vocab_file, _ = exported
+    with pytest.raises(FileNotFoundError, match=r"exported model at .*, which has no saved_model"):
+        load_predictor(tmp_path)
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(ValueError, match="expected an empty folder or an exported model"):
+        export_saved_model(model, vocab_file, FeatureConfig(), tmp_path)
+    assert (tmp_path / "thesis.txt").exists()
+
+
+def test_a_vocabulary_larger_than_the_model_is_refused(tmp_path, exported):
+    model, _, _ = exported
+    larger = tmp_path / "vocab.txt"
+    larger.write_text("".join(f"{word}\n" for word in [*WORDS, "more"]))
+    with pytest.raises(ValueError, match="at most 10 pieces for this model, got 11 in"):
+        export_saved_model(model, larger, FeatureConfig(), tmp_path / "model")
+
+
+def ask(directory, *arguments) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "experiments.ask", f"--model={directory}", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_ask_answers_in_a_new_process(tmp_path, exported):
+    _, _, directory = exported
+    path = tmp_path / "capitals.csv"
+    path.write_text("city,country\nrome,italy\nparis,france\n")
+    done = ask(directory, f"--table={path}", "--question=which city", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    expected = load_predictor(directory).answer(Table.from_csv(path), "which city")
+    assert tuple(answer["items"]) == expected.items
+    assert [(c["row"], c["column"], c["text"]) for c in answer["cells"]] == [
+        (c.row, c.column, c.text) for c in expected.cells
+    ]
+    assert answer["aggregation"] == expected.aggregation
+
+
+def test_ask_shows_what_it_chose(tmp_path, exported):
+    _, _, directory = exported
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"city": "rome"}\n{"city": "paris"}\n')
+    done = ask(directory, f"--table={path}", "--question=which city")
+    assert done.returncode == 0, done.stderr
+    for word in ("answer:", "score:", "aggregation:", "cell: row ", "column 0 (city)", "["):
+        assert word in done.stdout
+
+
+@pytest.mark.parametrize(
+    "content, question, message",
+    [
+        (None, "which city", "table.csv"),
+        ("city\n", "which city", "table.csv"),
+        ("city,country\nrome\n", "which city", "table.csv"),
+        (",".join(["c"] * 300) + "\n" + ",".join(["1"] * 300), "which", "255 columns, got 300"),
+        ("city\nrome\n", "rome " * 1200, "expected at most 1024 tokens"),
+        ("city\nrome\n", " ", "expected a question"),
+    ],
+    ids=["no file", "no rows", "ragged", "300 columns", "long question", "no question"],
+)
+def test_ask_refuses_in_one_sentence(tmp_path, exported, content, question, message):
+    _, _, directory = exported
+    path = tmp_path / "table.csv"
+    if content is not None:
+        path.write_text(content)
+    done = ask(directory, f"--table={path}", f"--question={question}")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("ask.py: ") and message in line
