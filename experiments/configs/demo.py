@@ -1,0 +1,40 @@
+"""A small model from random weights that learns the demo's own questions by heart.
+
+    python -m experiments.finetune --config=demo --data_dir=out/demo/data --model_dir=out/demo/run
+
+Hardware: 2 CPU cores.
+Time: 1,000 steps took 11 minutes on cores shared with other work, vocabulary of 1,058 pieces.
+Score: of the training questions 96 % are answered after 1,000 steps (79 % of those about the long
+table), of the dev questions 29 %.
+
+Larger first weights than BERT's (0.02) and no dropout: with these the model learns its questions in
+few steps, for rates up to about 5e-4; at 1e-3 it learns nothing.
+"""
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.tasks.table_qa import TableQAConfig
+from mate_tf.training.config import FinetuneConfig
+
+CONFIG = FinetuneConfig(
+    encoder=EncoderConfig(
+        vocab_size=2048,
+        hidden_size=128,
+        num_layers=2,
+        num_heads=4,
+        intermediate_size=512,
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+        initializer_range=0.08,
+        attention=AttentionConfig(bucket_size=64, global_size=64),
+    ),
+    # The demo's files say which cells and which aggregation answer a question.
+    task=TableQAConfig(use_answer_as_supervision=False, output_dropout=0.0),
+    max_seq_length=4096,
+    length_buckets=(64, 128, 256, 512, 2560, 3072, 3584),
+    batch_size=8,
+    num_steps=1080,
+    learning_rate=5e-4,
+    warmup_ratio=0.1,
+    eval_interval=540,
+    checkpoint_interval=270,
+)

@@ -1,0 +1,1 @@
+"""Training: optimizer, loop on Orbit, configs and their overrides."""

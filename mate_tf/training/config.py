@@ -1,0 +1,149 @@
+"""What a training run is made of: frozen dataclasses, kept as JSON in the run's folder."""
+
+import dataclasses
+import itertools
+import json
+import pathlib
+from typing import Literal, TypeVar
+
+from mate_tf.config import EncoderConfig
+from mate_tf.tasks.table_qa import TableQAConfig
+from mate_tf.training.overrides import from_dict
+
+CONFIG_FILE = "config.json"
+Config = TypeVar("Config", bound="TrainingConfig")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """What every task's training needs.
+
+    Attributes:
+        num_steps: updates of the weights in all.
+        learning_rate: its peak; it rises over `warmup_ratio` of the steps, then falls to zero.
+        warmup_ratio: share of the steps.
+        weight_decay_rate: per update and unit of learning rate.
+        max_gradient_norm: the gradients are scaled down to this global norm.
+        dtype: "mixed_bfloat16" computes in bfloat16 and keeps weights in float32.
+        seed: of the weights, the dropout and the order of the examples.
+        summary_interval: steps between TensorBoard points.
+        eval_interval: steps between evaluations; there is one after the last step in any case.
+        checkpoint_interval: steps between checkpoints; there is one after the last step too.
+        keep_checkpoints: how many of the latest are kept.
+
+    Raises:
+        ValueError: if a value is out of its range.
+    """
+
+    num_steps: int
+    learning_rate: float
+    warmup_ratio: float = 0.1
+    weight_decay_rate: float = 0.01
+    max_gradient_norm: float = 1.0
+    dtype: Literal["float32", "mixed_bfloat16"] = "float32"
+    seed: int = 1
+    summary_interval: int = 20
+    eval_interval: int = 500
+    checkpoint_interval: int = 500
+    keep_checkpoints: int = 2
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name.endswith(("_steps", "_interval", "_checkpoints", "_size")) and value < 1:
+                raise ValueError(f"expected {field.name} of at least 1, got {value}")
+        if not 0.0 <= self.warmup_ratio <= 1.0:
+            raise ValueError(f"expected warmup_ratio between 0 and 1, got {self.warmup_ratio}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinetuneConfig(TrainingConfig):
+    """Fine-tuning of table question answering.
+
+    Attributes:
+        encoder: sizes, positions and attention.
+        task: heads and losses.
+        max_seq_length: tokens in each example of the record files.
+        length_buckets: lengths, ascending, that batches are padded to; an example goes to the
+            first that holds it, longer ones to `max_seq_length`.
+        batch_size: examples in a batch, over all replicas.
+        eval_batch_size: the same in evaluation.
+        eval_questions: how many questions of the dev split, from its start, are answered at each
+            evaluation; None for all.
+    """
+
+    encoder: EncoderConfig
+    task: TableQAConfig = dataclasses.field(default_factory=TableQAConfig)
+    max_seq_length: int = 512
+    length_buckets: tuple[int, ...] = ()
+    batch_size: int = 32
+    eval_batch_size: int = 32
+    eval_questions: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        bounds = (0, *self.length_buckets, self.max_seq_length)
+        if any(low >= high for low, high in itertools.pairwise(bounds)):
+            raise ValueError(
+                f"expected length_buckets to ascend and stay below max_seq_length "
+                f"({self.max_seq_length}), got {self.length_buckets}"
+            )
+        positions = self.encoder.max_position_embeddings
+        if self.encoder.position == "absolute" and self.max_seq_length > positions:
+            raise ValueError(
+                f"expected max_seq_length of at most {positions} with absolute positions, got "
+                f"{self.max_seq_length}; use encoder.position=per_cell"
+            )
+
+
+def save_config(config: TrainingConfig, model_dir: str | pathlib.Path) -> None:
+    """Writes the full config to a run's folder, or checks that it holds the same already.
+
+    Raises:
+        ValueError: if the folder belongs to a run with another config.
+    """
+    path = pathlib.Path(model_dir) / CONFIG_FILE
+    if path.exists():
+        there = load_config(model_dir, type(config))
+        different = _differences(dataclasses.asdict(there), dataclasses.asdict(config))
+        if different:
+            raise ValueError(
+                f"expected the config of the run in {model_dir}, got another: "
+                f"{', '.join(different)}; choose another folder or the same config"
+            )
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(dataclasses.asdict(config), indent=2) + "\n"
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def load_config(
+    model_dir: str | pathlib.Path,
+    cls: type[Config] = FinetuneConfig,  # type: ignore[assignment]
+) -> Config:
+    """Reads the config of a run's folder.
+
+    Raises:
+        FileNotFoundError: if the folder does not hold one.
+        ValueError: if it is not a config of this kind.
+    """
+    path = pathlib.Path(model_dir) / CONFIG_FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"expected {CONFIG_FILE} in {model_dir}; is it a run's folder?")
+    try:
+        return from_dict(cls, json.loads(path.read_text(encoding="utf-8")))
+    except ValueError as error:  # includes what is not JSON or not UTF-8
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _differences(there: dict, here: dict, prefix: str = "") -> list[str]:
+    """The keys whose values differ, as "key=here (there: value)"."""
+    found = []
+    for key, value in here.items():
+        if isinstance(value, dict):
+            found += _differences(there[key], value, f"{prefix}{key}.")
+        elif value != there[key]:
+            found.append(f"{prefix}{key}={value} (there: {there[key]})")
+    return found

@@ -1,0 +1,144 @@
+"""BERT's AdamW and its learning rate, as Keras 3 optimizer and schedule."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+# Layer normalisation and everything named a bias, which includes the output biases of the heads
+# and TableFormer's table of relation biases.
+NOT_DECAYED = "LayerNorm|layer_norm|bias"
+
+
+@keras.saving.register_keras_serializable("mate_tf")
+class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """A rate that rises linearly over the first steps, then falls linearly to zero.
+
+    The update after k others uses min((k+1) / warmup_steps, 1 - (k+1) / num_steps), the first
+    while k+1 < warmup_steps and the second from then on, times the peak: what BERT's published
+    code computed in fact (its counter was incremented first), so that no update has rate zero
+    but the last.
+    """
+
+    def __init__(self, peak: float, num_steps: int, warmup_steps: int = 0):
+        if not 0 <= warmup_steps <= num_steps:
+            raise ValueError(
+                f"expected warmup_steps between 0 and num_steps ({num_steps}), got {warmup_steps}"
+            )
+        self.peak = peak
+        self.num_steps = num_steps
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step: Any) -> tf.Tensor:
+        count = tf.cast(tf.convert_to_tensor(step), tf.float32) + 1.0
+        rising = count / float(max(self.warmup_steps, 1))
+        falling = 1.0 - tf.minimum(count / float(self.num_steps), 1.0)
+        return self.peak * tf.where(count < float(self.warmup_steps), rising, falling)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "peak": self.peak,
+            "num_steps": self.num_steps,
+            "warmup_steps": self.warmup_steps,
+        }
+
+
+@keras.saving.register_keras_serializable("mate_tf")
+class BertAdamW(keras.optimizers.Optimizer):
+    """Adam with decoupled weight decay and without bias correction (Devlin et al., 2019).
+
+    Gradients of the whole batch are clipped by their global norm, then
+
+        m = beta_1 * m + (1 - beta_1) * gradient
+        v = beta_2 * v + (1 - beta_2) * gradient^2
+        variable -= learning_rate * (m / (sqrt(v) + epsilon) + weight_decay_rate * variable)
+
+    Create it, and call `build(model.trainable_variables)`, inside the strategy scope.
+
+    Args:
+        learning_rate: a number or a schedule of the number of updates made.
+        weight_decay_rate: per update and unit of learning rate, for the variables whose path
+            `not_decayed` (a regular expression) does not match.
+        max_gradient_norm: global norm that gradients are scaled down to; None leaves them.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 5e-5,
+        weight_decay_rate: float = 0.01,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-6,
+        max_gradient_norm: float | None = 1.0,
+        not_decayed: str = NOT_DECAYED,
+        name: str = "bert_adamw",
+    ):
+        super().__init__(learning_rate=learning_rate, name=name)
+        self.weight_decay_rate = weight_decay_rate
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.max_gradient_norm = max_gradient_norm
+        self.not_decayed = not_decayed
+
+    def build(self, variables: Sequence[keras.Variable]) -> None:
+        """Creates m and v for every variable."""
+        if self.built:
+            return
+        super().build(variables)
+        self._m, self._v = self.add_optimizer_variables(variables, ["m", "v"])
+        self._decayed = [not re.search(self.not_decayed, variable.path) for variable in variables]
+
+    def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
+        """Clips and makes one update; in a replica, gradients are its share of the sum."""
+        grads = [None if grad is None else tf.convert_to_tensor(grad) for grad in grads]
+        if self.max_gradient_norm is not None:
+            grads = _clip(grads, self.max_gradient_norm)
+        super().apply(grads, trainable_variables)
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        index = self._get_variable_index(variable)
+        rate = tf.cast(learning_rate, variable.dtype)
+        if self._decayed[index]:
+            variable.assign_sub(rate * self.weight_decay_rate * variable)
+        # TensorFlow's fused kernel, in one pass over memory; powers of zero switch off its bias
+        # correction.
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=self._m[index].value.handle,
+            v=self._v[index].value.handle,
+            beta1_power=tf.zeros([], variable.dtype),
+            beta2_power=tf.zeros([], variable.dtype),
+            lr=rate,
+            beta1=tf.cast(self.beta_1, variable.dtype),
+            beta2=tf.cast(self.beta_2, variable.dtype),
+            epsilon=tf.cast(self.epsilon, variable.dtype),
+            grad=tf.cast(gradient, variable.dtype),
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "learning_rate": super().get_config()["learning_rate"],
+            "weight_decay_rate": self.weight_decay_rate,
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "max_gradient_norm": self.max_gradient_norm,
+            "not_decayed": self.not_decayed,
+            "name": self.name,
+        }
+
+
+def _clip(grads: list[tf.Tensor | None], max_norm: float) -> list[tf.Tensor | None]:
+    # Keras would clip each replica's gradients on their own, which makes the result depend on the
+    # number of replicas: here the sum is clipped and handed on in equal shares.
+    context = tf.distribute.get_replica_context()
+    num_replicas = context.num_replicas_in_sync if context else 1
+    if num_replicas > 1:
+        present = [grad for grad in grads if grad is not None]
+        summed = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, present))
+        grads = [None if grad is None else next(summed) / num_replicas for grad in grads]
+    clipped, _ = tf.clip_by_global_norm(grads, max_norm / num_replicas)
+    return clipped

@@ -1,0 +1,158 @@
+"""Table question answering as a task of the training loop, from a folder of records.
+
+The folder is one of experiments/create_data.py: {train,dev}.tfrecord are the examples,
+dev.jsonl the questions of the dev split with their tables and answers, vocab.txt the vocabulary.
+
+Shapes: B batch, S sequence.
+"""
+
+import itertools
+import pathlib
+from collections.abc import Callable, Mapping
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.evaluation.wtq import denotation_accuracy
+from mate_tf.tables.datasets.json_lines import read_json_lines
+from mate_tf.tables.record_schema import file_schema
+from mate_tf.tables.records import batch_by_length, read_records, training_batches
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.answers import decode_answer
+from mate_tf.tasks.table_qa import TableQuestionAnswering
+from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.loop import Batch, Task
+
+BEST_BY = "denotation_accuracy"
+
+
+def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
+    """Refuses a folder that cannot be trained on with this config.
+
+    Raises:
+        FileNotFoundError: if the folder or one of its files is missing.
+        ValueError: if a file is not what its name says, if the examples have another length than
+            the config, or if the vocabulary is larger than the encoder's.
+    """
+    data_dir = pathlib.Path(data_dir)
+    for name in ("vocab.txt", "train.tfrecord", "dev.tfrecord", "dev.jsonl"):
+        if not (data_dir / name).is_file():
+            raise FileNotFoundError(
+                f"expected {name} in {data_dir}; experiments/create_data.py writes such a folder"
+            )
+    for name in ("train.tfrecord", "dev.tfrecord"):
+        (length,) = file_schema(data_dir / name)["input_ids"].shape
+        if length != config.max_seq_length:
+            raise ValueError(
+                f"expected examples of {config.max_seq_length} tokens (max_seq_length), got "
+                f"{length} in {data_dir / name}"
+            )
+    pieces = len(Wordpiece(data_dir / "vocab.txt").vocabulary)
+    if pieces > config.encoder.vocab_size:
+        raise ValueError(
+            f"expected at most {config.encoder.vocab_size} pieces (encoder.vocab_size), got "
+            f"{pieces} in {data_dir / 'vocab.txt'}"
+        )
+
+
+def build_model(config: FinetuneConfig) -> TableQuestionAnswering:
+    """The model of a config with its first weights, which follow from keras's random seed."""
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(config.dtype)
+    try:
+        model = TableQuestionAnswering(config.encoder, config.task)
+        nothing = tf.zeros([1, 4], tf.int32)
+        model(TokenFeatures(*[nothing] * len(TokenFeatures._fields)))
+    finally:
+        keras.config.set_dtype_policy(policy)
+    return model
+
+
+def table_qa_task(
+    config: FinetuneConfig, data_dir: str | pathlib.Path, model: TableQuestionAnswering
+) -> Task:
+    """The model's training on train.tfrecord, with evaluation on the dev split.
+
+    The evaluation gives "loss", over the examples of dev.tfrecord, and "denotation_accuracy",
+    over the questions of dev.jsonl, where one without an example counts as wrong.
+    """
+    data_dir = pathlib.Path(data_dir)
+
+    def train_dataset(step: int) -> tf.data.Dataset:
+        batches = training_batches(
+            data_dir / "train.tfrecord",
+            config.batch_size,
+            config.seed,
+            config.length_buckets,
+            skip=step,
+        )
+        return batches.map(_without_texts)
+
+    return Task(
+        model=model,
+        train_dataset=train_dataset,
+        compute_loss=model.compute_task_loss,
+        evaluate=_dev_evaluation(config, data_dir, model),
+        best_by=BEST_BY,
+    )
+
+
+def _dev_evaluation(
+    config: FinetuneConfig, data_dir: pathlib.Path, model: TableQuestionAnswering
+) -> Callable[[], dict[str, float]]:
+    limit = config.eval_questions
+    pairs = {
+        question.question_id: (table, question)
+        for table, question in itertools.islice(read_json_lines(data_dir / "dev.jsonl"), limit)
+    }
+    golds = {key: question.answers for key, (_, question) in pairs.items()}
+    # Examples are in the order of the questions, of which some have none.
+    examples = read_records(data_dir / "dev.tfrecord").take(-1 if limit is None else limit)
+    batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
+
+    @tf.function(autograph=False)  # there is nothing to convert, and looking for it takes seconds
+    def predict(batch: Batch) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
+        outputs = model(TokenFeatures.from_dict(batch), training=False)
+        return outputs, model.compute_task_loss(batch, outputs)["example_loss"]
+
+    def evaluate() -> dict[str, float]:
+        losses: list[float] = []
+        predictions: dict[str, tuple[str, ...]] = {}
+        for batch in batches:
+            outputs, example_loss = predict(_without_texts(batch))
+            losses.extend(example_loss.numpy())
+            predictions |= _answers(batch, outputs, pairs)
+        return {
+            "loss": float(np.mean(losses)),
+            BEST_BY: denotation_accuracy(predictions, golds),
+        }
+
+    return evaluate
+
+
+def _answers(
+    batch: Batch,
+    outputs: Mapping[str, tf.Tensor],
+    pairs: Mapping[str, tuple[Table, Question]],
+) -> dict[str, tuple[str, ...]]:
+    """The answers' items, by question, to those of a batch's questions that are in pairs."""
+    columns, rows = batch["column_ids"].numpy(), batch["row_ids"].numpy()  # [B, S] each
+    probabilities = outputs["token_probabilities"].numpy()  # [B, S]
+    aggregations = outputs.get("aggregation_logits")  # [B, A]
+    answers = {}
+    for index, (question_id,) in enumerate(batch["question_id"].numpy()):
+        key = question_id.decode()
+        if key in pairs:
+            logits = None if aggregations is None else aggregations[index].numpy()
+            table, _ = pairs[key]
+            answer = decode_answer(table, columns[index], rows[index], probabilities[index], logits)
+            answers[key] = answer.items
+    return answers
+
+
+def _without_texts(batch: Batch) -> dict[str, tf.Tensor]:
+    """Ids as text are of no use to the model, and no accelerator takes them."""
+    return {name: values for name, values in batch.items() if values.dtype != tf.string}

@@ -1,0 +1,143 @@
+"""Overrides of frozen configs and their way through JSON."""
+
+import dataclasses
+import json
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.training.overrides import apply_overrides, from_dict, split_arguments
+
+
+@dataclasses.dataclass(frozen=True)
+class Attention:
+    bucket_size: int = 42
+    kind: Literal["dense", "multi_view"] = "dense"
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoder:
+    hidden_size: int = 64
+    num_heads: int = 4
+    attention: Attention = Attention()
+
+    def __post_init__(self):
+        if self.hidden_size % self.num_heads:
+            raise ValueError("expected hidden_size to be a multiple of num_heads")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    name: str
+    learning_rate: float = 1e-3
+    shuffle: bool = True
+    limit: int | None = None
+    lengths: tuple[int, ...] = (128, 512)
+    encoder: Encoder = Encoder()
+
+
+BASE = Config(name="base")
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("learning_rate=1e-4", {"learning_rate": 1e-4}),
+        ("learning_rate=1", {"learning_rate": 1.0}),
+        ("name=a=b", {"name": "a=b"}),
+        ("name=7", {"name": "7"}),
+        ("shuffle=False", {"shuffle": False}),
+        ("limit=12", {"limit": 12}),
+        ("limit=none", {"limit": None}),
+        ("lengths=64,256", {"lengths": (64, 256)}),
+        ("lengths=", {"lengths": ()}),
+        ("encoder.hidden_size=32", {"encoder": Encoder(hidden_size=32)}),
+        (
+            "encoder.attention.bucket_size=64",
+            {"encoder": Encoder(attention=Attention(bucket_size=64))},
+        ),
+        (
+            "encoder.attention.kind=multi_view",
+            {"encoder": Encoder(attention=Attention(kind="multi_view"))},
+        ),
+    ],
+)
+def test_values_are_read_by_the_type_of_the_field(override, expected):
+    changed = apply_overrides(BASE, ["--config." + override])
+    assert changed == dataclasses.replace(BASE, **expected)
+
+
+def test_an_argument_that_is_no_override_is_refused():
+    with pytest.raises(ValueError, match=r"expected --config.key=value, got learning_rate=1"):
+        apply_overrides(BASE, ["learning_rate=1"])
+
+
+def test_overrides_are_checked_together_and_the_last_one_wins():
+    overrides = ["encoder.num_heads=3", "encoder.hidden_size=9", "limit=1", "limit=2"]
+    changed = apply_overrides(BASE, ["--config." + override for override in overrides])
+    assert (changed.encoder.num_heads, changed.encoder.hidden_size, changed.limit) == (3, 9, 2)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("speed=1", "unknown key config.speed; the known keys are name, learning_rate, shuffle"),
+        ("encoder.attention.size=1", "config.encoder.attention.size; .* bucket_size, kind"),
+        ("limit=many", "expected int for config.limit, got 'many'"),
+        ("limit=1.5", "expected int for config.limit, got '1.5'"),
+        ("shuffle=perhaps", "expected bool for config.shuffle"),
+        ("learning_rate=", "expected float for config.learning_rate, got ''"),
+        ("lengths=1,x", "expected int for config.lengths, got 'x'"),
+        ("encoder.attention.kind=fast", "expected one of dense, multi_view"),
+        ("encoder=small", "set by its keys hidden_size, num_heads, attention"),
+        ("limit.x=1", "config.limit"),
+        ("limit", "expected --config.key=value, got --config.limit"),
+        ("encoder.num_heads=3", "multiple of num_heads"),
+    ],
+)
+def test_a_wrong_override_is_named(override, message):
+    with pytest.raises(ValueError, match=message):
+        apply_overrides(BASE, ["--config." + override])
+
+
+def test_arguments_are_split():
+    others, overrides = split_arguments(["x", "--config=demo", "--config.limit=1", "--data_dir=d"])
+    assert others == ["x", "--config=demo", "--data_dir=d"]
+    assert overrides == ["--config.limit=1"]
+
+
+@given(
+    st.builds(
+        Config,
+        name=st.text(),
+        learning_rate=st.floats(allow_nan=False),
+        shuffle=st.booleans(),
+        limit=st.none() | st.integers(),
+        lengths=st.lists(st.integers()).map(tuple),
+        encoder=st.builds(
+            Encoder,
+            hidden_size=st.integers(1, 9).map(lambda size: size * 4),
+            num_heads=st.sampled_from([1, 2, 4]),
+            attention=st.builds(Attention),
+        ),
+    )
+)
+def test_a_config_survives_json(config):
+    assert from_dict(Config, json.loads(json.dumps(dataclasses.asdict(config)))) == config
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "expected the keys name in config"),
+        ({"name": "x", "colour": 1}, "unknown key config.colour"),
+        ({"name": 3}, "expected str for config.name, got 3"),
+        ({"name": "x", "lengths": 3}, "config.lengths"),
+        ({"name": "x", "encoder": {"hidden_size": 1.5}}, "expected int for config.encoder.hidden"),
+    ],
+)
+def test_a_wrong_dictionary_is_named(values, message):
+    with pytest.raises(ValueError, match=message):
+        from_dict(Config, values)

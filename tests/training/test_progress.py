@@ -1,0 +1,55 @@
+"""The progress line and the means behind it."""
+
+import logging
+
+import pytest
+
+from mate_tf.training.progress import Progress, format_seconds
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_line_is_due_every_few_seconds(caplog):
+    clock = Clock()
+    progress = Progress(num_steps=10, seconds=5.0, clock=clock)
+    progress.start()
+    with caplog.at_level(logging.INFO, logger="absl"):
+        for step, loss in enumerate([4.0, 2.0, 1.0], start=1):
+            clock.now += 3.0
+            progress.add(
+                step, {"loss": loss, "learning_rate": 1e-4, "num_examples": 6, "num_tokens": 90}
+            )
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "step 2/10  loss 3.0000  learning rate 1.00e-04  2.0 examples/s  30 tokens/s  24s left"
+    )
+
+
+def test_the_summary_covers_all_steps_since_start():
+    clock = Clock()
+    progress = Progress(num_steps=10, clock=clock)
+    progress.start()
+    progress.add(1, {"loss": 9.0, "num_examples": 1})
+    clock.now += 100
+    progress.start()
+    for loss in (1.0, 3.0):
+        clock.now += 2.0
+        progress.add(2, {"loss": loss, "num_examples": 8})
+    assert progress.summary() == {
+        "loss": 2.0,
+        "examples_per_second": 4.0,
+        "tokens_per_second": 0.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "0s"), (59.4, "59s"), (59.6, "1m 00s"), (725, "12m 05s"), (11105, "3h 05m")],
+)
+def test_durations_are_short(seconds, text):
+    assert format_seconds(seconds) == text

@@ -1,0 +1,203 @@
+"""Table question answering in the loop, on the records of small tables."""
+
+import dataclasses
+import shutil
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.tables.datasets.json_lines import write_json_lines
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.records import write_records
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.table_qa import TableQAConfig
+from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.loop import restore_weights, train
+from mate_tf.training.table_qa import build_model, check_data, table_qa_task
+
+NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
+VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "rank", *NAMES)
+CONFIG = FinetuneConfig(
+    num_steps=6,
+    learning_rate=1e-3,
+    max_seq_length=32,
+    length_buckets=(),
+    batch_size=4,
+    eval_interval=3,
+    checkpoint_interval=3,
+    summary_interval=3,
+    encoder=EncoderConfig(
+        vocab_size=len(VOCABULARY) + 10,
+        hidden_size=16,
+        num_layers=1,
+        num_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=32,
+        attention=AttentionConfig(bucket_size=4, global_size=4),
+    ),
+)
+
+
+def pairs(split, count):
+    """Tables of two to five cities, whose rank is asked for."""
+    for index in range(count):
+        names = [NAMES[(index + offset) % len(NAMES)] for offset in range(2 + index % 4)]
+        rows = [[name, str(rank)] for rank, name in enumerate(names)]
+        table = Table.from_rows(rows, header=["city", "rank"], table_id=f"{split}-{index}")
+        yield (
+            table,
+            Question(
+                text=f"rank {names[0]}",
+                question_id=f"{split}-{index}",
+                answers=("0",),
+                answer_coordinates=((0, 1),),
+            ),
+        )
+
+
+@pytest.fixture(scope="session")
+def data_dir(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("data")
+    pieces = [*VOCABULARY, *map(str, range(10))]
+    (directory / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    builder = FeatureBuilder(
+        Wordpiece(directory / "vocab.txt"), FeatureConfig(max_seq_length=CONFIG.max_seq_length)
+    )
+    for split, count in (("train", 10), ("dev", 6)):
+        examples = (builder.build(*pair).features for pair in pairs(split, count))
+        write_records(directory / f"{split}.tfrecord", examples)
+        write_json_lines(directory / f"{split}.jsonl", pairs(split, count))
+    return directory
+
+
+def run(config, data_dir, model_dir):
+    keras.utils.set_random_seed(config.seed)
+    model = build_model(config)
+    metrics = train(table_qa_task(config, data_dir, model), config, model_dir)
+    return model, metrics
+
+
+def test_a_resumed_run_has_the_weights_of_an_uninterrupted_one(data_dir, tmp_path):
+    whole, metrics = run(CONFIG, data_dir, tmp_path / "whole")
+    assert metrics.keys() == {"loss", "denotation_accuracy"}
+    assert np.isfinite(metrics["loss"])
+
+    for path in (tmp_path / "whole").glob("ckpt-3.*"):
+        (tmp_path / "resumed").mkdir(exist_ok=True)
+        shutil.copy(path, tmp_path / "resumed")
+    state = 'model_checkpoint_path: "ckpt-3"'
+    (tmp_path / "resumed" / "checkpoint").write_text(state, encoding="utf-8")
+    resumed, resumed_metrics = run(CONFIG, data_dir, tmp_path / "resumed")
+    assert resumed_metrics == metrics
+    for actual, expected in zip(resumed.variables, whole.variables, strict=True):
+        np.testing.assert_array_equal(actual.numpy(), expected.numpy(), err_msg=expected.path)
+
+
+def test_a_trained_model_is_restored(data_dir, tmp_path):
+    model, _ = run(
+        dataclasses.replace(CONFIG, num_steps=2, length_buckets=(16,)), data_dir, tmp_path
+    )
+    keras.utils.set_random_seed(99)
+    again = build_model(CONFIG)
+    assert restore_weights(again, tmp_path) == 2
+    for actual, expected in zip(again.weights, model.weights, strict=True):
+        np.testing.assert_array_equal(actual.numpy(), expected.numpy())
+
+
+def test_bfloat16_trains_float32_weights(data_dir, tmp_path):
+    policy = keras.config.dtype_policy()
+    config = dataclasses.replace(CONFIG, num_steps=2, dtype="mixed_bfloat16")
+    model, metrics = run(config, data_dir, tmp_path)
+    assert keras.config.dtype_policy() is policy
+    assert model.encoder.compute_dtype == "bfloat16"
+    assert {weight.dtype for weight in model.weights} == {"float32"}
+    assert np.isfinite(metrics["loss"])
+
+
+@pytest.mark.parametrize(
+    ("limit", "known", "accuracy"),
+    [(None, ("dev-0", "dev-2"), 2 / 6), (2, ("dev-0", "dev-2"), 1 / 2), (None, (), 0.0)],
+)
+def test_questions_without_a_right_answer_lower_the_accuracy(
+    data_dir, tmp_path, limit, known, accuracy
+):
+    """The model is made to point at the labelled cell, so right are those with such a label."""
+    shutil.copytree(data_dir, tmp_path, dirs_exist_ok=True)
+    builder = FeatureBuilder(
+        Wordpiece(data_dir / "vocab.txt"), FeatureConfig(max_seq_length=CONFIG.max_seq_length)
+    )
+    examples = [
+        builder.build(table, question).features
+        for table, question in pairs("dev", 6)
+        if question.question_id in known or not known
+    ]
+    write_records(tmp_path / "dev.tfrecord", examples)
+    config = dataclasses.replace(
+        CONFIG,
+        eval_questions=limit,
+        task=TableQAConfig(num_aggregation_labels=0, select_one_column=False),
+    )
+    model = build_model(config)
+    # Rank 0 is the answer of each question: positive for its piece, negative for all others. Or
+    # the other way round, where no answer is to be right.
+    sign = 1.0 if known else -1.0
+
+    def points(features, training=False):
+        is_zero = features.input_ids == len(VOCABULARY)
+        logits = sign * tf.where(is_zero, 5.0, -5.0)
+        mask = tf.cast(features.input_mask, tf.float32)
+        return {
+            "token_logits": logits,
+            "selection_logits": logits,
+            "token_probabilities": tf.sigmoid(logits) * mask,
+        }
+
+    model.call = points
+    metrics = table_qa_task(config, tmp_path, model).evaluate()
+    assert metrics["denotation_accuracy"] == pytest.approx(accuracy)
+
+
+def test_good_data_is_accepted(data_dir):
+    check_data(CONFIG, data_dir)
+
+
+@pytest.mark.parametrize(
+    ("config", "damage", "error", "message"),
+    [
+        (CONFIG, None, FileNotFoundError, "expected vocab.txt in .*create_data.py"),
+        (CONFIG, "train.tfrecord", FileNotFoundError, "expected train.tfrecord in"),
+        (CONFIG, "dev.jsonl", FileNotFoundError, "expected dev.jsonl in"),
+        (
+            dataclasses.replace(CONFIG, max_seq_length=64),
+            "",
+            ValueError,
+            r"expected examples of 64 tokens \(max_seq_length\), got 32 in .*train.tfrecord",
+        ),
+        (
+            dataclasses.replace(
+                CONFIG, encoder=dataclasses.replace(CONFIG.encoder, vocab_size=len(VOCABULARY))
+            ),
+            "",
+            ValueError,
+            r"at most 14 pieces \(encoder.vocab_size\), got 24 in .*vocab.txt",
+        ),
+    ],
+)
+def test_data_that_does_not_fit_is_refused(data_dir, tmp_path, config, damage, error, message):
+    directory = tmp_path / "data"
+    if damage is not None:
+        shutil.copytree(data_dir, directory)
+        (directory / damage).unlink() if damage else None
+    with pytest.raises(error, match=message):
+        check_data(config, directory)
+
+
+def test_a_file_that_is_no_record_file_is_refused(data_dir, tmp_path):
+    shutil.copytree(data_dir, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "dev.tfrecord").write_text("no records")
+    with pytest.raises(ValueError, match=r"dev.tfrecord"):
+        check_data(CONFIG, tmp_path)
