@@ -35,10 +35,10 @@ def main(_) -> None:
     from mate_tf.serving import export_saved_model
     from mate_tf.tables.features import FeatureConfig
     from mate_tf.tasks.table_qa import TableQuestionAnswering
-    from mate_tf.training.config import load_config
+    from mate_tf.training.config import FinetuneConfig, load_config
     from mate_tf.training.loop import restore_weights
 
-    config = load_config(model_dir)
+    config = load_config(model_dir, FinetuneConfig)
     model = TableQuestionAnswering(config.encoder, config.task)
     model.build()
     step = restore_weights(model, model_dir)

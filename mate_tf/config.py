@@ -27,6 +27,15 @@ def _require(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
+def _read_json(path: str | pathlib.Path) -> dict[str, Any]:
+    try:
+        content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"expected JSON in {path}: {error}") from None
+    _require(isinstance(content, dict), f"expected a JSON object in {path}")
+    return content
+
+
 @dataclasses.dataclass(frozen=True)
 class AttentionConfig:
     """Who may attend to whom, and how it is computed (MATE paper, section 3).
@@ -191,38 +200,36 @@ class EncoderConfig:
             FileNotFoundError: if there is no such file.
             ValueError: if it is not a BERT configuration.
         """
-        name = "bert config"
-        if not isinstance(source, Mapping):
-            name = str(source)
-            try:
-                source = json.loads(pathlib.Path(source).read_text(encoding="utf-8"))
-            except json.JSONDecodeError as error:
-                raise ValueError(f"expected JSON in {name}: {error}") from None
-        missing = [
-            key
-            for key in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
-            if key not in source
-        ]
+        name = "the given values" if isinstance(source, Mapping) else str(source)
+        content = source if isinstance(source, Mapping) else _read_json(source)
+        required = (
+            "vocab_size",
+            "hidden_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "intermediate_size",
+        )
+        missing = [key for key in required if key not in content]
         _require(not missing, f"expected a BERT configuration in {name}, missing {missing}")
-        sizes = source.get("type_vocab_sizes", source.get("type_vocab_size"))
+        sizes = content.get("type_vocab_sizes", content.get("type_vocab_size"))
         # BERT's own configuration has one type vocabulary, of sentences A and B.
         if not isinstance(sizes, list | tuple):
             sizes = cls.type_vocab_sizes
-        hidden_act = source.get("hidden_act", "gelu")
+        hidden_act = content.get("hidden_act", "gelu")
         _require(hidden_act == "gelu", f"expected hidden_act 'gelu' in {name}, got {hidden_act!r}")
-        values = dict(
-            vocab_size=source["vocab_size"],
-            hidden_size=source["hidden_size"],
-            num_layers=source["num_hidden_layers"],
-            num_heads=source["num_attention_heads"],
-            intermediate_size=source["intermediate_size"],
-            hidden_dropout=source.get("hidden_dropout_prob", 0.1),
-            attention_dropout=source.get("attention_probs_dropout_prob", 0.1),
-            max_position_embeddings=source.get("max_position_embeddings", 512),
+        values: dict[str, Any] = dict(
+            vocab_size=content["vocab_size"],
+            hidden_size=content["hidden_size"],
+            num_layers=content["num_hidden_layers"],
+            num_heads=content["num_attention_heads"],
+            intermediate_size=content["intermediate_size"],
+            hidden_dropout=content.get("hidden_dropout_prob", 0.1),
+            attention_dropout=content.get("attention_probs_dropout_prob", 0.1),
+            max_position_embeddings=content.get("max_position_embeddings", 512),
             type_vocab_sizes=tuple(sizes),
-            initializer_range=source.get("initializer_range", 0.02),
-            layer_norm_epsilon=source.get("layer_norm_eps", 1e-12),
-            softmax_temperature=source.get("softmax_temperature", 1.0),
+            initializer_range=content.get("initializer_range", 0.02),
+            layer_norm_epsilon=content.get("layer_norm_eps", 1e-12),
+            softmax_temperature=content.get("softmax_temperature", 1.0),
         )
         return cls(**(values | overrides))
 

@@ -31,7 +31,9 @@ def test_a_value_that_cannot_work_is_refused(make, message):
 
 
 def test_dictionary_round_trip():
-    config = EncoderConfig(disabled_features=("row_ids",), attention=AttentionConfig("tapas", "dense"))
+    config = EncoderConfig(
+        disabled_features=("row_ids",), attention=AttentionConfig("tapas", "dense")
+    )
     assert EncoderConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 

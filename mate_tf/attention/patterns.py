@@ -1,7 +1,8 @@
 """Attention patterns: small functions of token features that say who may attend to whom.
 
 A pattern takes the features of the query tokens and of the key tokens, shaped so that they
-broadcast against each other, and returns a bool tensor, True where the query may attend to the key, of a shape that broadcasts to [..., F, T]. Padding is no concern of a pattern: the evaluators
+broadcast against each other, and returns a bool tensor, True where the query may attend to the
+key, of a shape that broadcasts to [..., F, T]. Padding is no concern of a pattern: the evaluators
 mask it as a key.
 
 Shapes: B batch, F from (queries), T to (keys).
