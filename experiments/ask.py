@@ -5,8 +5,9 @@
 
 Reads CSV, TSV or JSON Lines (.jsonl: a row a line). Prints the answer, the cells it comes from
 with their coordinates (row 0 is the first below the header), what was computed from them, a score
-between 0 and 1, and the table around the cells, which it marks with [brackets]. With --json, prints one object for programs. Exits with 1 and one sentence
-where the table, the question or the model cannot be used.
+between 0 and 1, and the table around the cells, which it marks with [brackets]. With --json,
+prints one object for programs. Exits with 1 and one sentence where the table, the question or the
+model cannot be used.
 """
 
 import dataclasses

@@ -41,6 +41,8 @@ def learn_vocabulary(path: pathlib.Path) -> int:
         vocab_size=VOCABULARY_SIZE,
         reserved_tokens=["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
         bert_tokenizer_params={"lower_case": True},
+        # The texts are few: a word is worth a piece of its own from its second appearance on.
+        learn_params={"lower_thresh": 2},
     )
     path.write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
     return len(pieces)

@@ -17,9 +17,7 @@ from tqdm import tqdm
 from experiments import terminal
 
 _MODEL = flags.DEFINE_string("model", None, "folder of an exported model", required=True)
-_DATA = flags.DEFINE_string(
-    "data", None, "JSON Lines file of questions with tables", required=True
-)
+_DATA = flags.DEFINE_string("data", None, "JSON Lines file of questions with tables", required=True)
 _PREDICTIONS = flags.DEFINE_string("predictions", None, "TSV file to write the answers to")
 _LIMIT = flags.DEFINE_integer("limit", None, "answer only so many questions", lower_bound=1)
 

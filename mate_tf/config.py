@@ -154,9 +154,7 @@ class EncoderConfig:
             f"expected {len(TYPE_FEATURES)} type_vocab_sizes, got {len(self.type_vocab_sizes)}",
         )
         unknown = sorted(set(self.disabled_features) - set(TYPE_FEATURES))
-        _require(
-            not unknown, f"expected disabled_features among {TYPE_FEATURES}, got {unknown}"
-        )
+        _require(not unknown, f"expected disabled_features among {TYPE_FEATURES}, got {unknown}")
         _require(
             self.softmax_temperature > 0,
             f"expected softmax_temperature above 0, got {self.softmax_temperature}",

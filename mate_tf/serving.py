@@ -61,9 +61,7 @@ def export_saved_model(
 
     def run(features: TokenFeatures) -> dict[str, tf.Tensor]:
         outputs = model(features, training=False)
-        return {
-            name: tf.cast(outputs[name], tf.float32) for name in _OUTPUTS if name in outputs
-        }
+        return {name: tf.cast(outputs[name], tf.float32) for name in _OUTPUTS if name in outputs}
 
     names = TokenFeatures._fields
 
@@ -73,13 +71,9 @@ def export_saved_model(
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
     def examples_signature(examples):
-        spec = {
-            name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in names
-        }
+        spec = {name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in names}
         parsed = tf.io.parse_example(examples, spec)
-        return run(
-            TokenFeatures(*(tf.cast(parsed[name].to_tensor(), tf.int32) for name in names))
-        )
+        return run(TokenFeatures(*(tf.cast(parsed[name].to_tensor(), tf.int32) for name in names)))
 
     module = tf.Module()
     module.weights = [weight.value for weight in model.weights]

@@ -50,9 +50,9 @@ def main() -> None:
         assert group.sort_by is not None
         order = token_order(features, group.sort_by)
         allowed = pattern_mask(group.pattern, features, features)[0].numpy()
-        computed = computed_pairs(
-            token_rank(order), CONFIG.bucket_size, CONFIG.global_size, False
-        )[0].numpy()
+        computed = computed_pairs(token_rank(order), CONFIG.bucket_size, CONFIG.global_size, False)[
+            0
+        ].numpy()
         permutation = order[0].numpy()
         shade = np.where(allowed & computed, 2, np.where(computed, 1, 0))
         colors = ListedColormap(["#ffffff", "#dfe7f1", "#2b5c9e"])

@@ -115,6 +115,4 @@ def test_compiles_with_xla():
     encoder = TableEncoder(SMALL)
     features = some_features()
     compiled = tf.function(lambda *x: encoder(TokenFeatures(*x)).sequence_output, jit_compile=True)
-    np.testing.assert_allclose(
-        compiled(*features), encoder(features).sequence_output, atol=1e-5
-    )
+    np.testing.assert_allclose(compiled(*features), encoder(features).sequence_output, atol=1e-5)

@@ -38,9 +38,7 @@ def test_each_cell_begins_anew_and_padding_counts_on():
 )
 def test_equals_the_original_below_256_rows(question, cells, columns, padding):
     tokens = table(question, cells, columns, padding)
-    np.testing.assert_array_equal(
-        first_index_in_cell(tokens), original_first_index_in_cell(tokens)
-    )
+    np.testing.assert_array_equal(first_index_in_cell(tokens), original_first_index_in_cell(tokens))
 
 
 def test_rows_beyond_256_do_not_alias_unless_asked():

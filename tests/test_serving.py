@@ -18,7 +18,18 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.table_qa import TableQuestionAnswering
 
-WORDS = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "country", "rome", "paris"]
+WORDS = [
+    "[PAD]",
+    "[EMPTY]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "city",
+    "country",
+    "rome",
+    "paris",
+]
 CAPITALS = Table.from_rows(
     [["city", "country"], ["rome", "italy"], ["paris", "france"]], table_id="capitals"
 )
@@ -68,9 +79,7 @@ def test_exported_model_answers_like_the_model(exported):
 def test_serving_default_takes_serialized_examples_of_different_lengths(exported):
     model, vocab_file, directory = exported
     builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=None))
-    examples = [
-        builder.build(table, Question("which city")).features for table in (CAPITALS, LONG)
-    ]
+    examples = [builder.build(table, Question("which city")).features for table in (CAPITALS, LONG)]
     signature = tf.saved_model.load(str(directory)).signatures["serving_default"]
     outputs = signature(examples=tf.constant([serialize_example(e) for e in examples]))
     for index, features in enumerate(examples):
@@ -100,9 +109,12 @@ def test_a_question_beyond_the_limit_is_an_error_and_stops_no_other(exported):
     _, _, directory = exported
     predictor = load_predictor(directory)
     huge = Question("rome " * 2000, question_id="huge")
-    first, second = [answer for _, _, answer in predictor.answer_all(
-        [(CAPITALS, huge), (CAPITALS, Question("which city"))]
-    )]
+    first, second = [
+        answer
+        for _, _, answer in predictor.answer_all(
+            [(CAPITALS, huge), (CAPITALS, Question("which city"))]
+        )
+    ]
     assert isinstance(first, ValueError)
     assert "expected at most 1024 tokens" in str(first) and "huge" in str(first)
     assert second.cells

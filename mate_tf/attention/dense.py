@@ -83,23 +83,12 @@ class DenseAttention(HeadProjections):
         dropout: Dropout | None,
     ) -> tf.Tensor:
         """The context of each head group under its mask. float [B, H, S, E]."""
-        contexts = []
-        first = 0
-        for group, mask in zip(
-            head_groups(self.attention, self.num_heads), plan.masks, strict=True
-        ):
-            heads = slice(first, first + group.num_heads)
-            first += group.num_heads
-            contexts.append(
-                dense_attention(
-                    query[:, heads],
-                    key[:, heads],
-                    value[:, heads],
-                    mask,
-                    temperature=self.temperature,
-                    dropout=dropout,
-                )
-            )
+        heads = [group.num_heads for group in head_groups(self.attention, self.num_heads)]
+        parts = (tf.split(tensor, heads, axis=1) for tensor in (query, key, value))
+        contexts = [
+            dense_attention(q, k, v, mask, temperature=self.temperature, dropout=dropout)
+            for q, k, v, mask in zip(*parts, plan.masks, strict=True)
+        ]
         return tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
 
     @classmethod

@@ -85,10 +85,13 @@ class MultiViewEmbedding(keras.layers.Layer):
         missing = self.global_size + buckets * self.bucket_size - length
         in_order = permuted(embedding, order)  # [B, H, S, E]
         in_order = tf.pad(in_order, [[0, 0], [0, 0], [0, missing], [0, 0]])  # [B, H, P, E]
-        long = bucketed(in_order[:, :, self.global_size :], buckets)  # [B, H, N, R, E]
+        # Split, not sliced: the gradient of a split is one concatenation.
+        sizes = [self.global_size, buckets * self.bucket_size]
+        global_, tail = tf.split(in_order, sizes, axis=2)
+        long = bucketed(tail, buckets)  # [B, H, N, R, E]
         return MultiView(
             full=embedding,
-            global_=in_order[:, :, : self.global_size],
+            global_=global_,
             long=long,
             window=with_neighbours(long, axis=2),
         )
@@ -166,7 +169,6 @@ def multi_view_attention(
     Returns:
         float [B, H, G + N * R, E], in the head group's order, its padding included.
     """
-    global_size = tf.shape(key.global_)[2]
     head_size = query.full.shape[-1]
     scale = tf.cast(1.0 / (temperature * head_size**0.5), query.full.dtype)
     keep = dropout if dropout is not None else lambda tensor: tensor
@@ -180,9 +182,11 @@ def multi_view_attention(
     to_window = tf.einsum("BHNFE,BHNTE->BHNFT", long, key.window)
     scores = tf.concat([to_global, to_window], axis=-1)  # [B, H, N, R, G + 3 * R]
     long_probs = keep(masked_softmax(scores, long_mask))
-    long_context = tf.einsum(
-        "BHNFT,BHTE->BHNFE", long_probs[..., :global_size], value.global_
-    ) + tf.einsum("BHNFT,BHNTE->BHNFE", long_probs[..., global_size:], value.window)
+    sizes = [tf.shape(to_global)[-1], tf.shape(to_window)[-1]]
+    probs_to_global, probs_to_window = tf.split(long_probs, sizes, axis=-1)
+    long_context = tf.einsum("BHNFT,BHTE->BHNFE", probs_to_global, value.global_) + tf.einsum(
+        "BHNFT,BHNTE->BHNFE", probs_to_window, value.window
+    )
 
     shape = tf.shape(long_context)
     long_context = tf.reshape(
@@ -334,15 +338,14 @@ class MultiViewAttention(HeadProjections):
     ) -> tf.Tensor:
         """The context of each head group in its own order. float [B, H, S, E]."""
         contexts = []
-        first = 0
         groups = head_groups(self.attention, self.num_heads)
-        for group, shared in zip(groups, plan, strict=True):
-            heads = slice(first, first + group.num_heads)
-            first += group.num_heads
+        heads = [group.num_heads for group in groups]
+        parts = (tf.split(tensor, heads, axis=1) for tensor in (query, key, value))
+        for group_query, group_key, group_value, shared in zip(*parts, plan, strict=True):
             context = multi_view_attention(
-                self.views(query[:, heads], shared.order),
-                self.views(key[:, heads], shared.order),
-                self.views(value[:, heads], shared.order),
+                self.views(group_query, shared.order),
+                self.views(group_key, shared.order),
+                self.views(group_value, shared.order),
                 global_mask=shared.global_mask,
                 long_mask=shared.long_mask,
                 temperature=self.temperature,

@@ -4,7 +4,7 @@ Shapes: B batch, S sequence, A aggregations.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -92,19 +92,27 @@ class Predictor:
                 for name in TokenFeatures._fields
             )
         )  # [B, S]
-        outputs = {name: np.asarray(value) for name, value in self._model(features).items()}
-        logits = outputs.get("aggregation_logits", itertools.repeat(None))
-        return [
-            decode_answer(table, columns, rows, probabilities, aggregation)
-            for (table, _), columns, rows, probabilities, aggregation in zip(
-                batch,
-                features.column_ids.numpy(),
-                features.row_ids.numpy(),
-                outputs["token_probabilities"],
-                logits,
-                strict=False,
-            )
-        ]
+        return decode_batch([table for table, _ in batch], features, self._model(features))
+
+
+def decode_batch(
+    tables: Sequence[Table], features: TokenFeatures, outputs: Mapping[str, tf.Tensor]
+) -> list[Answer]:
+    """Reads the answers off the model's outputs for a batch.
+
+    Args:
+        tables: the tables asked, B of them.
+        features: int32 [B, S].
+        outputs: token_probabilities [B, S] and perhaps aggregation_logits [B, A].
+    """
+    logits = outputs.get("aggregation_logits")
+    columns, rows = np.asarray(features.column_ids), np.asarray(features.row_ids)
+    probabilities = np.asarray(outputs["token_probabilities"])
+    aggregations = [None] * len(tables) if logits is None else np.asarray(logits)
+    return [
+        decode_answer(*example)
+        for example in zip(tables, columns, rows, probabilities, aggregations, strict=True)
+    ]
 
 
 def _padded_length(num_tokens: int) -> int:

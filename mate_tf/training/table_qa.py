@@ -18,10 +18,9 @@ from mate_tf.evaluation.wtq import denotation_accuracy
 from mate_tf.tables.datasets.json_lines import read_json_lines
 from mate_tf.tables.record_schema import file_schema
 from mate_tf.tables.records import batch_by_length, read_records, training_batches
-from mate_tf.tables.table import Question, Table
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.answers import decode_answer
+from mate_tf.tasks.predictor import decode_batch
 from mate_tf.tasks.table_qa import TableQuestionAnswering
 from mate_tf.training.config import FinetuneConfig
 from mate_tf.training.loop import Batch, Task
@@ -106,9 +105,9 @@ def _dev_evaluation(
     limit = config.eval_questions
     pairs = {
         question.question_id: (table, question)
-        for table, question in itertools.islice(read_json_lines(data_dir / "dev.jsonl"), limit)
+        for table, question in read_json_lines(data_dir / "dev.jsonl")
     }
-    golds = {key: question.answers for key, (_, question) in pairs.items()}
+    golds = {key: pairs[key][1].answers for key in itertools.islice(pairs, limit)}
     # Examples are in the order of the questions, of which some have none.
     examples = read_records(data_dir / "dev.tfrecord").take(-1 if limit is None else limit)
     batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
@@ -124,33 +123,18 @@ def _dev_evaluation(
         for batch in batches:
             outputs, example_loss = predict(_without_texts(batch))
             losses.extend(example_loss.numpy())
-            predictions |= _answers(batch, outputs, pairs)
+            keys = [key.decode() for key in batch["question_id"].numpy().flat]
+            tables = [pairs[key][0] for key in keys]
+            answers = decode_batch(tables, TokenFeatures.from_dict(batch), outputs)
+            predictions |= {
+                key: answer.items for key, answer in zip(keys, answers, strict=True) if key in golds
+            }
         return {
             "loss": float(np.mean(losses)),
             BEST_BY: denotation_accuracy(predictions, golds),
         }
 
     return evaluate
-
-
-def _answers(
-    batch: Batch,
-    outputs: Mapping[str, tf.Tensor],
-    pairs: Mapping[str, tuple[Table, Question]],
-) -> dict[str, tuple[str, ...]]:
-    """The answers' items, by question, to those of a batch's questions that are in pairs."""
-    columns, rows = batch["column_ids"].numpy(), batch["row_ids"].numpy()  # [B, S] each
-    probabilities = outputs["token_probabilities"].numpy()  # [B, S]
-    aggregations = outputs.get("aggregation_logits")  # [B, A]
-    answers = {}
-    for index, (question_id,) in enumerate(batch["question_id"].numpy()):
-        key = question_id.decode()
-        if key in pairs:
-            logits = None if aggregations is None else aggregations[index].numpy()
-            table, _ = pairs[key]
-            answer = decode_answer(table, columns[index], rows[index], probabilities[index], logits)
-            answers[key] = answer.items
-    return answers
 
 
 def _without_texts(batch: Batch) -> dict[str, tf.Tensor]:

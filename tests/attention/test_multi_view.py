@@ -60,9 +60,7 @@ def both_evaluators(config: AttentionConfig, heads: int):
         config.global_size,
         config.original_bucketing,
     )
-    oracle = DenseAttention(
-        heads, 4, attention=dataclasses.replace(config, evaluator="dense")
-    )
+    oracle = DenseAttention(heads, 4, attention=dataclasses.replace(config, evaluator="dense"))
     for layer in (fast, oracle):
         layer.build((None, None, HIDDEN))
     random = np.random.default_rng(0)
@@ -214,9 +212,7 @@ def test_function_without_masks_is_the_papers_figure():
     for position in range(8):
         # Three buckets, ends joined: every window holds them all, and the global part too.
         scores = np.exp(all_keys @ query.full.numpy()[0, 0, position] / 2.0)
-        np.testing.assert_allclose(
-            actual[position], scores @ all_values / scores.sum(), atol=1e-5
-        )
+        np.testing.assert_allclose(actual[position], scores @ all_values / scores.sum(), atol=1e-5)
 
 
 def test_saved_layer_comes_back_with_its_configuration():
