@@ -1,6 +1,8 @@
 """What the binaries share: errors as one sentence, and tables on a terminal."""
 
+import logging as standard_logging
 import os
+import pathlib
 import sys
 from collections.abc import Callable, Collection
 from typing import Any
@@ -18,6 +20,7 @@ def run(main: Callable[[list[str]], Any], **kwargs) -> None:
     """Runs a binary; what the user can mend ends it with one sentence, not a stack trace."""
 
     def guarded(argv: list[str]) -> int | None:
+        logging.get_absl_handler().addFilter(_is_ours_or_serious)
         try:
             return main(argv)
         except (ValueError, OSError, FloatingPointError) as error:
@@ -26,6 +29,16 @@ def run(main: Callable[[list[str]], Any], **kwargs) -> None:
             return 1
 
     app.run(guarded, **kwargs)
+
+
+def _is_ours_or_serious(record: standard_logging.LogRecord) -> bool:
+    """Leaves out what TensorFlow and Orbit say of their own saving and loading."""
+    if record.module == "function_deserialization":  # no exported model is trained further
+        return False
+    folders = pathlib.Path(record.pathname).parts
+    return record.levelno >= standard_logging.WARNING or bool(
+        {"mate_tf", "experiments"} & {*folders}
+    )
 
 
 def draw_table(

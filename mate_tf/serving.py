@@ -84,6 +84,8 @@ def export_saved_model(
             "serving_default": examples_signature,
             "features": features_signature.get_concrete_function(),
         },
+        # Nobody trains an exported model.
+        options=tf.saved_model.SaveOptions(experimental_custom_gradients=False),
     )
     extra = directory / _EXTRA
     extra.mkdir()
