@@ -32,9 +32,9 @@ CONFIG = FinetuneConfig(
     max_seq_length=4096,
     length_buckets=(64, 128, 256, 512, 2560, 3072, 3584),
     batch_size=8,
-    num_steps=900,
+    num_steps=1300,
     learning_rate=5e-4,
     warmup_ratio=0.1,
-    eval_interval=450,
-    checkpoint_interval=300,
+    eval_interval=650,
+    checkpoint_interval=650,
 )
