@@ -59,6 +59,8 @@ def main(_) -> None:
         print(f"aggregation: {answer.aggregation} of {len(answer.cells)} cells = {answer.text}")
     else:
         print("aggregation: NONE")
+    if answer.rows_dropped:
+        print(f"not read: the last {answer.rows_dropped} of {table.num_rows} rows")
     for cell in answer.cells:
         print(
             f"cell: row {cell.row}, column {cell.column} ({table.header[cell.column]}): "

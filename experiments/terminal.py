@@ -23,12 +23,21 @@ def run(main: Callable[[list[str]], Any], **kwargs) -> None:
         logging.get_absl_handler().addFilter(_is_ours_or_serious)
         try:
             return main(argv)
-        except (ValueError, OSError, FloatingPointError) as error:
+        except Exception as error:
+            if not _is_for_the_user(error):
+                raise
             logging.debug("%s", error, exc_info=True)
-            print(f"{sys.argv[0].rsplit('/', 1)[-1]}: {error}", file=sys.stderr)
+            message = str(error).strip().split("\n")[0]
+            print(f"{sys.argv[0].rsplit('/', 1)[-1]}: {message}", file=sys.stderr)
             return 1
 
     app.run(guarded, **kwargs)
+
+
+def _is_for_the_user(error: Exception) -> bool:
+    """Whether an error is of the input, the files or the machine, not of the program."""
+    from_tensorflow = type(error).__module__.startswith("tensorflow.python.framework.errors")
+    return from_tensorflow or isinstance(error, ValueError | OSError | FloatingPointError)
 
 
 def _is_ours_or_serious(record: standard_logging.LogRecord) -> bool:

@@ -2,10 +2,9 @@
 
     python -m experiments.finetune --config=demo --data_dir=out/demo/data --model_dir=out/demo/run
 
-Hardware: 2 CPU cores.
-Time: 1,000 steps took 11 minutes on cores shared with other work, vocabulary of 1,058 pieces.
-Score: of the training questions 96 % are answered after 1,000 steps (79 % of those about the long
-table), of the dev questions 29 %.
+Hardware: 2 CPU cores without bfloat16.
+Time: 1,300 steps in 5 minutes, the whole demo in 7, another training running beside.
+Score: 100 % of the training questions, 21 % of the dev questions.
 
 Larger first weights than BERT's (0.02) and no dropout: with these the model learns its questions in
 few steps, for rates up to about 5e-4; at 1e-3 it learns nothing.

@@ -38,6 +38,8 @@ class Answer:
         aggregation: what was computed from them, one of AGGREGATIONS.
         value: the computed number, None where nothing was computed.
         score: the mean probability of the cells, times that of the aggregation; 0 to 1.
+        rows_dropped: rows at the table's end that the model did not see, because the table was
+            too long and dropping them was asked for.
     """
 
     items: tuple[str, ...]
@@ -46,6 +48,7 @@ class Answer:
     aggregation: str
     value: float | None
     score: float
+    rows_dropped: int = 0
 
 
 def decode_answer(

@@ -3,6 +3,7 @@
 Shapes: B batch, S sequence, A aggregations.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -92,7 +93,11 @@ class Predictor:
                 for name in TokenFeatures._fields
             )
         )  # [B, S]
-        return decode_batch([table for table, _ in batch], features, self._model(features))
+        answers = decode_batch([table for table, _ in batch], features, self._model(features))
+        return [
+            dataclasses.replace(answer, rows_dropped=example.report.rows_dropped)
+            for answer, (_, example) in zip(answers, batch, strict=True)
+        ]
 
 
 def decode_batch(

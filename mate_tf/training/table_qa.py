@@ -17,7 +17,12 @@ import tensorflow as tf
 from mate_tf.evaluation.wtq import denotation_accuracy
 from mate_tf.tables.datasets.json_lines import read_json_lines
 from mate_tf.tables.record_schema import file_schema
-from mate_tf.tables.records import batch_by_length, read_records, training_batches
+from mate_tf.tables.records import (
+    batch_by_length,
+    check_records,
+    read_records,
+    training_batches,
+)
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.predictor import decode_batch
@@ -26,6 +31,14 @@ from mate_tf.training.config import FinetuneConfig
 from mate_tf.training.loop import Batch, Task
 
 BEST_BY = "denotation_accuracy"
+_TASK_FEATURES = {
+    "aggregation_function_id",
+    "answer",
+    "label_ids",
+    "numeric_values",
+    "numeric_values_scale",
+    "question_id",
+}
 
 
 def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
@@ -43,7 +56,15 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
                 f"expected {name} in {data_dir}; experiments/create_data.py writes such a folder"
             )
     for name in ("train.tfrecord", "dev.tfrecord"):
-        (length,) = file_schema(data_dir / name)["input_ids"].shape
+        check_records(data_dir / name)
+        schema = file_schema(data_dir / name)
+        missing = sorted(_TASK_FEATURES - set(schema))
+        if missing:
+            raise ValueError(
+                f"expected examples of table question answering in {data_dir / name}, which lack "
+                f"{', '.join(missing)}"
+            )
+        (length,) = schema["input_ids"].shape
         if length != config.max_seq_length:
             raise ValueError(
                 f"expected examples of {config.max_seq_length} tokens (max_seq_length), got "
@@ -75,8 +96,9 @@ def table_qa_task(
 ) -> Task:
     """The model's training on train.tfrecord, with evaluation on the dev split.
 
-    The evaluation gives "loss", over the examples of dev.tfrecord, and "denotation_accuracy",
-    over the questions of dev.jsonl, where one without an example counts as wrong.
+    The evaluation gives "loss", over the examples of dev.tfrecord that have labels, and
+    "denotation_accuracy", over the questions of dev.jsonl, where one without an example counts as
+    wrong.
     """
     data_dir = pathlib.Path(data_dir)
 
@@ -122,7 +144,10 @@ def _dev_evaluation(
         predictions: dict[str, tuple[str, ...]] = {}
         for batch in batches:
             outputs, example_loss = predict(_without_texts(batch))
-            losses.extend(example_loss.numpy())
+            # Without a labelled cell or a number there is nothing to learn or to measure.
+            labelled = batch["label_ids"].numpy().any(axis=1)
+            labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
+            losses.extend(example_loss.numpy()[labelled])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables = [pairs[key][0] for key in keys]
             answers = decode_batch(tables, TokenFeatures.from_dict(batch), outputs)

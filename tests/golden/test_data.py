@@ -100,7 +100,7 @@ def values(feature: dict[str, Any]) -> np.ndarray:
 def compare(golden, name: str, actual: list[dict], expected: list[dict]) -> None:
     """Compares examples, all of a feature together."""
     assert len(actual) == len(expected)
-    for feature in expected[0]:
+    for feature in expected[0] if expected else ():
         got = [example[feature] for example in actual]
         want = [values(example[feature]) for example in expected]
         if want[0].dtype == object:
@@ -160,6 +160,8 @@ def test_conversion_equals_the_originals(golden, name):
         table = to_table(interaction["table"])
         question = to_question(interaction["questions"], example["index"])
         if error:
+            if error not in FAILURES:
+                golden.not_compared(FAMILY, name, f"the original's error {error!r}")
             with pytest.raises(ValueError, match=FAILURES[error]):
                 builder.build(table, question)
         else:
@@ -178,6 +180,8 @@ def test_records_of_the_original_are_read_and_written_again(golden, name, tmp_pa
     expected = [
         example["features"] for example in load(json_file)["examples"] if example["features"]
     ]
+    if not expected:
+        golden.not_compared(FAMILY, name, "the original converted nothing")
     read = list(read_records(record_file).as_numpy_iterator())
     compare(golden, f"{name} read", read, expected)
     written = tmp_path / "again.tfrecord"

@@ -115,7 +115,7 @@ def test_checkpoint_variables_are_all_named(golden, checkpoint):
     golden.require(f"ckpt/{checkpoint}/model.ckpt.index", "bert_config.json")
     encoder = TableEncoder(golden.encoder_config({}))
     encoder.build()
-    report = load_tf1_checkpoint(encoder, golden.directory / "ckpt" / checkpoint)
+    report = load_tf1_checkpoint(encoder, golden.directory / "ckpt" / checkpoint / "model.ckpt")
     assert not report.new
     assert not [
         name
