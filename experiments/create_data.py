@@ -119,6 +119,8 @@ def main(_) -> None:
     config = FeatureConfig(
         max_seq_length=_LENGTH.value, trim_cells=_TRIM.value, drop_rows_to_fit=_DROP.value
     )
+    if os.path.realpath(_INPUT.value) == os.path.realpath(_OUTPUT.value):
+        raise ValueError(f"expected another folder than the input's, got {_OUTPUT.value}")
     builder = FeatureBuilder(Wordpiece(_VOCAB.value), config)
     os.makedirs(_OUTPUT.value, exist_ok=True)
     vocab_copy = os.path.join(_OUTPUT.value, "vocab.txt")

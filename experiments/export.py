@@ -20,11 +20,11 @@ _OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "folder to write", require
 _MAX_SEQ_LENGTH = flags.DEFINE_integer(
     "max_seq_length",
     None,
-    "longest input, in tokens, that the exported model accepts; by default 16,384, or as many as "
-    "the model has absolute positions",
+    "longest input, in tokens, that the exported model accepts; by default 16,384, with dense "
+    "attention 2,048, with absolute positions as many as there are",
     lower_bound=4,
 )
-_LONGEST = 16384
+_LONGEST = {"multi_view": 16384, "dense": 2048}
 
 
 def main(_) -> None:
@@ -42,8 +42,14 @@ def main(_) -> None:
     model = TableQuestionAnswering(config.encoder, config.task)
     model.build()
     step = restore_weights(model, model_dir)
-    absolute = config.encoder.position == "absolute"
-    longest = config.encoder.max_position_embeddings if absolute else _LONGEST
+    longest = _LONGEST[config.encoder.attention.evaluator]
+    if config.encoder.position == "absolute":
+        longest = config.encoder.max_position_embeddings
+        if (_MAX_SEQ_LENGTH.value or 0) > longest:
+            raise ValueError(
+                f"expected --max_seq_length of at most {longest}, the positions of this model, "
+                f"got {_MAX_SEQ_LENGTH.value}"
+            )
     export_saved_model(
         model,
         model_dir / "vocab.txt",

