@@ -9,7 +9,7 @@ the model does not accept counts as wrong, and is counted. Predictions are writt
 format: the question's id, then the items of the answer, separated by tabs.
 """
 
-import collections
+import itertools
 
 from absl import flags
 from tqdm import tqdm
@@ -19,34 +19,44 @@ from experiments import terminal
 _MODEL = flags.DEFINE_string("model", None, "folder of an exported model", required=True)
 _DATA = flags.DEFINE_string("data", None, "JSON Lines file of questions with tables", required=True)
 _PREDICTIONS = flags.DEFINE_string("predictions", None, "TSV file to write the answers to")
+_DROP = flags.DEFINE_bool(
+    "drop_rows_to_fit",
+    False,
+    "leave out rows at the end of a table that is too long for the model, where its question would "
+    "not be accepted otherwise",
+)
 _LIMIT = flags.DEFINE_integer("limit", None, "answer only so many questions", lower_bound=1)
 
 
 def main(_) -> None:
-    from mate_tf.evaluation.wtq import denotation_correct, write_predictions
+    from mate_tf.evaluation.wtq import denotation_accuracy, write_predictions
     from mate_tf.serving import load_predictor
     from mate_tf.tables.datasets.json_lines import read_json_lines
 
-    pairs = list(read_json_lines(_DATA.value))[: _LIMIT.value]
+    pairs = list(itertools.islice(read_json_lines(_DATA.value), _LIMIT.value))
     if not pairs:
         raise ValueError(f"expected questions in {_DATA.value}, found none")
-    predictor = load_predictor(_MODEL.value)
+    overrides = {"drop_rows_to_fit": True} if _DROP.value else {}
+    predictor = load_predictor(_MODEL.value, **overrides)
     predictions: dict[str, tuple[str, ...]] = {}
-    outcomes: collections.Counter[str] = collections.Counter()
+    not_accepted: dict[str, str] = {}
+    rows_dropped = 0
     answers = predictor.answer_all(pairs)
     for _table, question, answer in tqdm(answers, total=len(pairs), unit="question"):
         if isinstance(answer, ValueError):
-            outcomes["not accepted"] += 1
-            predictions[question.question_id] = ()
-            continue
-        predictions[question.question_id] = answer.items
-        right = denotation_correct(answer.items, question.answers)
-        outcomes["right" if right else "wrong"] += 1
+            not_accepted[question.question_id] = str(answer)
+        else:
+            predictions[question.question_id] = answer.items
+            rows_dropped += answer.rows_dropped > 0
     if _PREDICTIONS.value:
-        write_predictions(_PREDICTIONS.value, predictions)
+        write_predictions(_PREDICTIONS.value, predictions | dict.fromkeys(not_accepted, ()))
+    golds = {question.question_id: question.answers for _table, question in pairs}
     print(f"questions: {len(pairs)}")
-    print(f"not accepted: {outcomes['not accepted']}")
-    print(f"denotation accuracy: {outcomes['right'] / len(pairs):.4f}")
+    print(f"not accepted: {len(not_accepted)}")
+    for question_id, reason in itertools.islice(not_accepted.items(), 1):
+        print(f"  the first: {question_id}: {reason}")
+    print(f"asked with rows dropped: {rows_dropped}")
+    print(f"denotation accuracy: {denotation_accuracy(predictions, golds):.4f}")
 
 
 if __name__ == "__main__":

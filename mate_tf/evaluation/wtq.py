@@ -72,7 +72,10 @@ def denotation_accuracy(
             f"expected predictions for the gold questions, got {len(unknown)} others, "
             f"first '{unknown[0]}'"
         )
-    correct = sum(denotation_correct(predictions.get(key, ()), gold) for key, gold in golds.items())
+    correct = sum(
+        key in predictions and denotation_correct(predictions[key], gold)
+        for key, gold in golds.items()
+    )
     return correct / len(golds)
 
 

@@ -61,8 +61,10 @@ def decode_answer(
 ) -> Answer:
     """Reads the answer off the probabilities of one example.
 
-    A cell is as probable as its tokens are on average. Cells above the threshold are selected, or
-    the most probable one where none is; headers never are. SUM and AVERAGE take the cells that
+    A cell is as probable as its tokens are on average. Cells above the threshold are selected;
+    where none is, the most probable one, and to be counted as many of the most probable as are
+    expected, the sum of all probabilities, which is what training fits to the answer. Headers
+    never are. SUM and AVERAGE take the cells that
     have a number; where none has, the answer is the cells themselves, with aggregation NONE.
 
     Args:
@@ -77,15 +79,14 @@ def decode_answer(
         ValueError: if an id is beyond the table's size.
     """
     probabilities = _cell_probabilities(table, column_ids, row_ids, token_probabilities)
+    aggregation, certainty = _most_probable_aggregation(aggregation_logits)
     chosen = np.argwhere(probabilities > threshold)
     if not len(chosen) and probabilities.max() >= 0:
-        chosen = np.argwhere(probabilities == probabilities.max())[:1]
+        chosen = _most_probable_cells(probabilities, aggregation)
     cells = tuple(
         SelectedCell(row, column, table.rows[row][column], float(probabilities[row, column]))
         for row, column in chosen.tolist()
     )
-
-    aggregation, certainty = _most_probable_aggregation(aggregation_logits)
     value = _compute(aggregation, cells)
     if value is None:
         aggregation, items = "NONE", tuple(cell.text for cell in cells)
@@ -125,6 +126,15 @@ def _cell_probabilities(table: Table, column_ids, row_ids, token_probabilities) 
     sums = np.bincount(cells, weights, minlength=size)
     means = np.where(counts > 0, sums / np.maximum(counts, 1), -1.0)
     return means.reshape(table.num_rows, table.num_columns)
+
+
+def _most_probable_cells(probabilities: np.ndarray, aggregation: str) -> np.ndarray:
+    """Coordinates [n, 2], in table order, where no cell is above the threshold."""
+    number = 1
+    if aggregation == "COUNT":
+        number = max(1, round(float(np.sum(np.maximum(probabilities, 0.0)))))
+    best = np.argsort(-probabilities, axis=None, kind="stable")[:number]
+    return np.stack(np.unravel_index(np.sort(best), probabilities.shape), axis=1)
 
 
 def _most_probable_aggregation(logits) -> tuple[str, float]:

@@ -21,6 +21,9 @@ class TrainingConfig:
     Attributes:
         num_steps: updates of the weights in all.
         learning_rate: its peak; it rises over `warmup_ratio` of the steps, then falls to zero.
+        head_learning_rate_ratio: the rate of the pooler and the task's heads, as a multiple of
+            the encoder's. Above 1 for short training from a checkpoint: with the encoder's rate
+            weights that start anew need thousands of steps.
         warmup_ratio: share of the steps.
         weight_decay_rate: per update and unit of learning rate.
         max_gradient_norm: the gradients are scaled down to this global norm.
@@ -37,6 +40,7 @@ class TrainingConfig:
 
     num_steps: int
     learning_rate: float
+    head_learning_rate_ratio: float = 1.0
     warmup_ratio: float = 0.1
     weight_decay_rate: float = 0.01
     max_gradient_norm: float = 1.0
@@ -52,6 +56,10 @@ class TrainingConfig:
             value = getattr(self, field.name)
             if field.name.endswith(("_steps", "_interval", "_checkpoints", "_size")) and value < 1:
                 raise ValueError(f"expected {field.name} of at least 1, got {value}")
+        if self.head_learning_rate_ratio <= 0.0:
+            raise ValueError(
+                f"expected head_learning_rate_ratio above 0, got {self.head_learning_rate_ratio}"
+            )
         if not 0.0 <= self.warmup_ratio <= 1.0:
             raise ValueError(f"expected warmup_ratio between 0 and 1, got {self.warmup_ratio}")
 

@@ -170,6 +170,7 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
         schedule,
         weight_decay_rate=config.weight_decay_rate,
         max_gradient_norm=config.max_gradient_norm,
+        head_learning_rate_ratio=config.head_learning_rate_ratio,
     )
     optimizer.build(task.model.trainable_variables)
     trainer = Trainer(task, optimizer, config.num_steps)

@@ -10,6 +10,9 @@ import tensorflow as tf
 # Layer normalisation and everything named a bias, which includes the output biases of the heads
 # and TableFormer's table of relation biases.
 NOT_DECAYED = "LayerNorm|layer_norm|bias"
+# What is not in the encoder's embedding or layers: its pooler, which pre-training on sentences
+# leaves unfit for tables, and the heads of the task.
+BODY = r"(^|/)encoder/(embedding|layer_\d+)/"
 
 
 @keras.saving.register_keras_serializable("mate_tf")
@@ -62,6 +65,8 @@ class BertAdamW(keras.optimizers.Optimizer):
         weight_decay_rate: per update and unit of learning rate, for the variables whose path
             `not_decayed` (a regular expression) does not match.
         max_gradient_norm: global norm that gradients are scaled down to; None leaves them.
+        head_learning_rate_ratio: multiplies the rate of the variables whose path `body` (a regular
+            expression) does not match.
     """
 
     def __init__(
@@ -73,6 +78,8 @@ class BertAdamW(keras.optimizers.Optimizer):
         epsilon: float = 1e-6,
         max_gradient_norm: float | None = 1.0,
         not_decayed: str = NOT_DECAYED,
+        head_learning_rate_ratio: float = 1.0,
+        body: str = BODY,
         name: str = "bert_adamw",
     ):
         super().__init__(learning_rate=learning_rate, name=name)
@@ -82,6 +89,8 @@ class BertAdamW(keras.optimizers.Optimizer):
         self.epsilon = epsilon
         self.max_gradient_norm = max_gradient_norm
         self.not_decayed = not_decayed
+        self.head_learning_rate_ratio = head_learning_rate_ratio
+        self.body = body
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
         """Creates m and v for every variable."""
@@ -90,6 +99,10 @@ class BertAdamW(keras.optimizers.Optimizer):
         super().build(variables)
         self._m, self._v = self.add_optimizer_variables(variables, ["m", "v"])
         self._decayed = [not re.search(self.not_decayed, variable.path) for variable in variables]
+        self._rate_ratios = [
+            1.0 if re.search(self.body, variable.path) else self.head_learning_rate_ratio
+            for variable in variables
+        ]
 
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
         """Clips and makes one update; in a replica, gradients are its share of the sum."""
@@ -100,7 +113,7 @@ class BertAdamW(keras.optimizers.Optimizer):
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         index = self._get_variable_index(variable)
-        rate = tf.cast(learning_rate, variable.dtype)
+        rate = tf.cast(learning_rate, variable.dtype) * self._rate_ratios[index]
         if self._decayed[index]:
             variable.assign_sub(rate * self.weight_decay_rate * variable)
         # TensorFlow's fused kernel, in one pass over memory; powers of zero switch off its bias
@@ -127,6 +140,8 @@ class BertAdamW(keras.optimizers.Optimizer):
             "epsilon": self.epsilon,
             "max_gradient_norm": self.max_gradient_norm,
             "not_decayed": self.not_decayed,
+            "head_learning_rate_ratio": self.head_learning_rate_ratio,
+            "body": self.body,
             "name": self.name,
         }
 

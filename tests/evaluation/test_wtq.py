@@ -64,6 +64,11 @@ def test_a_question_without_prediction_is_wrong():
     assert denotation_accuracy({"nt-0": ["2004.0"], "nt-1": ["a"], "nt-2": []}, golds) == 0.25
 
 
+def test_no_prediction_is_wrong_even_where_nothing_is_the_answer():
+    assert denotation_accuracy({}, {"nt-0": []}) == 0.0
+    assert denotation_accuracy({"nt-0": []}, {"nt-0": []}) == 1.0
+
+
 def test_predictions_without_gold_are_refused():
     with pytest.raises(ValueError, match="expected at least 1 gold answer, got 0"):
         denotation_accuracy({}, {})

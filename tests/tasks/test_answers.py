@@ -43,6 +43,19 @@ def test_the_best_cell_where_none_passes():
     assert answer.score == pytest.approx(0.2)
 
 
+@pytest.mark.parametrize(
+    ("probabilities", "count"),
+    [((0.45, 0.4, 0.3), 1), ((0.45, 0.5, 0.6), 2), ((0.4, 0.3, 0.0), 1), ((0.1, 0.0, 0.0), 1)],
+)
+def test_as_many_cells_as_expected_are_counted_where_none_passes(probabilities, count):
+    selected = dict(zip([(1, 1), (2, 1), (3, 1)], probabilities, strict=True))
+    answer = decode(selected, 3, threshold=0.7)
+    assert (answer.aggregation, answer.value, len(answer.cells)) == ("COUNT", count, count)
+    most_probable = sorted(probabilities)[-count:]
+    assert sorted(cell.score for cell in answer.cells) == pytest.approx(most_probable)
+    assert [cell.row for cell in answer.cells] == sorted(cell.row for cell in answer.cells)
+
+
 def test_headers_and_question_are_never_selected():
     answer = decode({(0, 1): 1.0, (0, 0): 1.0, (2, 2): 0.6})
     assert [(cell.row, cell.column) for cell in answer.cells] == [(1, 1)]

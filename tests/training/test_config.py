@@ -22,6 +22,7 @@ CONFIG = FinetuneConfig(
         ({"batch_size": -1}, "batch_size of at least 1"),
         ({"eval_interval": 0}, "eval_interval of at least 1"),
         ({"warmup_ratio": 1.5}, "warmup_ratio between 0 and 1, got 1.5"),
+        ({"head_learning_rate_ratio": 0.0}, "head_learning_rate_ratio above 0, got 0.0"),
         ({"length_buckets": (256, 128)}, "length_buckets to ascend"),
         ({"length_buckets": (512,)}, r"below max_seq_length \(512\)"),
         (

@@ -111,6 +111,32 @@ def test_optimizer_and_schedule_survive_serialisation():
     assert again.get_config() == optimizer.get_config()
 
 
+def test_heads_and_pooler_learn_faster_by_the_ratio():
+    paths = [
+        "model/encoder/embedding/word_embeddings",
+        "model/encoder/layer_11/output/kernel",
+        "model/encoder/pooler/kernel",
+        "model/cell_selection/output_weights",
+    ]
+    updates = {}
+    for ratio in (1.0, 20.0):
+        variables = []
+        for path in paths:
+            scopes, name = path.rsplit("/", 1)
+            with contextlib.ExitStack() as stack:
+                for scope in scopes.split("/"):
+                    stack.enter_context(keras.name_scope(scope))
+                variables.append(keras.Variable(np.ones(3, np.float32), name=name))
+        assert [variable.path for variable in variables] == paths
+        optimizer = BertAdamW(0.001, max_gradient_norm=None, head_learning_rate_ratio=ratio)
+        optimizer.apply([tf.constant([0.5, -0.25, 2.0])] * 4, variables)
+        updates[ratio] = np.stack([variable.numpy() - 1.0 for variable in variables])
+    # The update is linear in the rate, decay included; values near 1 round at half an eps each.
+    eps = np.finfo(np.float32).eps
+    expected = updates[1.0] * np.array([1.0, 1.0, 20.0, 20.0])[:, None]
+    np.testing.assert_allclose(updates[20.0], expected, rtol=0, atol=21 * eps)
+
+
 def test_clipping_does_not_depend_on_the_number_of_replicas():
     cpus = tf.config.list_logical_devices("CPU")
     if len(cpus) < 2:

@@ -34,10 +34,12 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
 
     Raises:
         FileNotFoundError: if the file or a table is missing.
-        ValueError: if a line or a table is malformed; it names file and line.
+        ValueError: if a line or a table is malformed, or two questions have one id; it names file
+            and line.
     """
     path = Path(path)
     tables: dict[str, Table] = {}
+    line_of: dict[str, int] = {}
     for number, record in read_json_values(path):
         try:
             _check_record(record)
@@ -50,6 +52,12 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
                 table = tables[name]
             question = _question_from(record, default_id=f"{path.stem}-{number}")
             _check_coordinates(table, question)
+            first = line_of.setdefault(question.question_id, number)
+            if first != number:
+                raise ValueError(
+                    f"expected an id of its own for each question, got {question.question_id!r} "
+                    f"again, which line {first} has"
+                )
         except (TypeError, ValueError) as error:
             raise ValueError(f"{error} (file '{path}', line {number})") from None
         yield table, question

@@ -33,13 +33,21 @@ def write(path, *records):
                 COORDINATES,
                 st.integers(0, 9),
             ),
-        )
+        ),
+        unique_by=lambda pair: pair[1].question_id,
     )
 )
 def test_what_is_written_is_read_back(tmp_path_factory, pairs):
     path = tmp_path_factory.mktemp("pairs") / "pairs.jsonl"
     assert write_json_lines(path, pairs) == len(pairs)
     assert list(read_json_lines(path)) == pairs
+
+
+def test_an_id_given_twice_is_refused(tmp_path):
+    record = {"id": "q1", "question": "where?", "table": TABLE}
+    path = write(tmp_path / "mine.jsonl", record, record | {"id": "q2"}, record)
+    with pytest.raises(ValueError, match=r"got 'q1' again, which line 1 has \(file .*, line 3\)"):
+        list(read_json_lines(path))
 
 
 def test_names_are_made_where_a_line_has_none(tmp_path):
