@@ -24,7 +24,7 @@ _MAX_SEQ_LENGTH = flags.DEFINE_integer(
     "attention 2,048, with absolute positions as many as there are",
     lower_bound=4,
 )
-_LONGEST = {"multi_view": 16384, "dense": 2048}
+_LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
 
 
 def main(_) -> None:
@@ -42,7 +42,8 @@ def main(_) -> None:
     model = TableQuestionAnswering(config.encoder, config.task)
     model.build()
     step = restore_weights(model, model_dir)
-    longest = _LONGEST[config.encoder.attention.evaluator]
+    attention = config.encoder.attention
+    longest = _LONGEST_LINEAR if attention.is_multi_view else _LONGEST_DENSE
     if config.encoder.position == "absolute":
         longest = config.encoder.max_position_embeddings
         if (_MAX_SEQ_LENGTH.value or 0) > longest:

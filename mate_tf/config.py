@@ -6,8 +6,12 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-ARCHITECTURES = ("tapas", "sat", "mate")
+ARCHITECTURES = ("tapas", "sat", "mate", "tableformer", "mate_tableformer", "linformer")
 EVALUATORS = ("dense", "multi_view")
+# The architectures whose heads each have an order in which the pattern is local.
+SORTED_ARCHITECTURES = ("mate", "mate_tableformer")
+RELATION_KINDS = ("scalar", "embedding")
+NUM_RELATIONS = 13
 POSITIONS = ("absolute", "per_cell", "none")
 ACTIVATIONS = ("gelu", "gelu_tanh")
 # The order in which TAPAS lists its seven type vocabularies.
@@ -43,10 +47,13 @@ class AttentionConfig:
     Attributes:
         architecture: "tapas": every token to every token; "sat": same row, same column or
             question, all heads alike; "mate": the first heads within rows, the others within
-            columns.
-        evaluator: "multi_view" is linear in the sequence length and takes "mate" only; "dense"
-            computes all pairs and takes every architecture. Dense is the faster of the two below
-            about 1,000 tokens.
+            columns; "tableformer": every token to every token, with a learned bias for each of 13
+            relations; "mate_tableformer": both; "linformer": every token to a learned projection
+            of the sequence.
+        evaluator: "multi_view" is linear in the sequence length and takes "mate" and
+            "mate_tableformer" only; "dense" computes all pairs and takes every architecture. Dense
+            is the faster of the two below about 1,000 tokens. None: the linear one where there is
+            one.
         row_heads_ratio: share of MATE's heads that attend within rows; the number is rounded down.
         bucket_size: tokens in a bucket, the paper's radius R; a token attends to its own bucket
             and to both neighbours. 0, for the dense evaluator only, lifts the restriction.
@@ -55,14 +62,33 @@ class AttentionConfig:
         original_bucketing: computes as the authors' release does: joins the first and the last
             bucket, counts keys twice or thrice with fewer than three buckets, and in the dense
             evaluator joins at a wrong distance where bucket_size and global_size differ.
+        num_neighbours: buckets on each side of a token's own that it attends to; 1 in the paper.
+        coverage: None computes the window; 1.0, of the multi-view evaluator, all that the pattern
+            allows, tile by tile, at a cost that follows the sum of the squared lengths of rows or
+            columns; bucket_size is then the size of a tile, and there is no global part.
+        relation_kind: TableFormer's biases: "scalar", one number for each relation, head and
+            layer, or "embedding", a vector that the query is multiplied by.
+        disabled_relations: relations (1 to 12, see mate_tf/attention/relations.py) that count as
+            relation 0, "other" (TableFormer paper, table 7).
+        scale_relations: adds the biases before the scores are divided by the square root of the
+            head size (TableFormer paper, section 5.4, "SO"), not after.
+        sequence_length: the one length that a Linformer takes; 0 for all others.
+        projected_length: what a Linformer projects it to.
     """
 
     architecture: str = "mate"
-    evaluator: str = "multi_view"
+    evaluator: str | None = None
     row_heads_ratio: float = 0.5
     bucket_size: int = 42
     global_size: int = 116
     original_bucketing: bool = False
+    num_neighbours: int = 1
+    coverage: float | None = None
+    relation_kind: str = "scalar"
+    disabled_relations: tuple[int, ...] = ()
+    scale_relations: bool = False
+    sequence_length: int = 0
+    projected_length: int = 256
 
     def __post_init__(self) -> None:
         _require(
@@ -70,7 +96,7 @@ class AttentionConfig:
             f"expected architecture in {ARCHITECTURES}, got {self.architecture!r}",
         )
         _require(
-            self.evaluator in EVALUATORS,
+            self.evaluator is None or self.evaluator in EVALUATORS,
             f"expected evaluator in {EVALUATORS}, got {self.evaluator!r}",
         )
         _require(
@@ -79,21 +105,68 @@ class AttentionConfig:
         )
         if self.evaluator == "multi_view":
             _require(
-                self.architecture == "mate",
-                f"expected architecture 'mate' with evaluator 'multi_view', got "
+                self.architecture in SORTED_ARCHITECTURES,
+                f"expected architecture in {SORTED_ARCHITECTURES} with evaluator 'multi_view', got "
                 f"{self.architecture!r}; its heads share no order, use evaluator 'dense'",
             )
-        smallest = 1 if self.evaluator == "multi_view" else 0
+        smallest = 1 if self.is_multi_view else 0
         _require(
             self.bucket_size >= smallest,
-            f"expected bucket_size of at least {smallest} with evaluator {self.evaluator!r}, "
-            f"got {self.bucket_size}",
+            f"expected bucket_size of at least {smallest} with evaluator "
+            f"{'multi_view' if smallest else 'dense'!r}, got {self.bucket_size}",
         )
         _require(
             self.global_size >= smallest,
-            f"expected global_size of at least {smallest} with evaluator {self.evaluator!r}, "
-            f"got {self.global_size}",
+            f"expected global_size of at least {smallest} with evaluator "
+            f"{'multi_view' if smallest else 'dense'!r}, got {self.global_size}",
         )
+        _require(
+            self.num_neighbours >= 1,
+            f"expected num_neighbours of at least 1, got {self.num_neighbours}",
+        )
+        _require(
+            not self.original_bucketing or (self.num_neighbours == 1 and self.coverage is None),
+            "expected original_bucketing with one neighbour and no coverage, got "
+            f"num_neighbours {self.num_neighbours} and coverage {self.coverage}",
+        )
+        _require(
+            self.coverage is None or (self.coverage == 1.0 and self.is_multi_view),
+            "expected coverage of None, or of 1.0 with evaluator 'multi_view', got "
+            f"{self.coverage}",
+        )
+        _require(
+            self.relation_kind in RELATION_KINDS,
+            f"expected relation_kind in {RELATION_KINDS}, got {self.relation_kind!r}",
+        )
+        wrong = [k for k in self.disabled_relations if not 0 < k < NUM_RELATIONS]
+        _require(
+            not wrong, f"expected disabled_relations from 1 to {NUM_RELATIONS - 1}, got {wrong}"
+        )
+        if self.architecture == "linformer":
+            _require(
+                self.sequence_length >= 1 and self.projected_length >= 1,
+                "expected sequence_length and projected_length of at least 1 with architecture "
+                f"'linformer', got {self.sequence_length} and {self.projected_length}",
+            )
+
+    @property
+    def is_multi_view(self) -> bool:
+        """Whether the linear evaluator computes it."""
+        if self.evaluator is None:
+            return self.architecture in SORTED_ARCHITECTURES
+        return self.evaluator == "multi_view"
+
+    @property
+    def has_relations(self) -> bool:
+        """Whether TableFormer's relations are part of it."""
+        return self.architecture in ("tableformer", "mate_tableformer")
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "AttentionConfig":
+        """The inverse of dataclasses.asdict, by way of JSON or not."""
+        values = dict(values)
+        values["disabled_relations"] = tuple(values.get("disabled_relations", ()))
+        return cls(**values)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,7 +251,7 @@ class EncoderConfig:
         values = dict(values)
         attention = values.get("attention")
         if isinstance(attention, Mapping):
-            values["attention"] = AttentionConfig(**attention)
+            values["attention"] = AttentionConfig.from_dict(attention)
         for name in ("type_vocab_sizes", "disabled_features"):
             if name in values:
                 values[name] = tuple(values[name])

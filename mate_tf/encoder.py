@@ -9,8 +9,10 @@ import keras
 import tensorflow as tf
 
 from mate_tf.attention.dense import DenseAttention
-from mate_tf.attention.multi_view import MultiViewAttention
+from mate_tf.attention.linformer import LinformerAttention
+from mate_tf.attention.multi_view import OPTIONS, MultiViewAttention
 from mate_tf.attention.projections import HeadProjections
+from mate_tf.attention.tiles import TiledAttention
 from mate_tf.config import TYPE_FEATURES, EncoderConfig
 from mate_tf.linear import Linear
 from mate_tf.positions import first_index_in_cell, original_first_index_in_cell
@@ -42,14 +44,14 @@ def attention_layer(config: EncoderConfig, name: str) -> HeadProjections:
         initializer_range=config.initializer_range,
         name=name,
     )
-    if attention.evaluator == "dense":
+    if attention.architecture == "linformer":
+        return LinformerAttention(attention=attention, **common)
+    if not attention.is_multi_view:
         return DenseAttention(attention=attention, **common)
+    if attention.coverage is not None:
+        return TiledAttention(attention=attention, **common)
     return MultiViewAttention(
-        row_heads_ratio=attention.row_heads_ratio,
-        bucket_size=attention.bucket_size,
-        global_size=attention.global_size,
-        original_bucketing=attention.original_bucketing,
-        **common,
+        **{option: getattr(attention, option) for option in OPTIONS}, **common
     )
 
 
@@ -218,6 +220,7 @@ class TableEncoder(keras.layers.Layer):
         features: TokenFeatures,
         training: bool = False,
         return_intermediates: bool = False,
+        token_weights: tf.Tensor | None = None,
     ) -> EncoderOutput:
         """Encodes a batch.
 
@@ -225,15 +228,18 @@ class TableEncoder(keras.layers.Layer):
             features: int [B, S] each.
             training: whether dropout is on.
             return_intermediates: whether to return the embedding and each layer's output too.
+            token_weights: float [B, S], from 0 to 1: how much each token is attended to, in place
+                of all or not at all (Krichene et al., 2021, on pruning tables).
 
         Raises:
-            ValueError: if the sequence is longer than absolute positions reach.
+            ValueError: if the sequence is longer than absolute positions reach, or for weights
+                with the multi-view evaluator.
         """
         intermediates = {}
         hidden_states = self.embedding(features, training=training)
         intermediates["embedding"] = hidden_states
         # Orders and masks depend on the ids alone: computed once for all layers.
-        plan = self.blocks[0].attention.plan(features)
+        plan = self.blocks[0].attention.plan(features, token_weights)
         for index, block in enumerate(self.blocks):
             hidden_states = block(hidden_states, plan, training=training)
             intermediates[f"layer_{index}"] = hidden_states

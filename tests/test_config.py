@@ -13,7 +13,20 @@ from mate_tf.config import AttentionConfig, EncoderConfig
     [
         (lambda: AttentionConfig(architecture="bert"), "architecture in .*got 'bert'"),
         (lambda: AttentionConfig(evaluator="sparse"), "evaluator in .*got 'sparse'"),
-        (lambda: AttentionConfig("sat", "multi_view"), "'mate' with evaluator 'multi_view'"),
+        (
+            lambda: AttentionConfig("sat", "multi_view"),
+            "'mate_tableformer'.*evaluator 'multi_view'",
+        ),
+        (lambda: AttentionConfig(num_neighbours=0), "num_neighbours of at least 1, got 0"),
+        (lambda: AttentionConfig(coverage=0.9), "coverage of None, or of 1.0 .*got 0.9"),
+        (lambda: AttentionConfig("tapas", coverage=1.0), "with evaluator 'multi_view', got 1.0"),
+        (
+            lambda: AttentionConfig(original_bucketing=True, num_neighbours=2),
+            "one neighbour and no coverage, got num_neighbours 2",
+        ),
+        (lambda: AttentionConfig("linformer"), "sequence_length and .*got 0 and 256"),
+        (lambda: AttentionConfig(relation_kind="vector"), "relation_kind in .*got 'vector'"),
+        (lambda: AttentionConfig(disabled_relations=(3, 0, 13)), r"1 to 12, got \[0, 13\]"),
         (lambda: AttentionConfig(bucket_size=-1), "bucket_size of at least 1"),
         (lambda: EncoderConfig(num_heads=7), "multiple of num_heads, got 768 and 7"),
         (lambda: EncoderConfig(position="relative"), "position in .*got 'relative'"),
@@ -32,9 +45,18 @@ def test_a_value_that_cannot_work_is_refused(make, message):
 
 def test_dictionary_round_trip():
     config = EncoderConfig(
-        disabled_features=("row_ids",), attention=AttentionConfig("tapas", "dense")
+        disabled_features=("row_ids",),
+        attention=AttentionConfig("tableformer", disabled_relations=(2, 4, 6)),
     )
     assert EncoderConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_one_field_chooses_the_architecture():
+    assert AttentionConfig("mate").is_multi_view
+    assert AttentionConfig("mate_tableformer").is_multi_view
+    assert not AttentionConfig("mate", "dense").is_multi_view
+    assert not AttentionConfig("tapas").is_multi_view
+    assert not AttentionConfig("tableformer").is_multi_view
 
 
 def test_bert_config_round_trip(tmp_path):

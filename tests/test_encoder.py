@@ -45,9 +45,25 @@ def with_attention(**changes) -> EncoderConfig:
         with_attention(evaluator="dense"),
         with_attention(evaluator="dense", architecture="tapas"),
         with_attention(evaluator="dense", architecture="sat"),
+        with_attention(architecture="tableformer"),
+        with_attention(architecture="tableformer", relation_kind="embedding"),
+        with_attention(architecture="mate_tableformer"),
+        with_attention(coverage=1.0),
+        with_attention(architecture="mate_tableformer", coverage=1.0),
         dataclasses.replace(SMALL, position="none", disabled_features=("row_ids",)),
     ],
-    ids=["mate", "mate dense", "tapas", "sat", "no positions"],
+    ids=[
+        "mate",
+        "mate dense",
+        "tapas",
+        "sat",
+        "tableformer",
+        "tableformer by embedding",
+        "mate with relations",
+        "mate at full coverage",
+        "mate with relations at full coverage",
+        "no positions",
+    ],
 )
 def test_encodes_any_length_and_trains_every_weight(config):
     encoder = TableEncoder(config)
@@ -63,6 +79,24 @@ def test_encodes_any_length_and_trains_every_weight(config):
         variables = [weight.value for weight in encoder.trainable_weights]
         gradients = tape.gradient(loss, variables)
         assert all(gradient is not None for gradient in gradients)
+
+
+def test_a_token_of_weight_zero_is_as_good_as_padding():
+    encoder = TableEncoder(with_attention(architecture="tapas"))
+    features = some_features(length=12)
+    weights = np.ones((2, 12), np.float32)
+    weights[:, 9:] = 0.0
+    actual = encoder(features, token_weights=tf.constant(weights)).sequence_output
+    mask = tf.constant(weights, tf.int32)
+    expected = encoder(features._replace(input_mask=mask)).sequence_output
+    np.testing.assert_allclose(actual[:, :9], expected[:, :9], atol=1e-5)
+
+
+def test_weights_are_refused_where_only_a_mask_is_known():
+    for coverage in (None, 1.0):
+        encoder = TableEncoder(with_attention(coverage=coverage))
+        with pytest.raises(ValueError, match="evaluator 'dense' takes them"):
+            encoder(some_features(), token_weights=tf.ones([2, 30]))
 
 
 def test_intermediates_come_on_request():

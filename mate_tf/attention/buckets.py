@@ -30,7 +30,7 @@ def sequence_length(features: TokenFeatures) -> int | tf.Tensor:
 def pad_features(features: TokenFeatures, length: int | tf.Tensor) -> TokenFeatures:
     """Appends padding tokens, all features zero, to reach a length."""
     missing = length - sequence_length(features)
-    return TokenFeatures(*(tf.pad(feature, [[0, 0], [0, missing]]) for feature in features))
+    return features.map(lambda feature: tf.pad(feature, [[0, 0], [0, missing]]))
 
 
 def token_order(features: TokenFeatures, sort_by: str) -> tf.Tensor:
@@ -55,16 +55,21 @@ def bucket_ids(rank: tf.Tensor, bucket_size: int, global_size: int) -> tf.Tensor
 
 
 def computed_pairs(
-    rank: tf.Tensor, bucket_size: int, global_size: int, original_bucketing: bool
+    rank: tf.Tensor,
+    bucket_size: int,
+    global_size: int,
+    original_bucketing: bool,
+    num_neighbours: int = 1,
 ) -> tf.Tensor:
     """The pairs that the multi-view evaluator computes, for the dense one to imitate.
 
-    A pair is computed if one of the two is in the global part, or if their buckets are the same
-    or neighbours.
+    A pair is computed if one of the two is in the global part, or if their buckets are at most
+    `num_neighbours` apart.
 
     Args:
         rank: int32 [B, S], where each token stands in its head group's order.
         original_bucketing: adds the authors' release's join of distant buckets.
+        num_neighbours: how many buckets before a token's own, and as many after, it attends to.
 
     Returns:
         bool [B, F, T].
@@ -72,7 +77,7 @@ def computed_pairs(
     bucket = bucket_ids(rank, bucket_size, global_size)  # [B, S]
     query, key = bucket[:, :, None], bucket[:, None, :]
     distance = tf.abs(query - key)
-    allowed = (distance <= 1) | (query == 0) | (key == 0)
+    allowed = (distance <= num_neighbours) | (query == 0) | (key == 0)
     if original_bucketing:
         allowed |= distance == tf.shape(rank)[-1] // bucket_size - 2
     return allowed

@@ -3,6 +3,7 @@
 Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to.
 """
 
+import itertools
 from typing import NamedTuple
 
 import keras
@@ -11,15 +12,23 @@ import tensorflow as tf
 from mate_tf.attention.buckets import computed_pairs, token_order, token_rank
 from mate_tf.attention.patterns import head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections
-from mate_tf.attention.softmax import Dropout, masked_softmax
+from mate_tf.attention.softmax import MASKED, Dropout, masked_softmax
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
 
 
 class DensePlan(NamedTuple):
-    """What an encoder's layers share: for each head group bool, broadcasts to [B, 1, F, T]."""
+    """What an encoder's layers share.
+
+    Attributes:
+        masks: for each head group bool, broadcasts to [B, 1, F, T].
+        relations: one-hot, float [B, K, F, T]; None for an architecture without.
+        token_scores: float [B, 1, 1, T], added to the scores of the keys; None without weights.
+    """
 
     masks: tuple[tf.Tensor, ...]
+    relations: tf.Tensor | None = None
+    token_scores: tf.Tensor | None = None
 
 
 def dense_attention(
@@ -28,6 +37,7 @@ def dense_attention(
     value: tf.Tensor,
     mask: tf.Tensor | None = None,
     *,
+    bias: tf.Tensor | None = None,
     temperature: float = 1.0,
     dropout: Dropout | None = None,
 ) -> tf.Tensor:
@@ -38,6 +48,7 @@ def dense_attention(
         key: float [B, H, T, E].
         value: float [B, H, T, E].
         mask: bool, broadcasts to [B, H, F, T]; True where a query may attend to a key.
+        bias: float, broadcasts to [B, H, F, T]; added to the scores after their division.
         temperature: the scores are divided by it and by sqrt(E).
         dropout: applied to the attention probabilities.
 
@@ -46,6 +57,8 @@ def dense_attention(
     """
     query *= tf.cast(1.0 / (temperature * query.shape[-1] ** 0.5), query.dtype)
     scores = tf.einsum("BHFE,BHTE->BHFT", query, key)
+    if bias is not None:
+        scores += bias
     probabilities = masked_softmax(scores, mask)  # [B, H, F, T]
     if dropout is not None:
         probabilities = dropout(probabilities)
@@ -60,8 +73,8 @@ class DenseAttention(HeadProjections):
     [B, S, D]. With a bucket size it is restricted to the pairs that `MultiViewAttention` computes.
     """
 
-    def plan(self, features: TokenFeatures) -> DensePlan:
-        """The masks, which depend on the token features alone."""
+    def plan(self, features: TokenFeatures, token_weights: tf.Tensor | None = None) -> DensePlan:
+        """The masks and relations, and the logarithm of the weights, a soft mask."""
         config = self.attention
         masks = []
         for group in head_groups(config, self.num_heads):
@@ -69,10 +82,22 @@ class DenseAttention(HeadProjections):
             if group.sort_by is not None and config.bucket_size > 0:
                 rank = token_rank(token_order(features, group.sort_by))
                 mask &= computed_pairs(
-                    rank, config.bucket_size, config.global_size, config.original_bucketing
+                    rank,
+                    config.bucket_size,
+                    config.global_size,
+                    config.original_bucketing,
+                    config.num_neighbours,
                 )
             masks.append(mask[:, None])  # [B, 1, F or 1, T]
-        return DensePlan(tuple(masks))
+        relations = None
+        if self.relations is not None:
+            relations = self.relations.one_hot(features, features)  # [B, K, F, T]
+        token_scores = None
+        if token_weights is not None:
+            weights = tf.cast(token_weights, self.compute_dtype)
+            positive = tf.where(weights > 0, weights, tf.ones_like(weights))
+            token_scores = tf.where(weights > 0, tf.math.log(positive), MASKED)[:, None, None]
+        return DensePlan(tuple(masks), relations, token_scores)
 
     def attend(
         self,
@@ -85,10 +110,19 @@ class DenseAttention(HeadProjections):
         """The context of each head group under its mask. float [B, H, S, E]."""
         heads = [group.num_heads for group in head_groups(self.attention, self.num_heads)]
         parts = (tf.split(tensor, heads, axis=1) for tensor in (query, key, value))
-        contexts = [
-            dense_attention(q, k, v, mask, temperature=self.temperature, dropout=dropout)
-            for q, k, v, mask in zip(*parts, plan.masks, strict=True)
-        ]
+        contexts = []
+        for q, k, v, first_head, mask in zip(
+            *parts, itertools.accumulate([0, *heads[:-1]]), plan.masks, strict=True
+        ):
+            bias = plan.token_scores
+            if plan.relations is not None:
+                of_relations = self.relation_scores(q, plan.relations, first_head)
+                bias = of_relations if bias is None else of_relations + bias
+            contexts.append(
+                dense_attention(
+                    q, k, v, mask, bias=bias, temperature=self.temperature, dropout=dropout
+                )
+            )
         return tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
 
     @classmethod

@@ -5,10 +5,12 @@ tokens attend to the full sequence; the long rest, in buckets, attends to the gl
 a window of its own and both neighbour buckets (MATE paper, section 3, figures 2 and 7).
 
 Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, L long (N * R), N buckets,
-R radius (bucket size), W window (3 * R), H heads, E head size, D hidden, F from, T to.
+R radius (bucket size), W window (3 * R, or more with more neighbours), H heads, E head size,
+D hidden, F from, T to.
 """
 
 import dataclasses
+import itertools
 from typing import NamedTuple
 
 import keras
@@ -22,10 +24,24 @@ from mate_tf.attention.buckets import (
     token_rank,
 )
 from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
-from mate_tf.attention.projections import HeadProjections
+from mate_tf.attention.projections import HeadProjections, refuse_token_weights
+from mate_tf.attention.relations import RelationBias
 from mate_tf.attention.softmax import Dropout, masked_softmax
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
+
+# The fields of AttentionConfig that MultiViewAttention takes one by one.
+OPTIONS = (
+    "row_heads_ratio",
+    "bucket_size",
+    "global_size",
+    "original_bucketing",
+    "architecture",
+    "relation_kind",
+    "disabled_relations",
+    "scale_relations",
+    "num_neighbours",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +52,7 @@ class MultiView:
         full: [B, H, S, E], the tensor as it came, unsorted.
         global_: [B, H, G, E], the first G tokens of the order.
         long: [B, H, N, R, E], the others in buckets.
-        window: [B, H, N, 3 * R, E], each bucket, then the next, then the previous one.
+        window: [B, H, N, W, E], each bucket, then the next, then the previous one.
     """
 
     full: tf.Tensor
@@ -56,6 +72,7 @@ class MultiViewEmbedding(keras.layers.Layer):
     Args:
         bucket_size: R, tokens in a bucket.
         global_size: G, tokens in the global part.
+        num_neighbours: buckets on each side of a bucket that its window holds, 1 in the paper.
 
     Raises:
         ValueError: if a size is below 1.
@@ -69,15 +86,18 @@ class MultiViewEmbedding(keras.layers.Layer):
         [[3.0, 2.0], [1.0, 0.0]]
     """
 
-    def __init__(self, bucket_size: int, global_size: int, **kwargs):
+    def __init__(self, bucket_size: int, global_size: int, num_neighbours: int = 1, **kwargs):
         super().__init__(**kwargs)
         if bucket_size < 1 or global_size < 1:
             raise ValueError(
                 f"expected bucket_size and global_size of at least 1, got {bucket_size} and "
                 f"{global_size}"
             )
+        if num_neighbours < 1:
+            raise ValueError(f"expected num_neighbours of at least 1, got {num_neighbours}")
         self.bucket_size = bucket_size
         self.global_size = global_size
+        self.num_neighbours = num_neighbours
 
     def call(self, embedding: tf.Tensor, order: tf.Tensor) -> MultiView:
         length = embedding.shape[2] or tf.shape(embedding)[2]
@@ -93,13 +113,14 @@ class MultiViewEmbedding(keras.layers.Layer):
             full=embedding,
             global_=global_,
             long=long,
-            window=with_neighbours(long, axis=2),
+            window=with_neighbours(long, axis=2, num_neighbours=self.num_neighbours),
         )
 
     def get_config(self):
         return super().get_config() | {
             "bucket_size": self.bucket_size,
             "global_size": self.global_size,
+            "num_neighbours": self.num_neighbours,
         }
 
 
@@ -126,18 +147,26 @@ def bucketed(tail: tf.Tensor, buckets: int | tf.Tensor) -> tf.Tensor:
     return tf.reshape(tail, [batch, heads, buckets, length // buckets, size])
 
 
-def with_neighbours(long: tf.Tensor, axis: int) -> tf.Tensor:
+def neighbour_offsets(num_neighbours: int) -> list[int]:
+    """Which buckets a window holds, in its order: its own, the next, the previous, ..."""
+    offsets = [0]
+    for distance in range(1, num_neighbours + 1):
+        offsets += [distance, -distance]
+    return offsets
+
+
+def with_neighbours(long: tf.Tensor, axis: int, num_neighbours: int = 1) -> tf.Tensor:
     """Each bucket followed by the next and the previous one, the ends joined.
 
     Args:
         long: [..., N, R, ...], the buckets on `axis`.
+        num_neighbours: how many on each side.
 
     Returns:
-        [..., N, 3 * R, ...].
+        [..., N, W, ...].
     """
-    following = tf.roll(long, shift=-1, axis=axis)
-    previous = tf.roll(long, shift=1, axis=axis)
-    return tf.concat([long, following, previous], axis=axis + 1)
+    offsets = neighbour_offsets(num_neighbours)
+    return tf.concat([tf.roll(long, -offset, axis) for offset in offsets], axis=axis + 1)
 
 
 def multi_view_attention(
@@ -147,6 +176,8 @@ def multi_view_attention(
     *,
     global_mask: tf.Tensor | None = None,
     long_mask: tf.Tensor | None = None,
+    global_bias: tf.Tensor | None = None,
+    long_bias: tf.Tensor | None = None,
     temperature: float = 1.0,
     dropout: Dropout | None = None,
 ) -> tf.Tensor:
@@ -161,8 +192,10 @@ def multi_view_attention(
         value: views of the projected values.
         global_mask: bool, broadcasts to [B, H, G, S]; True where a global token may attend to a
             token of the full sequence, in the sequence's own order.
-        long_mask: bool, broadcasts to [B, H, N, R, G + 3 * R]; True where a token of a bucket may
+        long_mask: bool, broadcasts to [B, H, N, R, G + W]; True where a token of a bucket may
             attend to a global token or to one of its window.
+        global_bias: float, broadcasts to [B, H, G, S]; added to the scores after their division.
+        long_bias: float, broadcasts to [B, H, N, R, G + W]; the same.
         temperature: the scores are divided by it and by sqrt(E).
         dropout: applied to the attention probabilities.
 
@@ -174,13 +207,17 @@ def multi_view_attention(
     keep = dropout if dropout is not None else lambda tensor: tensor
 
     from_global = tf.einsum("BHFE,BHTE->BHFT", query.global_ * scale, key.full)
+    if global_bias is not None:
+        from_global += global_bias
     global_probs = keep(masked_softmax(from_global, global_mask))  # [B, H, G, S]
     global_context = tf.einsum("BHFT,BHTE->BHFE", global_probs, value.full)
 
     long = query.long * scale
     to_global = tf.einsum("BHNFE,BHTE->BHNFT", long, key.global_)
     to_window = tf.einsum("BHNFE,BHNTE->BHNFT", long, key.window)
-    scores = tf.concat([to_global, to_window], axis=-1)  # [B, H, N, R, G + 3 * R]
+    scores = tf.concat([to_global, to_window], axis=-1)  # [B, H, N, R, G + W]
+    if long_bias is not None:
+        scores += long_bias
     long_probs = keep(masked_softmax(scores, long_mask))
     sizes = [tf.shape(to_global)[-1], tf.shape(to_window)[-1]]
     probs_to_global, probs_to_window = tf.split(long_probs, sizes, axis=-1)
@@ -202,22 +239,32 @@ class GroupPlan(NamedTuple):
         order: int32 [B, S], positions in the group's order.
         rank: int32 [B, S], its inverse.
         global_mask: bool [B, 1, G, S].
-        long_mask: bool [B, 1, N, R, G + 3 * R].
+        long_mask: bool [B, 1, N, R, G + W].
+        global_relations: one-hot, float [B, K, G, S]; None for an architecture without.
+        long_relations: one-hot, float [B, K, N, R, G + W]; the same.
     """
 
     order: tf.Tensor
     rank: tf.Tensor
     global_mask: tf.Tensor
     long_mask: tf.Tensor
+    global_relations: tf.Tensor | None = None
+    long_relations: tf.Tensor | None = None
 
 
-def group_plan(features: TokenFeatures, group: HeadGroup, config: AttentionConfig) -> GroupPlan:
+def group_plan(
+    features: TokenFeatures,
+    group: HeadGroup,
+    config: AttentionConfig,
+    relations: RelationBias | None = None,
+) -> GroupPlan:
     """Orders the tokens for a head group and masks its views by the group's pattern.
 
     Args:
         features: int [B, S] each.
         group: the head group; it has an order.
         config: the bucket and global sizes.
+        relations: of any layer of the encoder, where it has them.
 
     Returns:
         The plan, which depends on the token features alone.
@@ -227,42 +274,54 @@ def group_plan(features: TokenFeatures, group: HeadGroup, config: AttentionConfi
     order = token_order(features, group.sort_by)  # [B, S]
     length = sequence_length(features)
     buckets = num_buckets(length, bucket_size, global_size)
-    ordered = TokenFeatures(*(tf.gather(feature, order, batch_dims=1) for feature in features))
+    ordered = features.map(lambda feature: tf.gather(feature, order, batch_dims=1))
     ordered = pad_features(ordered, global_size + buckets * bucket_size)  # [B, P]
-
-    def take(function) -> TokenFeatures:
-        return TokenFeatures(*(function(feature) for feature in ordered))
-
-    global_ = take(lambda feature: feature[:, :global_size])  # [B, G]
-    long = take(
+    global_ = ordered.map(lambda feature: feature[:, :global_size])  # [B, G]
+    long = ordered.map(
         lambda feature: tf.reshape(feature[:, global_size:], [-1, buckets, bucket_size])
     )  # [B, N, R]
-    window = TokenFeatures(*(with_neighbours(feature, axis=1) for feature in long))  # [B, N, W]
-    repeated = TokenFeatures(*(feature[:, None] for feature in global_))  # [B, 1, G]
+    window = long.map(
+        lambda feature: with_neighbours(feature, axis=1, num_neighbours=config.num_neighbours)
+    )  # [B, N, W]
+    repeated = global_.map(lambda feature: feature[:, None])  # [B, 1, G]
 
     to_global = pattern_mask(group.pattern, long, repeated)  # [B, N, R, G]
     to_window = pattern_mask(group.pattern, long, window)  # [B, N, R, W]
     if not config.original_bucketing:
-        to_window &= _neighbour_exists(buckets, bucket_size)
+        to_window &= _neighbour_exists(buckets, bucket_size, config.num_neighbours)
+    global_relations = long_relations = None
+    if relations is not None:
+        global_relations = relations.one_hot(global_, features)  # [B, K, G, S]
+        long_relations = tf.concat(
+            [relations.one_hot(long, repeated), relations.one_hot(long, window)], axis=-1
+        )  # [B, K, N, R, G + W]
     return GroupPlan(
         order=order,
         rank=token_rank(order),
         global_mask=pattern_mask(group.pattern, global_, features)[:, None],
         long_mask=tf.concat([to_global, to_window], axis=-1)[:, None],
+        global_relations=global_relations,
+        long_relations=long_relations,
     )
 
 
-def _neighbour_exists(buckets: int | tf.Tensor, bucket_size: int) -> tf.Tensor:
-    """False in the next bucket of the last one and in the previous one of the first.
+def _neighbour_exists(buckets: int | tf.Tensor, bucket_size: int, num_neighbours: int) -> tf.Tensor:
+    """False in the buckets that would follow the last one or precede the first.
 
-    Rolling joins the two ends of the long part, and with fewer than three buckets it shows the
-    same bucket several times.
+    Rolling joins the two ends of the long part, and with few buckets it shows the same bucket
+    several times.
 
     Returns:
         bool [N, 1, W].
     """
     index = tf.range(buckets)
-    exists = tf.stack([index >= 0, index < buckets - 1, index > 0], axis=1)  # [N, 3]
+    exists = tf.stack(
+        [
+            (index + offset >= 0) & (index + offset < buckets)
+            for offset in neighbour_offsets(num_neighbours)
+        ],
+        axis=1,
+    )  # [N, 2 * num_neighbours + 1]
     return tf.repeat(exists, bucket_size, axis=1)[:, None]
 
 
@@ -282,6 +341,9 @@ class MultiViewAttention(HeadProjections):
         global_size: G; the first tokens of each order, which see all and are seen by all.
         original_bucketing: the authors' release's join of the first and last bucket and its
             repeated keys with fewer than three buckets.
+        architecture: "mate", or "mate_tableformer" to learn biases for TableFormer's relations;
+            the next three say how (see `AttentionConfig`).
+        num_neighbours: buckets on each side that a token sees.
         **kwargs: temperature, dropout and initializer_range of `HeadProjections`, and Keras's.
 
     Raises:
@@ -308,23 +370,35 @@ class MultiViewAttention(HeadProjections):
         bucket_size: int = 42,
         global_size: int = 116,
         original_bucketing: bool = False,
+        architecture: str = "mate",
+        relation_kind: str = "scalar",
+        disabled_relations: tuple[int, ...] = (),
+        scale_relations: bool = False,
+        num_neighbours: int = 1,
         **kwargs,
     ):
         attention = AttentionConfig(
-            architecture="mate",
+            architecture=architecture,
             evaluator="multi_view",
             row_heads_ratio=row_heads_ratio,
             bucket_size=bucket_size,
             global_size=global_size,
             original_bucketing=original_bucketing,
+            relation_kind=relation_kind,
+            disabled_relations=tuple(disabled_relations),
+            scale_relations=scale_relations,
+            num_neighbours=num_neighbours,
         )
         super().__init__(num_heads, head_size, attention, **kwargs)
-        self.views = MultiViewEmbedding(bucket_size, global_size, name="views")
+        self.views = MultiViewEmbedding(bucket_size, global_size, num_neighbours, name="views")
 
-    def plan(self, features: TokenFeatures) -> tuple[GroupPlan, ...]:
+    def plan(
+        self, features: TokenFeatures, token_weights: tf.Tensor | None = None
+    ) -> tuple[GroupPlan, ...]:
         """The orders and masks, which depend on the token features alone."""
+        refuse_token_weights(token_weights)
         return tuple(
-            group_plan(features, group, self.attention)
+            group_plan(features, group, self.attention, self.relations)
             for group in head_groups(self.attention, self.num_heads)
         )
 
@@ -341,13 +415,27 @@ class MultiViewAttention(HeadProjections):
         groups = head_groups(self.attention, self.num_heads)
         heads = [group.num_heads for group in groups]
         parts = (tf.split(tensor, heads, axis=1) for tensor in (query, key, value))
-        for group_query, group_key, group_value, shared in zip(*parts, plan, strict=True):
+        first_heads = itertools.accumulate([0, *heads[:-1]])
+        for group_query, group_key, group_value, first_head, shared in zip(
+            *parts, first_heads, plan, strict=True
+        ):
+            query_views = self.views(group_query, shared.order)
+            global_bias = long_bias = None
+            if self.relations is not None:
+                global_bias = self.relation_scores(
+                    query_views.global_, shared.global_relations, first_head
+                )  # [B, h, G, S]
+                long_bias = self.relation_scores(
+                    query_views.long, shared.long_relations, first_head
+                )  # [B, h, N, R, G + W]
             context = multi_view_attention(
-                self.views(group_query, shared.order),
+                query_views,
                 self.views(group_key, shared.order),
                 self.views(group_value, shared.order),
                 global_mask=shared.global_mask,
                 long_mask=shared.long_mask,
+                global_bias=global_bias,
+                long_bias=long_bias,
                 temperature=self.temperature,
                 dropout=dropout,
             )  # [B, h, P, E]
@@ -358,6 +446,4 @@ class MultiViewAttention(HeadProjections):
     def get_config(self):
         config = super().get_config()
         attention = config.pop("attention")
-        for name in ("row_heads_ratio", "bucket_size", "global_size", "original_bucketing"):
-            config[name] = attention[name]
-        return config
+        return config | {name: attention[name] for name in OPTIONS}

@@ -74,7 +74,7 @@ class HeadGroup:
 
 def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
     """The definition of each architecture, in the order of its heads (MATE paper, section 3)."""
-    if config.architecture == "tapas":
+    if config.architecture in ("tapas", "tableformer", "linformer"):
         return (HeadGroup(num_heads, everywhere, None),)
     if config.architecture == "sat":
         return (HeadGroup(num_heads, AnyOf(same_row, same_column, global_token), None),)
@@ -96,6 +96,6 @@ def pattern_mask(pattern: Pattern, query: TokenFeatures, key: TokenFeatures) -> 
     Returns:
         bool, broadcasts to [..., F, T].
     """
-    query = TokenFeatures(*(tf.expand_dims(feature, -1) for feature in query))  # [..., F, 1]
-    key = TokenFeatures(*(tf.expand_dims(feature, -2) for feature in key))  # [..., 1, T]
+    query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
+    key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
     return pattern(query, key) & tf.greater(key.input_mask, 0)

@@ -9,17 +9,27 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from mate_tf.attention.relations import RelationBias
 from mate_tf.attention.softmax import Dropout
 from mate_tf.config import AttentionConfig
 from mate_tf.linear import Linear
 from mate_tf.tables.token_features import TokenFeatures
 
 
+def refuse_token_weights(token_weights: tf.Tensor | None) -> None:
+    """Raises the error of the evaluators that know a hard mask only."""
+    if token_weights is not None:
+        raise ValueError(
+            "expected no token_weights with evaluator 'multi_view'; evaluator 'dense' takes them"
+        )
+
+
 class HeadProjections(keras.layers.Layer):
     """Multi-head self-attention whose subclass says how the heads attend.
 
-    A subclass defines `plan(features)`, what depends on the token features alone and is computed
-    once for all layers of an encoder, and `attend(query, key, value, plan, dropout)`.
+    A subclass defines `plan(features, token_weights)`, what does not depend on the hidden states
+    and is computed once for all layers of an encoder, and `attend(query, key, value, plan,
+    dropout)`.
 
     Args:
         num_heads: H.
@@ -48,7 +58,7 @@ class HeadProjections(keras.layers.Layer):
         if attention is None:
             attention = self.default_attention()
         elif isinstance(attention, dict):
-            attention = AttentionConfig(**attention)
+            attention = AttentionConfig.from_dict(attention)
         self.num_heads = num_heads
         self.head_size = head_size
         self.attention = attention
@@ -59,13 +69,22 @@ class HeadProjections(keras.layers.Layer):
         self.query = Linear(units, initializer_range=initializer_range, name="query")
         self.key = Linear(units, initializer_range=initializer_range, name="key")
         self.value = Linear(units, initializer_range=initializer_range, name="value")
+        self.relations = None
+        if attention.has_relations:
+            self.relations = RelationBias(
+                num_heads,
+                head_size,
+                attention.relation_kind,
+                attention.disabled_relations,
+                name="relations",
+            )
         self.dropout = keras.layers.Dropout(dropout, name="dropout") if dropout else None
 
     @classmethod
     def default_attention(cls) -> AttentionConfig:
         raise NotImplementedError
 
-    def plan(self, features: TokenFeatures) -> Any:
+    def plan(self, features: TokenFeatures, token_weights: tf.Tensor | None = None) -> Any:
         raise NotImplementedError
 
     def attend(
@@ -86,6 +105,8 @@ class HeadProjections(keras.layers.Layer):
             hidden_size, initializer_range=self.initializer_range, name="output"
         )
         self.output_projection.build((None, None, self.num_heads * self.head_size))
+        if self.relations is not None:
+            self.relations.build()
 
     def call(
         self,
@@ -127,6 +148,23 @@ class HeadProjections(keras.layers.Layer):
         return self.output_projection(
             tf.reshape(context, [-1, length, self.num_heads * self.head_size])
         )
+
+    def relation_scores(self, query: tf.Tensor, one_hot: tf.Tensor, first_head: int) -> tf.Tensor:
+        """The relations' part of the scores of h consecutive heads.
+
+        Args:
+            query: float [B, h, ..., F, E].
+            one_hot: float [B, K, ..., F, T].
+            first_head: which head the first of them is.
+
+        Returns:
+            float [B, h, ..., F, T], to be added to the scores after their division.
+        """
+        assert self.relations is not None
+        scores = self.relations.scores(query, one_hot, first_head)
+        if self.attention.scale_relations:
+            scores *= tf.cast(1.0 / (self.temperature * self.head_size**0.5), scores.dtype)
+        return scores
 
     def _split_heads(self, projected: tf.Tensor) -> tf.Tensor:
         """[B, S, H * E] to [B, H, S, E]."""

@@ -11,7 +11,7 @@ Dropout = Callable[[tf.Tensor], tf.Tensor]
 
 # Large enough to vanish in the softmax, small enough that a row with nothing to attend to (a
 # padding query) gets finite, equal probabilities.
-_MASKED = -1e9
+MASKED = -1e9
 
 
 def masked_softmax(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
@@ -28,5 +28,5 @@ def masked_softmax(scores: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
     logits = tf.cast(scores, tf.float32)
     if mask is not None:
         # A sum, where a selection would do: its gradient costs nothing.
-        logits += tf.where(mask, 0.0, _MASKED)
+        logits += tf.where(mask, 0.0, MASKED)
     return tf.cast(tf.nn.softmax(logits), scores.dtype)

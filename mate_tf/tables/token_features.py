@@ -1,6 +1,6 @@
 """The nine integer features that describe one token of a question and its table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 
@@ -32,6 +32,10 @@ class TokenFeatures(NamedTuple):
     column_ranks: Any
     inv_column_ranks: Any
     numeric_relations: Any
+
+    def map(self, function: Callable[[Any], Any]) -> "TokenFeatures":
+        """The same function applied to each field."""
+        return TokenFeatures(*map(function, self))
 
     @classmethod
     def from_dict(cls, features: Mapping[str, Any]) -> "TokenFeatures":

@@ -4,6 +4,7 @@ Shapes: V rows of a table, D hidden.
 """
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 
 import keras
@@ -13,6 +14,8 @@ from mate_tf.weights.names import variables_by_name
 
 _TYPES = "bert/embeddings/token_type_embeddings"
 _POSITIONS = "bert/embeddings/position_embeddings"
+# What TableFormer and Linformer add to BERT; both start from checkpoints without.
+_OF_AN_ARCHITECTURE = "/self/(relative_|proj_seq_length)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +66,10 @@ def assign_variables(
     for name, variable in variables.items():
         stored = _TYPES if is_bert and name == f"{_TYPES}_0" else name
         if stored not in tensors:
-            if name.startswith("bert/") and not (is_bert and name.startswith(_TYPES)):
+            may_be_new = re.search(_OF_AN_ARCHITECTURE, name) or (
+                is_bert and name.startswith(_TYPES)
+            )
+            if name.startswith("bert/") and not may_be_new:
                 raise ValueError(f"expected variable {name!r} in {source}, which does not have it")
             new.append(name)
             continue

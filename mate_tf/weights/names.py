@@ -2,6 +2,7 @@
 
 import keras
 
+from mate_tf.attention.linformer import LinformerAttention
 from mate_tf.config import TYPE_FEATURES
 from mate_tf.encoder import EncoderBlock, TableEncoder
 
@@ -47,8 +48,16 @@ def _encoder_variables(encoder: TableEncoder) -> dict[str, keras.Variable]:
 
 def _block_variables(prefix: str, block: EncoderBlock) -> dict[str, keras.Variable]:
     attention = block.attention
+    of_its_kind = {}
+    if isinstance(attention, LinformerAttention):
+        name = f"{prefix}/attention/self/proj_seq_length/kernel"
+        of_its_kind[name] = attention.length_projection
+    if attention.relations is not None:
+        for variable in attention.relations.weights:
+            of_its_kind[f"{prefix}/attention/self/{variable.name}"] = variable
     return (
-        _linear(f"{prefix}/attention/self/query", attention.query)
+        of_its_kind
+        | _linear(f"{prefix}/attention/self/query", attention.query)
         | _linear(f"{prefix}/attention/self/key", attention.key)
         | _linear(f"{prefix}/attention/self/value", attention.value)
         | _linear(f"{prefix}/attention/output/dense", attention.output_projection)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mate_tf.attention.dense import DenseAttention
 from mate_tf.attention.multi_view import (
+    OPTIONS,
     MultiView,
     MultiViewAttention,
     MultiViewEmbedding,
@@ -52,14 +53,7 @@ def features_of(segment, column, row, length: int) -> TokenFeatures:
 
 def both_evaluators(config: AttentionConfig, heads: int):
     """A multi-view layer and a dense one with the same weights and pairs."""
-    fast = MultiViewAttention(
-        heads,
-        4,
-        config.row_heads_ratio,
-        config.bucket_size,
-        config.global_size,
-        config.original_bucketing,
-    )
+    fast = MultiViewAttention(heads, 4, **{option: getattr(config, option) for option in OPTIONS})
     oracle = DenseAttention(heads, 4, attention=dataclasses.replace(config, evaluator="dense"))
     for layer in (fast, oracle):
         layer.build((None, None, HIDDEN))
@@ -81,15 +75,28 @@ def hidden_states(length: int) -> tf.Tensor:
     bucket_size=st.integers(1, 9),
     global_size=st.integers(1, 12),
     ratio=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+    relations=st.sampled_from(
+        [
+            {},
+            {"architecture": "mate_tableformer"},
+            {"architecture": "mate_tableformer", "relation_kind": "embedding"},
+            {
+                "architecture": "mate_tableformer",
+                "disabled_relations": (2, 4, 6),
+                "scale_relations": True,
+            },
+        ]
+    ),
     question=st.integers(0, 14),
     rows=st.integers(0, 7),
     columns=st.integers(1, 5),
     length=st.integers(1, 40),
 )
 def test_equals_dense_evaluation_of_the_computed_pairs(
-    bucket_size, global_size, ratio, question, rows, columns, length
+    bucket_size, global_size, ratio, relations, question, rows, columns, length
 ):
     config = AttentionConfig("mate", "multi_view", ratio, bucket_size, global_size)
+    config = dataclasses.replace(config, **relations)
     fast, oracle = both_evaluators(config, heads=4)
     features = table_features(question, rows, columns, length)
     inputs = hidden_states(length)
@@ -107,6 +114,21 @@ def test_equals_dense_evaluation_for_tokens_in_any_order(ids):
     features = features_of(segment, column, row, len(ids) + 3)
     fast, oracle = both_evaluators(AttentionConfig("mate", "multi_view", 0.5, 3, 4), heads=2)
     inputs = hidden_states(len(ids) + 3)
+    real = features.input_mask.numpy()[..., None]
+    np.testing.assert_allclose(
+        fast(inputs, features) * real, oracle(inputs, features) * real, atol=TOLERANCE
+    )
+
+
+@pytest.mark.parametrize("num_neighbours", [1, 2, 3])
+@pytest.mark.parametrize("length", [7, 19, 26])
+def test_more_neighbours_are_what_dense_evaluation_restricts_to(num_neighbours, length):
+    config = AttentionConfig(
+        "mate", "multi_view", 0.5, bucket_size=3, global_size=4, num_neighbours=num_neighbours
+    )
+    fast, oracle = both_evaluators(config, heads=2)
+    features = table_features(question=3, rows=7, columns=3, length=length)
+    inputs = hidden_states(length)
     real = features.input_mask.numpy()[..., None]
     np.testing.assert_allclose(
         fast(inputs, features) * real, oracle(inputs, features) * real, atol=TOLERANCE

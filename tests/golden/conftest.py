@@ -52,11 +52,12 @@ class Golden:
         self.left_out.append((family, name, reason))
         pytest.skip(f"not compared: {reason}")
 
-    def encoder_config(self, kwargs: dict, override: dict | None = None):
+    def encoder_config(self, kwargs: dict, override: dict | None = None, sequence_length: int = 0):
         """The configuration of the original's create_model arguments.
 
         Args:
             kwargs: arguments by the original's names; what is absent has its default.
+            sequence_length: tokens in an example; for a Linformer.
             override: entries that replace those of the folder's bert_config.json.
 
         Raises:
@@ -75,23 +76,24 @@ class Golden:
         if kwargs.pop("disable_position_embeddings", False):
             position = "none"
         disabled = tuple(kwargs.pop("disabled_features", ()))
-        defaults = {
-            "proj_value_length": (-1, 0),
-            "attention_bias_disabled": (0,),
-            "attention_bias_use_relative_scalar_only": (True,),
-        }
+        projected_length = max(0, kwargs.pop("proj_value_length", 0))
+        disabled_relation = kwargs.pop("attention_bias_disabled", 0)
+        scalar = kwargs.pop("attention_bias_use_relative_scalar_only", True)
+        kwargs.pop("token_weights", None)  # an argument of the call here
         for key, value in kwargs.items():
-            if value not in defaults.get(key, ()):
-                raise NotSupportedError(f"{key}={value}")
+            raise NotSupportedError(f"{key}={value}")
         architectures = {
             "full": ("tapas", "dense"),
             "same_colum_or_row": ("sat", "dense"),
             "headwise_same_colum_or_row": ("mate", "dense"),
             "headwise_efficient": ("mate", "multi_view"),
+            "table_attention": ("tableformer", "dense"),
         }
         if mode not in architectures:
             raise NotSupportedError(f"attention mode {mode}")
         architecture, evaluator = architectures[mode]
+        if projected_length:  # whatever the mode: the original projects past every mask
+            architecture, evaluator = "linformer", "dense"
         names = {
             "row_ids",
             "column_ids",
@@ -119,6 +121,10 @@ class Golden:
                 bucket_size=bucket_size,
                 global_size=global_size,
                 original_bucketing=bucket_size > 0,
+                relation_kind="scalar" if scalar else "embedding",
+                disabled_relations=(disabled_relation,) if disabled_relation else (),
+                sequence_length=sequence_length,
+                projected_length=projected_length or 256,
             ),
         )
 

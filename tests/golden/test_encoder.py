@@ -1,5 +1,6 @@
 """The encoder against the original's outputs in each attention mode, layer by layer."""
 
+import functools
 import re
 
 import numpy as np
@@ -8,9 +9,11 @@ import tensorflow as tf
 
 from mate_tf.attention.buckets import bucket_ids, computed_pairs, token_order, token_rank
 from mate_tf.attention.patterns import head_groups, pattern_mask
+from mate_tf.attention.relations import pairwise_relation
 from mate_tf.config import AttentionConfig
 from mate_tf.encoder import TableEncoder
 from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.weights.loading import assign_variables
 from mate_tf.weights.tf1 import load_tf1_checkpoint
 
 TOLERANCE = 2e-5
@@ -24,9 +27,26 @@ def read_features(golden, batch: str) -> TokenFeatures:
 
 def load_encoder(golden, config) -> TableEncoder:
     golden.require("ckpt/classifier_all/model.ckpt.index")
+    checkpoint = golden.directory / "ckpt/classifier_all/model.ckpt"
     encoder = TableEncoder(config)
     encoder.build()
-    load_tf1_checkpoint(encoder, golden.directory / "ckpt/classifier_all/model.ckpt")
+    if config.attention.architecture != "linformer":
+        load_tf1_checkpoint(encoder, checkpoint)
+        return encoder
+    # The checkpoint has the projections for one length; those for others are in a file of theirs.
+    (path,) = golden.require("ckpt/linformer_extra_kernels.npz")
+    reader = tf.train.load_checkpoint(str(checkpoint))
+    tensors = {
+        name: functools.partial(reader.get_tensor, name)
+        for name in reader.get_variable_to_shape_map()
+    }
+    size = f"{config.attention.sequence_length}x{config.attention.projected_length}"
+    with np.load(path) as kernels:
+        for key in kernels.files:
+            name, _, of_size = key.replace("|", "/").partition("__")
+            if of_size == size:
+                tensors[name] = functools.partial(np.array, kernels[key])
+    assign_variables(encoder, tensors, str(path))
     return encoder
 
 
@@ -35,15 +55,19 @@ def test_encoder_equals_the_original(golden, encoder_name):
     if not isinstance(entry, dict):
         golden.not_compared("encoder", encoder_name, "a recorded error of the original")
     (path,) = golden.require(f"encoder/{encoder_name}.npz")
+    features = read_features(golden, encoder_name.split("__")[0])
     try:
         config = golden.encoder_config(
-            entry["create_model_kwargs"], entry.get("bert_config_override")
+            entry["create_model_kwargs"],
+            entry.get("bert_config_override"),
+            features.input_ids.shape[1],
         )
     except golden.NotSupportedError as error:
         golden.not_compared("encoder", encoder_name, str(error))
-    features = read_features(golden, encoder_name.split("__")[0])
     encoder = load_encoder(golden, config)
-    output = encoder(features, return_intermediates=True)
+    with np.load(path) as arrays:
+        token_weights = arrays["token_weights"] if "token_weights" in arrays.files else None
+    output = encoder(features, return_intermediates=True, token_weights=token_weights)
     real = features.input_mask.numpy()[..., None]  # [B, S, 1]
     for padding_output in output.intermediates.values():
         assert np.isfinite(padding_output.numpy()).all()
@@ -77,8 +101,11 @@ def test_masks_equal_the_original(golden, mask_name):
         bucket, header, feature = match.groups()
         rank = token_rank(token_order(features, feature))
         actual = bucket_ids(rank, *sizes(bucket, header))
+    elif match := re.fullmatch(r"relation_ids_disabled(\d+)", kind):
+        disabled = tuple(filter(None, [int(match.group(1))]))
+        actual = pairwise_relation(features, features, disabled)
     else:
-        golden.not_compared("masks", mask_name, "relations are not supported yet")
+        golden.not_compared("masks", mask_name, "unknown kind of mask")
     golden.compare("masks", mask_name, actual, expected, tolerance=0)
 
 

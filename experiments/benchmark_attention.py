@@ -1,0 +1,132 @@
+"""Times the attention architectures side by side, on made-up tables.
+
+    python -m experiments.benchmark_attention --lengths=512,2048,8192
+
+Measures an encoder of each architecture, forwards or as a whole training step, in rounds: each
+round times every architecture once, so that a busy machine slows all of them alike. Prints a
+Markdown table of medians in milliseconds, and their ratio to TAPAS's where it was measured too.
+"""
+
+import dataclasses
+import statistics
+import time
+
+from absl import flags, logging
+
+from experiments import terminal
+
+_ARCHITECTURES = flags.DEFINE_list(
+    "architectures",
+    ["tapas", "sat", "tableformer", "linformer", "mate", "mate_tableformer", "mate_exact"],
+    "which to time; mate_dense and mate_exact are MATE by all pairs and tile by tile",
+)
+_LENGTHS = flags.DEFINE_list("lengths", ["512", "2048"], "tokens in an example")
+_ROUNDS = flags.DEFINE_integer("rounds", 5, "measurements of each", lower_bound=1)
+_LAYERS = flags.DEFINE_integer("num_layers", 1, "layers of the encoder", lower_bound=1)
+_TRAIN = flags.DEFINE_bool("train", False, "time forward and backward pass, not the forward alone")
+_COLUMNS = flags.DEFINE_integer("columns", 8, "columns of the tables", lower_bound=1)
+_QUESTION_TOKENS, _CELL_TOKENS = 16, 2
+
+
+def attention_of(name: str, length: int):
+    """The attention of one of --architectures for examples of a length."""
+    from mate_tf.config import ARCHITECTURES, AttentionConfig
+
+    variants = {
+        "mate_dense": AttentionConfig("mate", "dense", bucket_size=0),
+        "mate_exact": AttentionConfig("mate", bucket_size=64, coverage=1.0),
+        "linformer": AttentionConfig("linformer", sequence_length=length),
+    }
+    if name not in variants and name not in ARCHITECTURES:
+        known = sorted({*variants, *ARCHITECTURES})
+        raise ValueError(f"expected --architectures among {', '.join(known)}, got {name!r}")
+    return variants.get(name) or AttentionConfig(name)
+
+
+def table_features(length: int, columns: int):
+    """One example: a question and a table of cells of two tokens, as many rows as fit."""
+    import numpy as np
+    import tensorflow as tf
+
+    from mate_tf.tables.token_features import TokenFeatures
+
+    cell = np.maximum(np.arange(length) - _QUESTION_TOKENS, 0) // _CELL_TOKENS
+    in_table = np.arange(length) >= _QUESTION_TOKENS
+    zeros = np.zeros(length, np.int32)
+    fields = {
+        "input_ids": np.random.default_rng(0).integers(1000, 30000, length),
+        "input_mask": np.ones(length),
+        "segment_ids": in_table,
+        "column_ids": np.where(in_table, cell % columns + 1, 0),
+        "row_ids": np.where(in_table, cell // columns, 0),
+    }
+    return TokenFeatures(
+        *(tf.constant([fields.get(name, zeros)], tf.int32) for name in TokenFeatures._fields)
+    )
+
+
+def timed_function(name: str, length: int):
+    """A function that runs the encoder once, traced and warmed up."""
+    import tensorflow as tf
+
+    from mate_tf.config import EncoderConfig
+    from mate_tf.encoder import TableEncoder
+
+    config = dataclasses.replace(
+        EncoderConfig(num_layers=_LAYERS.value), attention=attention_of(name, length)
+    )
+    encoder = TableEncoder(config)
+    encoder.build()
+    features = table_features(length, _COLUMNS.value)
+
+    @tf.function(autograph=False)
+    def forward():
+        return tf.reduce_sum(encoder(features).sequence_output)
+
+    @tf.function(autograph=False)
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(encoder(features, training=True).sequence_output)
+        weights = [weight.value for weight in encoder.trainable_weights]
+        # Without the word embeddings, whose gradient costs every architecture the same.
+        body = [weight for weight in weights if weight.shape[0] != config.vocab_size]
+        gradients = tape.gradient(loss, body, unconnected_gradients="zero")
+        return tf.add_n([tf.reduce_sum(gradient) for gradient in gradients])
+
+    run = step if _TRAIN.value else forward
+    run()
+    return run
+
+
+def main(_) -> None:
+    lengths = [int(length) for length in _LENGTHS.value]
+    names = _ARCHITECTURES.value
+    for name in names:
+        attention_of(name, lengths[0])
+    medians: dict[tuple[str, int], float] = {}
+    for length in lengths:
+        functions = {name: timed_function(name, length) for name in names}
+        seconds: dict[str, list[float]] = {name: [] for name in names}
+        for done in range(_ROUNDS.value):
+            for name, run in functions.items():
+                start = time.perf_counter()
+                run().numpy()
+                seconds[name].append(time.perf_counter() - start)
+            logging.info("%d tokens: round %d of %d", length, done + 1, _ROUNDS.value)
+        for name in names:
+            medians[name, length] = statistics.median(seconds[name])
+
+    print("| architecture |" + "".join(f" {length:,} tokens |" for length in lengths))
+    print("|---|" + "---|" * len(lengths))
+    for name in names:
+        cells = []
+        for length in lengths:
+            milliseconds = f"{1000 * medians[name, length]:,.0f} ms"
+            if "tapas" in names:
+                milliseconds += f" ({medians[name, length] / medians['tapas', length]:.2f})"
+            cells.append(milliseconds)
+        print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+if __name__ == "__main__":
+    terminal.run(main)
