@@ -390,7 +390,9 @@ class MultiViewAttention(HeadProjections):
             num_neighbours=num_neighbours,
         )
         super().__init__(num_heads, head_size, attention, **kwargs)
-        self.views = MultiViewEmbedding(bucket_size, global_size, num_neighbours, name="views")
+        self.views = MultiViewEmbedding(
+            bucket_size, global_size, num_neighbours, name="views", dtype=self.dtype_policy
+        )
 
     def plan(
         self, features: TokenFeatures, token_weights: tf.Tensor | None = None

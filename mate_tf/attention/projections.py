@@ -66,9 +66,10 @@ class HeadProjections(keras.layers.Layer):
         self.dropout_rate = dropout
         self.initializer_range = initializer_range
         units = num_heads * head_size
-        self.query = Linear(units, initializer_range=initializer_range, name="query")
-        self.key = Linear(units, initializer_range=initializer_range, name="key")
-        self.value = Linear(units, initializer_range=initializer_range, name="value")
+        common: dict[str, Any] = dict(initializer_range=initializer_range, dtype=self.dtype_policy)
+        self.query = Linear(units, name="query", **common)
+        self.key = Linear(units, name="key", **common)
+        self.value = Linear(units, name="value", **common)
         self.relations = None
         if attention.has_relations:
             self.relations = RelationBias(
@@ -77,8 +78,11 @@ class HeadProjections(keras.layers.Layer):
                 attention.relation_kind,
                 attention.disabled_relations,
                 name="relations",
+                dtype=self.dtype_policy,
             )
-        self.dropout = keras.layers.Dropout(dropout, name="dropout") if dropout else None
+        self.dropout = None
+        if dropout:
+            self.dropout = keras.layers.Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     @classmethod
     def default_attention(cls) -> AttentionConfig:
@@ -102,7 +106,10 @@ class HeadProjections(keras.layers.Layer):
         for projection in (self.query, self.key, self.value):
             projection.build((None, None, hidden_size))
         self.output_projection = Linear(
-            hidden_size, initializer_range=self.initializer_range, name="output"
+            hidden_size,
+            initializer_range=self.initializer_range,
+            name="output",
+            dtype=self.dtype_policy,
         )
         self.output_projection.build((None, None, self.num_heads * self.head_size))
         if self.relations is not None:
