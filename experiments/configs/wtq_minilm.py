@@ -24,8 +24,7 @@ from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import FinetuneConfig
 
 CONFIG = FinetuneConfig(
-    # The sizes of all-MiniLM-L6-v2, whose positions restart in each cell here. Two epochs are too
-    # few to need dropout.
+    # The sizes of all-MiniLM-L6-v2. Two epochs are too few to need dropout.
     encoder=EncoderConfig(
         hidden_size=384,
         num_layers=6,
