@@ -3,14 +3,13 @@
 Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to.
 """
 
-import itertools
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
 from mate_tf.attention.buckets import computed_pairs, token_order, token_rank
-from mate_tf.attention.patterns import head_groups, pattern_mask
+from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections
 from mate_tf.attention.softmax import MASKED, Dropout, masked_softmax
 from mate_tf.config import AttentionConfig
@@ -18,17 +17,17 @@ from mate_tf.tables.token_features import TokenFeatures
 
 
 class DensePlan(NamedTuple):
-    """What an encoder's layers share.
+    """What an encoder's layers share for one head group.
 
     Attributes:
-        masks: for each head group bool, broadcasts to [B, 1, F, T].
+        mask: bool, broadcasts to [B, 1, F, T].
         relations: one-hot, float [B, K, F, T]; None for an architecture without.
         token_scores: float [B, 1, 1, T], added to the scores of the keys; None without weights.
     """
 
-    masks: tuple[tf.Tensor, ...]
-    relations: tf.Tensor | None = None
-    token_scores: tf.Tensor | None = None
+    mask: tf.Tensor
+    relations: tf.Tensor | None
+    token_scores: tf.Tensor | None
 
 
 def dense_attention(
@@ -73,57 +72,59 @@ class DenseAttention(HeadProjections):
     [B, S, D]. With a bucket size it is restricted to the pairs that `MultiViewAttention` computes.
     """
 
-    def plan(self, features: TokenFeatures, token_weights: tf.Tensor | None = None) -> DensePlan:
+    def plan(
+        self, features: TokenFeatures, token_weights: tf.Tensor | None = None
+    ) -> tuple[DensePlan, ...]:
         """The masks and relations, and the logarithm of the weights, a soft mask."""
-        config = self.attention
-        masks = []
-        for group in head_groups(config, self.num_heads):
-            mask = pattern_mask(group.pattern, features, features)  # [B, F, T]
-            if group.sort_by is not None and config.bucket_size > 0:
-                rank = token_rank(token_order(features, group.sort_by))
-                mask &= computed_pairs(
-                    rank,
-                    config.bucket_size,
-                    config.global_size,
-                    config.original_bucketing,
-                    config.num_neighbours,
-                )
-            masks.append(mask[:, None])  # [B, 1, F or 1, T]
-        relations = None
+        relations = token_scores = None
         if self.relations is not None:
             relations = self.relations.one_hot(features, features)  # [B, K, F, T]
-        token_scores = None
         if token_weights is not None:
             weights = tf.cast(token_weights, self.compute_dtype)
             positive = tf.where(weights > 0, weights, tf.ones_like(weights))
             token_scores = tf.where(weights > 0, tf.math.log(positive), MASKED)[:, None, None]
-        return DensePlan(tuple(masks), relations, token_scores)
+        return tuple(
+            DensePlan(self._mask(features, group), relations, token_scores)
+            for group in head_groups(self.attention, self.num_heads)
+        )
 
-    def attend(
+    def _mask(self, features: TokenFeatures, group: HeadGroup) -> tf.Tensor:
+        """Bool [B, 1, F or 1, T]."""
+        config = self.attention
+        mask = pattern_mask(group.pattern, features, features)  # [B, F or 1, T]
+        if group.sort_by is not None and config.bucket_size > 0:
+            mask &= computed_pairs(
+                token_rank(token_order(features, group.sort_by)),
+                config.bucket_size,
+                config.global_size,
+                config.original_bucketing,
+                config.num_neighbours,
+            )
+        return mask[:, None]
+
+    def attend_group(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
         value: tf.Tensor,
         plan: DensePlan,
+        first_head: int,
         dropout: Dropout | None,
     ) -> tf.Tensor:
-        """The context of each head group under its mask. float [B, H, S, E]."""
-        heads = [group.num_heads for group in head_groups(self.attention, self.num_heads)]
-        parts = (tf.split(tensor, heads, axis=1) for tensor in (query, key, value))
-        contexts = []
-        for q, k, v, first_head, mask in zip(
-            *parts, itertools.accumulate([0, *heads[:-1]]), plan.masks, strict=True
-        ):
-            bias = plan.token_scores
-            if plan.relations is not None:
-                of_relations = self.relation_scores(q, plan.relations, first_head)
-                bias = of_relations if bias is None else of_relations + bias
-            contexts.append(
-                dense_attention(
-                    q, k, v, mask, bias=bias, temperature=self.temperature, dropout=dropout
-                )
-            )
-        return tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
+        """The context under the group's mask. float [B, h, S, E]."""
+        bias = plan.token_scores
+        if plan.relations is not None:
+            of_relations = self.relation_scores(query, plan.relations, first_head)
+            bias = of_relations if bias is None else of_relations + bias
+        return dense_attention(
+            query,
+            key,
+            value,
+            plan.mask,
+            bias=bias,
+            temperature=self.temperature,
+            dropout=dropout,
+        )
 
     @classmethod
     def default_attention(cls) -> AttentionConfig:

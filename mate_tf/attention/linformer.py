@@ -58,7 +58,7 @@ class LinformerAttention(HeadProjections):
 
     def plan(
         self, features: TokenFeatures, token_weights: tf.Tensor | None = None
-    ) -> LinformerPlan:
+    ) -> tuple[LinformerPlan]:
         """The mask, times the weights, and a check of the length."""
         expected = self.attention.sequence_length
         message = (
@@ -75,17 +75,19 @@ class LinformerAttention(HeadProjections):
             weights = tf.cast(features.input_mask, self.compute_dtype)
         if token_weights is not None:
             weights *= tf.cast(token_weights, weights.dtype)
-        return LinformerPlan(weights[..., None])
+        return (LinformerPlan(weights[..., None]),)
 
-    def attend(
+    def attend_group(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
         value: tf.Tensor,
         plan: LinformerPlan,
+        first_head: int,
         dropout: Dropout | None,
     ) -> tf.Tensor:
-        """The context of all heads. float [B, H, S, E]."""
+        """The context of all heads, which are one group. float [B, h, S, E]."""
+        del first_head
         weights = tf.convert_to_tensor(self.length_projection) * plan.key_weights  # [B, S, P]
         return dense_attention(
             query,

@@ -10,7 +10,6 @@ D hidden, F from, T to.
 """
 
 import dataclasses
-import itertools
 from typing import NamedTuple
 
 import keras
@@ -404,46 +403,38 @@ class MultiViewAttention(HeadProjections):
             for group in head_groups(self.attention, self.num_heads)
         )
 
-    def attend(
+    def attend_group(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
         value: tf.Tensor,
-        plan: tuple[GroupPlan, ...],
+        plan: GroupPlan,
+        first_head: int,
         dropout: Dropout | None,
     ) -> tf.Tensor:
-        """The context of each head group in its own order. float [B, H, S, E]."""
-        contexts = []
-        groups = head_groups(self.attention, self.num_heads)
-        heads = [group.num_heads for group in groups]
-        parts = (tf.split(tensor, heads, axis=1) for tensor in (query, key, value))
-        first_heads = itertools.accumulate([0, *heads[:-1]])
-        for group_query, group_key, group_value, first_head, shared in zip(
-            *parts, first_heads, plan, strict=True
-        ):
-            query_views = self.views(group_query, shared.order)
-            global_bias = long_bias = None
-            if self.relations is not None:
-                global_bias = self.relation_scores(
-                    query_views.global_, shared.global_relations, first_head
-                )  # [B, h, G, S]
-                long_bias = self.relation_scores(
-                    query_views.long, shared.long_relations, first_head
-                )  # [B, h, N, R, G + W]
-            context = multi_view_attention(
-                query_views,
-                self.views(group_key, shared.order),
-                self.views(group_value, shared.order),
-                global_mask=shared.global_mask,
-                long_mask=shared.long_mask,
-                global_bias=global_bias,
-                long_bias=long_bias,
-                temperature=self.temperature,
-                dropout=dropout,
-            )  # [B, h, P, E]
-            length = tf.shape(shared.rank)[1]
-            contexts.append(permuted(context[:, :, :length], shared.rank))
-        return tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
+        """The context, computed in the group's order. float [B, h, S, E]."""
+        query_views = self.views(query, plan.order)
+        global_bias = long_bias = None
+        if self.relations is not None:
+            global_bias = self.relation_scores(
+                query_views.global_, plan.global_relations, first_head
+            )  # [B, h, G, S]
+            long_bias = self.relation_scores(
+                query_views.long, plan.long_relations, first_head
+            )  # [B, h, N, R, G + W]
+        context = multi_view_attention(
+            query_views,
+            self.views(key, plan.order),
+            self.views(value, plan.order),
+            global_mask=plan.global_mask,
+            long_mask=plan.long_mask,
+            global_bias=global_bias,
+            long_bias=long_bias,
+            temperature=self.temperature,
+            dropout=dropout,
+        )  # [B, h, P, E]
+        length = tf.shape(plan.rank)[1]
+        return permuted(context[:, :, :length], plan.rank)
 
     def get_config(self):
         config = super().get_config()

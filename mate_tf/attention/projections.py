@@ -4,11 +4,13 @@ Shapes: B batch, S sequence, H heads, E head size, D hidden.
 """
 
 import dataclasses
+import itertools
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from mate_tf.attention.patterns import head_groups
 from mate_tf.attention.relations import RelationBias
 from mate_tf.attention.softmax import Dropout
 from mate_tf.config import AttentionConfig
@@ -28,8 +30,8 @@ class HeadProjections(keras.layers.Layer):
     """Multi-head self-attention whose subclass says how the heads attend.
 
     A subclass defines `plan(features, token_weights)`, what does not depend on the hidden states
-    and is computed once for all layers of an encoder, and `attend(query, key, value, plan,
-    dropout)`.
+    and is computed once for all layers of an encoder, one plan for each head group, and
+    `attend_group(query, key, value, plan, first_head, dropout)`.
 
     Args:
         num_heads: H.
@@ -88,7 +90,33 @@ class HeadProjections(keras.layers.Layer):
     def default_attention(cls) -> AttentionConfig:
         raise NotImplementedError
 
-    def plan(self, features: TokenFeatures, token_weights: tf.Tensor | None = None) -> Any:
+    def plan(
+        self, features: TokenFeatures, token_weights: tf.Tensor | None = None
+    ) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def attend_group(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: Any,
+        first_head: int,
+        dropout: Dropout | None,
+    ) -> tf.Tensor:
+        """The context of the h heads of one group.
+
+        Args:
+            query: float [B, h, S, E].
+            key: float [B, h, S, E].
+            value: float [B, h, S, E].
+            plan: the group's.
+            first_head: which of all heads the group's first one is.
+            dropout: applied to the attention probabilities.
+
+        Returns:
+            float [B, h, S, E].
+        """
         raise NotImplementedError
 
     def attend(
@@ -96,10 +124,19 @@ class HeadProjections(keras.layers.Layer):
         query: tf.Tensor,
         key: tf.Tensor,
         value: tf.Tensor,
-        plan: Any,
+        plan: tuple[Any, ...],
         dropout: Dropout | None,
     ) -> tf.Tensor:
-        raise NotImplementedError
+        """The context of all heads, group by group. float [B, H, S, E]."""
+        heads = [group.num_heads for group in head_groups(self.attention, self.num_heads)]
+        first_heads = itertools.accumulate([0, *heads[:-1]])
+        parts = (tf.split(tensor, heads, axis=1) for tensor in (query, key, value))
+        queries, keys, values = parts
+        contexts = [
+            self.attend_group(*group, dropout=dropout)
+            for group in zip(queries, keys, values, plan, first_heads, strict=True)
+        ]
+        return tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
 
     def build(self, hidden_shape, *_) -> None:
         hidden_size = hidden_shape[-1]

@@ -10,7 +10,6 @@ Shapes: B batch, S sequence, R tile (bucket size), N tiles of a sequence, M pair
 meet in the batch, H heads, E head size, K relations, F from, T to.
 """
 
-import itertools
 from typing import NamedTuple
 
 import keras
@@ -178,39 +177,32 @@ class TiledAttention(HeadProjections):
             for group in head_groups(self.attention, self.num_heads)
         )
 
-    def attend(
+    def attend_group(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
         value: tf.Tensor,
-        plan: tuple[TilePlan, ...],
+        plan: TilePlan,
+        first_head: int,
         dropout: Dropout | None,
     ) -> tf.Tensor:
-        """The context of each head group in its own order. float [B, H, S, E]."""
-        contexts = []
-        heads = [group.num_heads for group in head_groups(self.attention, self.num_heads)]
-        parts = (tf.split(tensor, heads, axis=1) for tensor in (query, key, value))
-        first_heads = itertools.accumulate([0, *heads[:-1]])
-        for group_query, group_key, group_value, first_head, shared in zip(
-            *parts, first_heads, plan, strict=True
-        ):
-            tiles = self._to_tiles(group_query, shared)
-            bias = None
-            if shared.relations is not None:
-                bias = self.relation_scores(
-                    tf.gather(tiles, shared.query_tile), shared.relations, first_head
-                )  # [M, h, R, R]
-            context = tiled_attention(
-                tiles,
-                self._to_tiles(group_key, shared),
-                self._to_tiles(group_value, shared),
-                shared,
-                bias=bias,
-                temperature=self.temperature,
-                dropout=dropout,
-            )  # [B * N, h, R, E]
-            contexts.append(self._from_tiles(context, shared))
-        return tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
+        """The context, computed in the group's order. float [B, h, S, E]."""
+        tiles = self._to_tiles(query, plan)
+        bias = None
+        if plan.relations is not None:
+            bias = self.relation_scores(
+                tf.gather(tiles, plan.query_tile), plan.relations, first_head
+            )  # [M, h, R, R]
+        context = tiled_attention(
+            tiles,
+            self._to_tiles(key, plan),
+            self._to_tiles(value, plan),
+            plan,
+            bias=bias,
+            temperature=self.temperature,
+            dropout=dropout,
+        )  # [B * N, h, R, E]
+        return self._from_tiles(context, plan)
 
     def _to_tiles(self, tensor: tf.Tensor, plan: TilePlan) -> tf.Tensor:
         """[B, h, S, E] to [B * N, h, R, E]."""

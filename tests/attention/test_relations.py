@@ -18,6 +18,15 @@ SEGMENT = [0, 0, 1, 1, 1, 1, 1, 1, 1, 0]
 COLUMN = [0, 0, 1, 2, 1, 1, 2, 1, 2, 0]
 ROW = [0, 0, 0, 0, 1, 1, 1, 2, 2, 0]
 MASK = [1] * 9 + [0]
+SMALL = EncoderConfig(
+    vocab_size=40,
+    hidden_size=16,
+    num_layers=2,
+    num_heads=4,
+    intermediate_size=24,
+    type_vocab_sizes=(3, 8, 8, 2, 8, 8, 10),
+    initializer_range=0.3,
+)
 
 
 def features_of(**lists) -> TokenFeatures:
@@ -113,16 +122,8 @@ def serialized(rows: np.ndarray, columns: np.ndarray, question: int, seed: int):
 def test_the_order_of_rows_and_columns_does_not_matter(
     attention, num_rows, num_columns, question, seed
 ):
-    config = EncoderConfig(
-        vocab_size=40,
-        hidden_size=16,
-        num_layers=2,
-        num_heads=4,
-        intermediate_size=24,
-        type_vocab_sizes=(3, 8, 8, 2, 8, 8, 10),
-        initializer_range=0.3,
-        disabled_features=("row_ids", "column_ids"),
-        attention=attention,
+    config = dataclasses.replace(
+        SMALL, disabled_features=("row_ids", "column_ids"), attention=attention
     )
     encoder = TableEncoder(config)
     encoder.build()
@@ -145,16 +146,7 @@ def test_the_order_of_rows_and_columns_does_not_matter(
 
 def test_a_published_row_order_shows_without_relations():
     """The property above can fail: plain MATE with row and column ids depends on the order."""
-    config = EncoderConfig(
-        vocab_size=40,
-        hidden_size=16,
-        num_layers=2,
-        num_heads=4,
-        intermediate_size=24,
-        type_vocab_sizes=(3, 8, 8, 2, 8, 8, 10),
-        initializer_range=0.3,
-        attention=AttentionConfig("mate", "dense", bucket_size=0),
-    )
+    config = dataclasses.replace(SMALL, attention=AttentionConfig("mate", "dense", bucket_size=0))
     encoder = TableEncoder(config)
     encoder.build()
     before, index_before = serialized(np.array([1, 2, 3]), np.array([1, 2]), 3, seed=0)
@@ -165,14 +157,7 @@ def test_a_published_row_order_shows_without_relations():
 
 
 def test_relations_change_nothing_until_they_are_trained():
-    config = EncoderConfig(
-        vocab_size=40,
-        hidden_size=16,
-        num_layers=1,
-        num_heads=4,
-        intermediate_size=24,
-        attention=AttentionConfig("tableformer"),
-    )
+    config = dataclasses.replace(SMALL, attention=AttentionConfig("tableformer"))
     features, _ = serialized(np.array([1, 2, 3]), np.array([1, 2]), 3, seed=1)
     tf.keras.utils.set_random_seed(0)
     with_relations = TableEncoder(config)(features).sequence_output
