@@ -188,9 +188,9 @@ def training_batches(
 ) -> tf.data.Dataset:
     """Batches for training without end; each epoch has every example in an order of its own.
 
-    The order depends on the seed and the epoch alone (and on tf.random's global seed), so the
-    batches after the first n are the same whether those were made or skipped: training resumes
-    exactly. Each length's last batch of an epoch is filled up with repeated examples.
+    The order depends on the seed and the epoch alone, so the batches after the first n are the
+    same whether those were made or skipped: training resumes exactly. Each length's last batch of
+    an epoch is filled up with repeated examples.
 
     Args:
         files, seed: as read_records.
@@ -205,6 +205,9 @@ def training_batches(
     records, schema = _serialized(files)
 
     def of_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
+        # Of this function's graph alone: the order is to follow from our seed, and TensorFlow
+        # cannot combine a seed that is a tensor with a global one of 0.
+        tf.random.set_seed(1)
         examples = _parsed(_shuffled(records, seed, epoch), schema)
         return batch_by_length(examples, batch_size, boundaries, remainder="repeat")
 

@@ -17,6 +17,9 @@ from mate_tf.weights.tf1 import load_tf1_checkpoint
 
 ENCODER_TOLERANCE = 2e-5
 TOLERANCE = 1e-5
+# Of the gradients recorded here the original's own are 1.4e-5 off a float64 run, so that processors
+# with other vector units round to one or the other side of 1e-5.
+ILL_CONDITIONED = {"wtq_first_order": 2e-5}
 ENCODER_KEYS = (
     "disable_position_embeddings",
     "disabled_features",
@@ -74,6 +77,8 @@ def test_logits_losses_and_gradients_equal_the_originals(golden, name):
         possible = value > LOG_ZERO / 2
         assert ((found > LOG_ZERO / 2) == possible).all(), f"{name} {key}: others are possible"
         tolerance = ENCODER_TOLERANCE if key in ("sequence_output", "pooled") else TOLERANCE
+        if key.startswith("grad:"):
+            tolerance = ILL_CONDITIONED.get(name, tolerance)
         if key.endswith("key|bias"):
             # It shifts all scores of a query alike: its gradient is zero but for rounding, which
             # is as large as the kernel's gradient makes it.

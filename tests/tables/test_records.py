@@ -207,6 +207,17 @@ def test_training_goes_on_after_any_number_of_batches_as_if_not_interrupted(file
     assert first(5, skip) == first(skip + 5)[skip:]
 
 
+def test_the_order_of_training_follows_from_its_seed_alone(file):
+    def first(seed):
+        return names(itertools.islice(training_batches(file, 3, seed=seed), 6))
+
+    orders = []
+    for global_seed in (0, 7):
+        tf.random.set_seed(global_seed)
+        orders.append(first(seed=5))
+    assert orders[0] == orders[1] != first(seed=6)
+
+
 def test_training_sees_every_example_in_each_epoch(file):
     batches = names(itertools.islice(training_batches(file, 32, seed=5, boundaries=(12, 20)), 6))
     for epoch in (batches[:3], batches[3:]):
