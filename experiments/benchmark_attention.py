@@ -60,9 +60,8 @@ def table_features(length: int, columns: int):
         "column_ids": np.where(in_table, cell % columns + 1, 0),
         "row_ids": np.where(in_table, cell // columns, 0),
     }
-    return TokenFeatures(
-        *(tf.constant([fields.get(name, zeros)], tf.int32) for name in TokenFeatures._fields)
-    )
+    arrays = (np.asarray(fields.get(name, zeros), np.int32) for name in TokenFeatures._fields)
+    return TokenFeatures(*(tf.constant(array[None]) for array in arrays))
 
 
 def timed_function(name: str, length: int):
