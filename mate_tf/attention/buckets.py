@@ -10,6 +10,7 @@ size), F from, T to.
 
 import tensorflow as tf
 
+from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
 
 
@@ -49,6 +50,14 @@ def token_rank(order: tf.Tensor) -> tf.Tensor:
     return tf.argsort(order, axis=-1, stable=True)
 
 
+def ordered_features(
+    features: TokenFeatures, order: tf.Tensor, length: int | tf.Tensor
+) -> TokenFeatures:
+    """The features in an order int32 [B, S], padded to a length: int [B, P] each."""
+    ordered = features.map(lambda feature: tf.gather(feature, order, batch_dims=1))
+    return pad_features(ordered, length)
+
+
 def bucket_ids(rank: tf.Tensor, bucket_size: int, global_size: int) -> tf.Tensor:
     """The bucket of each token, from 1; 0 for the global part. int32 [B, S]."""
     return tf.maximum((rank - global_size) // bucket_size + 1, 0)
@@ -81,3 +90,24 @@ def computed_pairs(
     if original_bucketing:
         allowed |= distance == tf.shape(rank)[-1] // bucket_size - 2
     return allowed
+
+
+def window_pairs(
+    features: TokenFeatures, sort_by: str | None, config: AttentionConfig
+) -> tf.Tensor | None:
+    """The pairs that a head group's window holds, bool [B, F, T]; None where there is no window.
+
+    Args:
+        features: int [B, S] each.
+        sort_by: the feature that the group sorts by, None without an order.
+        config: the window's sizes.
+    """
+    if sort_by is None or config.bucket_size == 0 or config.coverage is not None:
+        return None
+    return computed_pairs(
+        token_rank(token_order(features, sort_by)),
+        config.bucket_size,
+        config.global_size,
+        config.original_bucketing,
+        config.num_neighbours,
+    )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.attention.buckets import computed_pairs, token_order, token_rank
+from mate_tf.attention.buckets import window_pairs
 from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
@@ -50,16 +50,8 @@ def _group_coverage(
     real = tf.greater(features.input_mask, 0) & tf.equal(features.segment_ids, 1)  # [B, S]
     allowed = pattern_mask(group.pattern, features, features)  # [B, F or 1, T]
     allowed &= real[:, :, None] & real[:, None]  # [B, F, T]
-    computed = allowed
-    has_window = attention.bucket_size > 0 and attention.coverage is None
-    if group.sort_by is not None and has_window:
-        computed &= computed_pairs(
-            token_rank(token_order(features, group.sort_by)),
-            attention.bucket_size,
-            attention.global_size,
-            attention.original_bucketing,
-            attention.num_neighbours,
-        )
+    in_window = window_pairs(features, group.sort_by, attention)
+    computed = allowed if in_window is None else allowed & in_window
 
     def count(pairs: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(tf.cast(pairs, tf.float64), axis=[1, 2])  # [B]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from mate_tf.attention.buckets import computed_pairs, token_order, token_rank
+from mate_tf.attention.buckets import window_pairs
 from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections
 from mate_tf.attention.softmax import MASKED, Dropout, masked_softmax
@@ -90,16 +90,10 @@ class DenseAttention(HeadProjections):
 
     def _mask(self, features: TokenFeatures, group: HeadGroup) -> tf.Tensor:
         """Bool [B, 1, F or 1, T]."""
-        config = self.attention
         mask = pattern_mask(group.pattern, features, features)  # [B, F or 1, T]
-        if group.sort_by is not None and config.bucket_size > 0:
-            mask &= computed_pairs(
-                token_rank(token_order(features, group.sort_by)),
-                config.bucket_size,
-                config.global_size,
-                config.original_bucketing,
-                config.num_neighbours,
-            )
+        in_window = window_pairs(features, group.sort_by, self.attention)
+        if in_window is not None:
+            mask &= in_window
         return mask[:, None]
 
     def attend_group(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.attention.buckets import computed_pairs, token_order, token_rank
+from mate_tf.attention.buckets import token_order, window_pairs
 from mate_tf.attention.patterns import HeadGroup, pattern_mask
 from mate_tf.attention.relations import RELATION_NAMES, pairwise_relation
 from mate_tf.config import AttentionConfig
@@ -65,21 +65,15 @@ def draw_head_group(
         pattern_mask(group.pattern, features, features)[0].numpy(), [len(labels)] * 2
     )
     order = np.arange(len(labels))
-    computed = np.ones_like(allowed)
     if group.sort_by is not None:
-        in_order = token_order(features, group.sort_by)
-        order = in_order[0].numpy()
-        if attention.bucket_size > 0 and attention.coverage is None:
-            computed = computed_pairs(
-                token_rank(in_order),
-                attention.bucket_size,
-                attention.global_size,
-                attention.original_bucketing,
-                attention.num_neighbours,
-            )[0].numpy()
-            for edge in range(attention.global_size, len(labels), attention.bucket_size):
-                axis.axhline(edge - 0.5, color=_BUCKET_EDGE, linewidth=0.8)
-                axis.axvline(edge - 0.5, color=_BUCKET_EDGE, linewidth=0.8)
+        order = token_order(features, group.sort_by)[0].numpy()
+    computed = np.ones_like(allowed)
+    in_window = window_pairs(features, group.sort_by, attention)
+    if in_window is not None:
+        computed = in_window[0].numpy()
+        for edge in range(attention.global_size, len(labels), attention.bucket_size):
+            axis.axhline(edge - 0.5, color=_BUCKET_EDGE, linewidth=0.8)
+            axis.axvline(edge - 0.5, color=_BUCKET_EDGE, linewidth=0.8)
     shade = np.where(allowed & computed, 2, np.where(computed, 1, 0))
     _draw(axis, shade, order, labels, _PATTERN_COLORS)
 

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from mate_tf.attention.buckets import (
     num_buckets,
-    pad_features,
+    ordered_features,
     sequence_length,
     token_order,
     token_rank,
@@ -273,8 +273,7 @@ def group_plan(
     order = token_order(features, group.sort_by)  # [B, S]
     length = sequence_length(features)
     buckets = num_buckets(length, bucket_size, global_size)
-    ordered = features.map(lambda feature: tf.gather(feature, order, batch_dims=1))
-    ordered = pad_features(ordered, global_size + buckets * bucket_size)  # [B, P]
+    ordered = ordered_features(features, order, global_size + buckets * bucket_size)  # [B, P]
     global_ = ordered.map(lambda feature: feature[:, :global_size])  # [B, G]
     long = ordered.map(
         lambda feature: tf.reshape(feature[:, global_size:], [-1, buckets, bucket_size])

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from mate_tf.attention.buckets import (
     num_buckets,
-    pad_features,
+    ordered_features,
     sequence_length,
     token_order,
     token_rank,
@@ -69,8 +69,7 @@ def tile_plan(
     assert group.sort_by is not None
     order = token_order(features, group.sort_by)  # [B, S]
     tiles = num_buckets(sequence_length(features), tile_size, 0)
-    ordered = features.map(lambda feature: tf.gather(feature, order, batch_dims=1))
-    ordered = pad_features(ordered, tiles * tile_size)
+    ordered = ordered_features(features, order, tiles * tile_size)
     ordered = ordered.map(lambda feature: tf.reshape(feature, [-1, tiles, tile_size]))  # [B, N, R]
     pairs = tf.cast(tf.where(tiles_meet(ordered, group.sort_by)), tf.int32)  # [M, 3]
     example, query_tile, key_tile = tf.unstack(pairs, axis=1)
