@@ -6,11 +6,21 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-ARCHITECTURES = ("tapas", "sat", "mate", "tableformer", "mate_tableformer", "linformer")
+ARCHITECTURES = (
+    "tapas",
+    "sat",
+    "mate",
+    "tableformer",
+    "mate_tableformer",
+    "linformer",
+    "grammar_hard",
+    "grammar_soft",
+)
 EVALUATORS = ("dense", "multi_view")
 # The architectures whose heads each have an order in which the pattern is local.
 SORTED_ARCHITECTURES = ("mate", "mate_tableformer")
 RELATION_KINDS = ("scalar", "embedding")
+GRAMMAR_RULES = ("paper", "extended")
 NUM_RELATIONS = 13
 POSITIONS = ("absolute", "per_cell", "none")
 ACTIVATIONS = ("gelu", "gelu_tanh")
@@ -49,7 +59,8 @@ class AttentionConfig:
             question, all heads alike; "mate": the first heads within rows, the others within
             columns; "tableformer": every token to every token, with a learned bias for each of 13
             relations; "mate_tableformer": both; "linformer": every token to a learned projection
-            of the sequence.
+            of the sequence; "grammar_hard" and "grammar_soft": the question's words as their parts
+            of speech allow or favour.
         evaluator: "multi_view" is linear in the sequence length and takes "mate" and
             "mate_tableformer" only; "dense" computes all pairs and takes every architecture. Dense
             is the faster of the two below about 1,000 tokens. None: the linear one where there is
@@ -74,6 +85,10 @@ class AttentionConfig:
             head size (TableFormer paper, section 5.4, "SO"), not after.
         sequence_length: the one length that a Linformer takes; 0 for all others.
         projected_length: what a Linformer projects it to.
+        grammar_rules: "paper", or "extended" for more of them (mate_tf/attention/grammar.py).
+        grammar_bias: what "grammar_soft" adds to the scores of favoured pairs, after their
+            division (grammar-guided attention paper, section 3.2, alpha).
+        learn_grammar_bias: makes it a weight of each head and layer, which starts there.
     """
 
     architecture: str = "mate"
@@ -89,6 +104,9 @@ class AttentionConfig:
     scale_relations: bool = False
     sequence_length: int = 0
     projected_length: int = 256
+    grammar_rules: str = "paper"
+    grammar_bias: float = 5.0
+    learn_grammar_bias: bool = False
 
     def __post_init__(self) -> None:
         _require(
@@ -142,6 +160,15 @@ class AttentionConfig:
         _require(
             not wrong, f"expected disabled_relations from 1 to {NUM_RELATIONS - 1}, got {wrong}"
         )
+        _require(
+            self.grammar_rules in GRAMMAR_RULES,
+            f"expected grammar_rules in {GRAMMAR_RULES}, got {self.grammar_rules!r}",
+        )
+        _require(
+            not self.learn_grammar_bias or self.architecture == "grammar_soft",
+            "expected learn_grammar_bias with architecture 'grammar_soft' only, got "
+            f"{self.architecture!r}",
+        )
         if self.architecture == "linformer":
             _require(
                 self.sequence_length >= 1 and self.projected_length >= 1,
@@ -160,6 +187,11 @@ class AttentionConfig:
     def has_relations(self) -> bool:
         """Whether TableFormer's relations are part of it."""
         return self.architecture in ("tableformer", "mate_tableformer")
+
+    @property
+    def is_grammar_guided(self) -> bool:
+        """Whether it reads the parts of speech of the question's words."""
+        return self.architecture in ("grammar_hard", "grammar_soft")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "AttentionConfig":

@@ -14,7 +14,8 @@ import shutil
 import tensorflow as tf
 
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.part_of_speech import Tagger
+from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.table_qa import TableQuestionAnswering
@@ -34,8 +35,8 @@ def export_saved_model(
     """Writes a model as a SavedModel that takes any batch and any length.
 
     Its signatures, `serving_default` on serialized tf.Examples (string [B], the TAPAS schema) and
-    `features` on the nine token features (int32 [B, S]), return token_probabilities float32
-    [B, S] and, where the model computes, aggregation_logits float32 [B, A].
+    `features` on the token features that it reads (int32 [B, S]), return token_probabilities
+    float32 [B, S] and, where the model computes, aggregation_logits float32 [B, A].
 
     Args:
         model: the built model.
@@ -63,7 +64,8 @@ def export_saved_model(
         outputs = model(features, training=False)
         return {name: tf.cast(outputs[name], tf.float32) for name in _OUTPUTS if name in outputs}
 
-    names = TokenFeatures._fields
+    is_grammar_guided = model.encoder_config.attention.is_grammar_guided
+    names = (*TAPAS_FEATURES, *([PART_OF_SPEECH] if is_grammar_guided else ()))
 
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name) for name in names])
     def features_signature(*features):
@@ -98,11 +100,14 @@ def export_saved_model(
     (extra / _CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
-def load_predictor(directory: str | pathlib.Path, **feature_overrides) -> Predictor:
+def load_predictor(
+    directory: str | pathlib.Path, tagger: Tagger | None = None, **feature_overrides
+) -> Predictor:
     """Loads an exported model, which needs none of the code that made it.
 
     Args:
         directory: what `export_saved_model` wrote.
+        tagger: tags questions for a model with grammar-guided attention, as its training did.
         **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
 
     Raises:
@@ -117,7 +122,17 @@ def load_predictor(directory: str | pathlib.Path, **feature_overrides) -> Predic
             )
     config = json.loads((directory / _EXTRA / _CONFIG_FILE).read_text(encoding="utf-8"))
     feature_config = FeatureConfig(**(config["features"] | feature_overrides))
-    builder = FeatureBuilder(Wordpiece(directory / _EXTRA / _VOCAB_FILE), feature_config)
+    builder = FeatureBuilder(Wordpiece(directory / _EXTRA / _VOCAB_FILE), feature_config, tagger)
     # The predictor keeps the function, the function keeps the model.
     signature = tf.saved_model.load(str(directory)).signatures["features"]
-    return Predictor(lambda features: signature(**features._asdict()), builder)
+    names = signature.structured_input_signature[1]
+
+    def run(features: TokenFeatures):
+        if PART_OF_SPEECH in names and features.part_of_speech_ids is None:
+            raise ValueError(
+                f"expected a tagger, or questions with tags, for the model in {directory}: its "
+                "attention is guided by grammar"
+            )
+        return signature(**{name: getattr(features, name) for name in names})
+
+    return Predictor(run, builder)

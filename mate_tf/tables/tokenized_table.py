@@ -55,3 +55,10 @@ def tokenize_table(wordpiece: Wordpiece, table: Table) -> TokenizedTable:
         numeric_values=values,
         column_values=column_values,
     )
+
+
+def no_table() -> TokenizedTable:
+    """What stands for the table where a sentence has none."""
+    none, grid = np.zeros(0, np.int32), np.zeros((1, 1), np.int32)
+    values = np.full((1, 1), np.nan, np.float32)
+    return TokenizedTable(none, none, none, none, grid, grid, values, ())

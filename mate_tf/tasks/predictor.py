@@ -85,13 +85,14 @@ class Predictor:
 
     def _answer_batch(self, batch: list[tuple[Table, Example]]) -> list[Answer]:
         length = _padded_length(max(example.report.num_tokens for _, example in batch))
-        features = TokenFeatures(
-            *(
-                tf.constant(
+        features = TokenFeatures.from_dict(
+            {
+                name: tf.constant(
                     np.stack([_fit(example.features[name], length) for _, example in batch])
                 )
                 for name in TokenFeatures._fields
-            )
+                if all(name in example.features for _, example in batch)
+            }
         )  # [B, S]
         answers = decode_batch([table for table, _ in batch], features, self._model(features))
         return [

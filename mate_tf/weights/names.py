@@ -52,8 +52,8 @@ def _block_variables(prefix: str, block: EncoderBlock) -> dict[str, keras.Variab
     if isinstance(attention, LinformerAttention):
         name = f"{prefix}/attention/self/proj_seq_length/kernel"
         of_its_kind[name] = attention.length_projection
-    if attention.relations is not None:
-        for variable in attention.relations.weights:
+    for biases in (attention.relations, attention.grammar_bias):
+        for variable in biases.weights if biases is not None else ():
             of_its_kind[f"{prefix}/attention/self/{variable.name}"] = variable
     return (
         of_its_kind
