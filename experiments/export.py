@@ -43,7 +43,7 @@ def main(_) -> None:
     model.build()
     step = restore_weights(model, model_dir)
     attention = config.encoder.attention
-    longest = _LONGEST_LINEAR if attention.is_multi_view else _LONGEST_DENSE
+    longest = _LONGEST_LINEAR if attention.is_linear else _LONGEST_DENSE
     if config.encoder.position == "absolute":
         longest = config.encoder.max_position_embeddings
         if (_MAX_SEQ_LENGTH.value or 0) > longest:

@@ -15,6 +15,7 @@ ARCHITECTURES = (
     "linformer",
     "grammar_hard",
     "grammar_soft",
+    "table_etc",
 )
 EVALUATORS = ("dense", "multi_view")
 # The architectures whose heads each have an order in which the pattern is local.
@@ -60,11 +61,12 @@ class AttentionConfig:
             columns; "tableformer": every token to every token, with a learned bias for each of 13
             relations; "mate_tableformer": both; "linformer": every token to a learned projection
             of the sequence; "grammar_hard" and "grammar_soft": the question's words as their parts
-            of speech allow or favour.
+            of speech allow or favour; "table_etc": every token to its neighbours and to global
+            tokens that stand for rows and columns.
         evaluator: "multi_view" is linear in the sequence length and takes "mate" and
             "mate_tableformer" only; "dense" computes all pairs and takes every architecture. Dense
             is the faster of the two below about 1,000 tokens. None: the linear one where there is
-            one.
+            one, which of "table_etc" is by blocks of its own.
         row_heads_ratio: share of MATE's heads that attend within rows; the number is rounded down.
         bucket_size: tokens in a bucket, the paper's radius R; a token attends to its own bucket
             and to both neighbours. 0, for the dense evaluator only, lifts the restriction.
@@ -89,6 +91,14 @@ class AttentionConfig:
         grammar_bias: what "grammar_soft" adds to the scores of favoured pairs, after their
             division (grammar-guided attention paper, section 3.2, alpha).
         learn_grammar_bias: makes it a weight of each head and layer, which starts there.
+        num_global_tokens: TableETC's; the first half stands for rows, the header row first, the
+            second half for columns.
+        local_radius: how many tokens away, before and after, a token of TableETC attends to; ETC's
+            default.
+        max_relative_distance: beyond it all distances between two tokens of TableETC count as one;
+            ETC's default.
+        share_global_tokens: whether rows, or columns, beyond TableETC's global tokens begin anew
+            with the first of them, where they are an error otherwise.
     """
 
     architecture: str = "mate"
@@ -107,6 +117,10 @@ class AttentionConfig:
     grammar_rules: str = "paper"
     grammar_bias: float = 5.0
     learn_grammar_bias: bool = False
+    num_global_tokens: int = 256
+    local_radius: int = 84
+    max_relative_distance: int = 12
+    share_global_tokens: bool = False
 
     def __post_init__(self) -> None:
         _require(
@@ -125,7 +139,7 @@ class AttentionConfig:
             _require(
                 self.architecture in SORTED_ARCHITECTURES,
                 f"expected architecture in {SORTED_ARCHITECTURES} with evaluator 'multi_view', got "
-                f"{self.architecture!r}; its heads share no order, use evaluator 'dense'",
+                f"{self.architecture!r}; its heads share no order, use evaluator 'dense' or None",
             )
         smallest = 1 if self.is_multi_view else 0
         _require(
@@ -169,6 +183,19 @@ class AttentionConfig:
             "expected learn_grammar_bias with architecture 'grammar_soft' only, got "
             f"{self.architecture!r}",
         )
+        _require(
+            self.num_global_tokens >= 2 and self.num_global_tokens % 2 == 0,
+            "expected an even num_global_tokens of at least 2, half for rows and half for columns, "
+            f"got {self.num_global_tokens}",
+        )
+        _require(
+            self.local_radius >= 1,
+            f"expected local_radius of at least 1, got {self.local_radius}",
+        )
+        _require(
+            self.max_relative_distance >= 0,
+            f"expected max_relative_distance of at least 0, got {self.max_relative_distance}",
+        )
         if self.architecture == "linformer":
             _require(
                 self.sequence_length >= 1 and self.projected_length >= 1,
@@ -182,6 +209,16 @@ class AttentionConfig:
         if self.evaluator is None:
             return self.architecture in SORTED_ARCHITECTURES
         return self.evaluator == "multi_view"
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether time and memory grow with the sequence, not with its square, at any length."""
+        return self.is_multi_view or (self.has_global_tokens and self.evaluator is None)
+
+    @property
+    def has_global_tokens(self) -> bool:
+        """Whether tokens of its own precede the sequence's."""
+        return self.architecture == "table_etc"
 
     @property
     def has_relations(self) -> bool:

