@@ -12,8 +12,9 @@ real tokens that the rules relate; the seconds of training. Tagging is none of t
 when the data was made, which says how long it took. Started again, it goes on where it stopped.
 
 --config is a classifier's preset (sst2_minilm, sst2_tiny); its values can be changed as in
-experiments/finetune.py, for all strategies alike:
---config.encoder.attention.grammar_rules=extended.
+experiments/finetune.py, for all strategies alike. Hard and soft follow the paper's rules,
+hard_extended and soft_extended more of them (mate_tf/attention/grammar.py):
+--strategies=full,hard_extended.
 """
 
 import dataclasses
@@ -27,9 +28,21 @@ from experiments import terminal
 from experiments.finetune import finetune, load_preset, parse_flags
 
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each strategy", lower_bound=1)
+_STRATEGIES = flags.DEFINE_list(
+    "strategies",
+    ["full", "hard", "soft"],
+    "which of full, hard, hard_extended, soft and soft_extended",
+)
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder for the runs", required=True)
 
-STRATEGIES = {"full": "tapas", "hard": "grammar_hard", "soft": "grammar_soft"}
+# The architecture of each and its rules.
+STRATEGIES = {
+    "full": ("tapas", "paper"),
+    "hard": ("grammar_hard", "paper"),
+    "hard_extended": ("grammar_hard", "extended"),
+    "soft": ("grammar_soft", "paper"),
+    "soft_extended": ("grammar_soft", "extended"),
+}
 RESULT_FILE = "result.json"
 METRICS = ("accuracy", "precision", "f1")
 
@@ -99,11 +112,16 @@ def main(argv: list[str]) -> None:
     if not isinstance(config, ClassifyConfig):
         raise ValueError(f"expected a classifier's preset as --config, got {preset!r}")
     data_dir, output_dir = pathlib.Path(flags.FLAGS.data_dir), pathlib.Path(_OUTPUT.value)
-    results: dict[str, list[dict]] = {strategy: [] for strategy in STRATEGIES}
+    if unknown := sorted(set(_STRATEGIES.value) - set(STRATEGIES)):
+        raise ValueError(f"expected --strategies among {', '.join(STRATEGIES)}, got {unknown}")
+    results: dict[str, list[dict]] = {strategy: [] for strategy in _STRATEGIES.value}
     configs = {}
     for seed in range(1, _SEEDS.value + 1):
-        for strategy, architecture in STRATEGIES.items():
-            attention = dataclasses.replace(config.encoder.attention, architecture=architecture)
+        for strategy in _STRATEGIES.value:
+            architecture, rules = STRATEGIES[strategy]
+            attention = dataclasses.replace(
+                config.encoder.attention, architecture=architecture, grammar_rules=rules
+            )
             encoder = dataclasses.replace(config.encoder, attention=attention)
             configs[strategy] = dataclasses.replace(config, encoder=encoder, seed=seed)
             result = run_once(

@@ -16,7 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.tables.part_of_speech import NUM_TAG_IDS, tag_id
+from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
 from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
 
 Rules = Mapping[str, tuple[str, ...]]  # from a query's tag to its keys'
@@ -40,21 +40,23 @@ SOFT_RULES: Rules = {
     "SCONJ": (*_NOMINAL, "VERB", "ADJ", "ADV"),
 }
 
-# Beyond the paper: the other direction of its rules, auxiliaries, negation, numbers and compounds.
-# Allowed in a hard model and favoured in a soft one.
+# Beyond the paper, and with its rules in both directions: what modifies, coordinates and negates,
+# auxiliaries, numbers, compounds, and signs, which every word sees. Allowed in a hard model and
+# favoured in a soft one.
 EXTENSIONS: Rules = {
-    "ADJ": ("ADJ", "ADV", "PART", "VERB", "AUX"),
-    "ADP": ("VERB", "ADJ"),
-    "ADV": ("VERB", "ADJ", "ADV", "AUX"),
-    "AUX": (*_NOMINAL, "VERB", "ADJ", "ADV", "PART"),
-    "CCONJ": (*_NOMINAL, "VERB", "ADJ", "ADV"),
-    "NOUN": (*_NOMINAL, "ADJ", "ADP", "DET", "NUM", "PART", "VERB"),
-    "NUM": ("NOUN", "PROPN", "NUM"),
-    "PART": ("VERB", "AUX", "ADJ", "NOUN", "PROPN"),
-    "PRON": (*_NOMINAL, "ADJ", "ADP", "VERB"),
-    "PROPN": (*_NOMINAL, "ADJ", "ADP", "DET", "NUM", "PART", "VERB"),
-    "SCONJ": (*_NOMINAL, "VERB", "ADJ", "ADV"),
-    "VERB": ("VERB", "ADJ", "ADP", "AUX", "PART", "SCONJ"),
+    "ADJ": ("ADJ", "ADV", "AUX", "PART", "VERB"),
+    "ADP": ("ADJ", "VERB"),
+    "ADV": ("ADJ", "ADV", "AUX", "VERB"),
+    "AUX": (*_NOMINAL, "PART", "VERB"),
+    "CCONJ": (*_NOMINAL, "ADJ", "ADV", "VERB"),
+    "NOUN": _NOMINAL,
+    "NUM": ("NOUN", "NUM", "PROPN"),
+    "PART": ("NOUN", "PROPN", "VERB"),
+    "PRON": ("ADJ", "PRON", "PROPN"),
+    "PROPN": ("PROPN",),
+    "PUNCT": UNIVERSAL_TAGS,
+    "SCONJ": (*_NOMINAL, "ADJ", "ADV", "VERB"),
+    "VERB": ("VERB",),
 }
 
 
@@ -70,7 +72,7 @@ def allowed_tags(rules: str) -> np.ndarray:
     """
     allowed = _marked(HARD_RULES)
     if rules == "extended":
-        allowed |= _marked(EXTENSIONS)
+        allowed = _in_both_directions(allowed | _marked(EXTENSIONS))
     allowed[0], allowed[:, 0] = True, True
     return allowed
 
@@ -87,7 +89,7 @@ def favoured_tags(rules: str) -> np.ndarray:
     """
     favoured = _marked(SOFT_RULES)
     if rules == "extended":
-        favoured |= _marked(EXTENSIONS)
+        favoured = _in_both_directions(favoured | _marked(EXTENSIONS))
     return favoured & ~_marked(HARD_RULES)
 
 
@@ -146,6 +148,10 @@ def _marked(rules: Rules) -> np.ndarray:
     for query, keys in rules.items():
         marks[tag_id(query), [tag_id(key) for key in keys]] = True
     return marks
+
+
+def _in_both_directions(marks: np.ndarray) -> np.ndarray:
+    return marks | marks.T
 
 
 def _part_of_speech_ids(features: TokenFeatures) -> tf.Tensor:
