@@ -20,6 +20,7 @@ from mate_tf.tables.record_schema import file_schema
 from mate_tf.tables.records import (
     batch_by_length,
     check_records,
+    has_histogram_row,
     read_records,
     training_batches,
 )
@@ -47,7 +48,8 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
     Raises:
         FileNotFoundError: if the folder or one of its files is missing.
         ValueError: if a file is not what its name says, if the examples have another length than
-            the config, or if the vocabulary is larger than the encoder's.
+            the config or its histogram row is not as the config says, or if the vocabulary is
+            larger than the encoder's.
     """
     data_dir = pathlib.Path(data_dir)
     for name in ("vocab.txt", "train.tfrecord", "dev.tfrecord", "dev.jsonl"):
@@ -70,6 +72,12 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
                 f"expected examples of {config.max_seq_length} tokens (max_seq_length), got "
                 f"{length} in {data_dir / name}"
             )
+        if has_histogram_row(data_dir / name) != config.histogram_row:
+            expected, got = ("with", "without") if config.histogram_row else ("without", "with")
+            raise ValueError(
+                f"expected examples {expected} a histogram row (histogram_row="
+                f"{config.histogram_row}), got examples {got} one in {data_dir / name}"
+            )
     pieces = len(Wordpiece(data_dir / "vocab.txt").vocabulary)
     if pieces > config.encoder.vocab_size:
         raise ValueError(
@@ -84,8 +92,7 @@ def build_model(config: FinetuneConfig) -> TableQuestionAnswering:
     keras.config.set_dtype_policy(config.dtype)
     try:
         model = TableQuestionAnswering(config.encoder, config.task)
-        nothing = tf.zeros([1, 4], tf.int32)
-        model(TokenFeatures(*[nothing] * len(TokenFeatures._fields)))
+        model.build()
     finally:
         keras.config.set_dtype_policy(policy)
     return model
@@ -150,7 +157,9 @@ def _dev_evaluation(
             losses.extend(example_loss.numpy()[labelled])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables = [pairs[key][0] for key in keys]
-            answers = decode_batch(tables, TokenFeatures.from_dict(batch), outputs)
+            answers = decode_batch(
+                tables, TokenFeatures.from_dict(batch), outputs, config.histogram_row
+            )
             predictions |= {
                 key: answer.items for key, answer in zip(keys, answers, strict=True) if key in golds
             }
