@@ -45,7 +45,7 @@ def main(_) -> None:
     step = restore_weights(model, model_dir)
     longest = config.encoder.longest_sequence
     if longest is None:
-        is_linear = config.encoder.attention.is_multi_view
+        is_linear = config.encoder.attention.is_linear
         longest = _LONGEST_LINEAR if is_linear else _LONGEST_DENSE
     export_saved_model(
         model,

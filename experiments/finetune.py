@@ -1,4 +1,4 @@
-"""Fine-tunes table question answering and evaluates it while it trains.
+"""Fine-tunes table question answering, or a classifier, and evaluates it while it trains.
 
     python -m experiments.finetune --config=wtq_minilm --data_dir=out/wtq_data \
         --init_checkpoint=minilm --model_dir=out/wtq_minilm
@@ -21,6 +21,7 @@ import json
 import pathlib
 import shutil
 from dataclasses import asdict, replace
+from typing import Any
 
 from absl import app, flags, logging
 
@@ -103,29 +104,36 @@ def load_initial_weights(model, path: str) -> None:
     logging.info("%s", load(model, path))
 
 
-def main(argv: list[str]) -> None:
+def finetune(
+    config, data_dir: pathlib.Path, model_dir: pathlib.Path, init_checkpoint: str | None
+) -> dict[str, float]:
+    """Trains as the config says, or goes on where a run stopped; the last evaluation's metrics."""
     import keras
     import tensorflow as tf
 
-    from mate_tf.training.config import save_config
+    from mate_tf.training import classification, table_qa
+    from mate_tf.training.config import ClassifyConfig, save_config
     from mate_tf.training.loop import train
-    from mate_tf.training.table_qa import build_model, check_data, table_qa_task
 
-    config = make_config(_CONFIG.value, _ARCHITECTURE.value, argv[1:])
-    data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
-    check_data(config, data_dir)
-
+    of_task: Any = classification if isinstance(config, ClassifyConfig) else table_qa
+    of_task.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope():
-        model = build_model(config)
-        if _INIT_CHECKPOINT.value and tf.train.latest_checkpoint(model_dir) is None:
-            load_initial_weights(model, _INIT_CHECKPOINT.value)
-        task = table_qa_task(config, data_dir, model)
+        model = of_task.build_model(config)
+        if init_checkpoint and tf.train.latest_checkpoint(model_dir) is None:
+            load_initial_weights(model, init_checkpoint)
+        task = of_task.make_task(config, data_dir, model)
         # Only now: a run that was refused leaves no folder behind.
         save_config(config, model_dir)
         shutil.copyfile(data_dir / "vocab.txt", model_dir / "vocab.txt")
         logging.info("config: %s", json.dumps(asdict(config)))
-        train(task, config, model_dir)
+        return train(task, config, model_dir)
+
+
+def main(argv: list[str]) -> None:
+    config = make_config(_CONFIG.value, _ARCHITECTURE.value, argv[1:])
+    data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
+    finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value)
 
 
 def parse_flags(arguments: list[str]) -> list[str]:

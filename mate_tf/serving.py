@@ -15,7 +15,8 @@ import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.part_of_speech import Tagger
+from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.table_qa import TableQuestionAnswering
@@ -35,9 +36,9 @@ def export_saved_model(
     """Writes a model as a SavedModel that takes any batch, and any length up to the model's limit.
 
     Its signatures, `serving_default` on serialized tf.Examples (string [B], the TAPAS schema) and
-    `features` on the nine token features (int32 [B, S]), return token_probabilities float32
-    [B, S] and, where the model computes, aggregation_logits float32 [B, A]. With a Linformer, S is
-    its sequence_length: examples are padded to it, features have to be.
+    `features` on the token features that it reads (int32 [B, S]), return token_probabilities
+    float32 [B, S] and, where the model computes, aggregation_logits float32 [B, A]. With a
+    Linformer, S is its sequence_length: examples are padded to it, features have to be.
 
     Args:
         model: the built model.
@@ -67,8 +68,9 @@ def export_saved_model(
         outputs = model(features, training=False)
         return {name: tf.cast(outputs[name], tf.float32) for name in _OUTPUTS if name in outputs}
 
-    names = TokenFeatures._fields
     fixed_length = model.encoder_config.fixed_length
+    is_grammar_guided = model.encoder_config.attention.is_grammar_guided
+    names = (*TAPAS_FEATURES, *([PART_OF_SPEECH] if is_grammar_guided else ()))
 
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name) for name in names])
     def features_signature(*features):
@@ -103,11 +105,14 @@ def export_saved_model(
     (extra / _CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
-def load_predictor(directory: str | pathlib.Path, **feature_overrides) -> Predictor:
+def load_predictor(
+    directory: str | pathlib.Path, tagger: Tagger | None = None, **feature_overrides
+) -> Predictor:
     """Loads an exported model, which needs none of the code that made it.
 
     Args:
         directory: what `export_saved_model` wrote.
+        tagger: tags questions for a model with grammar-guided attention, as its training did.
         **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
 
     Raises:
@@ -125,14 +130,20 @@ def load_predictor(directory: str | pathlib.Path, **feature_overrides) -> Predic
     encoder_config = EncoderConfig.from_dict(config["encoder"])
     feature_config = FeatureConfig(**(config["features"] | feature_overrides))
     _check_longest(encoder_config, feature_config)
-    builder = FeatureBuilder(Wordpiece(directory / _EXTRA / _VOCAB_FILE), feature_config)
+    builder = FeatureBuilder(Wordpiece(directory / _EXTRA / _VOCAB_FILE), feature_config, tagger)
     # The predictor keeps the function, the function keeps the model.
     signature = tf.saved_model.load(str(directory)).signatures["features"]
-    return Predictor(
-        lambda features: signature(**features._asdict()),
-        builder,
-        fixed_length=encoder_config.fixed_length,
-    )
+    names = signature.structured_input_signature[1]
+
+    def run(features: TokenFeatures):
+        if PART_OF_SPEECH in names and features.part_of_speech_ids is None:
+            raise ValueError(
+                f"expected a tagger, or questions with tags, for the model in {directory}: its "
+                "attention is guided by grammar"
+            )
+        return signature(**{name: getattr(features, name) for name in names})
+
+    return Predictor(run, builder, fixed_length=encoder_config.fixed_length)
 
 
 def _check_longest(encoder: EncoderConfig, features: FeatureConfig) -> None:

@@ -13,7 +13,7 @@ from mate_tf.serving import export_saved_model, load_predictor
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import serialize_example
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.table_qa import TableQuestionAnswering
@@ -84,7 +84,7 @@ def test_serving_default_takes_serialized_examples_of_different_lengths(exported
     outputs = signature(examples=tf.constant([serialize_example(e) for e in examples]))
     for index, features in enumerate(examples):
         batch = TokenFeatures.from_dict(
-            {n: tf.constant(features[n][None], tf.int32) for n in TokenFeatures._fields}
+            {n: tf.constant(features[n][None], tf.int32) for n in TAPAS_FEATURES}
         )
         expected = model(batch)["token_probabilities"][0]
         actual = outputs["token_probabilities"][index]
@@ -292,7 +292,7 @@ def test_a_linformers_examples_are_padded_to_its_length(linformer):
         batch = TokenFeatures(
             *(
                 tf.constant(np.pad(features[name], (0, 150 - length))[None], tf.int32)
-                for name in TokenFeatures._fields
+                for name in TAPAS_FEATURES
             )
         )
         expected = model(batch)["token_probabilities"][0]

@@ -17,8 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mate_tf.tables import numeric
+from mate_tf.tables.part_of_speech import Tagger, piece_tag_ids, words_with_tags
 from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table
-from mate_tf.tables.tokenized_table import TokenizedTable, tokenize_table
+from mate_tf.tables.token_features import PART_OF_SPEECH
+from mate_tf.tables.tokenized_table import TokenizedTable, no_table, tokenize_table
 from mate_tf.tables.wordpiece import Wordpiece
 
 _QUESTION_ID_LENGTH = 64
@@ -105,22 +107,37 @@ class ConversionError(ValueError):
 
 
 class FeatureBuilder:
-    """Turns questions and tables into examples; what questions of a table share is done once."""
+    """Turns questions and tables into examples; what questions of a table share is done once.
 
-    def __init__(self, wordpiece: Wordpiece, config: FeatureConfig | None = None):
+    Args:
+        wordpiece: the vocabulary.
+        config: the limits.
+        tagger: tags the question's words with their parts of speech, for grammar-guided
+            attention; those that a question brings along come first.
+    """
+
+    def __init__(
+        self,
+        wordpiece: Wordpiece,
+        config: FeatureConfig | None = None,
+        tagger: Tagger | None = None,
+    ):
         self.wordpiece = wordpiece
         self.config = config or FeatureConfig()
+        self.tagger = tagger
         self._tokenized = functools.lru_cache(_TABLES_REMEMBERED)(
             functools.partial(
                 tokenize_table, self.wordpiece, histogram_row=self.config.histogram_row
             )
         )
 
-    def build(self, table: Table, question: Question, require_answers: bool = True) -> Example:
+    def build(
+        self, table: Table | None, question: Question, require_answers: bool = True
+    ) -> Example:
         """Converts a question and its table.
 
         Args:
-            table: the table.
+            table: the table; None for a sentence alone.
             question: the question, with or without supervision.
             require_answers: whether an answer cell that no token stands for is an error, as in
                 training, or only counted in the report, as in evaluation.
@@ -129,17 +146,20 @@ class FeatureBuilder:
             The features in TAPAS's classifier schema: int32 or float32 [S] for the tokens, [1] for
             the example, question_id_ints [64], and the ids as bytes, object [1]. Padding is 0,
             except for numeric_values (NaN) and numeric_values_scale (1). The histogram row's ids
-            are those of the row after the last one kept.
+            are those of the row after the last one kept. With a tagger or tags also
+            part_of_speech_ids [S].
 
         Raises:
             ConversionError: if the table has too many rows or columns, if the sequence is too long,
                 or if require_answers and no token stands for an answer cell.
         """
-        where = f"(table '{table.table_id}', question '{question.question_id}')"
-        question_ids = self.wordpiece.ids([question.text])[0]
+        where = f"(question '{question.question_id}')"
+        if table is not None:
+            where = f"(table '{table.table_id}', question '{question.question_id}')"
+        question_ids, part_of_speech_ids = self._tokenize_question(question)
         start = len(question_ids) + 2
-        num_rows = self._check_size(table)
-        tokens = self._tokenized(table)
+        num_rows = 0 if table is None else self._check_size(table)
+        tokens = no_table() if table is None else self._tokenized(table)
         num_rows, kept = self._fit(tokens, num_rows, start, where)
         row_ids, column_ids = tokens.row_ids[kept], tokens.column_ids[kept]
         num_tokens = start + len(row_ids)
@@ -186,13 +206,30 @@ class FeatureBuilder:
         }
         features["input_ids"][:start] = [self.wordpiece.cls, *question_ids, self.wordpiece.sep]
         features["input_mask"][:start] = 1
+        if part_of_speech_ids is not None:
+            features[PART_OF_SPEECH] = np.zeros(length, np.int32)
+            features[PART_OF_SPEECH][1 : start - 1] = part_of_speech_ids
         report = ConversionReport(
             num_tokens=num_tokens,
-            rows_dropped=table.num_rows - num_rows,
+            rows_dropped=0 if table is None else table.num_rows - num_rows,
             tokens_trimmed=int(np.count_nonzero(_of_rows(tokens, num_rows))) - len(row_ids),
             answers_dropped=answers_dropped,
         )
         return Example(features, report)
+
+    def _tokenize_question(self, question: Question) -> tuple[list[int], list[int] | None]:
+        """The ids of the question's pieces and of their parts of speech, if they are known."""
+        if question.part_of_speech_tags:
+            words = words_with_tags(question.text, question.part_of_speech_tags)
+        elif self.tagger is not None:
+            words = list(self.tagger(question.text))
+        else:
+            return self.wordpiece.ids([question.text])[0], None
+        ids, starts = self.wordpiece.ids_and_starts(question.text)
+        tag_ids = piece_tag_ids(words, starts)
+        # The unknown piece is a special token (section 3.1 of the paper on grammar).
+        unknown = self.wordpiece.unk
+        return ids, [0 if id_ == unknown else tag for id_, tag in zip(ids, tag_ids, strict=True)]
 
     def _check_size(self, table: Table) -> int:
         """The number of rows that ids suffice for."""
@@ -222,7 +259,7 @@ class FeatureBuilder:
             return num_rows, _of_rows(tokens, num_rows)
         budget = self.config.max_seq_length - start
         needed = tokens.word_begins < 1 if self.config.trim_cells else np.True_
-        tokens_of_row = np.bincount(tokens.row_ids, needed * np.ones(len(tokens.row_ids)))
+        tokens_of_row = np.bincount(tokens.row_ids, needed * np.ones(len(tokens.row_ids)), 1)
         least = ["the question", "the header"]
         if tokens.has_histogram_row:
             least.append("the histogram row")
@@ -230,10 +267,11 @@ class FeatureBuilder:
         cost = np.cumsum(tokens_of_row).astype(int)  # [R+1]: of the header and so many rows
         fitting = int(np.searchsorted(cost[: num_rows + 1], budget, side="right")) - 1
         if fitting < 0:
+            what = f"{', '.join(least[:-1])} and {least[-1]} alone" if num_rows else "the sentence"
             raise ConversionError(
                 "too long",
                 f"expected at most {self.config.max_seq_length} tokens, got {start + cost[0]} for "
-                f"{', '.join(least[:-1])} and {least[-1]} alone {where}; raise max_seq_length",
+                f"{what} {where}; raise max_seq_length",
             )
         if fitting < num_rows and not self.config.drop_rows_to_fit:
             raise ConversionError(
@@ -241,7 +279,7 @@ class FeatureBuilder:
                 f"expected at most {self.config.max_seq_length} tokens, got "
                 f"{start + cost[num_rows]} {where}; raise max_seq_length or set drop_rows_to_fit",
             )
-        if fitting == 0:
+        if fitting == 0 < num_rows:
             raise ConversionError(
                 "too long",
                 f"expected at most {self.config.max_seq_length} tokens, got {start + cost[1]} for "
@@ -278,12 +316,12 @@ def _relations(tokens: TokenizedTable, question: Question) -> np.ndarray:
     return grid
 
 
-def _scalars(table: Table, question: Question) -> dict[str, np.ndarray]:
+def _scalars(table: Table | None, question: Question) -> dict[str, np.ndarray]:
     """The features of the example as a whole."""
     question_id_ints = np.zeros(_QUESTION_ID_LENGTH, np.int32)
     for place, character in enumerate(question.question_id[:_QUESTION_ID_LENGTH]):
         question_id_ints[place] = ord(character) + 1
-    table_id = table.table_id.encode()
+    table_id = b"" if table is None else table.table_id.encode()
     table_hash = int(hashlib.sha256(table_id).hexdigest(), 16) % _TABLE_HASH_MODULUS
     answer = np.nan if question.answer_number is None else question.answer_number
     return {

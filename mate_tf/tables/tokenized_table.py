@@ -72,3 +72,10 @@ def tokenize_table(
         column_values=column_values,
         has_histogram_row=histogram_row,
     )
+
+
+def no_table() -> TokenizedTable:
+    """What stands for the table where a sentence has none."""
+    none, grid = np.zeros(0, np.int32), np.zeros((1, 1), np.int32)
+    values = np.full((1, 1), np.nan, np.float32)
+    return TokenizedTable(none, none, none, none, grid, grid, values, ())

@@ -104,13 +104,14 @@ class Predictor:
 
     def _answer_batch(self, batch: list[tuple[Table, Example]]) -> list[Answer]:
         length = self._padded_length(max(example.report.num_tokens for _, example in batch))
-        features = TokenFeatures(
-            *(
-                tf.constant(
+        features = TokenFeatures.from_dict(
+            {
+                name: tf.constant(
                     np.stack([_fit(example.features[name], length) for _, example in batch])
                 )
                 for name in TokenFeatures._fields
-            )
+                if all(name in example.features for _, example in batch)
+            }
         )  # [B, S]
         tables = [table for table, _ in batch]
         answers = decode_batch(

@@ -17,7 +17,7 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import FinetuneConfig
 from mate_tf.training.loop import restore_weights, train
-from mate_tf.training.table_qa import build_model, check_data, table_qa_task
+from mate_tf.training.table_qa import build_model, check_data, make_task
 
 NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "rank", *NAMES)
@@ -77,7 +77,7 @@ def data_dir(tmp_path_factory):
 def run(config, data_dir, model_dir):
     keras.utils.set_random_seed(config.seed)
     model = build_model(config)
-    metrics = train(table_qa_task(config, data_dir, model), config, model_dir)
+    metrics = train(make_task(config, data_dir, model), config, model_dir)
     return model, metrics
 
 
@@ -157,7 +157,7 @@ def test_questions_without_a_right_answer_lower_the_accuracy(
         }
 
     model.call = points
-    metrics = table_qa_task(config, tmp_path, model).evaluate()
+    metrics = make_task(config, tmp_path, model).evaluate()
     assert metrics["denotation_accuracy"] == pytest.approx(accuracy)
 
 
@@ -243,7 +243,7 @@ def test_training_with_a_histogram_row_never_answers_with_it(histogram_dir, tmp_
         }
 
     model.call = points
-    metrics = table_qa_task(config, histogram_dir, model).evaluate()
+    metrics = make_task(config, histogram_dir, model).evaluate()
     assert metrics["denotation_accuracy"] == 1.0
 
 
@@ -254,7 +254,7 @@ def test_a_linformers_batches_have_its_length(data_dir, tmp_path):
     )
     model, metrics = run(config, data_dir, tmp_path)
     assert np.isfinite(metrics["loss"])
-    task = table_qa_task(config, data_dir, model)
+    task = make_task(config, data_dir, model)
     batches = task.train_dataset(0).take(8)
     assert {tuple(batch["input_ids"].shape) for batch in batches} == {(4, 32)}
 
