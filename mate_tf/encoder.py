@@ -101,6 +101,7 @@ class TableEmbedding(keras.layers.Layer):
         self.layer_norm.build((None, None, config.hidden_size))
 
     def call(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
+        self._check_ids(features.input_ids)
         embedding = tf.gather(tf.convert_to_tensor(self.word_embeddings), features.input_ids)
         for feature, weights in self.type_embeddings.items():
             embedding += _rows_or_zero(weights, getattr(features, feature))
@@ -112,6 +113,17 @@ class TableEmbedding(keras.layers.Layer):
             global_tokens = tf.repeat(global_tokens, tf.shape(embedding)[0], axis=0)
             embedding = tf.concat([global_tokens, embedding], axis=1)  # [B, G + S, D]
         return self.dropout(self.layer_norm(embedding), training=training)
+
+    def _check_ids(self, input_ids: tf.Tensor) -> None:
+        """Refuses ids beyond the vocabulary, as far as they are known: not inside a graph."""
+        if not tf.executing_eagerly() or not tf.size(input_ids):
+            return
+        lowest, highest = int(tf.reduce_min(input_ids)), int(tf.reduce_max(input_ids))
+        if lowest < 0 or highest >= self.config.vocab_size:
+            raise ValueError(
+                f"expected input_ids from 0 to {self.config.vocab_size - 1} (vocab_size), got "
+                f"{lowest if lowest < 0 else highest}"
+            )
 
     def _positions(self, features: TokenFeatures) -> tf.Tensor:
         """The index into the position table of each token. int32 [B or 1, S]."""

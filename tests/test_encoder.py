@@ -23,6 +23,14 @@ SMALL = EncoderConfig(
 )
 
 
+@pytest.mark.parametrize("wrong", [-1, 10**6])
+def test_an_id_beyond_the_vocabulary_is_refused(wrong):
+    features = some_features()
+    ids = tf.fill(features.input_ids.shape, wrong)
+    with pytest.raises(ValueError, match=rf"input_ids from 0 to \d+ \(vocab_size\), got {wrong}"):
+        TableEncoder(SMALL)(features._replace(input_ids=ids))
+
+
 def some_features(length: int = 30, batch: int = 2, seed: int = 0) -> TokenFeatures:
     random = np.random.default_rng(seed)
     row = np.sort(random.integers(0, 6, (batch, length)))

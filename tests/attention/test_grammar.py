@@ -24,7 +24,8 @@ REAL = [1] * 9 + [0]
 def sentence(tags=TAGS, real=REAL) -> TokenFeatures:
     zeros = tf.zeros([1, len(tags)], tf.int32)
     ids = tf.constant([[0 if tag is None else tag_id(tag) for tag in tags]])
-    return TokenFeatures(zeros, tf.constant([real]), *[zeros] * 7, ids)
+    features = TokenFeatures(*[zeros] * 9)
+    return features._replace(input_mask=tf.constant([real]), part_of_speech_ids=ids)
 
 
 def mask_of(rules: str, features: TokenFeatures) -> np.ndarray:

@@ -16,7 +16,7 @@ from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import read_records, write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.training.config import FinetuneConfig, load_config
+from mate_tf.training.config import ExamplesConfig, load_config
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRESETS = sorted(path.stem for path in (ROOT / "experiments" / "configs").glob("*.py"))
@@ -189,7 +189,7 @@ def test_what_cannot_work_is_refused_in_a_sentence(data_dir, tmp_path, flags, me
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_says_how_it_is_run_and_what_to_expect(name):
     preset = importlib.import_module(f"experiments.configs.{name}")
-    assert isinstance(preset.CONFIG, FinetuneConfig)
+    assert isinstance(preset.CONFIG, ExamplesConfig)
     assert f"--config={name}" in preset.__doc__
     for part in ("Hardware: ", "Time: ", "Score: "):
         assert part in preset.__doc__

@@ -1,5 +1,9 @@
 """Parts of speech: ids, alignment with wordpieces, taggers, and features made from them."""
 
+import json
+import pathlib
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +21,8 @@ from mate_tf.tables.part_of_speech import (
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.taggers import load_tagger
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HYBRIDQA = ROOT.parent / "shared" / "data" / "hybridqa_sample" / "dev.json"
 TABLE = Table.from_rows([["name"], ["york"]])
 
 
@@ -158,3 +164,16 @@ def test_one_s_own_tagger_is_found_by_its_name():
 def test_another_name_is_refused(name):
     with pytest.raises(ValueError, match="expected a tagger 'textblob'"):
         load_tagger(name)
+
+
+@pytest.mark.skipif(not HYBRIDQA.is_file(), reason=f"HybridQA's sample is not at {HYBRIDQA}")
+def test_hybridqa_s_own_tags_fit_its_questions(wordpiece):
+    questions = json.loads(HYBRIDQA.read_text(encoding="utf-8"))
+    assert questions
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None))
+    for question in questions:
+        tags = tuple(question["question_postag"].split())
+        asked = Question(question["question"], part_of_speech_tags=tags)
+        ids = builder.build(TABLE, asked).features["part_of_speech_ids"]
+        assert set(names(ids)) - {"-"} <= {names([tag_id(tag)])[0] for tag in tags}
+        assert np.count_nonzero(ids) >= len(tags)  # each word has a piece, and its tag
