@@ -44,6 +44,12 @@ _DROP = flags.DEFINE_bool(
 _TRIM = flags.DEFINE_bool(
     "trim_cells", False, "shorten the cells of a table that is too long, as TAPAS does"
 )
+_HISTOGRAM = flags.DEFINE_bool(
+    "histogram_row",
+    False,
+    "end each table in a row of its columns' most frequent values, as SAT does; train with "
+    "--config.histogram_row=true",
+)
 _TAGGER = flags.DEFINE_string(
     "tagger", None, "part-of-speech tagger: textblob, spacy, spacy:MODEL or MODULE:FUNCTION"
 )
@@ -163,7 +169,10 @@ def main(_) -> None:
     from mate_tf.tables.wordpiece import Wordpiece
 
     config = FeatureConfig(
-        max_seq_length=_LENGTH.value, trim_cells=_TRIM.value, drop_rows_to_fit=_DROP.value
+        max_seq_length=_LENGTH.value,
+        trim_cells=_TRIM.value,
+        drop_rows_to_fit=_DROP.value,
+        histogram_row=_HISTOGRAM.value,
     )
     if os.path.realpath(_INPUT.value) == os.path.realpath(_OUTPUT.value):
         raise ValueError(f"expected another folder than the input's, got {_OUTPUT.value}")

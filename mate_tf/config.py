@@ -307,6 +307,20 @@ class EncoderConfig:
         """Units of one attention head."""
         return self.hidden_size // self.num_heads
 
+    @property
+    def fixed_length(self) -> int | None:
+        """The one sequence length that a Linformer takes; None for all others."""
+        is_linformer = self.attention.architecture == "linformer"
+        return self.attention.sequence_length if is_linformer else None
+
+    @property
+    def longest_sequence(self) -> int | None:
+        """How many tokens it takes at most; None where nothing limits them."""
+        limits = [self.fixed_length] if self.fixed_length else []
+        if self.position == "absolute":
+            limits.append(self.max_position_embeddings)
+        return min(limits, default=None)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and for Keras's get_config."""
         return dataclasses.asdict(self)

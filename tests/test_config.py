@@ -95,6 +95,23 @@ def test_knows_whether_it_takes_long_inputs(attention, linear):
     assert attention.is_linear == linear
 
 
+@pytest.mark.parametrize(
+    ("position", "attention", "fixed", "longest"),
+    [
+        ("per_cell", AttentionConfig("mate"), None, None),
+        ("absolute", AttentionConfig("mate"), None, 512),
+        ("none", AttentionConfig("linformer", sequence_length=300), 300, 300),
+        ("absolute", AttentionConfig("linformer", sequence_length=300), 300, 300),
+        ("absolute", AttentionConfig("linformer", sequence_length=2048), 2048, 512),
+        # A length that was left over from a Linformer.
+        ("per_cell", AttentionConfig("tapas", sequence_length=300), None, None),
+    ],
+)
+def test_what_limits_the_length_of_a_sequence(position, attention, fixed, longest):
+    config = EncoderConfig(position=position, attention=attention)
+    assert (config.fixed_length, config.longest_sequence) == (fixed, longest)
+
+
 def test_bert_config_round_trip(tmp_path):
     config = dataclasses.replace(EncoderConfig(), num_layers=3, softmax_temperature=0.5)
     path = tmp_path / "bert_config.json"

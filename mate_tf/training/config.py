@@ -73,7 +73,8 @@ class ExamplesConfig(TrainingConfig):
         encoder: sizes, positions and attention.
         max_seq_length: tokens in each example of the record files.
         length_buckets: lengths, ascending, that batches are padded to; an example goes to the
-            first that holds it, longer ones to `max_seq_length`.
+            first that holds it, longer ones to `max_seq_length`. None for a Linformer, whose
+            batches all have its `sequence_length`, which is `max_seq_length`.
         batch_size: examples in a batch, over all replicas.
         eval_batch_size: the same in evaluation.
     """
@@ -98,6 +99,13 @@ class ExamplesConfig(TrainingConfig):
                 f"expected max_seq_length of at most {positions} with absolute positions, got "
                 f"{self.max_seq_length}; use encoder.position=per_cell"
             )
+        fixed = self.encoder.fixed_length
+        if fixed is not None and (fixed != self.max_seq_length or self.length_buckets):
+            raise ValueError(
+                "expected max_seq_length and no length_buckets for a Linformer's one length, "
+                f"encoder.attention.sequence_length ({fixed}), got {self.max_seq_length} and "
+                f"{self.length_buckets}"
+            )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -108,10 +116,13 @@ class FinetuneConfig(ExamplesConfig):
         task: heads and losses.
         eval_questions: how many questions of the dev split, from its start, are answered at each
             evaluation; None for all.
+        histogram_row: whether the records were made with a histogram row (create_data's
+            --histogram_row). The exported model makes one too.
     """
 
     task: TableQAConfig = dataclasses.field(default_factory=TableQAConfig)
     eval_questions: int | None = None
+    histogram_row: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

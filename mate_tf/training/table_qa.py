@@ -15,12 +15,17 @@ import tensorflow as tf
 
 from mate_tf.evaluation.wtq import denotation_accuracy
 from mate_tf.tables.datasets.json_lines import read_json_lines
-from mate_tf.tables.records import batch_by_length, read_records, training_batches
+from mate_tf.tables.records import (
+    batch_by_length,
+    has_histogram_row,
+    read_records,
+    training_batches,
+)
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.predictor import decode_batch
 from mate_tf.tasks.table_qa import TableQuestionAnswering
 from mate_tf.training.config import FinetuneConfig
-from mate_tf.training.examples import check_examples, first_weights, without_texts
+from mate_tf.training.examples import RECORDS, check_examples, first_weights, without_texts
 from mate_tf.training.loop import Batch, Task
 
 BEST_BY = "denotation_accuracy"
@@ -38,9 +43,18 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
     """Refuses a folder that cannot be trained on with this config.
 
     Raises:
-        FileNotFoundError, ValueError: as `check_examples`.
+        FileNotFoundError, ValueError: as `check_examples`, and if the examples have a histogram
+            row where the config says none, or none where it says one.
     """
     check_examples(config, data_dir, "table question answering", _TASK_FEATURES, ["dev.jsonl"])
+    for name in RECORDS:
+        file = pathlib.Path(data_dir) / name
+        if has_histogram_row(file) != config.histogram_row:
+            expected, got = ("with", "without") if config.histogram_row else ("without", "with")
+            raise ValueError(
+                f"expected examples {expected} a histogram row (histogram_row="
+                f"{config.histogram_row}), got examples {got} one in {file}"
+            )
 
 
 def build_model(config: FinetuneConfig) -> TableQuestionAnswering:
@@ -110,7 +124,9 @@ def _dev_evaluation(
             losses.extend(example_loss.numpy()[labelled])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables = [pairs[key][0] for key in keys]
-            answers = decode_batch(tables, TokenFeatures.from_dict(batch), outputs)
+            answers = decode_batch(
+                tables, TokenFeatures.from_dict(batch), outputs, config.histogram_row
+            )
             predictions |= {
                 key: answer.items for key, answer in zip(keys, answers, strict=True) if key in golds
             }
