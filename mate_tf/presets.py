@@ -59,6 +59,11 @@ ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "linformer_128": _linformer(128),
         "linformer_256": _linformer(256),
         "linformer_512": _linformer(512),
+        # 256 global tokens (MATE paper, section 5.1), ETC's radius and distances.
+        "table_etc": {"attention": AttentionConfig("table_etc"), "disabled_features": ()},
+        # The grammar-guided attention paper's rules, and its bias of 5 (section 3.2).
+        "grammar_hard": {"attention": AttentionConfig("grammar_hard"), "disabled_features": ()},
+        "grammar_soft": {"attention": AttentionConfig("grammar_soft"), "disabled_features": ()},
         # TableFormer paper, section 5.4 and table 5: row and column ids and global positions,
         # taken away one by one, then positions that restart in each cell, which is its final
         # choice. Ranks stay throughout (section 3).
