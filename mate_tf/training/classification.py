@@ -4,18 +4,21 @@ Shapes: B batch, S sequence.
 """
 
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
-import tensorflow as tf
 
 from mate_tf.evaluation.classification import classification_metrics
-from mate_tf.tables.records import batch_by_length, read_records, training_batches
-from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.records import batch_by_length, read_records
 from mate_tf.tasks.classification import SequenceClassification
 from mate_tf.training.config import ClassifyConfig
-from mate_tf.training.examples import check_examples, first_weights, without_texts
-from mate_tf.training.loop import Batch, Task
+from mate_tf.training.examples import (
+    check_examples,
+    examples_task,
+    first_weights,
+    predict_function,
+)
+from mate_tf.training.loop import Task
 
 BEST_BY = "accuracy"
 _LABEL = "classification_class_index"
@@ -46,24 +49,8 @@ def make_task(
     The evaluation gives "loss" and what `classification_metrics` gives.
     """
     data_dir = pathlib.Path(data_dir)
-
-    def train_dataset(step: int) -> tf.data.Dataset:
-        batches = training_batches(
-            data_dir / "train.tfrecord",
-            config.batch_size,
-            config.seed,
-            config.length_buckets,
-            skip=step,
-        )
-        return batches.map(without_texts)
-
-    return Task(
-        model=model,
-        train_dataset=train_dataset,
-        compute_loss=model.compute_task_loss,
-        evaluate=_dev_evaluation(config, data_dir, model),
-        best_by=BEST_BY,
-    )
+    evaluate = _dev_evaluation(config, data_dir, model)
+    return examples_task(config, data_dir, model, evaluate, BEST_BY)
 
 
 def _dev_evaluation(
@@ -72,15 +59,12 @@ def _dev_evaluation(
     examples = read_records(data_dir / "dev.tfrecord")
     batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
 
-    @tf.function(autograph=False)  # there is nothing to convert, and looking for it takes seconds
-    def predict(batch: Batch) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
-        outputs = model(TokenFeatures.from_dict(batch), training=False)
-        return outputs, model.compute_task_loss(batch, outputs)["example_loss"]
+    predict = predict_function(model)
 
     def evaluate() -> dict[str, float]:
         losses, predictions, labels = [], [], []
         for batch in batches:
-            outputs, example_loss = predict(without_texts(batch))
+            outputs, example_loss = predict(batch)
             losses.append(example_loss.numpy())
             predictions.append(np.argmax(outputs["class_logits"], axis=-1))
             labels.append(batch[_LABEL].numpy()[:, 0])

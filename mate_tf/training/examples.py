@@ -2,22 +2,27 @@
 
 The folder is one of experiments/create_data.py: {train,dev}.tfrecord are the examples, vocab.txt
 the vocabulary.
+
+Shapes: B batch.
 """
 
 import contextlib
 import pathlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import keras
 import tensorflow as tf
 
 from mate_tf.tables.record_schema import file_schema
-from mate_tf.tables.records import check_records
-from mate_tf.tables.token_features import PART_OF_SPEECH
+from mate_tf.tables.records import check_records, training_batches
+from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.classification import SequenceClassification
+from mate_tf.tasks.table_qa import TableQuestionAnswering
 from mate_tf.training.config import ExamplesConfig
-from mate_tf.training.loop import Batch
+from mate_tf.training.loop import Batch, Task
 
+TaskModel = SequenceClassification | TableQuestionAnswering
 RECORDS = ("train.tfrecord", "dev.tfrecord")
 
 
@@ -85,6 +90,47 @@ def first_weights(config: ExamplesConfig) -> Iterator[None]:
         keras.config.set_dtype_policy(policy)
 
 
-def without_texts(batch: Batch) -> dict[str, tf.Tensor]:
+def examples_task(
+    config: ExamplesConfig,
+    data_dir: pathlib.Path,
+    model: TaskModel,
+    evaluate: Callable[[], Mapping[str, float]],
+    best_by: str,
+) -> Task:
+    """The model's training on the folder's train.tfrecord, with a task's own evaluation."""
+
+    def train_dataset(step: int) -> tf.data.Dataset:
+        batches = training_batches(
+            data_dir / "train.tfrecord",
+            config.batch_size,
+            config.seed,
+            config.length_buckets,
+            skip=step,
+        )
+        return batches.map(_without_texts)
+
+    return Task(
+        model=model,
+        train_dataset=train_dataset,
+        compute_loss=model.compute_task_loss,
+        evaluate=evaluate,
+        best_by=best_by,
+    )
+
+
+def predict_function(
+    model: TaskModel,
+) -> Callable[[Batch], tuple[Mapping[str, tf.Tensor], tf.Tensor]]:
+    """A function from a batch to the model's outputs and the examples' losses, float [B]."""
+
+    @tf.function(autograph=False)  # there is nothing to convert, and looking for it takes seconds
+    def predict(batch: Batch) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
+        outputs = model(TokenFeatures.from_dict(batch), training=False)
+        return outputs, model.compute_task_loss(batch, outputs)["example_loss"]
+
+    return lambda batch: predict(_without_texts(batch))
+
+
+def _without_texts(batch: Batch) -> dict[str, tf.Tensor]:
     """Ids as text are of no use to the model, and no accelerator takes them."""
     return {name: values for name, values in batch.items() if values.dtype != tf.string}

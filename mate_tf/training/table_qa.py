@@ -8,10 +8,9 @@ Shapes: B batch, S sequence.
 
 import itertools
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
-import tensorflow as tf
 
 from mate_tf.evaluation.wtq import denotation_accuracy
 from mate_tf.tables.datasets.json_lines import read_json_lines
@@ -19,14 +18,19 @@ from mate_tf.tables.records import (
     batch_by_length,
     has_histogram_row,
     read_records,
-    training_batches,
 )
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.predictor import decode_batch
 from mate_tf.tasks.table_qa import TableQuestionAnswering
 from mate_tf.training.config import FinetuneConfig
-from mate_tf.training.examples import RECORDS, check_examples, first_weights, without_texts
-from mate_tf.training.loop import Batch, Task
+from mate_tf.training.examples import (
+    RECORDS,
+    check_examples,
+    examples_task,
+    first_weights,
+    predict_function,
+)
+from mate_tf.training.loop import Task
 
 BEST_BY = "denotation_accuracy"
 _TASK_FEATURES = {
@@ -75,24 +79,8 @@ def make_task(
     wrong.
     """
     data_dir = pathlib.Path(data_dir)
-
-    def train_dataset(step: int) -> tf.data.Dataset:
-        batches = training_batches(
-            data_dir / "train.tfrecord",
-            config.batch_size,
-            config.seed,
-            config.length_buckets,
-            skip=step,
-        )
-        return batches.map(without_texts)
-
-    return Task(
-        model=model,
-        train_dataset=train_dataset,
-        compute_loss=model.compute_task_loss,
-        evaluate=_dev_evaluation(config, data_dir, model),
-        best_by=BEST_BY,
-    )
+    evaluate = _dev_evaluation(config, data_dir, model)
+    return examples_task(config, data_dir, model, evaluate, BEST_BY)
 
 
 def _dev_evaluation(
@@ -108,16 +96,13 @@ def _dev_evaluation(
     examples = read_records(data_dir / "dev.tfrecord").take(-1 if limit is None else limit)
     batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
 
-    @tf.function(autograph=False)  # there is nothing to convert, and looking for it takes seconds
-    def predict(batch: Batch) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
-        outputs = model(TokenFeatures.from_dict(batch), training=False)
-        return outputs, model.compute_task_loss(batch, outputs)["example_loss"]
+    predict = predict_function(model)
 
     def evaluate() -> dict[str, float]:
         losses: list[float] = []
         predictions: dict[str, tuple[str, ...]] = {}
         for batch in batches:
-            outputs, example_loss = predict(without_texts(batch))
+            outputs, example_loss = predict(batch)
             # Without a labelled cell or a number there is nothing to learn or to measure.
             labelled = batch["label_ids"].numpy().any(axis=1)
             labelled |= np.isfinite(batch["answer"].numpy()[:, 0])

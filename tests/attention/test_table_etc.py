@@ -18,26 +18,13 @@ from mate_tf.attention.table_etc import (
 )
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
+from tests.attention.test_tiles import features_of
 
 HEADS, HEAD_SIZE, HIDDEN = 2, 4, 8
 # Some 60 products of unit size are summed in float32, in another order.
 TOLERANCE = 1e-5
 SMALL = AttentionConfig("table_etc", num_global_tokens=12, local_radius=4, max_relative_distance=3)
 TABLE = [(0, 0, 0)] * 3 + [(1, c + 1, r) for r in range(5) for c in range(3)]
-
-
-def features_of(examples, length: int) -> TokenFeatures:
-    """Examples as lists of (segment, column, row), padded to a length."""
-    ids = np.zeros((3, len(examples), length), np.int32)
-    mask = np.zeros((len(examples), length), np.int32)
-    for index, tokens in enumerate(examples):
-        mask[index, : len(tokens)] = 1
-        if tokens:
-            ids[:, index, : len(tokens)] = np.transpose(tokens)
-    zeros = np.zeros_like(mask)
-    segment, column, row = ids
-    fields = (zeros, mask, segment, column, row, zeros, zeros, zeros, zeros)
-    return TokenFeatures(*map(tf.constant, fields))
 
 
 def by_blocks_and_all_pairs(config: AttentionConfig, heads: int = HEADS, **options):
