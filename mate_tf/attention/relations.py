@@ -124,7 +124,7 @@ class RelationBias(keras.layers.Layer):
             )
 
     def one_hot(self, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
-        """The relations, for `scores` of any layer with the same settings.
+        """The relations, for `relation_scores` with the tables of any layer of the same settings.
 
         Args:
             query: features [B, ..., F].
@@ -136,30 +136,13 @@ class RelationBias(keras.layers.Layer):
         relation = pairwise_relation(query, key, self.disabled)
         return tf.one_hot(relation, NUM_RELATIONS, axis=1, dtype=self.compute_dtype)
 
-    def scores(self, query: tf.Tensor, one_hot: tf.Tensor, first_head: int) -> tf.Tensor:
-        """What the relations add to the attention scores of some heads.
-
-        Args:
-            query: float [B, h, ..., F, E], of h consecutive heads.
-            one_hot: float [B, K, ..., F, T].
-            first_head: which of the layer's heads the first of them is.
-
-        Returns:
-            float [B, h, ..., F, T].
-        """
-        heads = slice(first_head, first_head + query.shape[1])
-        shape = tf.shape(one_hot)
-        pairs_shape = tf.concat([[shape[0], query.shape[1]], shape[2:]], axis=0)
-        table = tf.convert_to_tensor(self.bias_table)[:, heads]  # [K, h]
-        flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1])  # [B, K, ... * F * T]
-        scores = tf.reshape(tf.matmul(table, flat, transpose_a=True), pairs_shape)
-        if self.embedding_table is None:
-            return scores
-        table = tf.convert_to_tensor(self.embedding_table)[:, heads]  # [K, h, E]
-        by_relation = tf.einsum("bh...e,khe->bh...k", query, table)  # [B, h, ..., F, K]
-        by_relation = tf.reshape(by_relation, [shape[0], query.shape[1], -1, NUM_RELATIONS])
-        flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1, shape[-1]])
-        return scores + tf.reshape(tf.einsum("bhfk,bkft->bhft", by_relation, flat), pairs_shape)
+    def tables(self, first_head: int, num_heads: int) -> tuple[tf.Tensor, ...]:
+        """What is learned of h consecutive heads: biases [K, h] and, by kind, vectors [K, h, E]."""
+        weights = [self.bias_table]
+        if self.embedding_table is not None:
+            weights.append(self.embedding_table)
+        heads = slice(first_head, first_head + num_heads)
+        return tuple(tf.convert_to_tensor(weight)[:, heads] for weight in weights)
 
     def get_config(self):
         return super().get_config() | {
@@ -168,6 +151,31 @@ class RelationBias(keras.layers.Layer):
             "kind": self.kind,
             "disabled": self.disabled,
         }
+
+
+def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) -> tf.Tensor:
+    """What the relations add to the attention scores.
+
+    Args:
+        query: float [B, h, ..., F, E].
+        one_hot: float [B, K, ..., F, T].
+        *tables: float [K, h], biases; then float [K, h, E] or nothing, what the query is
+            multiplied by.
+
+    Returns:
+        float [B, h, ..., F, T].
+    """
+    bias_table, *embedding_table = tables
+    shape = tf.shape(one_hot)
+    pairs_shape = tf.concat([[shape[0], query.shape[1]], shape[2:]], axis=0)
+    flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1])  # [B, K, ... * F * T]
+    scores = tf.reshape(tf.matmul(bias_table, flat, transpose_a=True), pairs_shape)
+    if not embedding_table:
+        return scores
+    by_relation = tf.einsum("bh...e,khe->bh...k", query, embedding_table[0])  # [B, h, ..., F, K]
+    by_relation = tf.reshape(by_relation, [shape[0], query.shape[1], -1, NUM_RELATIONS])
+    flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1, shape[-1]])
+    return scores + tf.reshape(tf.einsum("bhfk,bkft->bhft", by_relation, flat), pairs_shape)
 
 
 def _kind(features: TokenFeatures) -> tf.Tensor:
