@@ -9,9 +9,13 @@ README = pathlib.Path(__file__).parent / "README.md"
 EXTRAS = {
     "pandas": ["pandas"],
     "plots": ["matplotlib"],
+    "spacy": ["spacy"],
+    "textblob": ["textblob"],
     "test": ["hypothesis", "pytest>=8"],
     "lint": ["mypy", "ruff"],
 }
+# All but spaCy, which is large and whose models are not on PyPI; its tests skip without it.
+DEVELOPMENT = {name for extra in EXTRAS if extra != "spacy" for name in EXTRAS[extra]}
 
 setup(
     name="mate_tf",
@@ -30,11 +34,12 @@ setup(
         "tf-models-official~=2.20.0",
         "absl-py",
         "numpy",
+        "scikit-learn",
         "safetensors",
         # At run time: tensorflow_hub, which tf-models-official imports, needs pkg_resources, and
         # setuptools 82 no longer has it.
         "setuptools<82",
         "tqdm",
     ],
-    extras_require={**EXTRAS, "dev": sorted({name for extra in EXTRAS.values() for name in extra})},
+    extras_require={**EXTRAS, "dev": sorted(DEVELOPMENT)},
 )

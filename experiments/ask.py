@@ -31,6 +31,12 @@ _DROP = flags.DEFINE_bool(
     "leave out rows at the end of a table that is longer than the model accepts, instead of "
     "refusing it",
 )
+_TAGGER = flags.DEFINE_string(
+    "tagger",
+    None,
+    "for a model with grammar-guided attention, the tagger of its training data: textblob, "
+    "spacy:MODEL or MODULE:FUNCTION",
+)
 _ROWS_SHOWN = 12
 
 
@@ -47,9 +53,11 @@ def main(_) -> None:
         raise ValueError("expected a question, got an empty one")
 
     from mate_tf.serving import load_predictor
+    from mate_tf.tables.taggers import load_tagger
 
     overrides = {"drop_rows_to_fit": True} if _DROP.value else {}
-    answer = load_predictor(_MODEL.value, **overrides).answer(table, _QUESTION.value)
+    tagger = load_tagger(_TAGGER.value) if _TAGGER.value else None
+    answer = load_predictor(_MODEL.value, tagger, **overrides).answer(table, _QUESTION.value)
     if _JSON.value:
         print(json.dumps(dataclasses.asdict(answer), ensure_ascii=False))
         return

@@ -17,7 +17,16 @@ from experiments import terminal
 
 _ARCHITECTURES = flags.DEFINE_list(
     "architectures",
-    ["tapas", "sat", "tableformer", "linformer", "mate", "mate_tableformer", "mate_exact"],
+    [
+        "tapas",
+        "sat",
+        "tableformer",
+        "linformer",
+        "table_etc",
+        "mate",
+        "mate_tableformer",
+        "mate_exact",
+    ],
     "which to time; mate_dense and mate_exact are MATE by all pairs and tile by tile",
 )
 _LENGTHS = flags.DEFINE_list("lengths", ["512", "2048"], "tokens in an example")
@@ -36,6 +45,8 @@ def attention_of(name: str, length: int):
         "mate_dense": AttentionConfig("mate", "dense", bucket_size=0),
         "mate_exact": AttentionConfig("mate", bucket_size=64, coverage=1.0),
         "linformer": AttentionConfig("linformer", sequence_length=length),
+        # Long examples have more rows than it has global tokens for.
+        "table_etc": AttentionConfig("table_etc", share_global_tokens=True),
     }
     if name not in variants and name not in ARCHITECTURES:
         known = sorted({*variants, *ARCHITECTURES})

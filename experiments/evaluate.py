@@ -10,6 +10,7 @@ format: the question's id, then the items of the answer, separated by tabs.
 """
 
 import itertools
+from typing import Any
 
 from absl import flags
 from tqdm import tqdm
@@ -25,6 +26,12 @@ _DROP = flags.DEFINE_bool(
     "leave out rows at the end of a table that is too long for the model, where its question would "
     "not be accepted otherwise",
 )
+_TAGGER = flags.DEFINE_string(
+    "tagger",
+    None,
+    "for a model with grammar-guided attention, the tagger of its training data: textblob, "
+    "spacy:MODEL or MODULE:FUNCTION",
+)
 _LIMIT = flags.DEFINE_integer("limit", None, "answer only so many questions", lower_bound=1)
 
 
@@ -32,12 +39,14 @@ def main(_) -> None:
     from mate_tf.evaluation.wtq import denotation_accuracy, write_predictions
     from mate_tf.serving import load_predictor
     from mate_tf.tables.datasets.json_lines import read_json_lines
+    from mate_tf.tables.taggers import load_tagger
 
     pairs = list(itertools.islice(read_json_lines(_DATA.value), _LIMIT.value))
     if not pairs:
         raise ValueError(f"expected questions in {_DATA.value}, found none")
-    overrides = {"drop_rows_to_fit": True} if _DROP.value else {}
-    predictor = load_predictor(_MODEL.value, **overrides)
+    overrides: dict[str, Any] = {"drop_rows_to_fit": True} if _DROP.value else {}
+    tagger = load_tagger(_TAGGER.value) if _TAGGER.value else None
+    predictor = load_predictor(_MODEL.value, tagger, **overrides)
     predictions: dict[str, tuple[str, ...]] = {}
     not_accepted: dict[str, str] = {}
     rows_dropped = 0

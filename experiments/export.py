@@ -21,7 +21,8 @@ _MAX_SEQ_LENGTH = flags.DEFINE_integer(
     "max_seq_length",
     None,
     "longest input, in tokens, that the exported model accepts; by default 16,384, with dense "
-    "attention 2,048, with absolute positions as many as there are",
+    "attention 2,048, with absolute positions as many as there are, with a Linformer its "
+    "sequence_length",
     lower_bound=4,
 )
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
@@ -42,19 +43,16 @@ def main(_) -> None:
     model = TableQuestionAnswering(config.encoder, config.task)
     model.build()
     step = restore_weights(model, model_dir)
-    attention = config.encoder.attention
-    longest = _LONGEST_LINEAR if attention.is_multi_view else _LONGEST_DENSE
-    if config.encoder.position == "absolute":
-        longest = config.encoder.max_position_embeddings
-        if (_MAX_SEQ_LENGTH.value or 0) > longest:
-            raise ValueError(
-                f"expected --max_seq_length of at most {longest}, the positions of this model, "
-                f"got {_MAX_SEQ_LENGTH.value}"
-            )
+    longest = config.encoder.longest_sequence
+    if longest is None:
+        is_linear = config.encoder.attention.is_linear
+        longest = _LONGEST_LINEAR if is_linear else _LONGEST_DENSE
     export_saved_model(
         model,
         model_dir / "vocab.txt",
-        FeatureConfig(max_seq_length=_MAX_SEQ_LENGTH.value or longest),
+        FeatureConfig(
+            max_seq_length=_MAX_SEQ_LENGTH.value or longest, histogram_row=config.histogram_row
+        ),
         _OUTPUT_DIR.value,
     )
     print(f"exported step {step} of {model_dir} to {_OUTPUT_DIR.value}")

@@ -1,11 +1,14 @@
-"""Fine-tunes table question answering and evaluates it while it trains.
+"""Fine-tunes table question answering, or a classifier, and evaluates it while it trains.
 
     python -m experiments.finetune --config=wtq_minilm --data_dir=out/wtq_data \
         --init_checkpoint=minilm --model_dir=out/wtq_minilm
 
 A config is a preset of experiments/configs; each says what it is for, how long it takes and what
 to expect. Every value can be changed: --config.learning_rate=1e-4, --config.encoder.num_layers=3,
---config.encoder.attention.bucket_size=64; an unknown key lists the known ones.
+--config.encoder.attention.bucket_size=64; an unknown key lists the known ones. --architecture
+replaces the encoder's attention and embedded ids by those of a paper (mate_tf/presets.py), before
+the values are changed; a Linformer then gets the length of the records, max_seq_length, as its
+sequence_length, and no length_buckets.
 
 --data_dir is a folder that experiments/create_data.py made. --model_dir takes the config
 (config.json), the vocabulary, checkpoints, TensorBoard summaries (train, dev) and a line of
@@ -17,7 +20,8 @@ import importlib
 import json
 import pathlib
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import Any
 
 from absl import app, flags, logging
 
@@ -31,6 +35,12 @@ _CONFIG = flags.DEFINE_string(
     "name of a preset: a file of experiments/configs without .py; change its values with "
     "--config.KEY=VALUE",
     required=True,
+)
+_ARCHITECTURE = flags.DEFINE_string(
+    "architecture",
+    None,
+    "a paper's architecture in place of the config's, such as mate, sat, linformer_256 or "
+    "tableformer_pcp: a name of mate_tf/presets.py",
 )
 _DATA_DIR = flags.DEFINE_string(
     "data_dir", None, "folder of records that experiments/create_data.py wrote", required=True
@@ -54,6 +64,36 @@ def load_preset(name: str):
     return importlib.import_module(f"experiments.configs.{name}").CONFIG
 
 
+def make_config(name: str, architecture: str | None, overrides: list[str]):
+    """The config of a preset with an architecture of mate_tf/presets.py and changed values.
+
+    Raises:
+        ValueError: for an unknown name, or an override that cannot be.
+    """
+    from mate_tf.presets import with_architecture
+    from mate_tf.training.overrides import PREFIX, apply_overrides
+
+    config = load_preset(name)
+    if architecture is None:
+        return apply_overrides(config, overrides)
+    encoder = with_architecture(config.encoder, architecture)
+    if encoder.fixed_length is None:
+        return apply_overrides(config, overrides, encoder=encoder)
+    # A Linformer takes sequences of one length: that of the records, also where it is overridden.
+    attention = replace(encoder.attention, sequence_length=config.max_seq_length)
+    lengths = [
+        override.replace("max_seq_length", "encoder.attention.sequence_length", 1)
+        for override in overrides
+        if override.startswith(f"{PREFIX}max_seq_length=")
+    ]
+    return apply_overrides(
+        config,
+        [*lengths, *overrides],
+        encoder=replace(encoder, attention=attention),
+        length_buckets=(),
+    )
+
+
 def load_initial_weights(model, path: str) -> None:
     """Loads a Hugging Face folder or a TF1 checkpoint and logs what came of it."""
     from mate_tf.weights.hugging_face import load_hugging_face
@@ -64,30 +104,36 @@ def load_initial_weights(model, path: str) -> None:
     logging.info("%s", load(model, path))
 
 
-def main(argv: list[str]) -> None:
+def finetune(
+    config, data_dir: pathlib.Path, model_dir: pathlib.Path, init_checkpoint: str | None
+) -> dict[str, float]:
+    """Trains as the config says, or goes on where a run stopped; the last evaluation's metrics."""
     import keras
     import tensorflow as tf
 
-    from mate_tf.training.config import save_config
+    from mate_tf.training import classification, table_qa
+    from mate_tf.training.config import ClassifyConfig, save_config
     from mate_tf.training.loop import train
-    from mate_tf.training.overrides import apply_overrides
-    from mate_tf.training.table_qa import build_model, check_data, table_qa_task
 
-    config = apply_overrides(load_preset(_CONFIG.value), argv[1:])
-    data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
-    check_data(config, data_dir)
-
+    of_task: Any = classification if isinstance(config, ClassifyConfig) else table_qa
+    of_task.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope():
-        model = build_model(config)
-        if _INIT_CHECKPOINT.value and tf.train.latest_checkpoint(model_dir) is None:
-            load_initial_weights(model, _INIT_CHECKPOINT.value)
-        task = table_qa_task(config, data_dir, model)
+        model = of_task.build_model(config)
+        if init_checkpoint and tf.train.latest_checkpoint(model_dir) is None:
+            load_initial_weights(model, init_checkpoint)
+        task = of_task.make_task(config, data_dir, model)
         # Only now: a run that was refused leaves no folder behind.
         save_config(config, model_dir)
         shutil.copyfile(data_dir / "vocab.txt", model_dir / "vocab.txt")
         logging.info("config: %s", json.dumps(asdict(config)))
-        train(task, config, model_dir)
+        return train(task, config, model_dir)
+
+
+def main(argv: list[str]) -> None:
+    config = make_config(_CONFIG.value, _ARCHITECTURE.value, argv[1:])
+    data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
+    finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value)
 
 
 def parse_flags(arguments: list[str]) -> list[str]:

@@ -6,11 +6,22 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-ARCHITECTURES = ("tapas", "sat", "mate", "tableformer", "mate_tableformer", "linformer")
+ARCHITECTURES = (
+    "tapas",
+    "sat",
+    "mate",
+    "tableformer",
+    "mate_tableformer",
+    "linformer",
+    "grammar_hard",
+    "grammar_soft",
+    "table_etc",
+)
 EVALUATORS = ("dense", "multi_view")
 # The architectures whose heads each have an order in which the pattern is local.
 SORTED_ARCHITECTURES = ("mate", "mate_tableformer")
 RELATION_KINDS = ("scalar", "embedding")
+GRAMMAR_RULES = ("paper", "extended")
 NUM_RELATIONS = 13
 POSITIONS = ("absolute", "per_cell", "none")
 ACTIVATIONS = ("gelu", "gelu_tanh")
@@ -49,11 +60,13 @@ class AttentionConfig:
             question, all heads alike; "mate": the first heads within rows, the others within
             columns; "tableformer": every token to every token, with a learned bias for each of 13
             relations; "mate_tableformer": both; "linformer": every token to a learned projection
-            of the sequence.
+            of the sequence; "grammar_hard" and "grammar_soft": the question's words as their parts
+            of speech allow or favour; "table_etc": every token to its neighbours and to global
+            tokens that stand for rows and columns.
         evaluator: "multi_view" is linear in the sequence length and takes "mate" and
             "mate_tableformer" only; "dense" computes all pairs and takes every architecture. Dense
             is the faster of the two below about 1,000 tokens. None: the linear one where there is
-            one.
+            one, which of "table_etc" is by blocks of its own.
         row_heads_ratio: share of MATE's heads that attend within rows; the number is rounded down.
         bucket_size: tokens in a bucket, the paper's radius R; a token attends to its own bucket
             and to both neighbours. 0, for the dense evaluator only, lifts the restriction.
@@ -74,6 +87,18 @@ class AttentionConfig:
             head size (TableFormer paper, section 5.4, "SO"), not after.
         sequence_length: the one length that a Linformer takes; 0 for all others.
         projected_length: what a Linformer projects it to.
+        grammar_rules: "paper", or "extended" for more of them (mate_tf/attention/grammar.py).
+        grammar_bias: what "grammar_soft" adds to the scores of favoured pairs, after their
+            division (grammar-guided attention paper, section 3.2, alpha).
+        learn_grammar_bias: makes it a weight of each head and layer, which starts there.
+        num_global_tokens: TableETC's; the first half stands for rows, the header row first, the
+            second half for columns.
+        local_radius: how many tokens away, before and after, a token of TableETC attends to; ETC's
+            default.
+        max_relative_distance: beyond it all distances between two tokens of TableETC count as one;
+            ETC's default.
+        share_global_tokens: whether rows, or columns, beyond TableETC's global tokens begin anew
+            with the first of them, where they are an error otherwise.
     """
 
     architecture: str = "mate"
@@ -89,6 +114,13 @@ class AttentionConfig:
     scale_relations: bool = False
     sequence_length: int = 0
     projected_length: int = 256
+    grammar_rules: str = "paper"
+    grammar_bias: float = 5.0
+    learn_grammar_bias: bool = False
+    num_global_tokens: int = 256
+    local_radius: int = 84
+    max_relative_distance: int = 12
+    share_global_tokens: bool = False
 
     def __post_init__(self) -> None:
         _require(
@@ -107,7 +139,7 @@ class AttentionConfig:
             _require(
                 self.architecture in SORTED_ARCHITECTURES,
                 f"expected architecture in {SORTED_ARCHITECTURES} with evaluator 'multi_view', got "
-                f"{self.architecture!r}; its heads share no order, use evaluator 'dense'",
+                f"{self.architecture!r}; its heads share no order, use evaluator 'dense' or None",
             )
         smallest = 1 if self.is_multi_view else 0
         _require(
@@ -142,6 +174,28 @@ class AttentionConfig:
         _require(
             not wrong, f"expected disabled_relations from 1 to {NUM_RELATIONS - 1}, got {wrong}"
         )
+        _require(
+            self.grammar_rules in GRAMMAR_RULES,
+            f"expected grammar_rules in {GRAMMAR_RULES}, got {self.grammar_rules!r}",
+        )
+        _require(
+            not self.learn_grammar_bias or self.architecture == "grammar_soft",
+            "expected learn_grammar_bias with architecture 'grammar_soft' only, got "
+            f"{self.architecture!r}",
+        )
+        _require(
+            self.num_global_tokens >= 2 and self.num_global_tokens % 2 == 0,
+            "expected an even num_global_tokens of at least 2, half for rows and half for columns, "
+            f"got {self.num_global_tokens}",
+        )
+        _require(
+            self.local_radius >= 1,
+            f"expected local_radius of at least 1, got {self.local_radius}",
+        )
+        _require(
+            self.max_relative_distance >= 0,
+            f"expected max_relative_distance of at least 0, got {self.max_relative_distance}",
+        )
         if self.architecture == "linformer":
             _require(
                 self.sequence_length >= 1 and self.projected_length >= 1,
@@ -157,9 +211,24 @@ class AttentionConfig:
         return self.evaluator == "multi_view"
 
     @property
+    def is_linear(self) -> bool:
+        """Whether time and memory grow with the sequence, not with its square, at any length."""
+        return self.is_multi_view or (self.has_global_tokens and self.evaluator is None)
+
+    @property
+    def has_global_tokens(self) -> bool:
+        """Whether tokens of its own precede the sequence's."""
+        return self.architecture == "table_etc"
+
+    @property
     def has_relations(self) -> bool:
         """Whether TableFormer's relations are part of it."""
         return self.architecture in ("tableformer", "mate_tableformer")
+
+    @property
+    def is_grammar_guided(self) -> bool:
+        """Whether it reads the parts of speech of the question's words."""
+        return self.architecture in ("grammar_hard", "grammar_soft")
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "AttentionConfig":
@@ -237,6 +306,20 @@ class EncoderConfig:
     def head_size(self) -> int:
         """Units of one attention head."""
         return self.hidden_size // self.num_heads
+
+    @property
+    def fixed_length(self) -> int | None:
+        """The one sequence length that a Linformer takes; None for all others."""
+        is_linformer = self.attention.architecture == "linformer"
+        return self.attention.sequence_length if is_linformer else None
+
+    @property
+    def longest_sequence(self) -> int | None:
+        """How many tokens it takes at most; None where nothing limits them."""
+        limits = [self.fixed_length] if self.fixed_length else []
+        if self.position == "absolute":
+            limits.append(self.max_position_embeddings)
+        return min(limits, default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON and for Keras's get_config."""

@@ -1,6 +1,6 @@
 """A Transformer encoder that reads a question together with its table.
 
-Shapes: B batch, S sequence, D hidden, P positions.
+Shapes: B batch, S sequence, G global (0 but for TableETC), D hidden, P positions.
 """
 
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from mate_tf.attention.dense import DenseAttention
 from mate_tf.attention.linformer import LinformerAttention
 from mate_tf.attention.multi_view import OPTIONS, MultiViewAttention
 from mate_tf.attention.projections import HeadProjections
+from mate_tf.attention.table_etc import TableETCAttention
 from mate_tf.attention.tiles import TiledAttention
 from mate_tf.config import TYPE_FEATURES, EncoderConfig
 from mate_tf.linear import Linear
@@ -46,6 +47,8 @@ def attention_layer(config: EncoderConfig, name: str) -> HeadProjections:
     )
     if attention.architecture == "linformer":
         return LinformerAttention(attention=attention, **common)
+    if attention.has_global_tokens:
+        return TableETCAttention(attention=attention, **common)
     if not attention.is_multi_view:
         return DenseAttention(attention=attention, **common)
     if attention.coverage is not None:
@@ -58,8 +61,9 @@ def attention_layer(config: EncoderConfig, name: str) -> HeadProjections:
 class TableEmbedding(keras.layers.Layer):
     """The sum of word, type and position embeddings, normalised (TAPAS paper, section 3).
 
-    Called on token features int [B, S]; returns float [B, S, D]. A type id beyond its vocabulary
-    adds nothing, as in the published checkpoints' training.
+    Called on token features int [B, S]; returns float [B, G + S, D], an architecture's learned
+    global tokens first. A type id beyond its vocabulary adds nothing, as in the published
+    checkpoints' training.
     """
 
     def __init__(self, config: EncoderConfig, **kwargs):
@@ -91,16 +95,35 @@ class TableEmbedding(keras.layers.Layer):
             )
             if feature not in config.disabled_features
         }
+        self.global_embeddings = None
+        if config.attention.has_global_tokens:
+            self.global_embeddings = table(config.attention.num_global_tokens, "global_embeddings")
         self.layer_norm.build((None, None, config.hidden_size))
 
     def call(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
+        self._check_ids(features.input_ids)
         embedding = tf.gather(tf.convert_to_tensor(self.word_embeddings), features.input_ids)
         for feature, weights in self.type_embeddings.items():
             embedding += _rows_or_zero(weights, getattr(features, feature))
         if self.position_embeddings is not None:
             positions = self._positions(features)
             embedding += tf.gather(tf.convert_to_tensor(self.position_embeddings), positions)
+        if self.global_embeddings is not None:
+            global_tokens = tf.convert_to_tensor(self.global_embeddings)[None]  # [1, G, D]
+            global_tokens = tf.repeat(global_tokens, tf.shape(embedding)[0], axis=0)
+            embedding = tf.concat([global_tokens, embedding], axis=1)  # [B, G + S, D]
         return self.dropout(self.layer_norm(embedding), training=training)
+
+    def _check_ids(self, input_ids: tf.Tensor) -> None:
+        """Refuses ids beyond the vocabulary, as far as they are known: not inside a graph."""
+        if not tf.executing_eagerly() or not tf.size(input_ids):
+            return
+        lowest, highest = int(tf.reduce_min(input_ids)), int(tf.reduce_max(input_ids))
+        if lowest < 0 or highest >= self.config.vocab_size:
+            raise ValueError(
+                f"expected input_ids from 0 to {self.config.vocab_size - 1} (vocab_size), got "
+                f"{lowest if lowest < 0 else highest}"
+            )
 
     def _positions(self, features: TokenFeatures) -> tf.Tensor:
         """The index into the position table of each token. int32 [B or 1, S]."""
@@ -134,7 +157,7 @@ def _rows_or_zero(weights, ids: tf.Tensor) -> tf.Tensor:
 class EncoderBlock(keras.layers.Layer):
     """Attention and feed-forward, each followed by residual sum and normalisation.
 
-    Called on hidden states float [B, S, D] and the attention's plan; returns float [B, S, D]
+    Called on hidden states float [B, G + S, D] and the attention's plan; returns the same shape
     (Vaswani et al., 2017, section 3.1, in BERT's post-normalised form).
     """
 
@@ -232,22 +255,31 @@ class TableEncoder(keras.layers.Layer):
                 of all or not at all (Krichene et al., 2021, on pruning tables).
 
         Raises:
-            ValueError: if the sequence is longer than absolute positions reach, or for weights
-                with the multi-view evaluator.
+            ValueError: if the sequence is longer than absolute positions reach, for weights with
+                the multi-view evaluator or TableETC, or for more rows or columns than TableETC has
+                global tokens for.
         """
         intermediates = {}
-        hidden_states = self.embedding(features, training=training)
-        intermediates["embedding"] = hidden_states
+        hidden_states = self.embedding(features, training=training)  # [B, G + S, D]
+        intermediates["embedding"] = self._of_tokens(hidden_states)
         # Orders and masks depend on the ids alone: computed once for all layers.
         plan = self.blocks[0].attention.plan(features, token_weights)
         for index, block in enumerate(self.blocks):
             hidden_states = block(hidden_states, plan, training=training)
-            intermediates[f"layer_{index}"] = hidden_states
+            intermediates[f"layer_{index}"] = self._of_tokens(hidden_states)
+        sequence_output = self._of_tokens(hidden_states)
         return EncoderOutput(
-            sequence_output=hidden_states,
-            pooled_output=self.pooler(hidden_states[:, 0]),
+            sequence_output=sequence_output,
+            pooled_output=self.pooler(sequence_output[:, 0]),
             intermediates=intermediates if return_intermediates else {},
         )
+
+    def _of_tokens(self, hidden_states: tf.Tensor) -> tf.Tensor:
+        """Cuts the global tokens off: [B, G + S, D] to [B, S, D]."""
+        attention = self.config.attention
+        if not attention.has_global_tokens:
+            return hidden_states
+        return hidden_states[:, attention.num_global_tokens :]
 
     def get_config(self):
         return super().get_config() | {"config": self.config.to_dict()}

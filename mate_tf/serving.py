@@ -13,8 +13,10 @@ import shutil
 
 import tensorflow as tf
 
+from mate_tf.config import EncoderConfig
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.part_of_speech import Tagger
+from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.table_qa import TableQuestionAnswering
@@ -31,23 +33,26 @@ def export_saved_model(
     feature_config: FeatureConfig,
     directory: str | pathlib.Path,
 ) -> None:
-    """Writes a model as a SavedModel that takes any batch and any length.
+    """Writes a model as a SavedModel that takes any batch, and any length up to the model's limit.
 
     Its signatures, `serving_default` on serialized tf.Examples (string [B], the TAPAS schema) and
-    `features` on the nine token features (int32 [B, S]), return token_probabilities float32
-    [B, S] and, where the model computes, aggregation_logits float32 [B, A].
+    `features` on the token features that it reads (int32 [B, S]), return token_probabilities
+    float32 [B, S] and, where the model computes, aggregation_logits float32 [B, A]. With a
+    Linformer, S is its sequence_length: examples are padded to it, features have to be.
 
     Args:
         model: the built model.
         vocab_file: the wordpiece vocabulary that it was trained with.
-        feature_config: how its features are made; max_seq_length is the longest input that a
-            reader of the folder accepts.
+        feature_config: how its features are made, as in training; max_seq_length is the longest
+            input that a reader of the folder accepts.
         directory: the folder to write; an exported model in it is replaced.
 
     Raises:
-        ValueError: if the folder holds something else, or the vocabulary is not the model's.
+        ValueError: if the folder holds something else, the vocabulary is not the model's, or
+            max_seq_length is more than the model takes.
     """
     directory = pathlib.Path(directory)
+    _check_longest(model.encoder_config, feature_config)
     vocabulary_size = len(Wordpiece(vocab_file).vocabulary)
     if vocabulary_size > model.encoder_config.vocab_size:
         raise ValueError(
@@ -63,7 +68,9 @@ def export_saved_model(
         outputs = model(features, training=False)
         return {name: tf.cast(outputs[name], tf.float32) for name in _OUTPUTS if name in outputs}
 
-    names = TokenFeatures._fields
+    fixed_length = model.encoder_config.fixed_length
+    is_grammar_guided = model.encoder_config.attention.is_grammar_guided
+    names = (*TAPAS_FEATURES, *([PART_OF_SPEECH] if is_grammar_guided else ()))
 
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name) for name in names])
     def features_signature(*features):
@@ -73,7 +80,7 @@ def export_saved_model(
     def examples_signature(examples):
         spec = {name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in names}
         parsed = tf.io.parse_example(examples, spec)
-        return run(TokenFeatures(*(tf.cast(parsed[name].to_tensor(), tf.int32) for name in names)))
+        return run(TokenFeatures(*(_padded(parsed[name], fixed_length) for name in names)))
 
     module = tf.Module()
     module.weights = [weight.value for weight in model.weights]
@@ -98,15 +105,19 @@ def export_saved_model(
     (extra / _CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
-def load_predictor(directory: str | pathlib.Path, **feature_overrides) -> Predictor:
+def load_predictor(
+    directory: str | pathlib.Path, tagger: Tagger | None = None, **feature_overrides
+) -> Predictor:
     """Loads an exported model, which needs none of the code that made it.
 
     Args:
         directory: what `export_saved_model` wrote.
+        tagger: tags questions for a model with grammar-guided attention, as its training did.
         **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
 
     Raises:
         FileNotFoundError: if there is no exported model.
+        ValueError: if max_seq_length is changed to more than the model takes.
     """
     directory = pathlib.Path(directory)
     for name in ("saved_model.pb", f"{_EXTRA}/{_CONFIG_FILE}", f"{_EXTRA}/{_VOCAB_FILE}"):
@@ -116,8 +127,37 @@ def load_predictor(directory: str | pathlib.Path, **feature_overrides) -> Predic
                 "experiments/export.py writes one"
             )
     config = json.loads((directory / _EXTRA / _CONFIG_FILE).read_text(encoding="utf-8"))
+    encoder_config = EncoderConfig.from_dict(config["encoder"])
     feature_config = FeatureConfig(**(config["features"] | feature_overrides))
-    builder = FeatureBuilder(Wordpiece(directory / _EXTRA / _VOCAB_FILE), feature_config)
+    _check_longest(encoder_config, feature_config)
+    builder = FeatureBuilder(Wordpiece(directory / _EXTRA / _VOCAB_FILE), feature_config, tagger)
     # The predictor keeps the function, the function keeps the model.
     signature = tf.saved_model.load(str(directory)).signatures["features"]
-    return Predictor(lambda features: signature(**features._asdict()), builder)
+    names = signature.structured_input_signature[1]
+
+    def run(features: TokenFeatures):
+        if PART_OF_SPEECH in names and features.part_of_speech_ids is None:
+            raise ValueError(
+                f"expected a tagger, or questions with tags, for the model in {directory}: its "
+                "attention is guided by grammar"
+            )
+        return signature(**{name: getattr(features, name) for name in names})
+
+    return Predictor(run, builder, fixed_length=encoder_config.fixed_length)
+
+
+def _check_longest(encoder: EncoderConfig, features: FeatureConfig) -> None:
+    """ValueError where features could be longer than the encoder takes."""
+    limit, longest = encoder.longest_sequence, features.max_seq_length
+    if limit is not None and (longest is None or longest > limit):
+        what = "sequence_length" if limit == encoder.fixed_length else "position embeddings"
+        raise ValueError(
+            f"expected max_seq_length of at most {limit}, the {what} of this model, got {longest}"
+        )
+
+
+def _padded(values: tf.RaggedTensor, length: int | None) -> tf.Tensor:
+    """int32 [B, S] of ragged integers [B, (S)]: S is the longest, or the length if that is more."""
+    dense = tf.cast(values.to_tensor(), tf.int32)
+    missing = tf.maximum(0, (length or 0) - tf.shape(dense)[1])
+    return tf.pad(dense, [[0, 0], [0, missing]])

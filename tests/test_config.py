@@ -28,6 +28,27 @@ from mate_tf.config import AttentionConfig, EncoderConfig
         (lambda: AttentionConfig(relation_kind="vector"), "relation_kind in .*got 'vector'"),
         (lambda: AttentionConfig(disabled_relations=(3, 0, 13)), r"1 to 12, got \[0, 13\]"),
         (lambda: AttentionConfig(bucket_size=-1), "bucket_size of at least 1"),
+        (
+            lambda: AttentionConfig("table_etc", "multi_view"),
+            "evaluator 'multi_view', got 'table_etc'.*'dense' or None",
+        ),
+        (
+            lambda: AttentionConfig("table_etc", num_global_tokens=0),
+            "an even num_global_tokens of at least 2.* got 0",
+        ),
+        (
+            lambda: AttentionConfig("table_etc", num_global_tokens=255),
+            "an even num_global_tokens of at least 2.* got 255",
+        ),
+        (
+            lambda: AttentionConfig("table_etc", num_global_tokens=-2),
+            "an even num_global_tokens of at least 2.* got -2",
+        ),
+        (lambda: AttentionConfig("table_etc", local_radius=0), "local_radius of at least 1, got 0"),
+        (
+            lambda: AttentionConfig("table_etc", max_relative_distance=-1),
+            "max_relative_distance of at least 0, got -1",
+        ),
         (lambda: EncoderConfig(num_heads=7), "multiple of num_heads, got 768 and 7"),
         (lambda: EncoderConfig(position="relative"), "position in .*got 'relative'"),
         (lambda: EncoderConfig(activation="relu"), "activation in .*got 'relu'"),
@@ -57,6 +78,38 @@ def test_one_field_chooses_the_architecture():
     assert not AttentionConfig("mate", "dense").is_multi_view
     assert not AttentionConfig("tapas").is_multi_view
     assert not AttentionConfig("tableformer").is_multi_view
+    assert not AttentionConfig("table_etc").is_multi_view
+
+
+@pytest.mark.parametrize(
+    "attention, linear",
+    [
+        (AttentionConfig("mate"), True),
+        (AttentionConfig("mate", "dense"), False),
+        (AttentionConfig("tapas"), False),
+        (AttentionConfig("table_etc"), True),
+        (AttentionConfig("table_etc", "dense"), False),
+    ],
+)
+def test_knows_whether_it_takes_long_inputs(attention, linear):
+    assert attention.is_linear == linear
+
+
+@pytest.mark.parametrize(
+    ("position", "attention", "fixed", "longest"),
+    [
+        ("per_cell", AttentionConfig("mate"), None, None),
+        ("absolute", AttentionConfig("mate"), None, 512),
+        ("none", AttentionConfig("linformer", sequence_length=300), 300, 300),
+        ("absolute", AttentionConfig("linformer", sequence_length=300), 300, 300),
+        ("absolute", AttentionConfig("linformer", sequence_length=2048), 2048, 512),
+        # A length that was left over from a Linformer.
+        ("per_cell", AttentionConfig("tapas", sequence_length=300), None, None),
+    ],
+)
+def test_what_limits_the_length_of_a_sequence(position, attention, fixed, longest):
+    config = EncoderConfig(position=position, attention=attention)
+    assert (config.fixed_length, config.longest_sequence) == (fixed, longest)
 
 
 def test_bert_config_round_trip(tmp_path):

@@ -23,6 +23,14 @@ SMALL = EncoderConfig(
 )
 
 
+@pytest.mark.parametrize("wrong", [-1, 10**6])
+def test_an_id_beyond_the_vocabulary_is_refused(wrong):
+    features = some_features()
+    ids = tf.fill(features.input_ids.shape, wrong)
+    with pytest.raises(ValueError, match=rf"input_ids from 0 to \d+ \(vocab_size\), got {wrong}"):
+        TableEncoder(SMALL)(features._replace(input_ids=ids))
+
+
 def some_features(length: int = 30, batch: int = 2, seed: int = 0) -> TokenFeatures:
     random = np.random.default_rng(seed)
     row = np.sort(random.integers(0, 6, (batch, length)))
@@ -38,6 +46,11 @@ def with_attention(**changes) -> EncoderConfig:
     return dataclasses.replace(SMALL, attention=dataclasses.replace(SMALL.attention, **changes))
 
 
+TABLE_ETC = with_attention(
+    architecture="table_etc", num_global_tokens=16, local_radius=4, max_relative_distance=3
+)
+
+
 @pytest.mark.parametrize(
     "config",
     [
@@ -50,6 +63,7 @@ def with_attention(**changes) -> EncoderConfig:
         with_attention(architecture="mate_tableformer"),
         with_attention(coverage=1.0),
         with_attention(architecture="mate_tableformer", coverage=1.0),
+        TABLE_ETC,
         dataclasses.replace(SMALL, position="none", disabled_features=("row_ids",)),
     ],
     ids=[
@@ -62,6 +76,7 @@ def with_attention(**changes) -> EncoderConfig:
         "mate with relations",
         "mate at full coverage",
         "mate with relations at full coverage",
+        "table_etc",
         "no positions",
     ],
 )
@@ -145,8 +160,76 @@ def test_mixed_bfloat16_stays_close_and_keeps_ids_exact():
     np.testing.assert_allclose(actual, expected, atol=0.1)
 
 
-def test_compiles_with_xla():
-    encoder = TableEncoder(SMALL)
+@pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
+def test_compiles_with_xla(config):
+    encoder = TableEncoder(config)
     features = some_features()
     compiled = tf.function(lambda *x: encoder(TokenFeatures(*x)).sequence_output, jit_compile=True)
     np.testing.assert_allclose(compiled(*features), encoder(features).sequence_output, atol=1e-5)
+
+
+def with_random_weights(encoder: TableEncoder) -> TableEncoder:
+    """Also where weights start at zero, so that each of them counts."""
+    encoder.build()
+    random = np.random.default_rng(3)
+    for weight in encoder.trainable_weights:
+        weight.assign(random.normal(0, 0.3, weight.shape))
+    return encoder
+
+
+def test_global_tokens_of_table_etc_are_no_concern_of_the_caller():
+    encoder = with_random_weights(TableEncoder(TABLE_ETC))
+    output = encoder(some_features(), return_intermediates=True)
+    assert list(output.intermediates) == ["embedding", "layer_0", "layer_1"]
+    for value in output.intermediates.values():
+        assert value.shape == (2, 30, 16)
+    np.testing.assert_array_equal(output.intermediates["layer_1"], output.sequence_output)
+    np.testing.assert_array_equal(
+        encoder.pooler(output.sequence_output[:, 0]), output.pooled_output
+    )
+
+
+def test_global_tokens_of_table_etc_carry_what_is_far_away():
+    encoder = with_random_weights(TableEncoder(TABLE_ETC))
+    features = some_features()
+    ids = features.input_ids.numpy()
+    ids[:, 20:] = (ids[:, 20:] + 1) % 40
+    changed = encoder(features._replace(input_ids=tf.constant(ids)), return_intermediates=True)
+    named = encoder(features, return_intermediates=True).intermediates
+    # 16 tokens away are out of reach of two layers of radius 4; by global tokens two suffice.
+    first, second = (
+        np.abs(changed.intermediates[name] - named[name])[:, :5] for name in ("layer_0", "layer_1")
+    )
+    assert first.max() == 0.0
+    assert second.max() > 1e-4
+
+
+def test_encoder_of_table_etc_equals_its_dense_evaluation():
+    encoder = with_random_weights(TableEncoder(TABLE_ETC))
+    attention = dataclasses.replace(TABLE_ETC.attention, evaluator="dense")
+    dense = TableEncoder(dataclasses.replace(TABLE_ETC, attention=attention))
+    dense.build()
+    for ours, theirs in zip(dense.weights, encoder.weights, strict=True):
+        ours.assign(theirs)
+    features = some_features()
+    mask = np.ones([2, 30], np.int32)
+    mask[1, 20:] = 0
+    features = features._replace(input_mask=tf.constant(mask))
+    actual, expected = (one(features).sequence_output * mask[..., None] for one in (encoder, dense))
+    # Sums of some 60 products of size up to 3, in another order, twice normalised.
+    np.testing.assert_allclose(actual, expected, atol=5e-5)
+
+
+@pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
+def test_a_saved_model_computes_exactly_the_same(config, tmp_path):
+    module = tf.Module()
+    module.encoder = encoder = with_random_weights(TableEncoder(config))
+    module.run = tf.function(
+        lambda *x: encoder(TokenFeatures(*x)).sequence_output,
+        input_signature=[tf.TensorSpec([None, None], tf.int32)] * 9,
+    )
+    features = some_features()[:9]
+    expected = module.run(*features)
+    tf.saved_model.save(module, str(tmp_path))
+    again = tf.saved_model.load(str(tmp_path))
+    np.testing.assert_array_equal(again.run(*features), expected)

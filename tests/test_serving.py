@@ -13,7 +13,7 @@ from mate_tf.serving import export_saved_model, load_predictor
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import serialize_example
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.table_qa import TableQuestionAnswering
@@ -84,7 +84,7 @@ def test_serving_default_takes_serialized_examples_of_different_lengths(exported
     outputs = signature(examples=tf.constant([serialize_example(e) for e in examples]))
     for index, features in enumerate(examples):
         batch = TokenFeatures.from_dict(
-            {n: tf.constant(features[n][None], tf.int32) for n in TokenFeatures._fields}
+            {n: tf.constant(features[n][None], tf.int32) for n in TAPAS_FEATURES}
         )
         expected = model(batch)["token_probabilities"][0]
         actual = outputs["token_probabilities"][index]
@@ -206,3 +206,164 @@ def test_ask_refuses_in_one_sentence(tmp_path, exported, content, question, mess
     assert done.stdout == ""
     (line,) = done.stderr.strip().splitlines()
     assert line.startswith("ask.py: ") and message in line
+
+
+def small_model(position="per_cell", max_position_embeddings=512, **attention):
+    """A built model with random weights, so large that its answers differ."""
+    tf.keras.utils.set_random_seed(0)
+    model = TableQuestionAnswering(
+        EncoderConfig(
+            vocab_size=len(WORDS),
+            hidden_size=16,
+            num_layers=2,
+            num_heads=2,
+            intermediate_size=32,
+            initializer_range=0.5,
+            position=position,
+            max_position_embeddings=max_position_embeddings,
+            attention=AttentionConfig(**attention),
+        )
+    )
+    model.build()
+    return model
+
+
+def rows_of_rome(count):
+    return Table.from_rows([["city"], *[["rome"]] * count], table_id=f"{count} rows")
+
+
+def seen_lengths(predictor, tables):
+    """The lengths of the batches that a predictor makes for questions about the tables."""
+    lengths = []
+    model = predictor._model
+
+    def watched(features):
+        lengths.append(features.input_ids.shape[1])
+        return model(features)
+
+    predictor._model = watched
+    for table in tables:
+        predictor.answer(table, "which city")
+    return lengths
+
+
+LINFORMER = dict(architecture="linformer", sequence_length=150, projected_length=8)
+
+
+@pytest.fixture(scope="module")
+def linformer(tmp_path_factory, exported):
+    """A Linformer with random weights, and its exported folder."""
+    _, vocab_file, _ = exported
+    model, directory = small_model(**LINFORMER), tmp_path_factory.mktemp("linformer") / "model"
+    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=150), directory)
+    return model, vocab_file, directory
+
+
+def test_a_linformer_is_exported_and_answers_like_itself(linformer):
+    model, vocab_file, directory = linformer
+    loaded = load_predictor(directory)
+    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=150))
+    ours = Predictor(lambda features: model(features), builder, fixed_length=150)
+    tables = [CAPITALS, rows_of_rome(20), rows_of_rome(140)]
+    for table in tables:
+        expected, actual = (p.answer(table, "which city") for p in (ours, loaded))
+        assert actual.items == expected.items
+        assert [(c.row, c.column) for c in actual.cells] == [
+            (c.row, c.column) for c in expected.cells
+        ]
+        assert actual.score == pytest.approx(expected.score, abs=1e-5)
+    pairs = [(table, Question("which city", question_id=table.table_id)) for table in tables]
+    for (table, _), (_, _, answer) in zip(pairs, loaded.answer_all(pairs), strict=True):
+        assert answer.score == pytest.approx(loaded.answer(table, "which city").score, abs=1e-5)
+    assert seen_lengths(loaded, tables) == [150] * 3
+
+
+def test_a_linformers_examples_are_padded_to_its_length(linformer):
+    model, vocab_file, directory = linformer
+    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=None))
+    signature = tf.saved_model.load(str(directory)).signatures["serving_default"]
+    examples = [
+        builder.build(table, Question("which city")).features
+        for table in (CAPITALS, rows_of_rome(100))
+    ]
+    outputs = signature(examples=tf.constant([serialize_example(e) for e in examples]))
+    for index, features in enumerate(examples):
+        length = len(features["input_ids"])
+        batch = TokenFeatures(
+            *(
+                tf.constant(np.pad(features[name], (0, 150 - length))[None], tf.int32)
+                for name in TAPAS_FEATURES
+            )
+        )
+        expected = model(batch)["token_probabilities"][0]
+        np.testing.assert_allclose(outputs["token_probabilities"][index], expected, atol=1e-5)
+    longer = builder.build(rows_of_rome(160), Question("which city")).features
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected sequences of 150 tokens"):
+        signature(examples=tf.constant([serialize_example(longer)]))
+
+
+def test_a_table_beyond_a_linformers_length_is_refused_with_both_lengths(linformer):
+    model, vocab_file, directory = linformer
+    table = rows_of_rome(160)
+    with pytest.raises(ValueError, match=r"at most 150 tokens, got 165 \(table '160 rows'"):
+        load_predictor(directory).answer(table, "which city")
+    answer = load_predictor(directory, drop_rows_to_fit=True).answer(table, "which city")
+    assert answer.rows_dropped == 15
+    with pytest.raises(ValueError, match="at most 150, the sequence_length of this model, got 200"):
+        load_predictor(directory, max_seq_length=200)
+    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=200))
+    with pytest.raises(ValueError, match="at most 150, the one length of the model, got 200"):
+        Predictor(model, builder, fixed_length=150)
+
+
+@pytest.mark.parametrize(
+    ("options", "longest", "message"),
+    [
+        (LINFORMER, 151, "at most 150, the sequence_length of this model, got 151"),
+        (LINFORMER, None, "at most 150, the sequence_length of this model, got None"),
+        (
+            {"position": "absolute", "max_position_embeddings": 100},
+            101,
+            "at most 100, the position embeddings of this model, got 101",
+        ),
+    ],
+)
+def test_a_model_is_not_exported_for_longer_input_than_it_takes(
+    tmp_path, exported, options, longest, message
+):
+    _, vocab_file, _ = exported
+    config = FeatureConfig(max_seq_length=longest)
+    with pytest.raises(ValueError, match=message):
+        export_saved_model(small_model(**options), vocab_file, config, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_absolute_positions_are_not_padded_beyond_their_end(tmp_path, exported):
+    _, vocab_file, _ = exported
+    model = small_model("absolute", 200, bucket_size=8, global_size=16)
+    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=200), tmp_path / "model")
+    predictor = load_predictor(tmp_path / "model")
+    assert seen_lengths(predictor, [CAPITALS, rows_of_rome(195)]) == [128, 200]
+    with pytest.raises(ValueError, match="at most 200 tokens, got 201"):
+        predictor.answer(rows_of_rome(196), "which city")
+
+
+def test_a_model_with_a_histogram_row_is_asked_with_it_and_never_chooses_it(exported):
+    _, _, directory = exported
+    loaded = load_predictor(directory, max_seq_length=64, histogram_row=True, drop_rows_to_fit=True)
+    signature = loaded._model
+    histograms = []
+
+    def choose_the_histogram(features):
+        is_last = features.row_ids == tf.reduce_max(features.row_ids)
+        histograms.append(features.input_ids.numpy()[is_last.numpy()].tolist())
+        return dict(signature(features)) | {"token_probabilities": tf.where(is_last, 1.0, 0.1)}
+
+    loaded._model = choose_the_histogram
+    for count, has_dropped in ((10, False), (80, True)):
+        answer = loaded.answer(rows_of_rome(count), "which city")
+        assert (answer.rows_dropped > 0) == has_dropped
+        # "rome 10" and "rome 80", of which the vocabulary knows the first word.
+        assert histograms.pop() == [WORDS.index("rome"), WORDS.index("[UNK]")]
+        assert answer.cells
+        assert all(cell.score == pytest.approx(0.1) for cell in answer.cells)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from mate_tf.attention.buckets import window_pairs
-from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
+from mate_tf.attention.patterns import HeadGroup, group_mask, head_groups
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
 
@@ -48,7 +48,7 @@ def _group_coverage(
     features: TokenFeatures, group: HeadGroup, attention: AttentionConfig
 ) -> Coverage:
     real = tf.greater(features.input_mask, 0) & tf.equal(features.segment_ids, 1)  # [B, S]
-    allowed = pattern_mask(group.pattern, features, features)  # [B, F or 1, T]
+    allowed = group_mask(group, features)  # [B, F or 1, T]
     allowed &= real[:, :, None] & real[:, None]  # [B, F, T]
     in_window = window_pairs(features, group.sort_by, attention)
     computed = allowed if in_window is None else allowed & in_window

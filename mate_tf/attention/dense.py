@@ -9,7 +9,8 @@ import keras
 import tensorflow as tf
 
 from mate_tf.attention.buckets import window_pairs
-from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
+from mate_tf.attention.grammar import RelatedTags, favoured_tags
+from mate_tf.attention.patterns import HeadGroup, group_mask, head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections
 from mate_tf.attention.softmax import MASKED, Dropout, masked_softmax
 from mate_tf.config import AttentionConfig
@@ -22,12 +23,14 @@ class DensePlan(NamedTuple):
     Attributes:
         mask: bool, broadcasts to [B, 1, F, T].
         relations: one-hot, float [B, K, F, T]; None for an architecture without.
-        token_scores: float [B, 1, 1, T], added to the scores of the keys; None without weights.
+        bias: float, broadcasts to [B, 1, F, T], added to the scores; None without.
+        favoured: float [B, 1, F, T], 1 for the pairs that a learned bias is added to; None without.
     """
 
     mask: tf.Tensor
     relations: tf.Tensor | None
-    token_scores: tf.Tensor | None
+    bias: tf.Tensor | None
+    favoured: tf.Tensor | None
 
 
 def dense_attention(
@@ -75,22 +78,29 @@ class DenseAttention(HeadProjections):
     def plan(
         self, features: TokenFeatures, token_weights: tf.Tensor | None = None
     ) -> tuple[DensePlan, ...]:
-        """The masks and relations, and the logarithm of the weights, a soft mask."""
-        relations = token_scores = None
+        """The masks, relations and biases; weights are a soft mask, by their logarithm."""
+        relations = bias = favoured = None
         if self.relations is not None:
             relations = self.relations.one_hot(features, features)  # [B, K, F, T]
         if token_weights is not None:
             weights = tf.cast(token_weights, self.compute_dtype)
             positive = tf.where(weights > 0, weights, tf.ones_like(weights))
-            token_scores = tf.where(weights > 0, tf.math.log(positive), MASKED)[:, None, None]
+            bias = tf.where(weights > 0, tf.math.log(positive), MASKED)[:, None, None]
+        if self.attention.architecture == "grammar_soft":
+            related = RelatedTags(favoured_tags(self.attention.grammar_rules))
+            favoured = pattern_mask(related, features, features)[:, None]  # [B, 1, F, T]
+            favoured = tf.cast(favoured, self.compute_dtype)
+            if self.grammar_bias is None:
+                fixed = self.attention.grammar_bias * favoured
+                bias, favoured = fixed if bias is None else fixed + bias, None
         return tuple(
-            DensePlan(self._mask(features, group), relations, token_scores)
+            DensePlan(self._mask(features, group), relations, bias, favoured)
             for group in head_groups(self.attention, self.num_heads)
         )
 
     def _mask(self, features: TokenFeatures, group: HeadGroup) -> tf.Tensor:
         """Bool [B, 1, F or 1, T]."""
-        mask = pattern_mask(group.pattern, features, features)  # [B, F or 1, T]
+        mask = group_mask(group, features)  # [B, F or 1, T]
         in_window = window_pairs(features, group.sort_by, self.attention)
         if in_window is not None:
             mask &= in_window
@@ -106,16 +116,17 @@ class DenseAttention(HeadProjections):
         dropout: Dropout | None,
     ) -> tf.Tensor:
         """The context under the group's mask. float [B, h, S, E]."""
-        bias = plan.token_scores
+        biases = [] if plan.bias is None else [plan.bias]
         if plan.relations is not None:
-            of_relations = self.relation_scores(query, plan.relations, first_head)
-            bias = of_relations if bias is None else of_relations + bias
+            biases.append(self.relation_scores(query, plan.relations, first_head))
+        if self.grammar_bias is not None and plan.favoured is not None:
+            biases.append(self.grammar_bias.scores(plan.favoured))
         return dense_attention(
             query,
             key,
             value,
             plan.mask,
-            bias=bias,
+            bias=sum(biases[1:], biases[0]) if biases else None,
             temperature=self.temperature,
             dropout=dropout,
         )

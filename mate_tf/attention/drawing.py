@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.attention.buckets import token_order, window_pairs
-from mate_tf.attention.patterns import HeadGroup, pattern_mask
+from mate_tf.attention.patterns import HeadGroup, group_mask
 from mate_tf.attention.relations import RELATION_NAMES, pairwise_relation
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
@@ -61,9 +61,7 @@ def draw_head_group(
         ValueError: if there is not one example, or not one label for each token.
     """
     _check(features, labels)
-    allowed = np.broadcast_to(
-        pattern_mask(group.pattern, features, features)[0].numpy(), [len(labels)] * 2
-    )
+    allowed = np.broadcast_to(group_mask(group, features)[0].numpy(), [len(labels)] * 2)
     order = np.arange(len(labels))
     if group.sort_by is not None:
         order = token_order(features, group.sort_by)[0].numpy()

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from mate_tf.attention.grammar import RelatedTags, allowed_tags
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
 
@@ -65,17 +66,32 @@ class HeadGroup:
         pattern: who may attend to whom.
         sort_by: the token feature that brings tokens that attend to each other together, None
             where no order does.
+        adds_itself: whether each token attends to itself although the pattern, which sees features
+            alone, may not say so.
     """
 
     num_heads: int
     pattern: Pattern
     sort_by: str | None
+    adds_itself: bool = False
 
 
 def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
-    """The definition of each architecture, in the order of its heads (MATE paper, section 3)."""
-    if config.architecture in ("tapas", "tableformer", "linformer"):
+    """The definition of each architecture, in the order of its heads (MATE paper, section 3).
+
+    Raises:
+        ValueError: for TableETC, whose pattern also hangs on positions and on global tokens.
+    """
+    if config.has_global_tokens:
+        raise ValueError(
+            f"expected an architecture of patterns, got {config.architecture!r}; see "
+            "mate_tf/attention/table_etc.py"
+        )
+    if config.architecture in ("tapas", "tableformer", "linformer", "grammar_soft"):
         return (HeadGroup(num_heads, everywhere, None),)
+    if config.architecture == "grammar_hard":
+        related = RelatedTags(allowed_tags(config.grammar_rules))
+        return (HeadGroup(num_heads, related, None, adds_itself=True),)
     if config.architecture == "sat":
         return (HeadGroup(num_heads, AnyOf(same_row, same_column, global_token), None),)
     row_heads = int(num_heads * config.row_heads_ratio)
@@ -95,7 +111,42 @@ def pattern_mask(pattern: Pattern, query: TokenFeatures, key: TokenFeatures) -> 
 
     Returns:
         bool, broadcasts to [..., F, T].
+
+    Raises:
+        ValueError: if the pattern returns something else than bools of such a shape.
     """
     query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
     key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
-    return pattern(query, key) & tf.greater(key.input_mask, 0)
+    allowed = tf.convert_to_tensor(pattern(query, key))
+    pairs = tf.broadcast_static_shape(query.input_mask.shape, key.input_mask.shape)
+    _check_allowed(pattern, allowed, pairs)
+    return allowed & tf.greater(key.input_mask, 0)
+
+
+def _check_allowed(pattern: Pattern, allowed: tf.Tensor, pairs: tf.TensorShape) -> None:
+    try:
+        fits = tf.broadcast_static_shape(allowed.shape, pairs).is_compatible_with(pairs)
+    except ValueError:
+        fits = False
+    if allowed.dtype != tf.bool or not fits:
+        name = getattr(pattern, "__name__", type(pattern).__name__)
+        raise ValueError(
+            f"expected pattern {name!r} to return bool of a shape that broadcasts to {pairs}, got "
+            f"{allowed.dtype.name} of shape {allowed.shape}"
+        )
+
+
+def group_mask(group: HeadGroup, features: TokenFeatures) -> tf.Tensor:
+    """All pairs of a sequence that a head group's pattern allows, as queries and real keys.
+
+    Args:
+        features: int [B, S] each.
+
+    Returns:
+        bool [B, S or 1, S].
+    """
+    mask = pattern_mask(group.pattern, features, features)
+    if group.adds_itself:
+        real = tf.greater(features.input_mask, 0)[:, None]  # [B, 1, S]
+        mask |= tf.eye(tf.shape(real)[-1], dtype=tf.bool) & real
+    return mask

@@ -10,6 +10,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from mate_tf.attention.grammar import GrammarBias
 from mate_tf.attention.patterns import head_groups
 from mate_tf.attention.relations import RelationBias, relation_scores
 from mate_tf.attention.softmax import Dropout
@@ -82,6 +83,11 @@ class HeadProjections(keras.layers.Layer):
                 name="relations",
                 dtype=self.dtype_policy,
             )
+        self.grammar_bias = None
+        if attention.learn_grammar_bias:
+            self.grammar_bias = GrammarBias(
+                num_heads, attention.grammar_bias, name="grammar", dtype=self.dtype_policy
+            )
         self.dropout = None
         if dropout:
             self.dropout = keras.layers.Dropout(dropout, name="dropout", dtype=self.dtype_policy)
@@ -149,8 +155,9 @@ class HeadProjections(keras.layers.Layer):
             dtype=self.dtype_policy,
         )
         self.output_projection.build((None, None, self.num_heads * self.head_size))
-        if self.relations is not None:
-            self.relations.build()
+        for biases in (self.relations, self.grammar_bias):
+            if biases is not None:
+                biases.build()
 
     def call(
         self,

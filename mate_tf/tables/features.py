@@ -1,11 +1,12 @@
 """A question and a table as the token features of the TAPAS schema.
 
 The sequence is [CLS] question [SEP], the header, then the body row by row (Herzig et al., 2020,
-section 3). Nothing is cut unless the configuration asks for it, and the report says what was.
+section 3), and where asked for a histogram row after them. Nothing is cut unless the configuration
+asks for it, and the report says what was.
 
 Shape letters: S sequence, N tokens of a table (some of which may be left out), R rows and C
 columns of its body. A grid [R+1, C+1] has a value for each cell at [row id, column id]; ids count
-from 1, and row 0 is the header.
+from 1, and row 0 is the header. With a histogram row, which is row R+1, grids are [R+2, C+1].
 """
 
 import functools
@@ -16,8 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mate_tf.tables import numeric
+from mate_tf.tables.part_of_speech import Tagger, piece_tag_ids, words_with_tags
 from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table
-from mate_tf.tables.tokenized_table import TokenizedTable, tokenize_table
+from mate_tf.tables.token_features import PART_OF_SPEECH
+from mate_tf.tables.tokenized_table import TokenizedTable, no_table, tokenize_table
 from mate_tf.tables.wordpiece import Wordpiece
 
 _QUESTION_ID_LENGTH = 64
@@ -38,6 +41,11 @@ class FeatureConfig:
             cells) that the table fits. TAPAS's own conversion always does.
         drop_rows_to_fit: whether rows at the table's end may be left out, where cutting cells is
             not allowed or does not suffice.
+        histogram_row: whether a row of each column's most frequent values follows the last row
+            (mate_tf/tables/histogram.py). It is of the whole table, also where rows are dropped or
+            cells trimmed, is never dropped itself, and is no answer: label 0, no ranks, relations
+            or numbers, and an infinite numeric_values_scale, so that no count or sum takes it in.
+            Decoding has to be told of it (mate_tf/tasks/answers.py).
 
     Raises:
         ValueError: if a limit leaves no room for anything.
@@ -48,9 +56,15 @@ class FeatureConfig:
     max_row_id: int | None = None
     trim_cells: bool = False
     drop_rows_to_fit: bool = False
+    histogram_row: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("max_seq_length", 4), ("max_column_id", 2), ("max_row_id", 2)):
+        least_row_id = 3 if self.histogram_row else 2
+        for name, least in (
+            ("max_seq_length", 4),
+            ("max_column_id", 2),
+            ("max_row_id", least_row_id),
+        ):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"expected {name} to be at least {least}, got {value}")
@@ -93,20 +107,37 @@ class ConversionError(ValueError):
 
 
 class FeatureBuilder:
-    """Turns questions and tables into examples; what questions of a table share is done once."""
+    """Turns questions and tables into examples; what questions of a table share is done once.
 
-    def __init__(self, wordpiece: Wordpiece, config: FeatureConfig | None = None):
+    Args:
+        wordpiece: the vocabulary.
+        config: the limits.
+        tagger: tags the question's words with their parts of speech, for grammar-guided
+            attention; those that a question brings along come first.
+    """
+
+    def __init__(
+        self,
+        wordpiece: Wordpiece,
+        config: FeatureConfig | None = None,
+        tagger: Tagger | None = None,
+    ):
         self.wordpiece = wordpiece
         self.config = config or FeatureConfig()
+        self.tagger = tagger
         self._tokenized = functools.lru_cache(_TABLES_REMEMBERED)(
-            functools.partial(tokenize_table, self.wordpiece)
+            functools.partial(
+                tokenize_table, self.wordpiece, histogram_row=self.config.histogram_row
+            )
         )
 
-    def build(self, table: Table, question: Question, require_answers: bool = True) -> Example:
+    def build(
+        self, table: Table | None, question: Question, require_answers: bool = True
+    ) -> Example:
         """Converts a question and its table.
 
         Args:
-            table: the table.
+            table: the table; None for a sentence alone.
             question: the question, with or without supervision.
             require_answers: whether an answer cell that no token stands for is an error, as in
                 training, or only counted in the report, as in evaluation.
@@ -114,17 +145,21 @@ class FeatureBuilder:
         Returns:
             The features in TAPAS's classifier schema: int32 or float32 [S] for the tokens, [1] for
             the example, question_id_ints [64], and the ids as bytes, object [1]. Padding is 0,
-            except for numeric_values (NaN) and numeric_values_scale (1).
+            except for numeric_values (NaN) and numeric_values_scale (1). The histogram row's ids
+            are those of the row after the last one kept. With a tagger or tags also
+            part_of_speech_ids [S].
 
         Raises:
             ConversionError: if the table has too many rows or columns, if the sequence is too long,
                 or if require_answers and no token stands for an answer cell.
         """
-        where = f"(table '{table.table_id}', question '{question.question_id}')"
-        question_ids = self.wordpiece.ids([question.text])[0]
+        where = f"(question '{question.question_id}')"
+        if table is not None:
+            where = f"(table '{table.table_id}', question '{question.question_id}')"
+        question_ids, part_of_speech_ids = self._tokenize_question(question)
         start = len(question_ids) + 2
-        num_rows = self._check_size(table)
-        tokens = self._tokenized(table)
+        num_rows = 0 if table is None else self._check_size(table)
+        tokens = no_table() if table is None else self._tokenized(table)
         num_rows, kept = self._fit(tokens, num_rows, start, where)
         row_ids, column_ids = tokens.row_ids[kept], tokens.column_ids[kept]
         num_tokens = start + len(row_ids)
@@ -142,9 +177,10 @@ class FeatureBuilder:
         shape = tokens.column_ranks.shape
         tokens_of_cell = np.zeros(shape, np.int32)
         np.add.at(tokens_of_cell, (row_ids, column_ids), 1)
-        is_body = np.arange(shape[0])[:, np.newaxis] > 0
+        scales = np.where(np.arange(shape[0])[:, np.newaxis] > 0, tokens_of_cell, 1.0)
+        scales[tokens.num_rows + 1 :] = np.inf
         answers, previous = question.answer_coordinates, question.previous_coordinates
-        labels, previous_labels = _marks(answers, shape), _marks(previous, shape)
+        labels, previous_labels = (_marks(of, tokens.num_rows, shape) for of in (answers, previous))
         found = sum(np.count_nonzero(of * tokens_of_cell) for of in (labels, previous_labels))
         answers_dropped = len(set(answers)) + len(set(previous)) - int(found)
         if answers_dropped and require_answers:
@@ -158,30 +194,49 @@ class FeatureBuilder:
             "input_mask": place(1),
             "segment_ids": place(1),
             "column_ids": place(column_ids),
-            "row_ids": place(row_ids),
+            "row_ids": place(np.minimum(row_ids, num_rows + 1)),
             "prev_label_ids": place_grid(previous_labels),
             "column_ranks": place_grid(tokens.column_ranks),
             "inv_column_ranks": place_grid(tokens.inv_column_ranks),
             "numeric_relations": place_grid(_relations(tokens, question)),
             "numeric_values": place_grid(tokens.numeric_values, np.nan),
-            "numeric_values_scale": place_grid(np.where(is_body, tokens_of_cell, 1), 1.0),
+            "numeric_values_scale": place_grid(scales, 1.0),
             "label_ids": place_grid(labels),
             **_scalars(table, question),
         }
         features["input_ids"][:start] = [self.wordpiece.cls, *question_ids, self.wordpiece.sep]
         features["input_mask"][:start] = 1
+        if part_of_speech_ids is not None:
+            features[PART_OF_SPEECH] = np.zeros(length, np.int32)
+            features[PART_OF_SPEECH][1 : start - 1] = part_of_speech_ids
         report = ConversionReport(
             num_tokens=num_tokens,
-            rows_dropped=table.num_rows - num_rows,
-            tokens_trimmed=int(np.count_nonzero(tokens.row_ids <= num_rows)) - len(row_ids),
+            rows_dropped=0 if table is None else table.num_rows - num_rows,
+            tokens_trimmed=int(np.count_nonzero(_of_rows(tokens, num_rows))) - len(row_ids),
             answers_dropped=answers_dropped,
         )
         return Example(features, report)
 
+    def _tokenize_question(self, question: Question) -> tuple[list[int], list[int] | None]:
+        """The ids of the question's pieces and of their parts of speech, if they are known."""
+        if question.part_of_speech_tags:
+            words = words_with_tags(question.text, question.part_of_speech_tags)
+        elif self.tagger is not None:
+            words = list(self.tagger(question.text))
+        else:
+            return self.wordpiece.ids([question.text])[0], None
+        ids, starts = self.wordpiece.ids_and_starts(question.text)
+        tag_ids = piece_tag_ids(words, starts)
+        # The unknown piece is a special token (section 3.1 of the paper on grammar).
+        unknown = self.wordpiece.unk
+        return ids, [0 if id_ == unknown else tag for id_, tag in zip(ids, tag_ids, strict=True)]
+
     def _check_size(self, table: Table) -> int:
         """The number of rows that ids suffice for."""
         most_columns = self.config.max_column_id - 1
-        most_rows = (self.config.max_row_id or table.num_rows + 1) - 1
+        most_rows = table.num_rows
+        if self.config.max_row_id is not None:
+            most_rows = self.config.max_row_id - 1 - self.config.histogram_row
         if table.num_rows > most_rows and not self.config.drop_rows_to_fit:
             raise ConversionError(
                 "too many rows",
@@ -201,17 +256,22 @@ class FeatureBuilder:
     ) -> tuple[int, np.ndarray]:
         """The number of rows that fit behind start tokens, and which tokens: bool [N]."""
         if self.config.max_seq_length is None:
-            return num_rows, tokens.row_ids <= num_rows
+            return num_rows, _of_rows(tokens, num_rows)
         budget = self.config.max_seq_length - start
         needed = tokens.word_begins < 1 if self.config.trim_cells else np.True_
-        tokens_of_row = np.bincount(tokens.row_ids, needed * np.ones(len(tokens.row_ids)))
+        tokens_of_row = np.bincount(tokens.row_ids, needed * np.ones(len(tokens.row_ids)), 1)
+        least = ["the question", "the header"]
+        if tokens.has_histogram_row:
+            least.append("the histogram row")
+            tokens_of_row[0] += tokens_of_row[-1]  # neither is ever dropped
         cost = np.cumsum(tokens_of_row).astype(int)  # [R+1]: of the header and so many rows
         fitting = int(np.searchsorted(cost[: num_rows + 1], budget, side="right")) - 1
         if fitting < 0:
+            what = f"{', '.join(least[:-1])} and {least[-1]} alone" if num_rows else "the sentence"
             raise ConversionError(
                 "too long",
                 f"expected at most {self.config.max_seq_length} tokens, got {start + cost[0]} for "
-                f"the question and the header alone {where}; raise max_seq_length",
+                f"{what} {where}; raise max_seq_length",
             )
         if fitting < num_rows and not self.config.drop_rows_to_fit:
             raise ConversionError(
@@ -219,24 +279,29 @@ class FeatureBuilder:
                 f"expected at most {self.config.max_seq_length} tokens, got "
                 f"{start + cost[num_rows]} {where}; raise max_seq_length or set drop_rows_to_fit",
             )
-        if fitting == 0:
+        if fitting == 0 < num_rows:
             raise ConversionError(
                 "too long",
                 f"expected at most {self.config.max_seq_length} tokens, got {start + cost[1]} for "
-                f"the question, the header and one row {where}; raise max_seq_length",
+                f"{', '.join(least)} and one row {where}; raise max_seq_length",
             )
-        kept = tokens.row_ids <= fitting
+        kept = _of_rows(tokens, fitting)
         if self.config.trim_cells:
             cost = np.cumsum(np.bincount(tokens.word_begins[kept]))
             kept &= tokens.word_begins < np.searchsorted(cost, budget, side="right")
         return fitting, kept
 
 
-def _marks(coordinates: Coordinates, shape: tuple[int, ...]) -> np.ndarray:
-    """A grid with 1 at the coordinates, as far as they lie in it: int32 [R+1, C+1]."""
+def _of_rows(tokens: TokenizedTable, num_rows: int) -> np.ndarray:
+    """Which tokens are of the header, the first rows or the histogram row: bool [N]."""
+    return (tokens.row_ids <= num_rows) | (tokens.row_ids > tokens.num_rows)
+
+
+def _marks(coordinates: Coordinates, num_rows: int, shape: tuple[int, ...]) -> np.ndarray:
+    """A grid with 1 at the coordinates, as far as they lie in the body: int32 [R+1, C+1]."""
     marks = np.zeros(shape, np.int32)
     for row, column in coordinates:
-        if 0 <= row < shape[0] - 1 and 0 <= column < shape[1] - 1:
+        if 0 <= row < num_rows and 0 <= column < shape[1] - 1:
             marks[row + 1, column + 1] = 1
     return marks
 
@@ -251,12 +316,12 @@ def _relations(tokens: TokenizedTable, question: Question) -> np.ndarray:
     return grid
 
 
-def _scalars(table: Table, question: Question) -> dict[str, np.ndarray]:
+def _scalars(table: Table | None, question: Question) -> dict[str, np.ndarray]:
     """The features of the example as a whole."""
     question_id_ints = np.zeros(_QUESTION_ID_LENGTH, np.int32)
     for place, character in enumerate(question.question_id[:_QUESTION_ID_LENGTH]):
         question_id_ints[place] = ord(character) + 1
-    table_id = table.table_id.encode()
+    table_id = b"" if table is None else table.table_id.encode()
     table_hash = int(hashlib.sha256(table_id).hexdigest(), 16) % _TABLE_HASH_MODULUS
     answer = np.nan if question.answer_number is None else question.answer_number
     return {

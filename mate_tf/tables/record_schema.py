@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import tensorflow as tf
 from google.protobuf import message
 
-from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.token_features import TAPAS_FEATURES, TokenFeatures
 
 Path = str | os.PathLike[str]
 Schema = Mapping[str, tf.io.FixedLenFeature]
@@ -78,7 +78,7 @@ def example_schema(example: tf.train.Example, file: str) -> Schema:
                 raise ValueError(f"expected {name} as {dtype.name}, got {kind} (file {file})")
             length = len(getattr(feature, kind).value)
             schema[name] = tf.io.FixedLenFeature([length], dtype)
-    missing = set(TokenFeatures._fields) - set(OPTIONAL) - set(schema)
+    missing = set(TAPAS_FEATURES) - set(OPTIONAL) - set(schema)
     if missing:
         raise ValueError(f"expected the features {sorted(missing)}, got none (file {file})")
     for name in schema.keys() & OF_TOKENS.keys():

@@ -130,6 +130,16 @@ def check_records(files: Path | Sequence[Path]) -> int:
     return count
 
 
+def has_histogram_row(file: Path) -> bool:
+    """Whether a file's examples end in a histogram row (FeatureConfig), by its first example.
+
+    Raises:
+        FileNotFoundError, ValueError: as read_records.
+    """
+    (example,) = read_records(file).take(1).as_numpy_iterator()
+    return bool(np.isinf(example.get("numeric_values_scale", 0.0)).any())
+
+
 def batch_by_length(
     dataset: tf.data.Dataset,
     batch_size: int,

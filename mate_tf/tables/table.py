@@ -159,6 +159,8 @@ class Question:
         aggregation: one of AGGREGATIONS, the label where aggregation is supervised.
         previous_coordinates: the cells that answered the previous question of a conversation.
         class_index: the label where a question is classified.
+        part_of_speech_tags: universal or Penn Treebank tags of the words between the text's
+            blanks, where a data set has them (HybridQA's `question_postag`).
 
     Raises:
         ValueError: if the aggregation is unknown, the answers are a single text, or coordinates
@@ -173,6 +175,7 @@ class Question:
     aggregation: str = "NONE"
     previous_coordinates: Coordinates = ()
     class_index: int = 0
+    part_of_speech_tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.aggregation not in AGGREGATIONS:
@@ -189,6 +192,7 @@ class Question:
             object.__setattr__(self, "answers", tuple(map(cell_text, self.answers)))
         except TypeError as error:
             raise ValueError(f"{error} (an answer of question '{self.question_id}')") from None
+        object.__setattr__(self, "part_of_speech_tags", tuple(self.part_of_speech_tags))
         for name in ("answer_coordinates", "previous_coordinates"):
             given = getattr(self, name)
             try:

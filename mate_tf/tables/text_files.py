@@ -56,6 +56,17 @@ def check_width(row: Sequence[Any], header: Sequence[Any], where: str) -> None:
         raise ValueError(f"expected {len(header)} cells as in the header, got {len(row)} {where}")
 
 
+def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Yields number and text of each line that is not blank.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_text`.
+    """
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            yield number, line.rstrip("\r")
+
+
 def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
     """Yields line number and value of each line of JSON; blank lines are passed over.
 
@@ -63,15 +74,14 @@ def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
         FileNotFoundError: if there is no such file.
         ValueError: as `read_text`, and if a line is not JSON or has an object with a key twice.
     """
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if line.strip():
-            try:
-                value = json.loads(line, object_pairs_hook=_unique_keys)
-            except ValueError as error:
-                raise ValueError(
-                    f"expected valid JSON, got: {error} (file '{path}', line {number})"
-                ) from None
-            yield number, value
+    for number, line in read_lines(path):
+        try:
+            value = json.loads(line, object_pairs_hook=_unique_keys)
+        except ValueError as error:
+            raise ValueError(
+                f"expected valid JSON, got: {error} (file '{path}', line {number})"
+            ) from None
+        yield number, value
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

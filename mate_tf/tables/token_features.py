@@ -1,4 +1,4 @@
-"""The nine integer features that describe one token of a question and its table."""
+"""The integer features that describe one token of a question and its table."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ class TokenFeatures(NamedTuple):
     """What a token is and where it stands; every field is an integer array of one shape.
 
     Shapes are [B, S] in the model and [S] for a single example. The field names are the keys of
-    the TAPAS TFRecord schema (Herzig et al., 2020, section 3).
+    the TAPAS TFRecord schema (Herzig et al., 2020, section 3), which has the first nine.
 
     Attributes:
         input_ids: wordpiece ids.
@@ -21,6 +21,8 @@ class TokenFeatures(NamedTuple):
         inv_column_ranks: the same, counted from the largest.
         numeric_relations: bits saying how the cell compares with the question's numbers
             (1 equal, 2 less, 4 greater).
+        part_of_speech_ids: of the question's words (mate_tf/tables/part_of_speech.py), 0 for all
+            other tokens; None where nothing reads it.
     """
 
     input_ids: Any
@@ -32,19 +34,25 @@ class TokenFeatures(NamedTuple):
     column_ranks: Any
     inv_column_ranks: Any
     numeric_relations: Any
+    part_of_speech_ids: Any = None
 
     def map(self, function: Callable[[Any], Any]) -> "TokenFeatures":
-        """The same function applied to each field."""
-        return TokenFeatures(*map(function, self))
+        """The same function applied to each field that is there."""
+        return TokenFeatures(*(None if field is None else function(field) for field in self))
 
     @classmethod
     def from_dict(cls, features: Mapping[str, Any]) -> "TokenFeatures":
-        """Takes the nine fields out of a mapping that may hold more.
+        """Takes the fields out of a mapping that may hold more, the optional one if it is there.
 
         Raises:
             ValueError: if a field is missing.
         """
-        missing = [name for name in cls._fields if name not in features]
+        missing = [name for name in TAPAS_FEATURES if name not in features]
         if missing:
-            raise ValueError(f"expected the token features {list(cls._fields)}, missing {missing}")
-        return cls(**{name: features[name] for name in cls._fields})
+            raise ValueError(f"expected the token features {TAPAS_FEATURES}, missing {missing}")
+        return cls(**{name: features[name] for name in cls._fields if name in features})
+
+
+PART_OF_SPEECH = "part_of_speech_ids"
+# The features that every model reads.
+TAPAS_FEATURES = tuple(name for name in TokenFeatures._fields if name != PART_OF_SPEECH)

@@ -1,7 +1,8 @@
 """A table as tokens and numbers: what all questions about it share.
 
 Shape letters: N tokens of a table, R rows and C columns of its body. A grid [R+1, C+1] has a value
-for each cell at [row id, column id]; ids count from 1, and row 0 is the header.
+for each cell at [row id, column id]; ids count from 1, and row 0 is the header. A histogram row,
+where there is one, is row R+1 of the tokens and of every grid, which are then [R+2, C+1].
 """
 
 from typing import NamedTuple
@@ -9,12 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from mate_tf.tables import numeric
+from mate_tf.tables.histogram import histogram_cells
 from mate_tf.tables.table import Table
 from mate_tf.tables.wordpiece import Wordpiece
 
 
 class TokenizedTable(NamedTuple):
-    """The tokens of a table, header first, then row by row, and the numbers in its cells."""
+    """The tokens of a table, header first, then row by row, and the numbers in its cells.
+
+    A histogram row has no numbers, ranks or relations, and changes nothing of the other rows.
+    """
 
     input_ids: np.ndarray  # int32 [N]
     column_ids: np.ndarray  # int32 [N]
@@ -24,18 +29,29 @@ class TokenizedTable(NamedTuple):
     inv_column_ranks: np.ndarray  # int32 [R+1, C+1]
     numeric_values: np.ndarray  # float32 [R+1, C+1], NaN where there is none
     column_values: tuple[dict[int, numeric.NumericValue], ...]  # for each column, by row
+    has_histogram_row: bool = False
+
+    @property
+    def num_rows(self) -> int:
+        """R, without a histogram row."""
+        return len(self.column_ranks) - 1 - self.has_histogram_row
 
 
-def tokenize_table(wordpiece: Wordpiece, table: Table) -> TokenizedTable:
+def tokenize_table(
+    wordpiece: Wordpiece, table: Table, histogram_row: bool = False
+) -> TokenizedTable:
     """Tokenizes all cells in one graph call and finds the numbers among them."""
     texts = [*table.header, *(cell for row in table.rows for cell in row)]
+    if histogram_row:
+        texts += histogram_cells(table)
     input_ids, lengths = wordpiece.ids_and_lengths(texts)
-    row_ids, column_ids = np.indices((table.num_rows + 1, table.num_columns), np.int32)
+    last_row = table.num_rows + histogram_row
+    row_ids, column_ids = np.indices((last_row + 1, table.num_columns), np.int32)
     place = np.arange(len(input_ids), dtype=np.int32)  # [N]
     cell_begins = np.repeat(np.cumsum(lengths) - lengths, lengths).astype(np.int32)  # [N]
     word_begins = np.maximum.accumulate(np.where(wordpiece.is_inner[input_ids], 0, place))
 
-    shape = table.num_rows + 1, table.num_columns + 1
+    shape = last_row + 1, table.num_columns + 1
     ranks = np.zeros((2, *shape), np.int32)
     values = np.full(shape, np.nan, np.float32)
     column_values = tuple(map(numeric.column_values, zip(*table.rows, strict=True)))
@@ -54,4 +70,12 @@ def tokenize_table(wordpiece: Wordpiece, table: Table) -> TokenizedTable:
         inv_column_ranks=ranks[1],
         numeric_values=values,
         column_values=column_values,
+        has_histogram_row=histogram_row,
     )
+
+
+def no_table() -> TokenizedTable:
+    """What stands for the table where a sentence has none."""
+    none, grid = np.zeros(0, np.int32), np.zeros((1, 1), np.int32)
+    values = np.full((1, 1), np.nan, np.float32)
+    return TokenizedTable(none, none, none, none, grid, grid, values, ())

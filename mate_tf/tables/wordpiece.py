@@ -5,6 +5,7 @@ accents, split at whitespace, punctuation and CJK characters, then match the lon
 adds one: a text without a letter or a digit, or "n/a", is the single token [EMPTY].
 """
 
+import functools
 import os
 from collections.abc import Sequence
 
@@ -23,6 +24,7 @@ _CJK = (
 )
 _PUNCTUATION = r"[!-/:-@\[-`{-~\p{P}]"
 _ALONE = f"{_PUNCTUATION}|{_CJK}"
+_SPLIT = (f" |{_ALONE}", _ALONE)  # what to split at, and what of it to keep
 _HAS_WORD_CHARACTER = r"(?s).*[\p{L}\p{N}].*"
 # Cleaning drops this character from every text, so that a word of it can only be ours.
 _EMPTY_MARK = "\N{REPLACEMENT CHARACTER}"
@@ -84,20 +86,29 @@ class Wordpiece:
         Returns:
             int32 [N, (pieces)]; no row is empty.
         """
-        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
-        texts = tf.strings.regex_replace(texts, _SPACE, " ")
-        texts = tf.strings.regex_replace(texts, _DROPPED, "")
-        texts = tf.strings.lower(texts, encoding="utf-8")
-        is_empty = ~tf.strings.regex_full_match(texts, _HAS_WORD_CHARACTER)
-        is_empty |= tf.strings.strip(texts) == "n/a"  # [N]
-        texts = tf.strings.regex_replace(tf_text.normalize_utf8(texts, "NFD"), r"\p{Mn}+", "")
-        texts = tf.where(is_empty, _EMPTY_MARK, texts)
-        words = tf_text.regex_split(texts, f" |{_ALONE}", keep_delim_regex_pattern=_ALONE)
-        flat = words.values  # [words]
+        words = tf_text.regex_split(_normalized(texts), *_SPLIT)
+        return words.with_values(self._matcher.tokenize(self._matched(words))).merge_dims(1, 2)
+
+    def ids_and_starts(self, text: str) -> tuple[list[int], list[int]]:
+        """The ids of a text's pieces, and the character of the text that each begins with."""
+        encoded = text.encode("utf-8", "ignore")
+        characters = [character.encode() for character in encoded.decode()]
+        pieces, starts, lengths = self._starts_graph(
+            tf.constant(encoded), tf.constant(characters, tf.string, [len(characters)])
+        )
+        # Normalized, a character may be longer, shorter or nothing: count up to each one's end.
+        ends = np.cumsum(lengths.numpy())
+        of_text = np.searchsorted(ends, starts.numpy(), side="right")
+        # The piece that stands for a text without content may begin behind all of it.
+        of_text = np.minimum(of_text, max(len(characters) - 1, 0))
+        return pieces.numpy().tolist(), of_text.tolist()
+
+    def _matched(self, words: tf.RaggedTensor) -> tf.Tensor:
+        """The words for the matcher, string [words]: the empty mark and long ones replaced."""
+        flat = words.values
         flat = tf.where(flat == _EMPTY_MARK, self.vocabulary[self.empty], flat)
         is_long = tf.strings.length(flat, unit="UTF8_CHAR") > _MAX_WORD_CHARS
-        flat = tf.where(is_long, "[UNK]", flat)
-        return words.with_values(self._matcher.tokenize(flat)).merge_dims(1, 2)
+        return tf.where(is_long, "[UNK]", flat)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of the pieces of each text, in one graph call."""
@@ -114,9 +125,52 @@ class Wordpiece:
         pieces, lengths = self._graph(tf.constant(encoded, tf.string))
         return pieces.numpy(), lengths.numpy()
 
+    @functools.cached_property
+    def _starts_graph(self):
+        signature = [tf.TensorSpec([], tf.string), tf.TensorSpec([None], tf.string)]
+        return tf.function(self._pieces_and_starts, input_signature=signature)
+
+    def _pieces_and_starts(
+        self, text: tf.Tensor, characters: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """The ids of a text's pieces, and where in the normalized text each begins.
+
+        Returns:
+            int32 [pieces] and int64 [pieces], in bytes; and for each character of the text how many
+            bytes of the normalized text it makes, int32 [characters].
+        """
+        words, begins, _ = tf_text.regex_split_with_offsets(_normalized(text[None]), *_SPLIT)
+        pieces, in_word, _ = self._matcher.tokenize_with_offsets(self._matched(words))
+        starts = tf.cast(in_word, tf.int64) + begins.values[:, None]
+        lengths = tf.strings.length(_without_accents(_cleaned(characters)))
+        # Of blanks in a row one is left.
+        is_blank = tf.strings.regex_full_match(characters, _SPACE)
+        follows = tf.concat([tf.zeros_like(is_blank[:1]), is_blank[:-1]], axis=0)
+        lengths = tf.where(is_blank & follows, 0, lengths)
+        return pieces.values, starts.values, lengths
+
     def _tokenize_flat(self, texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         pieces = self.tokenize(texts)
         return pieces.values, pieces.row_lengths()
+
+
+def _cleaned(texts: tf.Tensor) -> tf.Tensor:
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+    texts = tf.strings.regex_replace(texts, _SPACE, " ")
+    texts = tf.strings.regex_replace(texts, _DROPPED, "")
+    return tf.strings.lower(texts, encoding="utf-8")
+
+
+def _without_accents(texts: tf.Tensor) -> tf.Tensor:
+    return tf.strings.regex_replace(tf_text.normalize_utf8(texts, "NFD"), r"\p{Mn}+", "")
+
+
+def _normalized(texts: tf.Tensor) -> tf.Tensor:
+    """Cleaned, in lower case and without accents; a mark in place of a text without content."""
+    texts = _cleaned(texts)
+    is_empty = ~tf.strings.regex_full_match(texts, _HAS_WORD_CHARACTER)
+    is_empty |= tf.strings.strip(texts) == "n/a"  # [N]
+    return tf.where(is_empty, _EMPTY_MARK, _without_accents(texts))
 
 
 def _read_vocabulary(path: str) -> list[str]:

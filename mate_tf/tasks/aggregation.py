@@ -58,7 +58,8 @@ def expected_result(
     Args:
         probabilities: float32 [B, S], that the token is selected.
         numeric_values: float32 [B, S], the number of the token's cell, NaN without one.
-        numeric_values_scale: float32 [B, S], over how many tokens the cell spreads.
+        numeric_values_scale: float32 [B, S], over how many tokens the cell spreads; an infinite
+            one makes a token count for nothing.
         row_ids: int32 [B, S]; question, padding and headers (row 0) do not count.
         logits: float32 [B, 4].
         temperature: softens the choice among SUM, AVERAGE and COUNT.

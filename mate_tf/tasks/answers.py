@@ -58,6 +58,7 @@ def decode_answer(
     token_probabilities,
     aggregation_logits=None,
     threshold: float = 0.5,
+    histogram_row: bool = False,
 ) -> Answer:
     """Reads the answer off the probabilities of one example.
 
@@ -74,10 +75,16 @@ def decode_answer(
         token_probabilities: float [S].
         aggregation_logits: float [A], in the order of AGGREGATIONS; None if nothing is computed.
         threshold: the probability above which a cell is selected.
+        histogram_row: whether the tokens end in a histogram row (mate_tf/tables/histogram.py). It
+            has the largest row id, which may be one of the table's where rows were dropped, and
+            like a header is never selected.
 
     Raises:
         ValueError: if an id is beyond the table's size.
     """
+    if histogram_row:
+        row_ids = np.asarray(row_ids)
+        row_ids = np.where(row_ids == row_ids.max(), 0, row_ids)
     probabilities = _cell_probabilities(table, column_ids, row_ids, token_probabilities)
     aggregation, certainty = _most_probable_aggregation(aggregation_logits)
     chosen = np.argwhere(probabilities > threshold)

@@ -33,12 +33,31 @@ class Predictor:
         builder: makes the features, in the way the model was trained with.
         batch_tokens: tokens, padding included, in a batch; one long table makes a batch of its
             own.
+        fixed_length: the one length that the model takes (`EncoderConfig.fixed_length`), to which
+            everything is padded; None where it takes any. Nothing is ever padded beyond the
+            builder's max_seq_length otherwise.
+
+    Raises:
+        ValueError: if the builder makes examples that are longer than the fixed length.
     """
 
-    def __init__(self, model: ModelFunction, builder: FeatureBuilder, batch_tokens: int = 4096):
+    def __init__(
+        self,
+        model: ModelFunction,
+        builder: FeatureBuilder,
+        batch_tokens: int = 4096,
+        fixed_length: int | None = None,
+    ):
+        longest = builder.config.max_seq_length
+        if fixed_length is not None and (longest is None or longest > fixed_length):
+            raise ValueError(
+                f"expected max_seq_length of at most {fixed_length}, the one length of the model, "
+                f"got {longest} (the builder's config)"
+            )
         self._model = model
         self._builder = builder
         self._batch_tokens = batch_tokens
+        self._fixed_length = fixed_length
 
     def answer(self, table: Table, question: str | Question) -> Answer:
         """Answers one question.
@@ -76,7 +95,7 @@ class Predictor:
         """Indices in batches of one padded length."""
         by_length = sorted(examples, key=lambda index: examples[index].report.num_tokens)
         for length, group in itertools.groupby(
-            by_length, key=lambda index: _padded_length(examples[index].report.num_tokens)
+            by_length, key=lambda index: self._padded_length(examples[index].report.num_tokens)
         ):
             members = list(group)
             size = max(1, self._batch_tokens // length)
@@ -84,24 +103,38 @@ class Predictor:
                 yield members[start : start + size]
 
     def _answer_batch(self, batch: list[tuple[Table, Example]]) -> list[Answer]:
-        length = _padded_length(max(example.report.num_tokens for _, example in batch))
-        features = TokenFeatures(
-            *(
-                tf.constant(
+        length = self._padded_length(max(example.report.num_tokens for _, example in batch))
+        features = TokenFeatures.from_dict(
+            {
+                name: tf.constant(
                     np.stack([_fit(example.features[name], length) for _, example in batch])
                 )
                 for name in TokenFeatures._fields
-            )
+                if all(name in example.features for _, example in batch)
+            }
         )  # [B, S]
-        answers = decode_batch([table for table, _ in batch], features, self._model(features))
+        tables = [table for table, _ in batch]
+        answers = decode_batch(
+            tables, features, self._model(features), self._builder.config.histogram_row
+        )
         return [
             dataclasses.replace(answer, rows_dropped=example.report.rows_dropped)
             for answer, (_, example) in zip(answers, batch, strict=True)
         ]
 
+    def _padded_length(self, num_tokens: int) -> int:
+        if self._fixed_length is not None:
+            return self._fixed_length
+        padded = -(-num_tokens // _LENGTH_STEP) * _LENGTH_STEP
+        # Absolute positions may end here.
+        return min(padded, self._builder.config.max_seq_length or padded)
+
 
 def decode_batch(
-    tables: Sequence[Table], features: TokenFeatures, outputs: Mapping[str, tf.Tensor]
+    tables: Sequence[Table],
+    features: TokenFeatures,
+    outputs: Mapping[str, tf.Tensor],
+    histogram_row: bool = False,
 ) -> list[Answer]:
     """Reads the answers off the model's outputs for a batch.
 
@@ -109,19 +142,16 @@ def decode_batch(
         tables: the tables asked, B of them.
         features: int32 [B, S].
         outputs: token_probabilities [B, S] and perhaps aggregation_logits [B, A].
+        histogram_row: whether the features end in a histogram row.
     """
     logits = outputs.get("aggregation_logits")
     columns, rows = np.asarray(features.column_ids), np.asarray(features.row_ids)
     probabilities = np.asarray(outputs["token_probabilities"])
     aggregations = [None] * len(tables) if logits is None else np.asarray(logits)
     return [
-        decode_answer(*example)
+        decode_answer(*example, histogram_row=histogram_row)
         for example in zip(tables, columns, rows, probabilities, aggregations, strict=True)
     ]
-
-
-def _padded_length(num_tokens: int) -> int:
-    return -(-num_tokens // _LENGTH_STEP) * _LENGTH_STEP
 
 
 def _fit(values: np.ndarray, length: int) -> np.ndarray:

@@ -7,6 +7,7 @@ import pathlib
 from typing import Literal, TypeVar
 
 from mate_tf.config import EncoderConfig
+from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.overrides import from_dict
 
@@ -65,28 +66,24 @@ class TrainingConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FinetuneConfig(TrainingConfig):
-    """Fine-tuning of table question answering.
+class ExamplesConfig(TrainingConfig):
+    """Training of an encoder on record files.
 
     Attributes:
         encoder: sizes, positions and attention.
-        task: heads and losses.
         max_seq_length: tokens in each example of the record files.
         length_buckets: lengths, ascending, that batches are padded to; an example goes to the
-            first that holds it, longer ones to `max_seq_length`.
+            first that holds it, longer ones to `max_seq_length`. None for a Linformer, whose
+            batches all have its `sequence_length`, which is `max_seq_length`.
         batch_size: examples in a batch, over all replicas.
         eval_batch_size: the same in evaluation.
-        eval_questions: how many questions of the dev split, from its start, are answered at each
-            evaluation; None for all.
     """
 
     encoder: EncoderConfig
-    task: TableQAConfig = dataclasses.field(default_factory=TableQAConfig)
     max_seq_length: int = 512
     length_buckets: tuple[int, ...] = ()
     batch_size: int = 32
     eval_batch_size: int = 32
-    eval_questions: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,6 +99,41 @@ class FinetuneConfig(TrainingConfig):
                 f"expected max_seq_length of at most {positions} with absolute positions, got "
                 f"{self.max_seq_length}; use encoder.position=per_cell"
             )
+        fixed = self.encoder.fixed_length
+        if fixed is not None and (fixed != self.max_seq_length or self.length_buckets):
+            raise ValueError(
+                "expected max_seq_length and no length_buckets for a Linformer's one length, "
+                f"encoder.attention.sequence_length ({fixed}), got {self.max_seq_length} and "
+                f"{self.length_buckets}"
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinetuneConfig(ExamplesConfig):
+    """Fine-tuning of table question answering.
+
+    Attributes:
+        task: heads and losses.
+        eval_questions: how many questions of the dev split, from its start, are answered at each
+            evaluation; None for all.
+        histogram_row: whether the records were made with a histogram row (create_data's
+            --histogram_row). The exported model makes one too.
+    """
+
+    task: TableQAConfig = dataclasses.field(default_factory=TableQAConfig)
+    eval_questions: int | None = None
+    histogram_row: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassifyConfig(ExamplesConfig):
+    """Fine-tuning of a classifier of sequences.
+
+    Attributes:
+        task: the head.
+    """
+
+    task: ClassificationConfig = dataclasses.field(default_factory=ClassificationConfig)
 
 
 def save_config(config: TrainingConfig, model_dir: str | pathlib.Path) -> None:

@@ -6,6 +6,7 @@ Values are read by the type of the field. Tuples are written with commas, an abs
 `none`. All overrides of a config are applied at once, so its own checks see the final values.
 """
 
+import copy
 import dataclasses
 import functools
 import types
@@ -39,13 +40,22 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return others, overrides
 
 
-def apply_overrides(config: Config, overrides: Sequence[str]) -> Config:
+def apply_overrides(config: Config, overrides: Sequence[str], **changes: Any) -> Config:
     """The config with overrides such as "--config.encoder.num_layers=6".
+
+    Args:
+        config: a dataclass.
+        overrides: one key and value each.
+        **changes: fields that are replaced before; only what the overrides make of them has to
+            pass the config's own checks.
 
     Raises:
         ValueError: for an override that is not key=value, an unknown key (the message lists the
             known ones) or a value that is not of the field's type.
     """
+    config = copy.copy(config)
+    for name, value in changes.items():
+        object.__setattr__(config, name, value)
     tree: dict[str, Any] = {}
     for override in overrides:
         key, equals, text = override.removeprefix(PREFIX).partition("=")

@@ -10,24 +10,22 @@ import itertools
 import pathlib
 from collections.abc import Callable, Mapping
 
-import keras
 import numpy as np
 import tensorflow as tf
 
 from mate_tf.evaluation.wtq import denotation_accuracy
 from mate_tf.tables.datasets.json_lines import read_json_lines
-from mate_tf.tables.record_schema import file_schema
 from mate_tf.tables.records import (
     batch_by_length,
-    check_records,
+    has_histogram_row,
     read_records,
     training_batches,
 )
 from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.predictor import decode_batch
 from mate_tf.tasks.table_qa import TableQuestionAnswering
 from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.examples import RECORDS, check_examples, first_weights, without_texts
 from mate_tf.training.loop import Batch, Task
 
 BEST_BY = "denotation_accuracy"
@@ -45,53 +43,29 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
     """Refuses a folder that cannot be trained on with this config.
 
     Raises:
-        FileNotFoundError: if the folder or one of its files is missing.
-        ValueError: if a file is not what its name says, if the examples have another length than
-            the config, or if the vocabulary is larger than the encoder's.
+        FileNotFoundError, ValueError: as `check_examples`, and if the examples have a histogram
+            row where the config says none, or none where it says one.
     """
-    data_dir = pathlib.Path(data_dir)
-    for name in ("vocab.txt", "train.tfrecord", "dev.tfrecord", "dev.jsonl"):
-        if not (data_dir / name).is_file():
-            raise FileNotFoundError(
-                f"expected {name} in {data_dir}; experiments/create_data.py writes such a folder"
-            )
-    for name in ("train.tfrecord", "dev.tfrecord"):
-        check_records(data_dir / name)
-        schema = file_schema(data_dir / name)
-        missing = sorted(_TASK_FEATURES - set(schema))
-        if missing:
+    check_examples(config, data_dir, "table question answering", _TASK_FEATURES, ["dev.jsonl"])
+    for name in RECORDS:
+        file = pathlib.Path(data_dir) / name
+        if has_histogram_row(file) != config.histogram_row:
+            expected, got = ("with", "without") if config.histogram_row else ("without", "with")
             raise ValueError(
-                f"expected examples of table question answering in {data_dir / name}, which lack "
-                f"{', '.join(missing)}"
+                f"expected examples {expected} a histogram row (histogram_row="
+                f"{config.histogram_row}), got examples {got} one in {file}"
             )
-        (length,) = schema["input_ids"].shape
-        if length != config.max_seq_length:
-            raise ValueError(
-                f"expected examples of {config.max_seq_length} tokens (max_seq_length), got "
-                f"{length} in {data_dir / name}"
-            )
-    pieces = len(Wordpiece(data_dir / "vocab.txt").vocabulary)
-    if pieces > config.encoder.vocab_size:
-        raise ValueError(
-            f"expected at most {config.encoder.vocab_size} pieces (encoder.vocab_size), got "
-            f"{pieces} in {data_dir / 'vocab.txt'}"
-        )
 
 
 def build_model(config: FinetuneConfig) -> TableQuestionAnswering:
     """The model of a config with its first weights, which follow from keras's random seed."""
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(config.dtype)
-    try:
+    with first_weights(config):
         model = TableQuestionAnswering(config.encoder, config.task)
-        nothing = tf.zeros([1, 4], tf.int32)
-        model(TokenFeatures(*[nothing] * len(TokenFeatures._fields)))
-    finally:
-        keras.config.set_dtype_policy(policy)
+        model.build()
     return model
 
 
-def table_qa_task(
+def make_task(
     config: FinetuneConfig, data_dir: str | pathlib.Path, model: TableQuestionAnswering
 ) -> Task:
     """The model's training on train.tfrecord, with evaluation on the dev split.
@@ -110,7 +84,7 @@ def table_qa_task(
             config.length_buckets,
             skip=step,
         )
-        return batches.map(_without_texts)
+        return batches.map(without_texts)
 
     return Task(
         model=model,
@@ -143,14 +117,16 @@ def _dev_evaluation(
         losses: list[float] = []
         predictions: dict[str, tuple[str, ...]] = {}
         for batch in batches:
-            outputs, example_loss = predict(_without_texts(batch))
+            outputs, example_loss = predict(without_texts(batch))
             # Without a labelled cell or a number there is nothing to learn or to measure.
             labelled = batch["label_ids"].numpy().any(axis=1)
             labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
             losses.extend(example_loss.numpy()[labelled])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables = [pairs[key][0] for key in keys]
-            answers = decode_batch(tables, TokenFeatures.from_dict(batch), outputs)
+            answers = decode_batch(
+                tables, TokenFeatures.from_dict(batch), outputs, config.histogram_row
+            )
             predictions |= {
                 key: answer.items for key, answer in zip(keys, answers, strict=True) if key in golds
             }
@@ -160,8 +136,3 @@ def _dev_evaluation(
         }
 
     return evaluate
-
-
-def _without_texts(batch: Batch) -> dict[str, tf.Tensor]:
-    """Ids as text are of no use to the model, and no accelerator takes them."""
-    return {name: values for name, values in batch.items() if values.dtype != tf.string}

@@ -14,8 +14,9 @@ from mate_tf.weights.names import variables_by_name
 
 _TYPES = "bert/embeddings/token_type_embeddings"
 _POSITIONS = "bert/embeddings/position_embeddings"
-# What TableFormer and Linformer add to BERT; both start from checkpoints without.
-_OF_AN_ARCHITECTURE = "/self/(relative_|proj_seq_length)"
+# What TableFormer, Linformer, TableETC and a learned grammar bias add to BERT; all start from
+# checkpoints without.
+_OF_AN_ARCHITECTURE = "/self/(relative_|proj_seq_length|grammar_bias)|/global_embeddings$"
 
 
 @dataclasses.dataclass(frozen=True)

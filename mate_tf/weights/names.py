@@ -3,6 +3,7 @@
 import keras
 
 from mate_tf.attention.linformer import LinformerAttention
+from mate_tf.attention.table_etc import TableETCAttention
 from mate_tf.config import TYPE_FEATURES
 from mate_tf.encoder import EncoderBlock, TableEncoder
 
@@ -40,6 +41,8 @@ def _encoder_variables(encoder: TableEncoder) -> dict[str, keras.Variable]:
         if feature in embedding.type_embeddings:
             name = f"bert/embeddings/token_type_embeddings_{index}"
             names[name] = embedding.type_embeddings[feature]
+    if embedding.global_embeddings is not None:
+        names["bert/embeddings/global_embeddings"] = embedding.global_embeddings
     names |= _layer_norm("bert/embeddings/LayerNorm", embedding.layer_norm)
     for index, block in enumerate(encoder.blocks):
         names |= _block_variables(f"bert/encoder/layer_{index}", block)
@@ -52,8 +55,11 @@ def _block_variables(prefix: str, block: EncoderBlock) -> dict[str, keras.Variab
     if isinstance(attention, LinformerAttention):
         name = f"{prefix}/attention/self/proj_seq_length/kernel"
         of_its_kind[name] = attention.length_projection
-    if attention.relations is not None:
-        for variable in attention.relations.weights:
+    if isinstance(attention, TableETCAttention):
+        labels = attention.label_embeddings
+        of_its_kind[f"{prefix}/attention/self/{labels.name}"] = labels
+    for biases in (attention.relations, attention.grammar_bias):
+        for variable in biases.weights if biases is not None else ():
             of_its_kind[f"{prefix}/attention/self/{variable.name}"] = variable
     return (
         of_its_kind

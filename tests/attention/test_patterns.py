@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mate_tf.attention.patterns import head_groups, pattern_mask
+from mate_tf.attention.buckets import pad_features, window_pairs
+from mate_tf.attention.drawing import table_tokens
+from mate_tf.attention.patterns import group_mask, head_groups, pattern_mask
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
 
@@ -57,6 +61,52 @@ def test_the_first_token_attends_to_and_is_attended_by_all(architecture):
         np.testing.assert_array_equal(mask[0], MASK)
         assert mask[:, 0].all()
         assert np.diag(mask)[:5].all()
+
+
+@given(
+    question=st.integers(1, 6),
+    columns=st.integers(1, 4),
+    rows=st.integers(0, 6),
+    padding=st.integers(0, 4),
+    architecture=st.sampled_from(["tapas", "sat", "mate", "tableformer", "mate_tableformer"]),
+    ratio=st.sampled_from([0.0, 0.5, 1.0]),
+    bucket_size=st.integers(0, 9),
+    global_size=st.integers(1, 9),
+)
+def test_the_condition_of_the_universal_approximation_theorem(
+    question, columns, rows, padding, architecture, ratio, bucket_size, global_size
+):
+    """MATE paper, appendix C: a token attends to itself, and to and from the first one."""
+    table, _ = table_tokens(["q"] * question, ["h"] * columns, [["c"] * columns] * rows)
+    padded = pad_features(table, table.input_mask.shape[1] + padding)
+    config = AttentionConfig(
+        architecture, "dense", ratio, bucket_size=bucket_size, global_size=global_size
+    )
+    real = padded.input_mask[0].numpy().astype(bool)
+    for group in head_groups(config, num_heads=4):
+        mask = np.broadcast_to(group_mask(group, padded)[0], [len(real)] * 2)
+        in_window = window_pairs(padded, group.sort_by, config)
+        if in_window is not None:
+            mask = mask & in_window[0].numpy()
+        np.testing.assert_array_equal(mask[0], real)
+        assert mask[real, 0].all()
+        assert np.diag(mask)[real].all()
+
+
+@pytest.mark.parametrize(
+    "returned, got",
+    [
+        (lambda: tf.ones([1, 6, 5], tf.bool), r"bool of shape \(1, 6, 5\)"),
+        (lambda: tf.ones([2, 1, 6, 6], tf.bool), r"bool of shape \(2, 1, 6, 6\)"),
+        (lambda: tf.ones([1, 6, 6]), r"float32 of shape \(1, 6, 6\)"),
+    ],
+)
+def test_a_pattern_of_another_shape_or_type_is_refused_by_name(returned, got):
+    def odd(query, key):
+        return returned()
+
+    with pytest.raises(ValueError, match=f"pattern 'odd' to return bool .*got {got}"):
+        pattern_mask(odd, features(), features())
 
 
 @pytest.mark.parametrize("ratio, heads", [(0.0, [12]), (0.25, [3, 9]), (0.3, [3, 9]), (1.0, [12])])

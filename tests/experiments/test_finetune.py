@@ -1,5 +1,6 @@
 """The binary from the outside: a run, its refusals; and the presets."""
 
+import dataclasses
 import importlib
 import json
 import pathlib
@@ -8,12 +9,14 @@ import sys
 
 import pytest
 
+from experiments.finetune import load_preset, make_config
+from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.records import write_records
+from mate_tf.tables.records import read_records, write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.training.config import FinetuneConfig, load_config
+from mate_tf.training.config import ExamplesConfig, load_config
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRESETS = sorted(path.stem for path in (ROOT / "experiments" / "configs").glob("*.py"))
@@ -78,12 +81,97 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     assert "Traceback" not in refused.stderr
 
 
+def test_an_architecture_replaces_the_configs_before_the_overrides():
+    overrides = ["--config.max_seq_length=256", "--config.length_buckets=64,128"]
+    config = make_config("demo", "tableformer_gp", overrides)
+    # The demo's 4,096 tokens are beyond absolute positions; the overrides' are not.
+    assert (config.max_seq_length, config.encoder.position) == (256, "absolute")
+    assert config.encoder.attention.architecture == "tableformer"
+    assert config.encoder.hidden_size == load_preset("demo").encoder.hidden_size
+    override = "--config.encoder.attention.bucket_size=8"
+    assert make_config("demo", "mate_exact", [override]).encoder.attention.bucket_size == 8
+
+
+@pytest.mark.parametrize(
+    ("overrides", "length"),
+    [
+        ([], 4096),
+        (["--config.max_seq_length=256"], 256),
+        (["--config.max_seq_length=256", "--config.max_seq_length=512"], 512),
+    ],
+)
+def test_a_linformer_takes_the_length_of_the_records(overrides, length):
+    config = make_config("demo", "linformer_256", overrides)
+    attention = config.encoder.attention
+    assert (attention.sequence_length, attention.projected_length) == (length, 256)
+    assert (config.max_seq_length, config.length_buckets) == (length, ())
+
+
+@pytest.mark.parametrize("name", ARCHITECTURE_PRESETS)
+def test_every_architecture_goes_with_a_config(name):
+    actual = make_config("wtq_minilm", name, []).encoder
+    expected = with_architecture(load_preset("wtq_minilm").encoder, name)
+    if expected.fixed_length:
+        attention = dataclasses.replace(expected.attention, sequence_length=384)
+        expected = dataclasses.replace(expected, attention=attention)
+    assert actual == expected
+
+
+def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
+    """All the binaries: what create_data was told reaches the answer."""
+
+    def run(module, *flags):
+        done = subprocess.run(
+            [sys.executable, "-m", f"experiments.{module}", *flags],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    table = {"id": "t", "header": ["a", "b"], "rows": [["c", "d"], ["e", "d"]]}
+    question = {"id": "q", "question": "a", "answers": ["c"], "table": table}
+    (tmp_path / "in").mkdir()
+    for split in ("train", "dev"):
+        (tmp_path / "in" / f"{split}.jsonl").write_text(f"{json.dumps(question)}\n")
+    (tmp_path / "vocab.txt").write_text("\n".join([*PIECES, "1", "2", ","]) + "\n")
+    out, model_dir, model = (tmp_path / name for name in ("out", "run", "model"))
+    run(
+        "create_data",
+        "--task=JSONL",
+        f"--input_dir={tmp_path / 'in'}",
+        f"--output_dir={out}",
+        f"--vocab_file={tmp_path / 'vocab.txt'}",
+        "--max_seq_length=24",
+        "--histogram_row",
+    )
+    (record,) = read_records(out / "train.tfrecord").as_numpy_iterator()
+    # "c 1, e 1" and "d 2" in the row after the second.
+    assert record["row_ids"].tolist().count(3) == 7
+    run(
+        "finetune",
+        *SMALL,
+        f"--data_dir={out}",
+        f"--model_dir={model_dir}",
+        "--architecture=linformer_128",
+        "--config.histogram_row=true",
+    )
+    run("export", f"--model_dir={model_dir}", f"--output_dir={model}")
+    features = json.loads((model / "assets.extra" / "mate_tf.json").read_text())["features"]
+    assert (features["max_seq_length"], features["histogram_row"]) == (24, True)
+    evaluated = run("evaluate", f"--model={model}", f"--data={out / 'dev.jsonl'}")
+    assert "not accepted: 0" in evaluated and "questions: 1" in evaluated
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (("--config=small",), f"expected --config to be one of {', '.join(PRESETS)}, got 'small'"),
         (("--config=demo", "--config.speed=1"), "unknown key config.speed; the known keys are "),
         (("--config=demo",), "expected vocab.txt in "),
+        (("--config=demo", "--architecture=bert"), "expected an architecture among tapas, mate, "),
         ((*SMALL, "--config.max_seq_length=32"), "expected examples of 32 tokens"),
         ((*SMALL, "--init_checkpoint=nowhere"), "expected a TF1 checkpoint at nowhere"),
         ((*SMALL, "more"), "expected --config.key=value, got more"),
@@ -101,7 +189,7 @@ def test_what_cannot_work_is_refused_in_a_sentence(data_dir, tmp_path, flags, me
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_says_how_it_is_run_and_what_to_expect(name):
     preset = importlib.import_module(f"experiments.configs.{name}")
-    assert isinstance(preset.CONFIG, FinetuneConfig)
+    assert isinstance(preset.CONFIG, ExamplesConfig)
     assert f"--config={name}" in preset.__doc__
     for part in ("Hardware: ", "Time: ", "Score: "):
         assert part in preset.__doc__

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -235,3 +237,132 @@ def test_any_table_is_converted_or_refused(wordpiece, rows, text, trim, drop):
     assert report.num_tokens <= 24
     assert drop or not report.rows_dropped
     assert trim or not report.tokens_trimmed
+
+
+CITIES = Table.from_rows(
+    [["city", "people"], ["york", 8], ["ville", 8], ["york", 3], ["new", 1]], table_id="cities"
+)
+# Twenty tokens; ville is no piece of the vocabulary, but five letters.
+HISTOGRAM = "york 2 , v ##i ##l ##l ##e 1 , new 1 8 2 , 3 1 , 1 1"
+
+
+def histogram_tokens(example):
+    """Which tokens are the histogram row's: those of the last row id."""
+    row_ids = example.features["row_ids"]
+    return row_ids == row_ids.max()
+
+
+def test_a_histogram_row_follows_the_last_row(wordpiece):
+    question = Question("5 people", answer_coordinates=((3, 0),))
+    example = build(wordpiece, CITIES, question, max_seq_length=64, histogram_row=True)
+    assert pieces(wordpiece, example).endswith(f"new 1 {HISTOGRAM}")
+    assert example.features["row_ids"].max() == 5
+    own = {
+        name: values[histogram_tokens(example)]
+        for name, values in example.features.items()
+        if len(values) == 64 and name != "question_id_ints"
+    }
+    assert list(own["column_ids"]) == [1] * 12 + [2] * 8
+    assert set(own["input_mask"]) == set(own["segment_ids"]) == {1}
+    for name in (
+        "label_ids",
+        "prev_label_ids",
+        "column_ranks",
+        "inv_column_ranks",
+        "numeric_relations",
+    ):
+        assert not own[name].any()
+    assert np.isnan(own["numeric_values"]).all()
+    assert np.isinf(own["numeric_values_scale"]).all()
+    assert example.report == dataclasses.replace(
+        build(wordpiece, CITIES, question, max_seq_length=64).report,
+        num_tokens=example.features["input_mask"].sum(),
+    )
+
+
+@given(
+    rows=st.integers(1, 3).flatmap(
+        lambda width: st.lists(
+            st.lists(
+                st.sampled_from(["", "3", "7", "new york", "x"]), min_size=width, max_size=width
+            ),
+            min_size=2,
+            max_size=6,
+        )
+    ),
+    coordinates=st.lists(st.tuples(st.integers(-1, 6), st.integers(-1, 3)), max_size=3),
+)
+def test_a_histogram_row_changes_no_other_token(wordpiece, rows, coordinates):
+    table = Table.from_rows(rows)
+    question = Question("5 new", answer_coordinates=coordinates)
+    config = {"max_seq_length": None, "require_answers": False}
+    plain = build(wordpiece, table, question, **config)
+    example = build(wordpiece, table, question, histogram_row=True, **config)
+    length = plain.report.num_tokens
+    assert list(np.flatnonzero(histogram_tokens(example))) == list(
+        range(length, example.report.num_tokens)
+    )
+    for name, values in plain.features.items():
+        np.testing.assert_array_equal(example.features[name][: len(values)], values, err_msg=name)
+    assert not example.features["label_ids"][length:].any()
+    assert example.report.answers_dropped == plain.report.answers_dropped
+
+
+@pytest.mark.parametrize(
+    ("config", "rows_dropped", "tokens_trimmed", "num_tokens", "end"),
+    [
+        # [CLS] a [SEP] and two headers, then rows of 2, 6, 2 and 2 tokens, then the 20.
+        ({"max_seq_length": 37}, 0, 0, 37, f"new 1 {HISTOGRAM}"),
+        ({"max_seq_length": 36}, 1, 0, 35, f"york 3 {HISTOGRAM}"),
+        ({"max_seq_length": 34}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
+        ({"max_seq_length": 27}, 3, 0, 27, f"york 8 {HISTOGRAM}"),
+        ({"max_row_id": 4}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
+        ({"max_seq_length": 22, "trim_cells": True}, 0, 16, 21, "new 1 york 2 8 2"),
+        ({"max_seq_length": 14, "trim_cells": True}, 3, 14, 13, "york 8 york 2 , 8 2 ,"),
+    ],
+)
+def test_rows_are_dropped_before_the_histogram_of_the_whole_table(
+    wordpiece, config, rows_dropped, tokens_trimmed, num_tokens, end
+):
+    config = {"max_seq_length": None, "drop_rows_to_fit": True, "histogram_row": True, **config}
+    example = build(wordpiece, CITIES, Question("a"), **config)
+    assert pieces(wordpiece, example).endswith(end)
+    report = example.report
+    assert (report.rows_dropped, report.tokens_trimmed) == (rows_dropped, tokens_trimmed)
+    assert report.num_tokens == num_tokens == example.features["input_mask"].sum()
+    assert example.features["row_ids"].max() == 4 - rows_dropped + 1
+    assert np.isinf(example.features["numeric_values_scale"][histogram_tokens(example)]).all()
+
+
+def test_a_dropped_row_gives_nothing_to_the_histogram_that_takes_its_id(wordpiece):
+    question = Question("5", answer_coordinates=((3, 1),))
+    example = build(
+        wordpiece, CITIES, question, require_answers=False,
+        max_seq_length=36, drop_rows_to_fit=True, histogram_row=True,
+    )  # fmt: skip
+    assert example.report.rows_dropped == 1
+    assert example.report.answers_dropped == 1
+    own = histogram_tokens(example)
+    for name in ("label_ids", "column_ranks", "numeric_relations"):
+        assert not example.features[name][own].any()
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"max_seq_length": 36}, r"expected at most 36 tokens, got 37 \(table 'cities'"),
+        (
+            {"max_seq_length": 24, "drop_rows_to_fit": True},
+            "got 25 for the question, the header and the histogram row alone",
+        ),
+        (
+            {"max_seq_length": 26, "drop_rows_to_fit": True},
+            "got 27 for the question, the header, the histogram row and one row",
+        ),
+        ({"max_row_id": 5}, "expected at most 3 rows, got 4"),
+    ],
+)
+def test_errors_count_the_histogram_row(wordpiece, config, message):
+    config = {"max_seq_length": None, "histogram_row": True, **config}
+    with pytest.raises(ConversionError, match=message):
+        build(wordpiece, CITIES, Question("a"), **config)

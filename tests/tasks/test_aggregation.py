@@ -77,18 +77,40 @@ def test_expected_result_approximates_the_enumeration(function, position, approx
 
 
 def test_expected_result_of_several_tokens_a_cell_and_nothing_outside_the_body():
-    # A cell of two tokens with the number 4, a cell without number, a header, padding.
+    # A cell of two tokens with the number 4, a cell without number, a histogram row, a header,
+    # padding.
     features = {
-        "probabilities": np.array([[1.0, 1.0, 1.0, 1.0, 1.0]], np.float32),
-        "numeric_values": np.array([[4.0, 4.0, NAN, 100.0, NAN]], np.float32),
-        "numeric_values_scale": np.array([[2.0, 2.0, NAN, 1.0, NAN]], np.float32),
-        "row_ids": np.array([[1, 1, 2, 0, 0]], np.int32),
+        "probabilities": np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]], np.float32),
+        "numeric_values": np.array([[4.0, 4.0, NAN, NAN, 100.0, NAN]], np.float32),
+        "numeric_values_scale": np.array([[2.0, 2.0, NAN, np.inf, 1.0, NAN]], np.float32),
+        "row_ids": np.array([[1, 1, 2, 3, 0, 0]], np.int32),
     }
     results = [
         aggregation.expected_result(**features, logits=certain_of(function)).numpy()[0]
         for function in (1, 2, 3)
     ]
     np.testing.assert_allclose(results, [4.0, 2.0, 2.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("approximation", ["ratio", "first_order", "second_order"])
+def test_a_token_of_infinite_scale_has_no_part_in_the_result_or_its_gradient(approximation):
+    row_ids = np.array([[1, 2, 3]], np.int32)
+    values = np.array([[4.0, 1.0, NAN]], np.float32)
+    scales = np.array([[1.0, 1.0, np.inf]], np.float32)
+    probabilities = tf.constant([[0.5, 0.25, 0.75]])
+
+    def result(length):
+        arrays = (array[:, :length] for array in (probabilities, values, scales, row_ids))
+        return aggregation.expected_result(
+            *arrays, tf.zeros([1, 4]), average_approximation=approximation
+        )
+
+    with tf.GradientTape() as tape:
+        tape.watch(probabilities)
+        with_it = result(3)
+    np.testing.assert_allclose(with_it, result(2), rtol=1e-6)
+    gradient = tape.gradient(with_it, probabilities).numpy()[0]
+    assert np.isfinite(gradient).all() and gradient[2] == 0.0
 
 
 def test_answer_loss_is_quadratic_then_linear_and_zero_where_nothing_is_computed():

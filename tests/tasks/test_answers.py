@@ -142,3 +142,18 @@ def test_an_answer_always_has_a_cell_and_a_score_between_0_and_1(values, aggrega
     assert coordinates == sorted(set(coordinates))
     for cell in answer.cells:
         assert cell.text == TABLE.rows[cell.row][cell.column]
+
+
+@pytest.mark.parametrize("kept_rows", [3, 2])
+def test_a_histogram_row_is_never_selected(kept_rows):
+    """Of three rows, perhaps one was dropped: the histogram's id is then that of the third."""
+    places = [(row, column) for row in range(kept_rows + 2) for column in range(1, 4)]
+    row_ids, column_ids = np.array([*places, (0, 0)]).T
+    probabilities = np.where(row_ids == kept_rows + 1, 0.9, np.where(row_ids == 2, 0.3, 0.1))
+    answer = decode_answer(TABLE, column_ids, row_ids, probabilities, histogram_row=True)
+    assert [(cell.row, cell.column) for cell in answer.cells] == [(1, 0)]
+    answer = decode_answer(
+        TABLE, column_ids, row_ids, probabilities, [0, 0, 0, 9], histogram_row=True
+    )
+    # 0.3 in each cell of the second row, 0.1 in the others: so many are expected.
+    assert answer.value == round(3 * 0.3 + 3 * 0.1 * (kept_rows - 1))

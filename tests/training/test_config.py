@@ -13,6 +13,7 @@ CONFIG = FinetuneConfig(
     length_buckets=(128, 256),
     encoder=EncoderConfig(attention=AttentionConfig(bucket_size=64)),
 )
+LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length=384))
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,11 @@ CONFIG = FinetuneConfig(
             {"encoder": EncoderConfig(position="absolute"), "max_seq_length": 1024},
             "at most 512 with absolute positions, got 1024",
         ),
+        (
+            {"encoder": LINFORMER, "length_buckets": (), "max_seq_length": 512},
+            r"one length, encoder.attention.sequence_length \(384\), got 512 and \(\)",
+        ),
+        ({"encoder": LINFORMER, "max_seq_length": 384}, r"got 384 and \(128, 256\)"),
     ],
 )
 def test_impossible_values_are_refused(changes, message):

@@ -41,6 +41,25 @@ class Config:
 BASE = Config(name="base")
 
 
+@dataclasses.dataclass(frozen=True)
+class Range:
+    low: int = 0
+    high: int = 10
+
+    def __post_init__(self):
+        if self.low >= self.high:
+            raise ValueError("expected low below high")
+
+
+def test_changes_come_first_and_are_checked_with_the_overrides():
+    base = Range()
+    assert apply_overrides(base, ["--config.high=30"], low=20) == Range(20, 30)
+    assert apply_overrides(base, ["--config.low=3"], low=20) == Range(3, 10)
+    with pytest.raises(ValueError, match="low below high"):
+        apply_overrides(base, [], low=20)
+    assert base == Range()
+
+
 @pytest.mark.parametrize(
     ("override", "expected"),
     [

@@ -17,7 +17,7 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import FinetuneConfig
 from mate_tf.training.loop import restore_weights, train
-from mate_tf.training.table_qa import build_model, check_data, table_qa_task
+from mate_tf.training.table_qa import build_model, check_data, make_task
 
 NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "rank", *NAMES)
@@ -77,7 +77,7 @@ def data_dir(tmp_path_factory):
 def run(config, data_dir, model_dir):
     keras.utils.set_random_seed(config.seed)
     model = build_model(config)
-    metrics = train(table_qa_task(config, data_dir, model), config, model_dir)
+    metrics = train(make_task(config, data_dir, model), config, model_dir)
     return model, metrics
 
 
@@ -157,7 +157,7 @@ def test_questions_without_a_right_answer_lower_the_accuracy(
         }
 
     model.call = points
-    metrics = table_qa_task(config, tmp_path, model).evaluate()
+    metrics = make_task(config, tmp_path, model).evaluate()
     assert metrics["denotation_accuracy"] == pytest.approx(accuracy)
 
 
@@ -194,6 +194,69 @@ def test_data_that_does_not_fit_is_refused(data_dir, tmp_path, config, damage, e
         (directory / damage).unlink() if damage else None
     with pytest.raises(error, match=message):
         check_data(config, directory)
+
+
+HISTOGRAM = dataclasses.replace(CONFIG, max_seq_length=48, histogram_row=True)
+
+
+@pytest.fixture(scope="session")
+def histogram_dir(data_dir, tmp_path_factory):
+    """The same questions with histogram rows, and without room for all rows of some tables."""
+    directory = tmp_path_factory.mktemp("histogram")
+    shutil.copytree(data_dir, directory, dirs_exist_ok=True)
+    builder = FeatureBuilder(
+        Wordpiece(directory / "vocab.txt"),
+        FeatureConfig(max_seq_length=48, histogram_row=True, max_row_id=5, drop_rows_to_fit=True),
+    )
+    for split, count in (("train", 10), ("dev", 6)):
+        examples = [builder.build(*pair) for pair in pairs(split, count)]
+        assert {example.report.rows_dropped for example in examples} == {0, 1, 2}
+        write_records(directory / f"{split}.tfrecord", (example.features for example in examples))
+    return directory
+
+
+def test_a_histogram_row_is_as_the_config_says(data_dir, histogram_dir):
+    check_data(HISTOGRAM, histogram_dir)
+    with pytest.raises(
+        ValueError, match=r"without a histogram row \(histogram_row=False\), got examples with"
+    ):
+        check_data(dataclasses.replace(HISTOGRAM, histogram_row=False), histogram_dir)
+    with pytest.raises(ValueError, match=r"with a histogram row .*, got examples without one in"):
+        check_data(dataclasses.replace(CONFIG, histogram_row=True), data_dir)
+
+
+def test_training_with_a_histogram_row_never_answers_with_it(histogram_dir, tmp_path):
+    """The model is made to point at the histogram row: the answer is then some other cell."""
+    config = dataclasses.replace(HISTOGRAM, num_steps=2)
+    model, metrics = run(config, histogram_dir, tmp_path / "run")
+    assert np.isfinite(metrics["loss"])
+    call = model.call
+
+    def points(features, training=False):
+        last = tf.reduce_max(features.row_ids, axis=1, keepdims=True)
+        # Next best is the first row's rank, the right answer.
+        right = (features.row_ids == 1) & (features.column_ids == 2)
+        probabilities = tf.where(features.row_ids == last, 0.9, tf.where(right, 0.4, 0.1))
+        return call(features, training=training) | {
+            "token_probabilities": probabilities,
+            "aggregation_logits": tf.one_hot(tf.zeros_like(last[:, 0]), 4, 9.0),
+        }
+
+    model.call = points
+    metrics = make_task(config, histogram_dir, model).evaluate()
+    assert metrics["denotation_accuracy"] == 1.0
+
+
+def test_a_linformers_batches_have_its_length(data_dir, tmp_path):
+    attention = AttentionConfig("linformer", sequence_length=32, projected_length=4)
+    config = dataclasses.replace(
+        CONFIG, num_steps=2, encoder=dataclasses.replace(CONFIG.encoder, attention=attention)
+    )
+    model, metrics = run(config, data_dir, tmp_path)
+    assert np.isfinite(metrics["loss"])
+    task = make_task(config, data_dir, model)
+    batches = task.train_dataset(0).take(8)
+    assert {tuple(batch["input_ids"].shape) for batch in batches} == {(4, 32)}
 
 
 def test_a_file_that_is_no_record_file_is_refused(data_dir, tmp_path):

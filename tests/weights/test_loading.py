@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from safetensors.numpy import save_file
 
-from mate_tf.config import EncoderConfig
+from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.encoder import TableEncoder
 from mate_tf.weights.hugging_face import hugging_face_config, load_hugging_face
 from mate_tf.weights.loading import assign_variables
@@ -117,6 +117,18 @@ def test_a_missing_variable_is_named_with_its_file():
     del values["bert/pooler/dense/bias"]
     with pytest.raises(ValueError, match=r"variable 'bert/pooler/dense/bias' in some.ckpt"):
         assign_variables(encoder, as_readers(values), "some.ckpt")
+
+
+def test_what_an_architecture_adds_starts_from_a_checkpoint_without():
+    values = encoder_values(built_encoder())
+    attention = AttentionConfig("table_etc", num_global_tokens=4, max_relative_distance=2)
+    encoder = built_encoder(attention=attention)
+    report = assign_variables(encoder, as_readers(values), "some.ckpt")
+    assert sorted(report.new) == [
+        "bert/embeddings/global_embeddings",
+        "bert/encoder/layer_0/attention/self/relative_label_embeddings",
+    ]
+    assert set(report.loaded) == set(values)
 
 
 def test_another_size_is_named_with_both_shapes():

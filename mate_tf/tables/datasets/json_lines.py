@@ -21,6 +21,7 @@ _KINDS = {
     "aggregation": (str, "a text"),
     "previous_coordinates": (list, "a list"),
     "class_index": (int, "an integer"),
+    "part_of_speech_tags": (list, "a list"),
 }
 
 

@@ -1,0 +1,101 @@
+"""The papers' architectures by name, as changes of an encoder's configuration.
+
+A preset says who attends to whom and which ids are embedded. Sizes, dropout and the like stay as
+they are; the attention is replaced whole, so that the same name is the same attention everywhere.
+Positions stay too, unless the architecture depends on them: MATE and what its paper compares it
+with count through the sequence up to 512 tokens and restart in each cell beyond (section 3.2).
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+
+_STRUCTURE_IDS = ("row_ids", "column_ids")
+_RANKS = ("column_ranks", "inv_column_ranks")
+# The length of the MATE paper's Linformer (section 6); a run's own length replaces it.
+_LINFORMER_LENGTH = 2048
+
+
+def _linformer(projected_length: int) -> dict[str, Any]:
+    return {
+        "attention": AttentionConfig(
+            "linformer", sequence_length=_LINFORMER_LENGTH, projected_length=projected_length
+        ),
+        "disabled_features": (),
+    }
+
+
+def _tableformer(position: str, disabled_features: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "attention": AttentionConfig("tableformer"),
+        "position": position,
+        "disabled_features": disabled_features,
+    }
+
+
+# Fields of EncoderConfig; those that are not named keep their values.
+ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "tapas": {"attention": AttentionConfig("tapas"), "disabled_features": ()},
+        # AttentionConfig's defaults are the MATE paper's: G = 116, R = 42 (appendix).
+        "mate": {"attention": AttentionConfig("mate"), "disabled_features": ()},
+        # Its pattern without the window's cuts: every pair, tile by tile.
+        "mate_exact": {
+            "attention": AttentionConfig("mate", coverage=1.0),
+            "disabled_features": (),
+        },
+        # SAT's attention with TAPAS's embeddings, for comparison at equal pre-training.
+        "sat": {"attention": AttentionConfig("sat"), "disabled_features": ()},
+        # SAT itself, for which a table is nothing but text (MATE paper, section 2), for records
+        # with a histogram row.
+        "sat_text_only": {
+            "attention": AttentionConfig("sat"),
+            "disabled_features": (*_STRUCTURE_IDS, *_RANKS),
+        },
+        # 256 did best of the three; row, column and rank embeddings stay (MATE paper, section 5.1).
+        "linformer_128": _linformer(128),
+        "linformer_256": _linformer(256),
+        "linformer_512": _linformer(512),
+        # 256 global tokens (MATE paper, section 5.1), ETC's radius and distances.
+        "table_etc": {"attention": AttentionConfig("table_etc"), "disabled_features": ()},
+        # The grammar-guided attention paper's rules, and its bias of 5 (section 3.2).
+        "grammar_hard": {"attention": AttentionConfig("grammar_hard"), "disabled_features": ()},
+        "grammar_soft": {"attention": AttentionConfig("grammar_soft"), "disabled_features": ()},
+        # TableFormer paper, section 5.4 and table 5: row and column ids and global positions,
+        # taken away one by one, then positions that restart in each cell, which is its final
+        # choice. Ranks stay throughout (section 3).
+        "tableformer_rc_gp": _tableformer("absolute", ()),
+        "tableformer_c_gp": _tableformer("absolute", ("row_ids",)),
+        "tableformer_gp": _tableformer("absolute", _STRUCTURE_IDS),
+        "tableformer_pcp": _tableformer("per_cell", _STRUCTURE_IDS),
+        # In neither paper: TableFormer's relations in MATE's pattern. At full coverage, as here,
+        # independent of the order of rows and columns like tableformer_pcp.
+        "mate_tableformer": {
+            "attention": AttentionConfig("mate_tableformer", coverage=1.0),
+            "position": "per_cell",
+            "disabled_features": _STRUCTURE_IDS,
+        },
+    }
+)
+
+
+def with_architecture(encoder: EncoderConfig, name: str) -> EncoderConfig:
+    """The same encoder with the architecture of a preset.
+
+    A Linformer's sequence_length is the MATE paper's 2,048; experiments/finetune.py makes it the
+    run's.
+
+    Raises:
+        ValueError: if there is no preset of that name.
+
+    Example:
+        >>> with_architecture(EncoderConfig(num_layers=2), "tableformer_pcp").disabled_features
+        ('row_ids', 'column_ids')
+    """
+    if name not in ARCHITECTURE_PRESETS:
+        known = ", ".join(ARCHITECTURE_PRESETS)
+        raise ValueError(f"expected an architecture among {known}, got {name!r}")
+    return dataclasses.replace(encoder, **ARCHITECTURE_PRESETS[name])

@@ -1,0 +1,109 @@
+"""Classifying a sequence: a sentence, or a statement about a table.
+
+Shapes: B batch, S sequence, D hidden, C classes.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from mate_tf.config import EncoderConfig
+from mate_tf.encoder import TableEncoder
+from mate_tf.tables.token_features import TokenFeatures
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationConfig:
+    """The head of a classifier.
+
+    Attributes:
+        num_classes: C.
+        output_dropout: dropout on the pooled output while training.
+
+    Raises:
+        ValueError: if a value is out of its range.
+    """
+
+    num_classes: int = 2
+    output_dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.num_classes < 2:
+            raise ValueError(f"expected num_classes of at least 2, got {self.num_classes}")
+        if not 0 <= self.output_dropout < 1:
+            raise ValueError(
+                f"expected output_dropout from 0 to below 1, got {self.output_dropout}"
+            )
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class SequenceClassification(keras.Model):
+    """A linear layer on the pooled first token (Devlin et al., 2019, section 4.1).
+
+    Call it with TokenFeatures of int32 [B, S]; it returns class_logits float32 [B, C].
+    """
+
+    def __init__(
+        self,
+        encoder_config: EncoderConfig,
+        task_config: ClassificationConfig | None = None,
+        **kwargs,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.encoder_config = encoder_config
+        self.task_config = task_config or ClassificationConfig()
+        self.encoder = TableEncoder(encoder_config, name="encoder")
+        self.dropout = keras.layers.Dropout(self.task_config.output_dropout, name="dropout")
+
+    def build(self, input_shape=None) -> None:
+        """Creates the weights; they do not depend on the input."""
+        self.encoder.build()
+        # Named and shaped as in the published checkpoints.
+        self.output_weights = self.add_weight(
+            shape=(self.task_config.num_classes, self.encoder_config.hidden_size),
+            initializer=keras.initializers.TruncatedNormal(stddev=0.02),
+            name="output_weights_cls",
+        )
+        self.output_bias = self.add_weight(
+            shape=(self.task_config.num_classes,), initializer="zeros", name="output_bias_cls"
+        )
+        self.built = True
+
+    def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
+        pooled = self.encoder(features, training=training).pooled_output  # [B, D]
+        pooled = tf.cast(self.dropout(pooled, training=training), tf.float32)
+        weights = tf.convert_to_tensor(self.output_weights.value)
+        logits = tf.matmul(pooled, weights, transpose_b=True) + self.output_bias.value  # [B, C]
+        return {"class_logits": logits}
+
+    def compute_task_loss(
+        self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """Cross-entropy with classification_class_index int32 [B, 1].
+
+        Returns:
+            "loss", the mean over the batch of "example_loss" float32 [B].
+        """
+        labels = tf.reshape(batch["classification_class_index"], [-1])
+        example_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels, outputs["class_logits"]
+        )
+        return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss}
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "encoder_config": self.encoder_config.to_dict(),
+            "task_config": dataclasses.asdict(self.task_config),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        return cls(
+            EncoderConfig.from_dict(config.pop("encoder_config")),
+            ClassificationConfig(**config.pop("task_config")),
+            **config,
+        )

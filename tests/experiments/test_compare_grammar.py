@@ -1,0 +1,84 @@
+"""Sentences to tagged records to the comparison's table, from the outside."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from experiments.compare_grammar import spread
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VOCABULARY = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "good", "bad", "film"]
+SENTENCES = "a good film\t1\na bad film\t0\ngood\t1\nbad film\t0\n"
+SMALL = (
+    "--config=sst2_tiny",
+    "--config.max_seq_length=8",
+    "--config.length_buckets=",
+    "--config.encoder.num_layers=1",
+    "--config.encoder.hidden_size=8",
+    "--config.encoder.intermediate_size=8",
+    "--config.batch_size=2",
+    "--config.num_steps=1",
+)
+
+
+def run(module: str, *flags: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", module, *flags],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("sst2")
+    for split in ("train", "dev"):
+        (directory / f"{split}.tsv").write_text(SENTENCES, encoding="utf-8")
+    (directory / "pieces.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    output = directory / "records"
+    done = run(
+        "experiments.create_data",
+        *("--task=SST2", f"--input_dir={directory}", f"--output_dir={output}"),
+        *(f"--vocab_file={directory / 'pieces.txt'}", "--max_seq_length=8", "--tagger=textblob"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "train: 4 of 4 sentences kept" in done.stdout
+    assert "tagging took" in done.stdout
+    return output
+
+
+def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
+    flags = (*SMALL, "--seeds=1", f"--data_dir={data_dir}", f"--output_dir={tmp_path}")
+    first = run("experiments.compare_grammar", *flags)
+    assert first.returncode == 0, first.stderr
+    rows = [line.split(" | ") for line in first.stdout.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["| full", "| hard", "| soft"]
+    shares = [float(row[4]) for row in rows]
+    # Of 25 + 25 + 9 + 16 pairs of real tokens a hard model leaves out, in "a good film", film to a
+    # and to good, a to good and good to a, and as many in the second; in "bad film" film to bad.
+    # No word is an adverb, a pronoun or a verb: nothing is favoured.
+    assert shares == [100.0, round(100 * (75 - 9) / 75, 1), 0.0]
+    result = json.loads((tmp_path / "hard_1" / "result.json").read_text())
+    assert {"accuracy", "precision", "f1", "seconds"} == set(result)
+
+    again = run("experiments.compare_grammar", *flags)
+    assert again.stdout == first.stdout
+    assert "training" not in again.stderr
+
+
+def test_another_strategy_is_refused(data_dir, tmp_path):
+    done = run(
+        "experiments.compare_grammar",
+        *(*SMALL, f"--data_dir={data_dir}", f"--output_dir={tmp_path}", "--strategies=half"),
+    )
+    assert done.returncode == 1
+    assert "expected --strategies among full, hard," in done.stderr
+
+
+def test_spread_is_the_median_and_half_the_interquartile_range():
+    assert spread([0.8, 0.9, 0.84], 100.0) == "84.0 ± 2.5"

@@ -1,0 +1,179 @@
+"""Parts of speech: ids, alignment with wordpieces, taggers, and features made from them."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.part_of_speech import (
+    NUM_TAG_IDS,
+    PENN_TO_UNIVERSAL,
+    UNIVERSAL_TAGS,
+    TaggedWord,
+    piece_tag_ids,
+    tag_id,
+    words_with_tags,
+)
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.taggers import load_tagger
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HYBRIDQA = ROOT.parent / "shared" / "data" / "hybridqa_sample" / "dev.json"
+TABLE = Table.from_rows([["name"], ["york"]])
+
+
+def names(ids: list[int]) -> list[str]:
+    return ["-" if id_ == 0 else UNIVERSAL_TAGS[id_ - 1] for id_ in ids]
+
+
+@pytest.mark.parametrize(
+    "tag, universal",
+    [
+        *((tag, tag) for tag in UNIVERSAL_TAGS),
+        *PENN_TO_UNIVERSAL.items(),
+        *((sign, "PUNCT") for sign in (".", ",", ":", "``", "''", "(", ")", '"', "--")),
+    ],
+)
+def test_universal_and_penn_tags_have_ids(tag, universal):
+    assert names([tag_id(tag)]) == [universal]
+    assert 1 <= tag_id(tag) < NUM_TAG_IDS
+
+
+def test_an_unknown_tag_is_an_error_that_names_it():
+    with pytest.raises(ValueError, match="or a Penn Treebank one, got 'NONSENSE'"):
+        tag_id("NONSENSE")
+
+
+@pytest.mark.parametrize(
+    "text, words, expected",
+    [
+        # A word's pieces have its tag, whatever the wordpieces split.
+        ("don't", [(0, 2, "VBP"), (2, 5, "RB")], ["VERB", "VERB", "ADV", "ADV", "ADV"]),
+        # What the tagger passes over is "other".
+        ("new.", [(0, 3, "JJ")], ["ADJ", "X"]),
+        # Accents, blanks in a row and dropped characters move no word.
+        ("Né\u0301  \t\u200bw ø", [(0, 3, "NOUN"), (7, 8, "VERB"), (9, 10, "ADJ")], None),
+    ],
+)
+def test_pieces_have_the_tag_of_the_word_they_begin_in(wordpiece, text, words, expected):
+    ids, starts = wordpiece.ids_and_starts(text)
+    tags = names(piece_tag_ids([TaggedWord(*word) for word in words], starts))
+    if expected is None:
+        assert tags == ["NOUN", "NOUN", "VERB", "ADJ"]
+    else:
+        assert tags == expected
+    assert len(ids) == len(tags)
+
+
+def test_words_out_of_order_are_refused():
+    words = [TaggedWord(3, 5, "NN"), TaggedWord(0, 2, "NN")]
+    with pytest.raises(ValueError, match="expected words in their order"):
+        piece_tag_ids(words, [0])
+
+
+@given(st.text(max_size=30))
+def test_pieces_of_any_text_begin_in_it_and_in_order(wordpiece, text):
+    ids, starts = wordpiece.ids_and_starts(text)
+    assert ids == wordpiece.ids([text])[0]
+    assert starts == sorted(starts)
+    valid = text.encode("utf-8", "ignore").decode()
+    assert all(0 <= start < max(1, len(valid)) for start in starts)
+
+
+@given(st.lists(st.sampled_from(["new", "york", "city", "é", "京", "ab12", "!"]), max_size=6))
+def test_a_piece_that_begins_a_word_stands_at_its_first_character(wordpiece, words):
+    text = "  ".join(words)
+    begins, place = set(), 0
+    for word in words:
+        begins.add(place)
+        place += len(word) + 2
+    _, starts = wordpiece.ids_and_starts(text)
+    if any(word != "!" for word in words):
+        assert begins <= set(starts)
+
+
+def test_a_sentence_has_no_table_and_its_special_tokens_no_part_of_speech(wordpiece):
+    tagger = load_tagger("textblob")
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=8), tagger)
+    features, report = builder.build(None, Question("the new city", class_index=1))
+    assert report.num_tokens == 7  # [CLS] t h e new city [SEP]
+    assert names(features["part_of_speech_ids"]) == [
+        *("-", "DET", "DET", "DET", "ADJ", "NOUN", "-", "-")
+    ]
+    assert not features["segment_ids"].any() and not features["row_ids"].any()
+    assert features["classification_class_index"] == [1]
+
+
+def test_table_tokens_have_no_part_of_speech(wordpiece):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None), load_tagger("textblob"))
+    features = builder.build(TABLE, Question("new york")).features
+    # [CLS] new york [SEP] name york
+    assert (features["part_of_speech_ids"] > 0).tolist() == [False, True, True, False, False, False]
+
+
+def test_without_tags_the_feature_is_left_out(wordpiece):
+    assert (
+        "part_of_speech_ids" not in FeatureBuilder(wordpiece).build(TABLE, Question("new")).features
+    )
+
+
+def test_the_unknown_piece_is_a_special_token(wordpiece):
+    tags = Question("new ж", part_of_speech_tags=("ADJ", "NOUN"))
+    features = (
+        FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=6)).build(TABLE, tags).features
+    )
+    assert names(features["part_of_speech_ids"])[1:3] == ["ADJ", "-"]
+
+
+def test_a_question_s_own_tags_come_before_the_tagger_s(wordpiece):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=6), load_tagger("textblob"))
+    question = Question("new york", part_of_speech_tags=("UH", "CD"))
+    features = builder.build(TABLE, question).features
+    assert names(features["part_of_speech_ids"])[1:3] == ["INTJ", "NUM"]
+
+
+def test_as_many_tags_as_words_are_expected():
+    with pytest.raises(ValueError, match=r"one tag for each of 2 words, got 1 \(text 'new york'\)"):
+        words_with_tags("new york", ["NN"])
+
+
+def test_a_sentence_that_is_too_long_is_an_error_that_says_so(wordpiece):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=4))
+    with pytest.raises(ValueError, match=r"expected at most 4 tokens, got 5 for the sentence"):
+        builder.build(None, Question("new york city"))
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=40))
+def test_textblob_tags_any_text_in_order(text):
+    words = load_tagger("textblob")(text)
+    for word in words:
+        assert text[word.start : word.end].strip()
+        assert 1 <= tag_id(word.tag) < NUM_TAG_IDS
+    assert [word.start for word in words] == sorted(word.start for word in words)
+
+
+def test_one_s_own_tagger_is_found_by_its_name():
+    assert load_tagger("tests.tables.test_part_of_speech:names") is names
+
+
+@pytest.mark.parametrize("name", ["unknown", ""])
+def test_another_name_is_refused(name):
+    with pytest.raises(ValueError, match="expected a tagger 'textblob'"):
+        load_tagger(name)
+
+
+@pytest.mark.skipif(not HYBRIDQA.is_file(), reason=f"HybridQA's sample is not at {HYBRIDQA}")
+def test_hybridqa_s_own_tags_fit_its_questions(wordpiece):
+    questions = json.loads(HYBRIDQA.read_text(encoding="utf-8"))
+    assert questions
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None))
+    for question in questions:
+        tags = tuple(question["question_postag"].split())
+        asked = Question(question["question"], part_of_speech_tags=tags)
+        ids = builder.build(TABLE, asked).features["part_of_speech_ids"]
+        assert set(names(ids)) - {"-"} <= {names([tag_id(tag)])[0] for tag in tags}
+        assert np.count_nonzero(ids) >= len(tags)  # each word has a piece, and its tag

@@ -1,0 +1,161 @@
+"""The papers' architectures by name: which ids and which orders each of them sees."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.encoder import TableEncoder
+from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
+from mate_tf.tables.token_features import TokenFeatures
+
+NAMES = tuple(ARCHITECTURE_PRESETS)
+LENGTH = 48
+SMALL = EncoderConfig(
+    vocab_size=40,
+    hidden_size=16,
+    num_layers=2,
+    num_heads=4,
+    intermediate_size=24,
+    max_position_embeddings=LENGTH,
+    type_vocab_sizes=(3, 16, 16, 2, 16, 16, 10),
+    initializer_range=0.3,
+    hidden_dropout=0.0,
+    attention_dropout=0.0,
+)
+# Whether the output changes with other row ids, other column ids, other ranks, and another order of
+# rows and columns. The TableFormer paper's table 5 takes the ids away one by one; positions are
+# per cell, but where a preset says otherwise.
+SEES = {
+    "tapas": (True, True, True, True),
+    "mate": (True, True, True, True),
+    "mate_exact": (True, True, True, True),
+    "sat": (True, True, True, True),
+    "sat_text_only": (False, False, False, False),
+    "linformer_128": (True, True, True, True),
+    "linformer_256": (True, True, True, True),
+    "linformer_512": (True, True, True, True),
+    "table_etc": (True, True, True, True),
+    "grammar_hard": (True, True, True, True),
+    "grammar_soft": (True, True, True, True),
+    "tableformer_rc_gp": (True, True, True, True),
+    "tableformer_c_gp": (False, True, True, True),
+    "tableformer_gp": (False, False, True, True),
+    "tableformer_pcp": (False, False, True, False),
+    "mate_tableformer": (False, False, True, False),
+}
+# Sums of some hundred numbers of unit size in another order (as in attention/test_relations.py),
+# against changes of an embedding or a position, which show in the first decimal.
+SAME, DIFFERENT = 2e-5, 0.01
+
+
+def small_encoder(name: str) -> TableEncoder:
+    """The preset at small size, with relations and projections that are not zero."""
+    config = with_architecture(SMALL, name)
+    if config.fixed_length is not None:
+        attention = dataclasses.replace(config.attention, sequence_length=LENGTH)
+        config = dataclasses.replace(config, attention=attention)
+    tf.keras.utils.set_random_seed(0)
+    encoder = TableEncoder(config)
+    encoder.build()
+    random = np.random.default_rng(0)
+    for weight in encoder.weights:
+        if "relative_" in weight.path or "proj_seq_length" in weight.path:
+            weight.assign(random.normal(size=weight.shape))
+    return encoder
+
+
+def serialized(rows, columns) -> tuple[TokenFeatures, list[int]]:
+    """A question, and a table in an order of rows and columns, padded.
+
+    Also where the tokens would stand in their first order. Cells have one or two tokens.
+    """
+    tokens = [((0, 0, 0), 7 + index, 0, 0, 0, 0) for index in range(3)]
+    for row_id, row in enumerate((0, *rows)):
+        for column_id, column in enumerate(columns, start=1):
+            rank = (row * 5 + column) % 4
+            for piece in range(1 + (row + column) % 2):
+                word = 10 + (row * 7 + column * 3 + piece) % 30
+                tokens.append(((row, column, piece), word, 1, column_id, row_id, rank))
+    first = sorted(range(len(tokens)), key=lambda index: (tokens[index][2], tokens[index][0]))
+    _, words, segments, column_ids, row_ids, ranks = map(np.array, zip(*tokens, strict=True))
+    fields = {
+        "input_ids": words,
+        "input_mask": np.ones(len(tokens)),
+        "segment_ids": segments,
+        "column_ids": column_ids,
+        "row_ids": row_ids,
+        "column_ranks": ranks,
+        "inv_column_ranks": ranks,
+    }
+    zeros = np.zeros(len(tokens))
+    padded = (
+        np.pad(fields.get(name, zeros), (0, LENGTH - len(tokens))) for name in TokenFeatures._fields
+    )
+    return TokenFeatures(*(tf.constant(field[None], tf.int32) for field in padded)), first
+
+
+def output(encoder: TableEncoder, table: tuple[TokenFeatures, list[int]]) -> np.ndarray:
+    features, first = table
+    return encoder(features).sequence_output.numpy()[0][first]
+
+
+def relabelled(features: TokenFeatures, name: str) -> TokenFeatures:
+    """Other ids for the same groups of tokens; 0, of the question and the header, stays."""
+    ids = getattr(features, name)
+    return features._replace(**{name: tf.where(ids > 0, 12 - ids, 0)})
+
+
+def test_each_name_is_tested():
+    assert set(SEES) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_preset_sees_what_its_paper_says(name):
+    encoder = small_encoder(name)
+    features, first = serialized([1, 2, 3, 4], [1, 2, 3])
+    ranks = tf.where(features.column_ranks > 0, 5 - features.column_ranks, 0)
+    changed = {
+        "row ids": (relabelled(features, "row_ids"), first),
+        "column ids": (relabelled(features, "column_ids"), first),
+        "ranks": (features._replace(column_ranks=ranks, inv_column_ranks=ranks), first),
+        "order": serialized([3, 1, 4, 2], [2, 3, 1]),
+    }
+    expected = output(encoder, (features, first))
+    assert expected.shape == (len(first), 16) and np.isfinite(expected).all()
+    for (what, table), sees in zip(changed.items(), SEES[name], strict=True):
+        difference = np.abs(output(encoder, table) - expected).max()
+        assert difference > DIFFERENT if sees else difference <= SAME, what
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_preset_keeps_sizes_and_hides_the_former_attention(name):
+    former = dataclasses.replace(
+        SMALL,
+        attention=AttentionConfig("tableformer", disabled_relations=(1,)),
+        disabled_features=("numeric_relations",),
+    )
+    config = with_architecture(former, name)
+    assert config == with_architecture(SMALL, name)
+    chosen = ("attention", "position", "disabled_features")
+    for field in dataclasses.fields(EncoderConfig):
+        if field.name not in chosen:
+            assert getattr(config, field.name) == getattr(former, field.name)
+
+
+def test_no_two_names_mean_the_same():
+    configs = [with_architecture(SMALL, name) for name in NAMES]
+    assert len({repr(config) for config in configs}) == len(NAMES)
+
+
+def test_positions_stay_where_the_architecture_does_not_depend_on_them():
+    absolute = dataclasses.replace(SMALL, position="absolute")
+    changed = [n for n in NAMES if with_architecture(absolute, n).position != "absolute"]
+    assert changed == ["tableformer_pcp", "mate_tableformer"]
+
+
+def test_an_unknown_name_lists_the_known():
+    with pytest.raises(ValueError, match=r"among tapas, mate, .*, mate_tableformer, got 'bert'"):
+        with_architecture(SMALL, "bert")

@@ -1,0 +1,150 @@
+"""Classification in the loop, on short sentences."""
+
+import dataclasses
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.part_of_speech import TaggedWord
+from mate_tf.tables.records import read_records, write_records
+from mate_tf.tables.table import Question
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
+from mate_tf.training.classification import build_model, check_data, make_task
+from mate_tf.training.config import ClassifyConfig, load_config, save_config
+from mate_tf.training.loop import train
+
+WORDS = ("good", "bad", "film", "very")
+VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS)
+TAGS = {"good": "ADJ", "bad": "ADJ", "film": "NOUN", "very": "ADV"}
+CONFIG = ClassifyConfig(
+    num_steps=40,
+    learning_rate=3e-3,
+    max_seq_length=8,
+    batch_size=4,
+    encoder=EncoderConfig(
+        vocab_size=len(VOCABULARY),
+        hidden_size=16,
+        num_layers=2,  # in one the first token sees the same whatever the rules
+        num_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=8,
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+        initializer_range=0.2,
+        attention=AttentionConfig("tapas"),
+    ),
+    task=ClassificationConfig(output_dropout=0.0),
+)
+SENTENCES = [
+    *(("good film", 1), ("very good film", 1), ("film very good", 1), ("good", 1)),
+    *(("bad film", 0), ("very bad film", 0), ("film very bad", 0), ("bad", 0)),
+]
+
+
+def tag_words(text: str) -> list[TaggedWord]:
+    words, start = [], 0
+    for word in text.split():
+        words.append(TaggedWord(start, start + len(word), TAGS[word]))
+        start += len(word) + 1
+    return words
+
+
+def write_data(directory, tagger=tag_words):
+    (directory / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    wordpiece = Wordpiece(directory / "vocab.txt")
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=8), tagger)
+    for split in ("train", "dev"):
+        examples = (
+            builder.build(None, Question(text, f"{split}-{i}", class_index=label)).features
+            for i, (text, label) in enumerate(SENTENCES)
+        )
+        write_records(directory / f"{split}.tfrecord", examples)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    return write_data(tmp_path_factory.mktemp("data"))
+
+
+def with_architecture(name: str) -> ClassifyConfig:
+    encoder = dataclasses.replace(CONFIG.encoder, attention=AttentionConfig(name))
+    return dataclasses.replace(CONFIG, encoder=encoder)
+
+
+@pytest.mark.parametrize("architecture", ["tapas", "grammar_hard", "grammar_soft"])
+def test_learns_its_sentences(data_dir, tmp_path, architecture):
+    config = with_architecture(architecture)
+    check_data(config, data_dir)
+    keras.utils.set_random_seed(config.seed)
+    metrics = train(make_task(config, data_dir, build_model(config)), config, tmp_path)
+    assert metrics["accuracy"] == 1.0
+    assert metrics["f1"] == 1.0
+
+
+def test_examples_without_tags_are_refused_for_grammar_alone(tmp_path):
+    directory = write_data(tmp_path, tagger=None)
+    check_data(CONFIG, directory)
+    with pytest.raises(ValueError, match="'grammar_hard'; make the examples with --tagger"):
+        check_data(with_architecture("grammar_hard"), directory)
+
+
+def test_the_rules_change_what_the_model_computes(data_dir):
+    (batch,) = read_records(data_dir / "dev.tfrecord").batch(len(SENTENCES))
+    features = TokenFeatures.from_dict(batch)
+    logits = []
+    for architecture in ("tapas", "grammar_hard", "grammar_soft"):
+        keras.utils.set_random_seed(1)
+        logits.append(build_model(with_architecture(architecture))(features)["class_logits"])
+    for one, other in itertools.combinations(logits, 2):
+        assert np.abs(one - other).max() > 1e-4
+
+
+def test_the_loss_is_the_cross_entropy_and_its_gradient_reaches_the_encoder():
+    model = SequenceClassification(CONFIG.encoder, ClassificationConfig(3, output_dropout=0.0))
+    features = TokenFeatures(*[tf.ones([2, 5], tf.int32)] * 9)
+    batch = {"classification_class_index": tf.constant([[2], [0]])}
+    with tf.GradientTape() as tape:
+        outputs = model(features)
+        losses = model.compute_task_loss(batch, outputs)
+    logits = outputs["class_logits"].numpy()
+    assert logits.shape == (2, 3)
+    expected = np.log(np.exp(logits).sum(-1)) - logits[[0, 1], [2, 0]]
+    np.testing.assert_allclose(losses["example_loss"], expected, atol=1e-6)
+    np.testing.assert_allclose(losses["loss"], expected.mean(), atol=1e-6)
+    gradient = tape.gradient(losses["loss"], model.encoder.blocks[0].attention.value.kernel.value)
+    assert float(tf.reduce_max(tf.abs(gradient))) > 0
+
+
+def test_a_model_comes_back_from_its_file(tmp_path):
+    model = SequenceClassification(CONFIG.encoder, ClassificationConfig(3))
+    features = TokenFeatures(*[tf.ones([2, 5], tf.int32)] * 9)
+    expected = model(features)["class_logits"]
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(again(features)["class_logits"], expected)
+
+
+def test_the_config_comes_back_from_the_run_s_folder(tmp_path):
+    config = with_architecture("grammar_soft")
+    save_config(config, tmp_path)
+    assert load_config(tmp_path, ClassifyConfig) == config
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"num_classes": 1}, "num_classes of at least 2, got 1"),
+        ({"output_dropout": 1.0}, "output_dropout from 0 to below 1, got 1.0"),
+    ],
+)
+def test_what_cannot_work_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        ClassificationConfig(**options)
