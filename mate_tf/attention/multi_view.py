@@ -275,29 +275,30 @@ def group_plan(
     buckets = num_buckets(length, bucket_size, global_size)
     ordered = ordered_features(features, order, global_size + buckets * bucket_size)  # [B, P]
     global_ = ordered.map(lambda feature: feature[:, :global_size])  # [B, G]
-    long = ordered.map(
-        lambda feature: tf.reshape(feature[:, global_size:], [-1, buckets, bucket_size])
-    )  # [B, N, R]
-    window = long.map(
-        lambda feature: with_neighbours(feature, axis=1, num_neighbours=config.num_neighbours)
-    )  # [B, N, W]
-    repeated = global_.map(lambda feature: feature[:, None])  # [B, 1, G]
 
-    to_global = pattern_mask(group.pattern, long, repeated)  # [B, N, R, G]
-    to_window = pattern_mask(group.pattern, long, window)  # [B, N, R, W]
+    def in_buckets(feature: tf.Tensor) -> tf.Tensor:
+        return tf.reshape(feature[:, global_size:], [-1, buckets, bucket_size])  # [B, N, R]
+
+    def keys_of_buckets(feature: tf.Tensor) -> tf.Tensor:
+        repeated = tf.repeat(feature[:, None, :global_size], buckets, axis=1)  # [B, N, G]
+        window = with_neighbours(in_buckets(feature), 1, config.num_neighbours)  # [B, N, W]
+        return tf.concat([repeated, window], axis=-1)
+
+    long = ordered.map(in_buckets)
+    long_keys = ordered.map(keys_of_buckets)  # [B, N, G + W]
+    long_mask = pattern_mask(group.pattern, long, long_keys)  # [B, N, R, G + W]
     if not config.original_bucketing:
-        to_window &= _neighbour_exists(buckets, bucket_size, config.num_neighbours)
+        exists = _neighbour_exists(buckets, bucket_size, config.num_neighbours)  # [N, 1, W]
+        long_mask &= tf.pad(exists, [[0, 0], [0, 0], [global_size, 0]], constant_values=True)
     global_relations = long_relations = None
     if relations is not None:
         global_relations = relations.one_hot(global_, features)  # [B, K, G, S]
-        long_relations = tf.concat(
-            [relations.one_hot(long, repeated), relations.one_hot(long, window)], axis=-1
-        )  # [B, K, N, R, G + W]
+        long_relations = relations.one_hot(long, long_keys)  # [B, K, N, R, G + W]
     return GroupPlan(
         order=order,
         rank=token_rank(order),
         global_mask=pattern_mask(group.pattern, global_, features)[:, None],
-        long_mask=tf.concat([to_global, to_window], axis=-1)[:, None],
+        long_mask=long_mask[:, None],
         global_relations=global_relations,
         long_relations=long_relations,
     )

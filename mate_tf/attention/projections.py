@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from mate_tf.attention.grammar import GrammarBias
 from mate_tf.attention.patterns import head_groups
-from mate_tf.attention.relations import RelationBias
+from mate_tf.attention.relations import RelationBias, relation_scores
 from mate_tf.attention.softmax import Dropout
 from mate_tf.config import AttentionConfig
 from mate_tf.linear import Linear
@@ -211,11 +211,16 @@ class HeadProjections(keras.layers.Layer):
         Returns:
             float [B, h, ..., F, T], to be added to the scores after their division.
         """
+        return relation_scores(query, one_hot, *self.relation_tables(first_head, query.shape[1]))
+
+    def relation_tables(self, first_head: int, num_heads: int) -> tuple[tf.Tensor, ...]:
+        """What h consecutive heads learned of the relations, for `relation_scores`."""
         assert self.relations is not None
-        scores = self.relations.scores(query, one_hot, first_head)
-        if self.attention.scale_relations:
-            scores *= tf.cast(1.0 / (self.temperature * self.head_size**0.5), scores.dtype)
-        return scores
+        tables = self.relations.tables(first_head, num_heads)
+        if not self.attention.scale_relations:
+            return tables
+        scale = 1.0 / (self.temperature * self.head_size**0.5)
+        return tuple(table * tf.cast(scale, table.dtype) for table in tables)
 
     def _split_heads(self, projected: tf.Tensor) -> tf.Tensor:
         """[B, S, H * E] to [B, H, S, E]."""

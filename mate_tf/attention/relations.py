@@ -1,13 +1,13 @@
 """TableFormer's relations: what a token is to another, learned as attention biases.
 
-A relation is a pattern with an integer in place of the bool: it takes the features of query and
-key tokens, shaped so that they broadcast, and returns int32 [..., F, T]. Of the order of rows and
-columns it knows nothing.
+A relation is a pattern with an integer in place of the bool: it follows from the features of a
+query and a key token. Of the order of rows and columns it knows nothing.
 
 Shapes: B batch, F from (queries), T to (keys), H heads, E head size, K relations.
 """
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from mate_tf.config import NUM_RELATIONS
@@ -33,44 +33,33 @@ RELATION_NAMES = (
 assert len(RELATION_NAMES) == NUM_RELATIONS
 
 
-def table_relation(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
-    """The relation of each query to each key (TableFormer paper, section 4.1).
+# What a token is of.
+_PADDING, _CELL, _HEADER, _SENTENCE = range(4)
 
-    Args:
-        query: features that broadcast against the key's.
-        key: the same.
+
+def _relation_table(disabled: tuple[int, ...]) -> np.ndarray:
+    """The relation by what the query and the key are of, and by whether they share a row, a column.
 
     Returns:
-        int32, indices of RELATION_NAMES; of padding always 0.
+        int32 [4, 4, 2, 2], indices of RELATION_NAMES; of padding always 0.
     """
-    from_cell, from_header, from_sentence = _kinds(query)
-    to_cell, to_header, to_sentence = _kinds(key)
-    same_row = tf.equal(query.row_ids, key.row_ids)
-    same_column = tf.equal(query.column_ids, key.column_ids)
-
-    def where(allowed: tf.Tensor, relation: int) -> tf.Tensor:
-        return tf.where(allowed, relation, 0)
-
-    # A pair is of one kind, and of these relations only the first two can meet: 1 + 2 = 3.
-    return (
-        where(from_cell & to_cell & same_row, 1)
-        + where(from_cell & to_cell & same_column, 2)
-        + where(from_cell & to_header & same_column, 4)
-        + where(from_cell & to_sentence, 5)
-        + where(from_header & to_cell & same_column, 6)
-        + where(from_header & to_header, 7)
-        + where(from_header & to_header & same_column, 1)
-        + where(from_header & to_sentence, 9)
-        + where(from_sentence & to_cell, 10)
-        + where(from_sentence & to_header, 11)
-        + where(from_sentence & to_sentence, 12)
-    )
+    table = np.zeros((4, 4, 2, 2), np.int32)
+    table[_CELL, _CELL] = [[0, 2], [1, 3]]
+    table[_CELL, _HEADER] = [0, 4]
+    table[_CELL, _SENTENCE] = 5
+    table[_HEADER, _CELL] = [0, 6]
+    table[_HEADER, _HEADER] = [7, 8]
+    table[_HEADER, _SENTENCE] = 9
+    table[_SENTENCE, _CELL] = 10
+    table[_SENTENCE, _HEADER] = 11
+    table[_SENTENCE, _SENTENCE] = 12
+    return np.where(np.isin(table, disabled), 0, table)
 
 
 def pairwise_relation(
     query: TokenFeatures, key: TokenFeatures, disabled: tuple[int, ...] = ()
 ) -> tf.Tensor:
-    """The relation of each of F queries to each of T keys.
+    """The relation of each of F queries to each of T keys (TableFormer paper, section 4.1).
 
     Args:
         query: features [..., F].
@@ -78,14 +67,16 @@ def pairwise_relation(
         disabled: relations that count as "other" (TableFormer paper, section 5.6).
 
     Returns:
-        int32 [..., F, T].
+        int32 [..., F, T], indices of RELATION_NAMES; of padding always 0.
     """
+    table = _relation_table(disabled)
     query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
     key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
-    relation = table_relation(query, key)
-    for one in disabled:
-        relation = tf.where(tf.equal(relation, one), 0, relation)
-    return relation
+    same_row = tf.cast(tf.equal(query.row_ids, key.row_ids), tf.int32)
+    same_column = tf.cast(tf.equal(query.column_ids, key.column_ids), tf.int32)
+    # One gather from the flat table, where a case for each relation would pass over all pairs.
+    index = (16 * _kind(query) + 4 * _kind(key)) + (2 * same_row + same_column)
+    return tf.gather(tf.constant(table.reshape(-1)), index)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -133,7 +124,7 @@ class RelationBias(keras.layers.Layer):
             )
 
     def one_hot(self, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
-        """The relations, for `scores` of any layer with the same settings.
+        """The relations, for `relation_scores` with the tables of any layer of the same settings.
 
         Args:
             query: features [B, ..., F].
@@ -145,30 +136,13 @@ class RelationBias(keras.layers.Layer):
         relation = pairwise_relation(query, key, self.disabled)
         return tf.one_hot(relation, NUM_RELATIONS, axis=1, dtype=self.compute_dtype)
 
-    def scores(self, query: tf.Tensor, one_hot: tf.Tensor, first_head: int) -> tf.Tensor:
-        """What the relations add to the attention scores of some heads.
-
-        Args:
-            query: float [B, h, ..., F, E], of h consecutive heads.
-            one_hot: float [B, K, ..., F, T].
-            first_head: which of the layer's heads the first of them is.
-
-        Returns:
-            float [B, h, ..., F, T].
-        """
-        heads = slice(first_head, first_head + query.shape[1])
-        shape = tf.shape(one_hot)
-        pairs_shape = tf.concat([[shape[0], query.shape[1]], shape[2:]], axis=0)
-        table = tf.convert_to_tensor(self.bias_table)[:, heads]  # [K, h]
-        flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1])  # [B, K, ... * F * T]
-        scores = tf.reshape(tf.matmul(table, flat, transpose_a=True), pairs_shape)
-        if self.embedding_table is None:
-            return scores
-        table = tf.convert_to_tensor(self.embedding_table)[:, heads]  # [K, h, E]
-        by_relation = tf.einsum("bh...e,khe->bh...k", query, table)  # [B, h, ..., F, K]
-        by_relation = tf.reshape(by_relation, [shape[0], query.shape[1], -1, NUM_RELATIONS])
-        flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1, shape[-1]])
-        return scores + tf.reshape(tf.einsum("bhfk,bkft->bhft", by_relation, flat), pairs_shape)
+    def tables(self, first_head: int, num_heads: int) -> tuple[tf.Tensor, ...]:
+        """What is learned of h consecutive heads: biases [K, h] and, by kind, vectors [K, h, E]."""
+        weights = [self.bias_table]
+        if self.embedding_table is not None:
+            weights.append(self.embedding_table)
+        heads = slice(first_head, first_head + num_heads)
+        return tuple(tf.convert_to_tensor(weight)[:, heads] for weight in weights)
 
     def get_config(self):
         return super().get_config() | {
@@ -179,9 +153,34 @@ class RelationBias(keras.layers.Layer):
         }
 
 
-def _kinds(features: TokenFeatures) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Whether each token is of a cell, a column header or the sentence; padding is none."""
-    real = tf.greater(features.input_mask, 0)
-    table = real & tf.equal(features.segment_ids, 1)
-    header = tf.equal(features.row_ids, 0)
-    return table & ~header, table & header, real & tf.equal(features.segment_ids, 0)
+def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) -> tf.Tensor:
+    """What the relations add to the attention scores.
+
+    Args:
+        query: float [B, h, ..., F, E].
+        one_hot: float [B, K, ..., F, T].
+        *tables: float [K, h], biases; then float [K, h, E] or nothing, what the query is
+            multiplied by.
+
+    Returns:
+        float [B, h, ..., F, T].
+    """
+    bias_table, *embedding_table = tables
+    shape = tf.shape(one_hot)
+    pairs_shape = tf.concat([[shape[0], query.shape[1]], shape[2:]], axis=0)
+    flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1])  # [B, K, ... * F * T]
+    scores = tf.reshape(tf.matmul(bias_table, flat, transpose_a=True), pairs_shape)
+    if not embedding_table:
+        return scores
+    by_relation = tf.einsum("bh...e,khe->bh...k", query, embedding_table[0])  # [B, h, ..., F, K]
+    by_relation = tf.reshape(by_relation, [shape[0], query.shape[1], -1, NUM_RELATIONS])
+    flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1, shape[-1]])
+    return scores + tf.reshape(tf.einsum("bhfk,bkft->bhft", by_relation, flat), pairs_shape)
+
+
+def _kind(features: TokenFeatures) -> tf.Tensor:
+    """What each token is of: _PADDING, _CELL, _HEADER or _SENTENCE."""
+    of_table = tf.where(tf.equal(features.row_ids, 0), _HEADER, _CELL)
+    kind = tf.where(tf.equal(features.segment_ids, 1), of_table, _PADDING)
+    kind = tf.where(tf.equal(features.segment_ids, 0), _SENTENCE, kind)
+    return tf.where(tf.greater(features.input_mask, 0), kind, _PADDING)

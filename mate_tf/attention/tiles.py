@@ -6,10 +6,14 @@ question. Only the pairs of tiles that meet are computed, each once, and a softm
 joins those of a query. The cost follows the sum of the squared lengths of rows or columns, where
 the window of `MultiViewAttention` leaves pairs out and all pairs cost the square of the sequence.
 
+How many tiles meet hangs on the tables. XLA knows no list of such a length: there it is padded to
+the next of a few static sizes.
+
 Shapes: B batch, S sequence, R tile (bucket size), N tiles of a sequence, M pairs of tiles that
-meet in the batch, H heads, E head size, K relations, F from, T to.
+are computed, H heads, E head size, K relations, F from, T to.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import keras
@@ -23,12 +27,29 @@ from mate_tf.attention.buckets import (
     token_rank,
 )
 from mate_tf.attention.multi_view import permuted
-from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
+from mate_tf.attention.patterns import Pattern, head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections, refuse_token_weights
-from mate_tf.attention.relations import RelationBias
+from mate_tf.attention.relations import RelationBias, relation_scores
 from mate_tf.attention.softmax import MASKED, Dropout
+from mate_tf.attention.xla import at_chosen_size, compiles_with_xla
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
+
+
+class TilePairs(NamedTuple):
+    """The pairs of tiles that one head group computes.
+
+    Attributes:
+        query_tile: int32 [M], indices of tiles.
+        key_tile: int32 [M].
+        mask: bool [M, 1, R, R], the pattern.
+        relations: one-hot, float [M, K, R, R]; None for an architecture without.
+    """
+
+    query_tile: tf.Tensor
+    key_tile: tf.Tensor
+    mask: tf.Tensor
+    relations: tf.Tensor | None
 
 
 class TilePlan(NamedTuple):
@@ -37,52 +58,86 @@ class TilePlan(NamedTuple):
     Attributes:
         order: int32 [B, S], positions in the group's order.
         rank: int32 [B, S], its inverse.
-        query_tile: int32 [M], ascending; tiles are numbered through the batch, B * N of them.
-        key_tile: int32 [M].
-        mask: bool [M, 1, R, R], the pattern.
-        relations: one-hot, float [M, K, R, R]; None for an architecture without.
+        tiles: int [B * N, R] each, the token features in the group's order.
+        query_tile: int32 [B * N * N], of all pairs of tiles, those that meet first; tiles are
+            numbered through the batch.
+        key_tile: int32 [B * N * N].
+        num_pairs: int32, how many pairs meet.
+        pairs: those that meet; None under XLA, where each layer makes them at the size it takes.
     """
 
     order: tf.Tensor
     rank: tf.Tensor
+    tiles: TokenFeatures
     query_tile: tf.Tensor
     key_tile: tf.Tensor
-    mask: tf.Tensor
-    relations: tf.Tensor | None
+    num_pairs: tf.Tensor
+    pairs: TilePairs | None = None
 
 
-def tile_plan(
-    features: TokenFeatures,
-    group: HeadGroup,
-    tile_size: int,
-    relations: RelationBias | None = None,
-) -> TilePlan:
-    """Orders the tokens for a head group and lists the tiles that meet.
+def tile_plan(features: TokenFeatures, sort_by: str, tile_size: int) -> TilePlan:
+    """Orders the tokens and lists the tiles that meet.
 
     Args:
         features: int [B, S] each.
-        group: the head group; two tokens of the table that its pattern lets attend to each other
-            have the same value of the feature it sorts by.
+        sort_by: the feature that gives the order; two tokens of the table that attend to each
+            other have the same value of it.
         tile_size: R.
-        relations: of any layer of the encoder, where it has them.
     """
-    assert group.sort_by is not None
-    order = token_order(features, group.sort_by)  # [B, S]
+    order = token_order(features, sort_by)  # [B, S]
     tiles = num_buckets(sequence_length(features), tile_size, 0)
     ordered = ordered_features(features, order, tiles * tile_size)
     ordered = ordered.map(lambda feature: tf.reshape(feature, [-1, tiles, tile_size]))  # [B, N, R]
-    pairs = tf.cast(tf.where(tiles_meet(ordered, group.sort_by)), tf.int32)  # [M, 3]
-    example, query_tile, key_tile = tf.unstack(pairs, axis=1)
-    query_tile, key_tile = example * tiles + query_tile, example * tiles + key_tile
-    flat = ordered.map(lambda feature: tf.reshape(feature, [-1, tile_size]))  # [B * N, R]
-    query = flat.map(lambda feature: tf.gather(feature, query_tile))  # [M, R]
-    key = flat.map(lambda feature: tf.gather(feature, key_tile))  # [M, R]
+    meet = tf.reshape(tiles_meet(ordered, sort_by), [-1])  # [B * N * N]
+    pairs = tf.argsort(tf.where(meet, 0, 1), stable=True)
+    query_tile = pairs // tiles  # of the batch's B * N
     return TilePlan(
         order=order,
         rank=token_rank(order),
+        tiles=ordered.map(lambda feature: tf.reshape(feature, [-1, tile_size])),
+        query_tile=query_tile,
+        key_tile=query_tile // tiles * tiles + pairs % tiles,
+        num_pairs=tf.reduce_sum(tf.cast(meet, tf.int32)),
+    )
+
+
+def list_sizes(num_tiles: int, batch_size: int) -> list[int]:
+    """The lengths to which a list of pairs is padded, up to all N * N of each example.
+
+    As a rule each tile meets itself and, both ways, the question's: three pairs a tile. What
+    comes on top doubles.
+    """
+    of_a_tile, more = [3], 2
+    while of_a_tile[-1] < num_tiles:
+        of_a_tile.append(3 + more)
+        more *= 2
+    return [batch_size * num_tiles * min(size, num_tiles) for size in of_a_tile]
+
+
+def tile_pairs(
+    plan: TilePlan,
+    size: int | tf.Tensor,
+    pattern: Pattern,
+    relations: RelationBias | None = None,
+) -> TilePairs:
+    """The first pairs of a plan, masked by a pattern; all False where the tiles do not meet.
+
+    Args:
+        plan: the order and the pairs.
+        size: M.
+        pattern: of the head group.
+        relations: of any layer of the encoder, where it has them.
+    """
+    meets = tf.range(size) < plan.num_pairs  # [M]
+    # What fills the list up asks nothing of other examples: it is the first tile with itself.
+    query_tile = tf.where(meets, plan.query_tile[:size], 0)
+    key_tile = tf.where(meets, plan.key_tile[:size], 0)
+    query = plan.tiles.map(lambda feature: tf.gather(feature, query_tile))  # [M, R]
+    key = plan.tiles.map(lambda feature: tf.gather(feature, key_tile))  # [M, R]
+    return TilePairs(
         query_tile=query_tile,
         key_tile=key_tile,
-        mask=pattern_mask(group.pattern, query, key)[:, None],
+        mask=(pattern_mask(pattern, query, key) & meets[:, None, None])[:, None],
         relations=None if relations is None else relations.one_hot(query, key),
     )
 
@@ -114,23 +169,22 @@ def tiles_meet(tiles: TokenFeatures, sort_by: str) -> tf.Tensor:
 
 
 def tiled_attention(
+    pairs: TilePairs,
     query: tf.Tensor,
     key: tf.Tensor,
     value: tf.Tensor,
-    plan: TilePlan,
-    *,
-    bias: tf.Tensor | None = None,
+    *tables: tf.Tensor,
     temperature: float = 1.0,
     dropout: Dropout | None = None,
 ) -> tf.Tensor:
-    """Attention between the tiles that meet.
+    """Attention between some pairs of tiles.
 
     Args:
+        pairs: the pairs of tiles, their masks and relations.
         query: float [B * N, H, R, E], tiles in the group's order.
         key: float [B * N, H, R, E].
         value: float [B * N, H, R, E].
-        plan: the pairs of tiles and their masks.
-        bias: float [M, H, R, R]; added to the scores after their division.
+        *tables: what the heads learned of the relations; see `relation_scores`.
         temperature: the scores are divided by it and by sqrt(E).
         dropout: applied to the attention probabilities.
 
@@ -138,23 +192,26 @@ def tiled_attention(
         float [B * N, H, R, E].
     """
     num_tiles = tf.shape(query)[0]
-    query *= tf.cast(1.0 / (temperature * query.shape[-1] ** 0.5), query.dtype)
+    query_tile, key_tile = pairs.query_tile, pairs.key_tile
+    scale = tf.cast(1.0 / (temperature * query.shape[-1] ** 0.5), query.dtype)
     scores = tf.einsum(
-        "MHFE,MHTE->MHFT", tf.gather(query, plan.query_tile), tf.gather(key, plan.key_tile)
+        "MHFE,MHTE->MHFT", tf.gather(query * scale, query_tile), tf.gather(key, key_tile)
     )
-    if bias is not None:
-        scores += bias
-    logits = tf.cast(scores, tf.float32) + tf.where(plan.mask, 0.0, MASKED)  # [M, H, R, R]
+    if pairs.relations is not None:
+        scores += relation_scores(tf.gather(query, query_tile), pairs.relations, *tables)
+    logits = tf.cast(scores, tf.float32) + tf.where(pairs.mask, 0.0, MASKED)  # [M, H, R, R]
     # The softmax does not depend on what is subtracted, so its gradient is none of our business.
     highest = tf.stop_gradient(tf.reduce_max(logits, axis=-1))  # [M, H, R]
-    highest = tf.math.segment_max(highest, plan.query_tile)  # [B * N, H, R]
-    weights = tf.exp(logits - tf.gather(highest, plan.query_tile)[..., None])  # [M, H, R, R]
-    total = tf.math.segment_sum(tf.reduce_sum(weights, axis=-1), plan.query_tile)  # [B * N, H, R]
+    highest = tf.math.unsorted_segment_max(highest, query_tile, num_tiles)  # [B * N, H, R]
+    weights = tf.exp(logits - tf.gather(highest, query_tile)[..., None])  # [M, H, R, R]
+    total = tf.math.unsorted_segment_sum(
+        tf.reduce_sum(weights, axis=-1), query_tile, num_tiles
+    )  # [B * N, H, R]
     weights = tf.cast(weights, value.dtype)
     if dropout is not None:
         weights = dropout(weights)
-    parts = tf.einsum("MHFT,MHTE->MHFE", weights, tf.gather(value, plan.key_tile))
-    context = tf.math.unsorted_segment_sum(parts, plan.query_tile, num_tiles)  # [B * N, H, R, E]
+    parts = tf.einsum("MHFT,MHTE->MHFE", weights, tf.gather(value, key_tile))
+    context = tf.math.unsorted_segment_sum(parts, query_tile, num_tiles)  # [B * N, H, R, E]
     return context / tf.cast(total, context.dtype)[..., None]
 
 
@@ -169,12 +226,17 @@ class TiledAttention(HeadProjections):
     def plan(
         self, features: TokenFeatures, token_weights: tf.Tensor | None = None
     ) -> tuple[TilePlan, ...]:
-        """The orders, the pairs of tiles and their masks."""
+        """The orders and the pairs of tiles."""
         refuse_token_weights(token_weights)
-        return tuple(
-            tile_plan(features, group, self.attention.bucket_size, self.relations)
-            for group in head_groups(self.attention, self.num_heads)
-        )
+        plans = []
+        for group in head_groups(self.attention, self.num_heads):
+            assert group.sort_by is not None
+            plan = tile_plan(features, group.sort_by, self.attention.bucket_size)
+            if not compiles_with_xla():
+                pairs = tile_pairs(plan, plan.num_pairs, group.pattern, self.relations)
+                plan = plan._replace(pairs=pairs)
+            plans.append(plan)
+        return tuple(plans)
 
     def attend_group(
         self,
@@ -186,28 +248,49 @@ class TiledAttention(HeadProjections):
         dropout: Dropout | None,
     ) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
-        tiles = self._to_tiles(query, plan)
-        bias = None
-        if plan.relations is not None:
-            bias = self.relation_scores(
-                tf.gather(tiles, plan.query_tile), plan.relations, first_head
-            )  # [M, h, R, R]
-        context = tiled_attention(
-            tiles,
-            self._to_tiles(key, plan),
-            self._to_tiles(value, plan),
-            plan,
-            bias=bias,
-            temperature=self.temperature,
-            dropout=dropout,
-        )  # [B * N, h, R, E]
+        inputs = [self._to_tiles(tensor, plan) for tensor in (query, key, value)]
+        if self.relations is not None:
+            inputs += self.relation_tables(first_head, query.shape[1])
+        if dropout is not None:
+            # With a seed, so that the gradient may compute the same again.
+            assert self.dropout is not None
+            seed = self.dropout.seed_generator.next()
+            dropout = partial(
+                tf.nn.experimental.stateless_dropout, rate=self.dropout_rate, seed=seed
+            )
+        attention = partial(tiled_attention, temperature=self.temperature, dropout=dropout)
+
+        def attention_at(size: int, *inputs: tf.Tensor) -> tf.Tensor:
+            pairs = tile_pairs(plan, size, self._pattern(first_head), self.relations)
+            return attention(pairs, *inputs)
+
+        if plan.pairs is not None:
+            context = attention(plan.pairs, *inputs)  # [B * N, h, R, E]
+        else:
+            sizes = list_sizes(*self._static_sizes(plan))
+            context = at_chosen_size(attention_at, sizes, plan.num_pairs, *inputs)
         return self._from_tiles(context, plan)
+
+    def _static_sizes(self, plan: TilePlan) -> tuple[int, int]:
+        """N and B."""
+        batch_size, length = plan.order.shape
+        if batch_size is None or length is None:
+            raise ValueError(
+                "expected a batch size and a sequence length known to the graph, for XLA, got "
+                f"{batch_size} and {length}; trace the function with shapes, or without jit_compile"
+            )
+        return num_buckets(length, self.attention.bucket_size, 0), batch_size
+
+    def _pattern(self, first_head: int) -> Pattern:
+        """The pattern of the group that starts with a head."""
+        groups = head_groups(self.attention, self.num_heads)
+        return [group.pattern for group in groups for _ in range(group.num_heads)][first_head]
 
     def _to_tiles(self, tensor: tf.Tensor, plan: TilePlan) -> tf.Tensor:
         """[B, h, S, E] to [B * N, h, R, E]."""
         size = self.attention.bucket_size
         heads = tensor.shape[1]
-        length = tf.shape(tensor)[2]
+        length = _length(plan)
         tiles = num_buckets(length, size, 0)
         tensor = permuted(tensor, plan.order)
         tensor = tf.pad(tensor, [[0, 0], [0, 0], [0, tiles * size - length], [0, 0]])
@@ -218,7 +301,7 @@ class TiledAttention(HeadProjections):
     def _from_tiles(self, tensor: tf.Tensor, plan: TilePlan) -> tf.Tensor:
         """[B * N, h, R, E] to [B, h, S, E]."""
         size, heads = self.attention.bucket_size, tensor.shape[1]
-        length = tf.shape(plan.rank)[1]
+        length = _length(plan)
         tiles = num_buckets(length, size, 0)
         tensor = tf.reshape(tensor, [-1, tiles, heads, size, self.head_size])
         tensor = tf.transpose(tensor, [0, 2, 1, 3, 4])  # [B, h, N, R, E]
@@ -229,3 +312,8 @@ class TiledAttention(HeadProjections):
     def default_attention(cls) -> AttentionConfig:
         """MATE, in tiles of 64."""
         return AttentionConfig("mate", "multi_view", bucket_size=64, coverage=1.0)
+
+
+def _length(plan: TilePlan) -> int | tf.Tensor:
+    """S, as an int where the shape is static."""
+    return plan.order.shape[1] or tf.shape(plan.order)[1]

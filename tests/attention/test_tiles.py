@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.attention.dense import DenseAttention
-from mate_tf.attention.tiles import TiledAttention, tiles_meet
+from mate_tf.attention.tiles import TiledAttention, list_sizes, tile_plan, tiles_meet
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
 
@@ -97,20 +97,42 @@ def test_equals_the_pattern_for_any_tokens(examples, more, tile, ratio, options)
     np.testing.assert_allclose(actual * real, expected * real, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("architecture", ["mate", "mate_tableformer"])
-def test_gradients_equal_those_of_the_pattern(architecture):
-    table = [(0, 0, 0)] * 3 + [(1, c + 1, r) for r in range(6) for c in range(3)]
-    features = features_of([table, table[:9]], 23)
-    layers = tiled_and_dense(0.5, 4, architecture=architecture)
-    inputs = hidden_states(2, 23)
+def gradients_of(layer, inputs, features, compiled: bool = False):
+    """Of a loss over the real tokens, by the inputs and by the weights."""
     real = tf.cast(features.input_mask, tf.float32)[..., None]
-    gradients = []
-    for layer in layers:
+
+    @tf.function(jit_compile=compiled, autograph=False)
+    def gradients(inputs, features):
         with tf.GradientTape() as tape:
             tape.watch(inputs)
             loss = tf.reduce_sum(tf.sin(layer(inputs, features)) * real)
-        gradients.append(tape.gradient(loss, [inputs, *(w.value for w in layer.weights)]))
-    for ours, theirs in zip(*gradients, strict=True):
+        weights = [weight.value for weight in layer.weights]
+        return tape.gradient(loss, [inputs, *weights])
+
+    return gradients(inputs, features)
+
+
+TABLE = [(0, 0, 0)] * 3 + [(1, c + 1, r) for r in range(6) for c in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "kind", "compiled"),
+    [
+        ("mate", "scalar", False),
+        ("mate_tableformer", "scalar", False),
+        ("mate_tableformer", "embedding", False),
+        ("mate_tableformer", "embedding", True),
+    ],
+)
+def test_gradients_equal_those_of_the_pattern(architecture, kind, compiled):
+    # With XLA the list of pairs is padded. An empty example has queries with nothing to attend to.
+    features = features_of([TABLE, TABLE[:9], []], 23)
+    tiled, dense = tiled_and_dense(
+        0.5, 6, architecture=architecture, relation_kind=kind, scale_relations=True
+    )
+    inputs = hidden_states(3, 23)
+    actual = gradients_of(tiled, inputs, features, compiled)
+    for ours, theirs in zip(actual, gradients_of(dense, inputs, features), strict=True):
         scale = max(1.0, float(tf.reduce_max(tf.abs(theirs))))
         np.testing.assert_allclose(ours, theirs, atol=TOLERANCE * scale)
 
@@ -129,12 +151,98 @@ def test_only_tiles_of_one_column_and_of_the_question_meet():
 
 def test_lengths_unknown_to_the_graph_work():
     tiled, dense = tiled_and_dense(0.5, 4)
-    table = [(0, 0, 0)] * 3 + [(1, c + 1, r) for r in range(6) for c in range(3)]
     signature = [tf.TensorSpec([None, None, HIDDEN])] + [tf.TensorSpec([None, None], tf.int32)] * 9
     run = tf.function(lambda x, *f: tiled(x, TokenFeatures(*f)), input_signature=signature)
     for length in (21, 26):
-        features = features_of([table], length)
+        features = features_of([TABLE], length)
         inputs = hidden_states(1, length)
         np.testing.assert_allclose(
             run(inputs, *features)[:, :21], dense(inputs, features)[:, :21], atol=TOLERANCE
         )
+
+
+def few_columns(num_columns: int, num_rows: int) -> list[tuple[int, int, int]]:
+    return [(1, c + 1, r) for r in range(num_rows) for c in range(num_columns)]
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        [few_columns(30, 2)],  # columns of two tokens: each tile meets its neighbours
+        [few_columns(2, 30)],  # columns of 30: half of all pairs meet
+        [few_columns(1, 60)],  # one column: all meet
+        [few_columns(30, 2), few_columns(1, 60), []],
+    ],
+    ids=["short columns", "long columns", "one column", "a batch"],
+)
+def test_the_same_program_of_xla_serves_any_number_of_pairs(tables):
+    tiled, dense = tiled_and_dense(0.5, 4)
+    features = features_of(tables, 64)
+    inputs = hidden_states(len(tables), 64)
+    compiled = tf.function(tiled, jit_compile=True)(inputs, features).numpy()
+    assert np.isfinite(compiled).all()
+    real = features.input_mask.numpy()[..., None]
+    np.testing.assert_allclose(compiled * real, dense(inputs, features) * real, atol=TOLERANCE)
+
+
+def test_xla_without_lengths_is_refused():
+    tiled, _ = tiled_and_dense(0.5, 4)
+    signature = [tf.TensorSpec([None, None, HIDDEN])] + [tf.TensorSpec([None, None], tf.int32)] * 9
+    run = tf.function(lambda x, *f: tiled(x, TokenFeatures(*f)), signature, jit_compile=True)
+    with pytest.raises(ValueError, match=r"batch size and a sequence length known.*got None and"):
+        run(hidden_states(1, 24), *features_of([TABLE], 24))
+
+
+@pytest.mark.parametrize(
+    ("num_tiles", "batch_size", "sizes"),
+    [
+        (1, 1, [1]),
+        (2, 3, [12]),
+        (3, 1, [9]),
+        (8, 1, [24, 40, 56, 64]),
+        (32, 2, [192, 320, 448, 704, 1216, 2048]),
+    ],
+)
+def test_lists_are_padded_to_few_sizes_of_which_the_last_holds_all(num_tiles, batch_size, sizes):
+    assert list_sizes(num_tiles, batch_size) == sizes
+
+
+def test_the_pairs_of_a_plan_are_those_that_meet_and_then_the_others():
+    features = features_of([TABLE, []], 24)
+    plan = tile_plan(features, "column_ids", 4)
+    meet = tiles_meet(
+        plan.tiles.map(lambda feature: tf.reshape(feature, [2, 6, 4])), "column_ids"
+    ).numpy()
+    pairs = np.stack([plan.query_tile, plan.key_tile], axis=1)
+    example, query, key = np.nonzero(meet)
+    expected = np.stack([6 * example + query, 6 * example + key], axis=1)
+    np.testing.assert_array_equal(pairs[: int(plan.num_pairs)], expected)
+    assert len(np.unique(pairs, axis=0)) == len(pairs) == 2 * 6 * 6
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["", "XLA"])
+def test_the_gradient_knows_what_dropout_dropped(compiled):
+    """The context is linear in the values: it is the sum of the values times their gradients."""
+    layer = TiledAttention(4, 4, AttentionConfig("mate", bucket_size=6, coverage=1.0), dropout=0.5)
+    layer.build((None, None, HIDDEN))
+    features = features_of([TABLE], 24)
+    random = np.random.default_rng(2)
+    query, key, value = (
+        tf.constant(random.normal(size=(1, 4, 24, 4)), tf.float32) for _ in range(3)
+    )
+
+    @tf.function(jit_compile=compiled, autograph=False)
+    def loss_and_gradient(query, key, value, features):
+        with tf.GradientTape() as tape:
+            tape.watch(value)
+            context = layer.attend(query, key, value, layer.plan(features), layer.dropout)
+            loss = tf.reduce_sum(context[:, :, :21])
+        return loss, tape.gradient(loss, value)
+
+    losses = set()
+    for _ in range(3):
+        loss, gradient = loss_and_gradient(query, key, value, features)
+        losses.add(float(loss))
+        # 336 numbers of unit size are summed.
+        np.testing.assert_allclose(loss, tf.reduce_sum(value * gradient), atol=1e-3)
+    assert len(losses) == 3
