@@ -10,6 +10,8 @@ with `sst2` a folder with train.tsv and dev.tsv (6,920 and 872 sentences) and `m
 --config.encoder.attention.architecture=grammar_hard or grammar_soft guided by grammar.
 
 Hardware: 2 CPU cores.
+Time: 6 minutes a run with the machine to itself.
+Score: see the README's table; full attention 87 % accuracy on the dev split.
 """
 
 from mate_tf.config import AttentionConfig, EncoderConfig

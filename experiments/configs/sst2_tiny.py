@@ -8,6 +8,8 @@ which the paper starts; without --init_checkpoint the weights are random ones. T
 6,920 sentences; the paper trained on 67,349: --config.num_steps=25256.
 
 Hardware: 2 CPU cores.
+Time: not run to its end here.
+Score: the paper has 82.0 % with full attention, 82.0 % with hard and 81.7 % with soft rules.
 """
 
 from mate_tf.config import AttentionConfig, EncoderConfig
