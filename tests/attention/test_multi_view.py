@@ -186,7 +186,7 @@ def test_unknown_lengths_compute_what_known_ones_do():
     for length in (1, 4, 19):
         features = table_features(question=4, rows=5, columns=3, length=length)
         np.testing.assert_allclose(
-            dynamic(hidden_states(length), features[:9]),
+            dynamic(hidden_states(length), list(features[:9])),
             fast(hidden_states(length), features),
             atol=1e-6,
         )
