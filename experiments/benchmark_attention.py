@@ -4,8 +4,8 @@
     python -m experiments.benchmark_attention --training --lengths=2048 --num_layers=3 \\
         --architectures=mate,mate_tableformer
 
-Measures an encoder of BERT base's width for each architecture, batch 1, forwards or as a training
-step (forwards, with dropout, and backwards). Each round times every architecture once, so that a
+Measures an encoder of BERT base's width for each architecture, forwards or as a training step
+(forwards, with dropout, and backwards). Each round times every architecture once, so that a
 busy machine slows all of them alike. Prints a Markdown table of medians in milliseconds and, in
 parentheses, their ratio to the architecture named first.
 
@@ -34,6 +34,7 @@ _ARCHITECTURES = flags.DEFINE_list(
 )
 _LENGTHS = flags.DEFINE_list("lengths", ["512", "2048", "8192"], "tokens in an example")
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "measurements of each", lower_bound=1)
+_BATCH = flags.DEFINE_integer("batch_size", 1, "examples, all alike", lower_bound=1)
 _LAYERS = flags.DEFINE_integer("num_layers", 1, "layers of the encoder", lower_bound=1)
 _TRAINING = flags.DEFINE_bool("training", False, "time a training step, not inference")
 _COLUMNS = flags.DEFINE_integer("columns", 8, "columns of the tables", lower_bound=1)
@@ -72,7 +73,7 @@ def table_features(length: int, columns: int):
         "row_ids": np.where(in_table, cell // columns, 0),
     }
     arrays = (np.asarray(fields.get(name, zeros), np.int32) for name in TokenFeatures._fields)
-    return TokenFeatures(*(tf.constant(array[None]) for array in arrays))
+    return TokenFeatures(*(tf.constant([array] * _BATCH.value) for array in arrays))
 
 
 def timed_function(name: str, length: int):
