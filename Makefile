@@ -5,6 +5,8 @@ VENV_PYTHON := $(VENV)/bin/python
 INSTALLED := $(VENV)/installed
 
 MATE_TF_GOLDEN_DIR ?= ../shared/golden
+MATE_TF_GOLDEN_REAL_DIR ?= ../shared/golden_real
+MATE_TF_WTQ_DIR ?= ../shared/data/wtq
 
 # TensorFlow's C++ side logs harmless errors on machines without a GPU; what matters is raised.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
@@ -27,8 +29,9 @@ demo: env ## train, evaluate, export and ask a small model, from raw tables on
 test: env ## run all tests
 	$(VENV_PYTHON) -m pytest tests
 
-test-golden: env ## compare with the original's numbers in MATE_TF_GOLDEN_DIR
+test-golden: env ## compare with the original's numbers, folders as set above
 	MATE_TF_GOLDEN_DIR="$(MATE_TF_GOLDEN_DIR)" MATE_TF_REQUIRE_GOLDEN=1 \
+	  MATE_TF_GOLDEN_REAL_DIR="$(MATE_TF_GOLDEN_REAL_DIR)" MATE_TF_WTQ_DIR="$(MATE_TF_WTQ_DIR)" \
 	  $(VENV_PYTHON) -m pytest tests/golden
 
 lint: env ## check style, format and types

@@ -7,6 +7,7 @@ from setuptools import find_namespace_packages, setup
 README = pathlib.Path(__file__).parent / "README.md"
 
 EXTRAS = {
+    "beam": ["apache-beam[tfrecord]"],
     "pandas": ["pandas"],
     "plots": ["matplotlib"],
     "spacy": ["spacy"],

@@ -46,6 +46,9 @@ class FeatureConfig:
             cells trimmed, is never dropped itself, and is no answer: label 0, no ranks, relations
             or numbers, and an infinite numeric_values_scale, so that no count or sum takes it in.
             Decoding has to be told of it (mate_tf/tasks/answers.py).
+        original_conversion: whether numbers and dates are read with the defects of the authors'
+            release (mate_tf/tables/numeric.py says which), as its published checkpoints were
+            trained.
 
     Raises:
         ValueError: if a limit leaves no room for anything.
@@ -57,6 +60,7 @@ class FeatureConfig:
     trim_cells: bool = False
     drop_rows_to_fit: bool = False
     histogram_row: bool = False
+    original_conversion: bool = False
 
     def __post_init__(self) -> None:
         least_row_id = 3 if self.histogram_row else 2

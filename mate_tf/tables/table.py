@@ -24,6 +24,8 @@ class Table:
         header: the name of each column.
         rows: the body, one tuple of cells a row.
         table_id: the name that errors and records give the table.
+        document_title: the title of the document that the table is from.
+        context_heading: the heading of the section that it stands in.
 
     Raises:
         ValueError: if there is no column or no body row, if a row's length is not the header's,
@@ -33,6 +35,8 @@ class Table:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     table_id: str = "table"
+    document_title: str = ""
+    context_heading: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "header", self._texts(self.header, "header"))

@@ -1,8 +1,9 @@
 """Collects every comparison with the golden files and closes the run with a table of them.
 
-A comparison holds when max|a - b| <= tolerance * max(1, max|b|). The folder comes from the
-environment variable MATE_TF_GOLDEN_DIR, by default ../shared/golden beside the repository; its
-index.json files say what there is.
+A comparison holds when max|a - b| <= tolerance * max(1, max|b|). The folders come from the
+environment: MATE_TF_GOLDEN_DIR, by default ../shared/golden beside the repository, whose index.json
+files say what there is, and MATE_TF_GOLDEN_REAL_DIR, by default ../shared/golden_real, the same for
+real tables.
 """
 
 import collections
@@ -20,16 +21,23 @@ class NotSupportedError(Exception):
     """A golden's configuration that the project does not have yet."""
 
 
-class Golden:
-    """The golden folder and the tally of what was compared with it."""
+class Tally:
+    """What was compared, left out, or absent, in all golden folders."""
 
-    NotSupportedError = NotSupportedError
-
-    def __init__(self, directory: pathlib.Path):
-        self.directory = directory
+    def __init__(self) -> None:
         self.compared: dict[str, list[tuple[str, float, float]]] = collections.defaultdict(list)
         self.left_out: list[tuple[str, str, str]] = []
         self.absent: list[str] = []
+
+
+class Golden:
+    """A golden folder and the tally of what was compared with it."""
+
+    NotSupportedError = NotSupportedError
+
+    def __init__(self, directory: pathlib.Path, tally: Tally):
+        self.directory = directory
+        self.tally = tally
 
     def load_index(self, part: str) -> dict:
         """The index of one part of the folder ("encoder", "heads", "data"), {} where absent."""
@@ -43,13 +51,13 @@ class Golden:
         paths = [self.directory / name for name in names]
         for path in paths:
             if not path.exists():
-                self.absent.append(str(path.relative_to(self.directory)))
+                self.tally.absent.append(str(path.relative_to(self.directory)))
                 pytest.skip(f"absent from the golden folder: {path.name}")
         return paths
 
     def not_compared(self, family: str, name: str, reason: str) -> None:
         """Lists a golden that the project does not support yet, and skips the test."""
-        self.left_out.append((family, name, reason))
+        self.tally.left_out.append((family, name, reason))
         pytest.skip(f"not compared: {reason}")
 
     def encoder_config(self, kwargs: dict, override: dict | None = None, sequence_length: int = 0):
@@ -137,15 +145,19 @@ class Golden:
         assert same_nan.all(), f"{name}: NaN at other places"
         difference = float(np.max(np.abs(np.nan_to_num(actual - expected)), initial=0.0))
         scale = max(1.0, float(np.max(np.abs(np.nan_to_num(expected)), initial=0.0)))
-        self.compared[family].append((name, difference, difference / scale))
+        self.tally.compared[family].append((name, difference, difference / scale))
         assert difference <= tolerance * scale, (
             f"{family} {name}: largest difference {difference:.3g}, allowed {tolerance * scale:.3g}"
         )
 
 
-_GOLDEN = Golden(
-    pathlib.Path(os.environ.get("MATE_TF_GOLDEN_DIR", ROOT.parent / "shared" / "golden"))
-)
+def _folder(variable: str, name: str) -> Golden:
+    return Golden(pathlib.Path(os.environ.get(variable, ROOT.parent / "shared" / name)), _TALLY)
+
+
+_TALLY = Tally()
+_GOLDEN = _folder("MATE_TF_GOLDEN_DIR", "golden")
+_GOLDEN_REAL = _folder("MATE_TF_GOLDEN_REAL_DIR", "golden_real")
 
 
 @pytest.fixture(scope="session")
@@ -155,31 +167,38 @@ def golden() -> Golden:
     return _GOLDEN
 
 
+@pytest.fixture(scope="session")
+def golden_real() -> Golden:
+    if not _GOLDEN_REAL.directory.is_dir():
+        pytest.skip(f"no golden folder at {_GOLDEN_REAL.directory}")
+    return _GOLDEN_REAL
+
+
 def pytest_configure(config) -> None:
     # For pytest_generate_tests in the test modules, which fixtures do not reach.
-    config.golden = _GOLDEN
+    config.golden, config.golden_real = _GOLDEN, _GOLDEN_REAL
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    if not (_GOLDEN.compared or _GOLDEN.left_out or _GOLDEN.absent):
+    if not (_TALLY.compared or _TALLY.left_out or _TALLY.absent):
         return
     write = terminalreporter.write_line
     write("")
-    write(f"golden comparisons, folder {_GOLDEN.directory}")
+    write(f"golden comparisons, folders {_GOLDEN.directory} and {_GOLDEN_REAL.directory}")
     write(f"{'family':<12} {'compared':>8} {'largest':>10} {'relative':>10}  worst")
-    for family, rows in sorted(_GOLDEN.compared.items()):
+    for family, rows in sorted(_TALLY.compared.items()):
         worst = max(rows, key=lambda row: row[2])
         largest = max(row[1] for row in rows)
         write(f"{family:<12} {len(rows):>8} {largest:>10.2e} {worst[2]:>10.2e}  {worst[0]}")
-    for family, name, reason in _GOLDEN.left_out:
+    for family, name, reason in _TALLY.left_out:
         write(f"not compared: {family} {name}: {reason}")
-    write(f"absent files: {len(_GOLDEN.absent)}")
-    write(f"compared: {sum(map(len, _GOLDEN.compared.values()))}")
+    write(f"absent files: {len(_TALLY.absent)}")
+    write(f"compared: {sum(map(len, _TALLY.compared.values()))}")
 
 
 def pytest_sessionfinish(session, exitstatus) -> None:
     ran_golden = any("golden" in str(item.path) for item in session.items)
     asked = os.environ.get("MATE_TF_REQUIRE_GOLDEN") == "1"
-    if asked and ran_golden and not _GOLDEN.compared and exitstatus == 0:
+    if asked and ran_golden and not _TALLY.compared and exitstatus == 0:
         session.exitstatus = 1
         print("\nno golden was compared: the folder is absent or empty")

@@ -4,21 +4,24 @@ Every feature of every classifier example is compared exactly, and a conversion 
 original must fail here, with a ValueError.
 """
 
-import gzip
-import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.numeric import Date, NumericSpan, NumericValue, parse_text
+from mate_tf.tables.numeric import NumericSpan, parse_text
 from mate_tf.tables.records import read_records, write_records
-from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
+from tests.golden.interactions import (
+    compare_examples,
+    load,
+    paired,
+    to_question,
+    to_table,
+    value,
+)
 
 FAMILY = "data"
 # What a conversion may be asked for, besides what is off.
@@ -40,40 +43,6 @@ FAILURES = {
 }
 
 
-def load(path: Path) -> Any:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return json.load(file)
-
-
-def to_table(table: dict[str, Any]) -> Table:
-    return Table(
-        header=tuple(column.get("text", "") for column in table["columns"]),
-        rows=tuple(tuple(cell.get("text", "") for cell in row["cells"]) for row in table["rows"]),
-        table_id=table.get("table_id", ""),
-    )
-
-
-def coordinates(question: dict[str, Any]) -> tuple[tuple[int, int], ...]:
-    return tuple(
-        (pair.get("row_index", 0), pair.get("column_index", 0))
-        for pair in question.get("answer", {}).get("answer_coordinates", ())
-    )
-
-
-def to_question(questions: list[dict[str, Any]], index: int) -> Question:
-    question = questions[index]
-    answer = question.get("answer", {})
-    return Question(
-        text=question.get("text") or question.get("original_text", ""),
-        question_id=question["id"],
-        answer_coordinates=coordinates(question),
-        answer_number=answer.get("float_value"),
-        aggregation=answer.get("aggregation_function", "NONE"),
-        previous_coordinates=coordinates(questions[index - 1]) if index else (),
-        class_index=answer.get("class_index", 0),
-    )
-
-
 def supported_config(golden, name: str, entry: dict[str, Any]) -> FeatureConfig:
     if not entry["kind"].startswith("classifier"):
         golden.not_compared(FAMILY, name, f"no conversion of the kind {entry['kind']} yet")
@@ -87,49 +56,8 @@ def supported_config(golden, name: str, entry: dict[str, Any]) -> FeatureConfig:
         max_row_id=config["max_row_id"],
         trim_cells=True,
         drop_rows_to_fit=config.get("drop_rows_to_fit", False),
+        original_conversion=True,
     )
-
-
-def values(feature: dict[str, Any]) -> np.ndarray:
-    if feature["kind"] == "bytes_list":
-        return np.array([text.encode() for text in feature["values"]], object)
-    numbers = [np.nan if value is None else value for value in feature["values"]]
-    return np.array(numbers, np.float32 if feature["kind"] == "float_list" else np.int64)
-
-
-def compare(golden, name: str, actual: list[dict], expected: list[dict]) -> None:
-    """Compares examples, all of a feature together."""
-    assert len(actual) == len(expected)
-    for feature in expected[0] if expected else ():
-        got = [example[feature] for example in actual]
-        want = [values(example[feature]) for example in expected]
-        if want[0].dtype == object:
-            assert np.array_equal(got, want), f"{name} {feature}"
-        else:
-            golden.compare(FAMILY, f"{name} {feature}", got, want, 0.0)
-
-
-def value(value: dict[str, Any]) -> NumericValue:
-    if "date" in value:
-        return Date(*(value["date"].get(field) for field in Date._fields))
-    return float(np.float32(value["float_value"]))
-
-
-def paired(examples: list[dict], interactions: list[dict]) -> Iterator[tuple[dict, dict]]:
-    """Each example with its interaction; both are in one order, in which an id may come twice.
-
-    The empty example, with which the original fills up a batch, has no interaction.
-    """
-    following = (
-        (interaction, index)
-        for interaction in interactions
-        for index in range(len(interaction["questions"]))
-    )
-    for example in examples:
-        for interaction, index in following:
-            if (interaction["id"], index) == (example["interaction_id"], example["index"]):
-                yield example, interaction
-                break
 
 
 def pytest_generate_tests(metafunc) -> None:
@@ -167,7 +95,7 @@ def test_conversion_equals_the_originals(golden, name):
         else:
             actual.append(builder.build(table, question).features)
             expected.append(example["features"])
-    compare(golden, name, actual, expected)
+    compare_examples(golden, name, actual, expected)
 
 
 def test_records_of_the_original_are_read_and_written_again(golden, name, tmp_path):
@@ -183,11 +111,11 @@ def test_records_of_the_original_are_read_and_written_again(golden, name, tmp_pa
     if not expected:
         golden.not_compared(FAMILY, name, "the original converted nothing")
     read = list(read_records(record_file).as_numpy_iterator())
-    compare(golden, f"{name} read", read, expected)
+    compare_examples(golden, f"{name} read", read, expected)
     written = tmp_path / "again.tfrecord"
     assert write_records(written, read) == len(expected)
     again = list(read_records(written).as_numpy_iterator())
-    compare(golden, f"{name} written", again, expected)
+    compare_examples(golden, f"{name} written", again, expected)
 
 
 def test_numbers_and_dates_in_texts_equal_the_originals(golden):

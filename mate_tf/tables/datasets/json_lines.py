@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.tables.text_files import read_json_values
 
 _DEFAULTS = {f.name: f.default for f in fields(Question) if f.name not in ("text", "question_id")}
+_TITLES = ("document_title", "context_heading")
 _KINDS = {
     "id": (str | int, "a text"),
     "question": (str, "a text"),
@@ -30,8 +31,9 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
 
     A line is an object with "question", "table" and, where they are known, "id", "answers",
     "answer_coordinates", "answer_number" and the other fields of `Question`. The table is an
-    object with "header", "rows" and "id", or the path, from the file's own folder, of a table in
-    CSV (.csv, .tsv) or JSON Lines (.jsonl).
+    object with "header", "rows" and, where they are known, "id", "document_title" and
+    "context_heading"; or the path, from the file's own folder, of a table in CSV (.csv, .tsv) or
+    JSON Lines (.jsonl).
 
     Raises:
         FileNotFoundError: if the file or a table is missing.
@@ -92,7 +94,12 @@ def _record(table: Table, question: Question) -> dict[str, Any]:
         "id": question.question_id,
         "question": question.text,
         **{name: value for name, value in supervision.items() if value != _DEFAULTS[name]},
-        "table": {"id": table.table_id, "header": table.header, "rows": table.rows},
+        "table": {
+            "id": table.table_id,
+            **{name: getattr(table, name) for name in _TITLES if getattr(table, name)},
+            "header": table.header,
+            "rows": table.rows,
+        },
     }
 
 
@@ -104,7 +111,12 @@ def _question_from(record: Mapping[str, Any], default_id: str) -> Question:
 def _table_from(record: Mapping[str, Any], default_id: str) -> Table:
     if missing := [name for name in ("header", "rows") if not isinstance(record.get(name), list)]:
         raise ValueError(f"expected a table with the lists 'header' and 'rows', missing {missing}")
-    return Table.from_rows(record["rows"], record["header"], str(record.get("id", default_id)))
+    table = Table.from_rows(record["rows"], record["header"], str(record.get("id", default_id)))
+    titles = {name: record[name] for name in _TITLES if name in record}
+    for name, title in titles.items():
+        if not isinstance(title, str):
+            raise ValueError(f"expected a text for '{name}', got {title!r}")
+    return replace(table, **titles)
 
 
 def _read_table(path: Path) -> Table:

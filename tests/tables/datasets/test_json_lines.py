@@ -21,7 +21,7 @@ def write(path, *records):
 @given(
     st.lists(
         st.tuples(
-            st.builds(Table, CELLS, st.lists(CELLS, min_size=1), TEXT),
+            st.builds(Table, CELLS, st.lists(CELLS, min_size=1), TEXT, TEXT, TEXT),
             st.builds(
                 Question,
                 TEXT,
