@@ -1,4 +1,6 @@
 import itertools
+import tracemalloc
+from collections import deque
 
 import pytest
 
@@ -128,6 +130,18 @@ def test_questions_come_one_by_one_and_few_tables_are_held(release, monkeypatch)
     read = list(itertools.islice(read_sqa(release, "train"), 3))  # the bad line is not reached
     assert read[0][0] == read[2][0]
     assert read[0][0] is not read[2][0]
+
+
+def test_memory_does_not_grow_with_the_file(release):
+    peaks = []
+    for count in (50, 1000):
+        write(release, *(line("q" * 1000, name=f"nt-{i}") for i in range(count)))
+        tracemalloc.start()
+        deque(read_sqa(release, "train"), maxlen=0)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # The text alone of 950 more questions would take a million bytes.
+    assert peaks[1] < peaks[0] + 300_000
 
 
 @pytest.mark.parametrize(

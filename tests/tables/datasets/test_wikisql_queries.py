@@ -1,9 +1,14 @@
 import math
+import sqlite3
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mate_tf.tables.datasets.wikisql_queries import (
     NO_ANSWER,
+    OPERATORS,
+    QUERY_AGGREGATIONS,
     Answer,
     Condition,
     Query,
@@ -201,3 +206,35 @@ def test_sums_are_exact():
     cells = [[0.1]] * 10
     assert execute(cells, ["real"], query(0, "SUM")).texts == ("1",)
     assert execute([[1e308]] * 3, ["real"], query(0, "SUM")) == NO_ANSWER
+
+
+WORDS = st.sampled_from(["a", "b", "ab", "oslo", "rome"])
+NUMBERS = st.integers(-3, 3) | st.sampled_from([0.5, 2.5])
+
+
+@given(
+    st.lists(st.tuples(WORDS, NUMBERS), min_size=1, max_size=6),
+    st.integers(0, 1),
+    st.sampled_from(QUERY_AGGREGATIONS),
+    st.lists(
+        st.builds(Condition, st.just(0), st.sampled_from(OPERATORS), WORDS)
+        | st.builds(Condition, st.just(1), st.sampled_from(OPERATORS), NUMBERS),
+        max_size=2,
+    ),
+)
+def test_answers_are_those_of_a_database(rows, column, aggregation, conditions):
+    if column == 0 and aggregation in ("SUM", "AVG"):
+        aggregation = ""  # a database takes texts for 0
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE t (c0 text, c1 real)")
+        database.executemany("INSERT INTO t VALUES (?, ?)", rows)
+        where = " AND ".join(["1", *(f"c{c.column} {c.operator} ?" for c in conditions)])
+        select = f"SELECT {aggregation}(c{column}) FROM t WHERE {where}"
+        expected = [row[0] for row in database.execute(select, [c.value for c in conditions])]
+    database.close()
+    answer = execute(rows, ("text", "real"), Query(column, aggregation, tuple(conditions)))
+    kind = str if answer.aggregation == "NONE" and column == 0 else float
+    assert list(map(kind, answer.texts)) == [value for value in expected if value is not None]
+    if answer.aggregation == "NONE":
+        held = [rows[i][j] for i, j in answer.coordinates]
+        assert set(held) == {value for value in expected if value is not None}
