@@ -118,7 +118,10 @@ def _typed(cell: Any, kind: str) -> Any:
 
 
 def _number(cell: Any) -> float | None:
-    number = float(cell) if isinstance(cell, int | float) else parse_number(cell_text(cell))
+    try:
+        number = float(cell) if isinstance(cell, int | float) else parse_number(cell_text(cell))
+    except OverflowError:  # an integer of more than 308 digits
+        return None
     return number if number is not None and math.isfinite(number) else None
 
 
@@ -193,10 +196,10 @@ def _original_typed(cell: Any, kind: str) -> Any:
 
 def _original_number(value: Any) -> float:
     """Commas are decimal signs or separators, whichever seems likelier; so are full stops."""
-    if isinstance(value, int | float):
-        return float(value)
-    if not isinstance(value, str):
+    if not isinstance(value, int | float | str):
         raise _IncomparableError
+    if not isinstance(value, str):
+        value = repr(value)
     commas, stops = value.count(","), value.count(".")
     if commas == 1 and not stops and 3 not in map(len, value.split(",")):
         value = value.replace(",", ".")

@@ -194,6 +194,7 @@ def test_queries_are_executed_as_in_the_release(name):
         ("three", None, None),
         (None, None, None),
         (math.inf, None, math.inf),
+        (10**400, None, math.inf),
     ],
 )
 def test_numbers_in_cells(cell, number, original):
