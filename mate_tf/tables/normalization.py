@@ -1,20 +1,19 @@
-"""Texts that count as equal: how answers are compared with cells and with each other."""
+"""Texts that count as equal: how answers are compared with cells and with each other.
+
+Every function takes time linear in the length of its text, whatever it holds.
+"""
 
 import re
 import unicodedata
 
-_QUOTES_AND_DASHES = str.maketrans(
-    {
-        **dict.fromkeys("\u2018\u2019\u00b4`", "'"),  # single quotes, acute and grave accent
-        **dict.fromkeys("\u201c\u201d", '"'),
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),  # hyphens, dashes, minus
-    }
-)
-_TRAILING_REFERENCES = re.compile(
-    r"(?: (?<!^) \[ [^\]]* \] | ^ \[ \d+ \] | [\u2022\u2666\u2020\u2021*\#+] )+ $", re.VERBOSE
-)
-_TRAILING_PARENTHESES = re.compile(r"(?<!^)(?: \([^)]*\))+$")
-_QUOTED_WHOLE = re.compile(r'^"([^"]*)"$')
+_QUOTES_AND_DASHES = {
+    **dict.fromkeys("\u2018\u2019\u00b4`", "'"),  # single quotes, acute and grave accent
+    **dict.fromkeys("\u201c\u201d", '"'),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),  # hyphens, dashes, minus
+}
+_REFERENCE_MARKS = frozenset("\u2022\u2666\u2020\u2021*#+")
+_TAG = re.compile("<[^<]+?>")
+_CHARACTERS_REMEMBERED = 1 << 16
 
 
 def normalize_for_match(text: str) -> str:
@@ -22,19 +21,81 @@ def normalize_for_match(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-def normalize_denotation(text: str) -> str:
+def normalize_denotation(text: str, original: bool = False) -> str:
     """Reduces a text to what WikiTableQuestions compares (Pasupat and Liang, 2015, section 7.1).
 
     Accents, trailing references ("[3]", "*"), trailing parentheses, quotes around the whole, a
     final full stop, case and extra white space do not count.
+
+    Args:
+        text: any text.
+        original: whether to remove what looks like a tag, "<b>", as well, as the authors' release
+            of TAPAS does and the official evaluation does not.
     """
-    decomposed = unicodedata.normalize("NFKD", text)
-    text = "".join(char for char in decomposed if unicodedata.category(char) != "Mn")
-    text = text.translate(_QUOTES_AND_DASHES)
-    before = None
-    while text != before:
-        before = text
-        text = _TRAILING_REFERENCES.sub("", text.strip())
-        text = _TRAILING_PARENTHESES.sub("", text.strip())
-        text = _QUOTED_WHOLE.sub(r"\1", text.strip())
-    return normalize_for_match(text.removesuffix("."))
+    plain = text.replace("`", "'") if text.isascii() else text.translate(_PLAIN_CHARACTERS)
+    plain = normalize_for_match(_without_details(plain).removesuffix("."))
+    return _TAG.sub("", plain) if original else plain
+
+
+class _PlainCharacters(dict[int, str]):
+    """For str.translate: each character without accents, as compatible plain ones.
+
+    Character by character, because unicodedata takes quadratic time to order a run of accents,
+    which are then left out.
+    """
+
+    def __missing__(self, code: int) -> str:
+        characters = unicodedata.normalize("NFKD", chr(code))
+        plain = "".join(
+            _QUOTES_AND_DASHES.get(character, character)
+            for character in characters
+            if unicodedata.category(character) != "Mn"
+        )
+        if len(self) < _CHARACTERS_REMEMBERED:
+            self[code] = plain
+        return plain
+
+
+_PLAIN_CHARACTERS = _PlainCharacters()
+
+
+def _without_details(text: str) -> str:
+    """Takes references, parentheses and quotes off, as long as any end or surround the text."""
+    text = text.strip()
+    begin, end = 0, len(text)
+    while begin < end:
+        last = text[end - 1]
+        if last.isspace() or last in _REFERENCE_MARKS:
+            kept = end - 1
+        elif last == "]":
+            kept = _begin_of_reference(text, begin, end)
+        elif last == ")":
+            kept = _begin_of_parenthesis(text, begin, end)
+        elif last == '"' and end - begin > 1 and text[begin] == '"':
+            if text.find('"', begin + 1) != end - 1:
+                break
+            begin, kept = begin + 1, end - 1
+            while begin < kept and text[begin].isspace():
+                begin += 1
+        else:
+            break
+        if kept == end:
+            break
+        end = kept
+    return text[begin:end]
+
+
+def _begin_of_reference(text: str, begin: int, end: int) -> int:
+    """Where "[...]" at the end begins, `end` where it does not; the whole has to be a number."""
+    inside = max(begin, text.rfind("]", begin, end - 1) + 1)
+    opening = text.find("[", inside, end - 1)
+    if opening == begin and not text[begin + 1 : end - 1].isdecimal():
+        opening = text.find("[", begin + 1, end - 1)
+    return end if opening < 0 else opening
+
+
+def _begin_of_parenthesis(text: str, begin: int, end: int) -> int:
+    """Where " (...)" at the end begins, `end` where it does not; it is not the whole."""
+    inside = max(begin, text.rfind(")", begin, end - 1) + 1)
+    opening = text.find(" (", inside, end - 1)
+    return end if opening <= begin else opening

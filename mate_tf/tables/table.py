@@ -224,3 +224,13 @@ def cell_text(value: Any) -> str:
     if isinstance(value, bytes | list | tuple | dict | set):
         raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
     return str(value)
+
+
+def check_coordinates(table: Table, question: Question) -> None:
+    """Raises ValueError unless the cells of this and the previous answer are the table's."""
+    for row, column in (*question.answer_coordinates, *question.previous_coordinates):
+        if not (0 <= row < table.num_rows and 0 <= column < table.num_columns):
+            raise ValueError(
+                f"expected cells within {table.num_rows} rows and {table.num_columns} columns, "
+                f"got {(row, column)}"
+            )

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Question, Table, check_coordinates
 from mate_tf.tables.text_files import read_json_values
 
 _DEFAULTS = {f.name: f.default for f in fields(Question) if f.name not in ("text", "question_id")}
@@ -54,7 +54,7 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
                     tables[name] = _read_table(path.parent / name)
                 table = tables[name]
             question = _question_from(record, default_id=f"{path.stem}-{number}")
-            _check_coordinates(table, question)
+            check_coordinates(table, question)
             first = line_of.setdefault(question.question_id, number)
             if first != number:
                 raise ValueError(
@@ -136,12 +136,3 @@ def _check_record(record: Any) -> None:
         kind, meaning = _KINDS[key]
         if not isinstance(value, kind):
             raise ValueError(f"expected {meaning} for '{key}', got {value!r}")
-
-
-def _check_coordinates(table: Table, question: Question) -> None:
-    for row, column in (*question.answer_coordinates, *question.previous_coordinates):
-        if not (0 <= row < table.num_rows and 0 <= column < table.num_columns):
-            raise ValueError(
-                f"expected cells within {table.num_rows} rows and {table.num_columns} columns, "
-                f"got {(row, column)}"
-            )
