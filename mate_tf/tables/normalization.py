@@ -1,6 +1,7 @@
 """Texts that count as equal: how answers are compared with cells and with each other."""
 
 import re
+import string
 import unicodedata
 
 _QUOTES_AND_DASHES = str.maketrans(
@@ -10,6 +11,8 @@ _QUOTES_AND_DASHES = str.maketrans(
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),  # hyphens, dashes, minus
     }
 )
+_PUNCTUATION_TO_BLANKS = str.maketrans(dict.fromkeys(string.punctuation, " "))
+_ARTICLES = frozenset(("a", "an", "the"))
 _TRAILING_REFERENCES = re.compile(
     r"(?: (?<!^) \[ [^\]]* \] | ^ \[ \d+ \] | [\u2022\u2666\u2020\u2021*\#+] )+ $", re.VERBOSE
 )
@@ -38,3 +41,12 @@ def normalize_denotation(text: str) -> str:
         text = _TRAILING_PARENTHESES.sub("", text.strip())
         text = _QUOTED_WHOLE.sub(r"\1", text.strip())
     return normalize_for_match(text.removesuffix("."))
+
+
+def normalize_words(text: str) -> str:
+    """Reduces a text to its lower-case words without articles; ASCII punctuation parts words.
+
+    It is how HybridQA's answers are looked for in cells and passages (Chen et al., 2020).
+    """
+    words = text.translate(_PUNCTUATION_TO_BLANKS).lower().split()
+    return " ".join(word for word in words if word not in _ARTICLES)

@@ -84,6 +84,20 @@ def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
         yield number, value
 
 
+def read_json(path: str | Path) -> Any:
+    """Reads a file that is one JSON value.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: as `read_text`, and if it is not JSON or has an object with a key twice.
+    """
+    text = read_text(path)
+    try:
+        return json.loads(text, object_pairs_hook=_unique_keys)
+    except ValueError as error:
+        raise ValueError(f"expected valid JSON, got: {error} (file '{path}')") from None
+
+
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(pairs)
     if len(unique) != len(pairs):
