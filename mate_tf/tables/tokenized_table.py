@@ -41,7 +41,7 @@ def tokenize_table(
     wordpiece: Wordpiece, table: Table, histogram_row: bool = False
 ) -> TokenizedTable:
     """Tokenizes all cells in one graph call and finds the numbers among them."""
-    texts = [*table.header, *(cell for row in table.rows for cell in row)]
+    texts = [*table.header, *(cell for row in table.expanded_rows for cell in row)]
     if histogram_row:
         texts += histogram_cells(table)
     input_ids, lengths = wordpiece.ids_and_lengths(texts)

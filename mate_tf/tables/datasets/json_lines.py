@@ -31,9 +31,9 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
 
     A line is an object with "question", "table" and, where they are known, "id", "answers",
     "answer_coordinates", "answer_number" and the other fields of `Question`. The table is an
-    object with "header", "rows" and, where they are known, "id", "document_title" and
-    "context_heading"; or the path, from the file's own folder, of a table in CSV (.csv, .tsv) or
-    JSON Lines (.jsonl).
+    object with "header", "rows" and, where they are known, "id", "document_title",
+    "context_heading" and "expansions"; or the path, from the file's own folder, of a table in CSV
+    (.csv, .tsv) or JSON Lines (.jsonl).
 
     Raises:
         FileNotFoundError: if the file or a table is missing.
@@ -99,6 +99,7 @@ def _record(table: Table, question: Question) -> dict[str, Any]:
             **{name: getattr(table, name) for name in _TITLES if getattr(table, name)},
             "header": table.header,
             "rows": table.rows,
+            **({"expansions": table.expansions} if table.expansions else {}),
         },
     }
 
@@ -116,7 +117,7 @@ def _table_from(record: Mapping[str, Any], default_id: str) -> Table:
     for name, title in titles.items():
         if not isinstance(title, str):
             raise ValueError(f"expected a text for '{name}', got {title!r}")
-    return replace(table, **titles)
+    return replace(table, expansions=tuple(record.get("expansions", ())), **titles)
 
 
 def _read_table(path: Path) -> Table:
