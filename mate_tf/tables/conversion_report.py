@@ -49,8 +49,8 @@ def report_conversion(
         labels: of the question's answer.
         previous: of the previous question's answer.
     """
-    row_remains = tokens_of_cell.any(axis=1)  # [R+1]
-    column_remains = tokens_of_cell.any(axis=0)  # [C+1]
+    row_remains = tokens_of_cell.max(axis=1) > 0  # [R+1]
+    column_remains = tokens_of_cell.max(axis=0) > 0  # [C+1]
     num_rows = int(row_remains[1 : tokens.num_rows + 1].sum())
     num_of_rows = int(row_remains[tokens.row_ids].sum())
     return ConversionReport(

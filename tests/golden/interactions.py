@@ -22,9 +22,11 @@ def load(path: Path) -> Any:
 
 
 def to_table(table: dict[str, Any]) -> Table:
+    """The table; one empty cell where it has no column, of which nothing is to be selected."""
+    rows = [row.get("cells", ()) for row in table["rows"]] if "columns" in table else [[{}]]
     return Table(
-        header=tuple(column.get("text", "") for column in table["columns"]),
-        rows=tuple(tuple(cell.get("text", "") for cell in row["cells"]) for row in table["rows"]),
+        header=tuple(column.get("text", "") for column in table.get("columns", [{}])),
+        rows=tuple(tuple(cell.get("text", "") for cell in cells) for cells in rows),
         table_id=table.get("table_id", ""),
         document_title=table.get("document_title", ""),
         context_heading=table.get("context_heading", ""),
@@ -58,11 +60,15 @@ def to_question(questions: list[dict[str, Any]], index: int) -> Question:
     )
 
 
-def selected_tokens(question: dict[str, Any]) -> list[tuple[int, int, int]] | None:
-    """(row, column, token within the cell) of the tokens selected beforehand; None without."""
+def selected_tokens(
+    table: dict[str, Any], question: dict[str, Any]
+) -> list[tuple[int, int, int]] | None:
+    """(row, column, token within the cell) of the tokens selected beforehand; None for all."""
+    if "columns" not in table:
+        return []
     selection = question.get("[language.tapas.TableSelection.table_selection_ext]", {})
     return [
-        tuple(token.get(name, 0) for name in ("row_index", "column_index", "token_index"))
+        (token.get("row_index", 0), token.get("column_index", 0), token.get("token_index", 0))
         for token in selection.get("selected_tokens", ())
     ] or None
 
@@ -133,7 +139,7 @@ class ConversionGolden(NamedTuple):
     @property
     def source(self) -> str:
         """The name of the interactions that were converted."""
-        return re.match(r"\w+", self.entry["source"])[0]
+        return re.split(r"\W", self.entry["source"])[0]
 
     def path(self, name: str) -> str:
         """The path of a file beside it, from the golden folder."""

@@ -97,7 +97,9 @@ def test_conversion_equals_the_originals(folder, conversion):
         if interaction is not None:
             table = to_table(interaction["table"])
             question = to_question(interaction["questions"], example["index"])
-            selected = selected_tokens(interaction["questions"][example["index"]])
+            selected = selected_tokens(
+                interaction["table"], interaction["questions"][example["index"]]
+            )
         of_question = builder
         if selected is not None:
             of_question = FeatureBuilder(wordpiece, config, token_selector=select_tokens(selected))
