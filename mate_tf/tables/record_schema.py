@@ -9,7 +9,7 @@ from google.protobuf import message
 from mate_tf.tables.token_features import TAPAS_FEATURES, TokenFeatures
 
 Path = str | os.PathLike[str]
-Schema = Mapping[str, tf.io.FixedLenFeature]
+Schema = Mapping[str, tf.io.FixedLenFeature | tf.io.FixedLenSequenceFeature]
 
 # Of the token features, those that a record may lack: they are then 0 everywhere.
 OPTIONAL = ("prev_label_ids", "column_ranks", "inv_column_ranks", "numeric_relations")
@@ -32,6 +32,14 @@ OF_EXAMPLES = {
     "next_sentence_labels": tf.int64,
     "is_random_table": tf.int64,
 }
+# Aggregation candidates, where a file has them.
+OF_CANDIDATES = {
+    "cand_num": tf.int64,
+    "can_aggregation_function_ids": tf.int64,
+    "can_sizes": tf.int64,
+    "can_indexes": tf.int64,
+}
+VARYING_IN_LENGTH = ("can_indexes",)
 WIDER_THAN_INT32 = ("table_id_hash",)
 _KINDS = {"int64_list": tf.int64, "float_list": tf.float32, "bytes_list": tf.string}
 _GZIP_MAGIC = b"\x1f\x8b\x08"
@@ -75,13 +83,16 @@ def detect_compression(file: str) -> str:
 
 def example_schema(example: tf.train.Example, file: str) -> Schema:
     """The known features of an example; ValueError where it does not follow the schema."""
-    schema: dict[str, tf.io.FixedLenFeature] = {}
-    for name, dtype in {**OF_TOKENS, **OF_EXAMPLES}.items():
+    schema: dict[str, tf.io.FixedLenFeature | tf.io.FixedLenSequenceFeature] = {}
+    for name, dtype in {**OF_TOKENS, **OF_EXAMPLES, **OF_CANDIDATES}.items():
         if name in example.features.feature:
             feature = example.features.feature[name]
             kind = feature.WhichOneof("kind")
             if _KINDS.get(kind) != dtype:
                 raise ValueError(f"expected {name} as {dtype.name}, got {kind} (file {file})")
+            if name in VARYING_IN_LENGTH:
+                schema[name] = tf.io.FixedLenSequenceFeature([], dtype, allow_missing=True)
+                continue
             length = len(getattr(feature, kind).value)
             schema[name] = tf.io.FixedLenFeature([length], dtype)
     missing = set(TAPAS_FEATURES) - set(OPTIONAL) - set(schema)

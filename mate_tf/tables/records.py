@@ -85,8 +85,9 @@ def read_records(
 
     Returns:
         A dataset of features by name, int32, float32 or string: [S] for the tokens and [1] for
-        the example (question_id_ints [64], masked_lm_* as many as predictions). Unknown features
-        are left out.
+        the example (question_id_ints [64], masked_lm_* as many as predictions); aggregation
+        candidates as aggregation_candidates.candidate_features has them. Unknown features are left
+        out.
 
     Raises:
         FileNotFoundError: if a file is missing.
@@ -181,7 +182,9 @@ def batch_by_length(
 
         if remainder == "repeat":
             window = window.repeat().take(batch_size)
-        return window.batch(batch_size, drop_remainder=remainder != "keep").map(trim)
+        # Only padded_batch takes aggregation candidates, which vary in number.
+        together = window.padded_batch if "can_indexes" in window.element_spec else window.batch
+        return together(batch_size, drop_remainder=remainder != "keep").map(trim)
 
     return dataset.group_by_window(
         key_func=lambda features: _bucket(features, limits),

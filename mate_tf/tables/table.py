@@ -193,9 +193,10 @@ class Question:
         class_index: the label where a question is classified.
         part_of_speech_tags: universal or Penn Treebank tags of the words between the text's
             blanks, where a data set has them (HybridQA's `question_postag`).
+        previous_answers: the answer to the previous question of a conversation, as texts.
 
     Raises:
-        ValueError: if the aggregation is unknown, the answers are a single text, or coordinates
+        ValueError: if the aggregation is unknown, answers are a single text, or coordinates
             are not pairs of integers.
     """
 
@@ -208,6 +209,7 @@ class Question:
     previous_coordinates: Coordinates = ()
     class_index: int = 0
     part_of_speech_tags: tuple[str, ...] = ()
+    previous_answers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.aggregation not in AGGREGATIONS:
@@ -215,15 +217,17 @@ class Question:
                 f"expected an aggregation of {AGGREGATIONS}, got {self.aggregation!r} "
                 f"(question '{self.question_id}')"
             )
-        if isinstance(self.answers, str):
-            raise ValueError(
-                f"expected a list of answers, got the text {self.answers!r} "
-                f"(question '{self.question_id}')"
-            )
-        try:
-            object.__setattr__(self, "answers", tuple(map(cell_text, self.answers)))
-        except TypeError as error:
-            raise ValueError(f"{error} (an answer of question '{self.question_id}')") from None
+        for name in ("answers", "previous_answers"):
+            given = getattr(self, name)
+            if isinstance(given, str):
+                raise ValueError(
+                    f"expected a list of answers, got the text {given!r} "
+                    f"(question '{self.question_id}')"
+                )
+            try:
+                object.__setattr__(self, name, tuple(map(cell_text, given)))
+            except TypeError as error:
+                raise ValueError(f"{error} (an answer of question '{self.question_id}')") from None
         object.__setattr__(self, "part_of_speech_tags", tuple(self.part_of_speech_tags))
         for name in ("answer_coordinates", "previous_coordinates"):
             given = getattr(self, name)

@@ -36,12 +36,32 @@ class TokenizedTable(NamedTuple):
         """R, without a histogram row."""
         return len(self.column_ranks) - 1 - self.has_histogram_row
 
+    @property
+    def num_columns(self) -> int:
+        """C."""
+        return self.column_ranks.shape[1] - 1
+
+    @property
+    def cell_ids(self) -> np.ndarray:
+        """The place of each token's cell in a grid that is laid out flat: int32 [N], ascending."""
+        return self.row_ids * np.int32(self.num_columns + 1) + self.column_ids
+
+    @property
+    def places_in_cell(self) -> np.ndarray:
+        """The place of each token in its cell, from 0: [N]."""
+        cells = self.cell_ids
+        return np.arange(len(cells)) - np.searchsorted(cells, cells)
+
 
 def tokenize_table(
-    wordpiece: Wordpiece, table: Table, histogram_row: bool = False
+    wordpiece: Wordpiece,
+    table: Table,
+    histogram_row: bool = False,
+    strip_column_names: bool = False,
 ) -> TokenizedTable:
     """Tokenizes all cells in one graph call and finds the numbers among them."""
-    texts = [*table.header, *(cell for row in table.expanded_rows for cell in row)]
+    header = [""] * table.num_columns if strip_column_names else table.header
+    texts = [*header, *(cell for row in table.expanded_rows for cell in row)]
     if histogram_row:
         texts += histogram_cells(table)
     input_ids, lengths = wordpiece.ids_and_lengths(texts)
@@ -79,3 +99,13 @@ def no_table() -> TokenizedTable:
     none, grid = np.zeros(0, np.int32), np.zeros((1, 1), np.int32)
     values = np.full((1, 1), np.nan, np.float32)
     return TokenizedTable(none, none, none, none, grid, grid, values, ())
+
+
+def question_relations(tokens: TokenizedTable, question: str) -> np.ndarray:
+    """How a question's numbers compare with each cell's: bits, int32 [R+1, C+1]."""
+    grid = np.zeros(tokens.column_ranks.shape, np.int32)
+    asked = numeric.text_values(question)
+    for column, values in enumerate(tokens.column_values if asked else ()):
+        for row, bits in numeric.relations(asked, values).items():
+            grid[row + 1, column + 1] = bits
+    return grid

@@ -2,14 +2,18 @@
 
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 from mate_tf.tables.numeric import Date, NumericValue
 from mate_tf.tables.table import Question, Table
+
+EMPTY_EXAMPLE = "EMPTY-0_0"
 
 
 def load(path: Path) -> Any:
@@ -18,9 +22,11 @@ def load(path: Path) -> Any:
 
 
 def to_table(table: dict[str, Any]) -> Table:
+    """The table; one empty cell where it has no column, of which nothing is to be selected."""
+    rows = [row.get("cells", ()) for row in table["rows"]] if "columns" in table else [[{}]]
     return Table(
-        header=tuple(column.get("text", "") for column in table["columns"]),
-        rows=tuple(tuple(cell.get("text", "") for cell in row["cells"]) for row in table["rows"]),
+        header=tuple(column.get("text", "") for column in table.get("columns", [{}])),
+        rows=tuple(tuple(cell.get("text", "") for cell in cells) for cells in rows),
         table_id=table.get("table_id", ""),
         document_title=table.get("document_title", ""),
         context_heading=table.get("context_heading", ""),
@@ -34,19 +40,37 @@ def coordinates(question: dict[str, Any]) -> tuple[tuple[int, int], ...]:
     )
 
 
+def answers(question: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(question.get("answer", {}).get("answer_texts", ()))
+
+
 def to_question(questions: list[dict[str, Any]], index: int) -> Question:
     question = questions[index]
     answer = question.get("answer", {})
     return Question(
         text=question.get("text") or question.get("original_text", ""),
         question_id=question["id"],
-        answers=tuple(answer.get("answer_texts", ())),
+        answers=answers(question),
         answer_coordinates=coordinates(question),
         answer_number=answer.get("float_value"),
         aggregation=answer.get("aggregation_function", "NONE"),
         previous_coordinates=coordinates(questions[index - 1]) if index else (),
         class_index=answer.get("class_index", 0),
+        previous_answers=answers(questions[index - 1]) if index else (),
     )
+
+
+def selected_tokens(
+    table: dict[str, Any], question: dict[str, Any]
+) -> list[tuple[int, int, int]] | None:
+    """(row, column, token within the cell) of the tokens selected beforehand; None for all."""
+    if "columns" not in table:
+        return []
+    selection = question.get("[language.tapas.TableSelection.table_selection_ext]", {})
+    return [
+        (token.get("row_index", 0), token.get("column_index", 0), token.get("token_index", 0))
+        for token in selection.get("selected_tokens", ())
+    ] or None
 
 
 def values(feature: dict[str, Any]) -> np.ndarray:
@@ -57,15 +81,16 @@ def values(feature: dict[str, Any]) -> np.ndarray:
 
 
 def compare_examples(golden, name: str, actual: list[dict], expected: list[dict]) -> None:
-    """Compares examples, all of a feature together."""
+    """Compares examples, all of a feature together; those of different length one after another."""
     assert len(actual) == len(expected)
     for feature in expected[0] if expected else ():
         got = [example[feature] for example in actual]
         want = [values(example[feature]) for example in expected]
         if want[0].dtype == object:
             assert np.array_equal(got, want), f"{name} {feature}"
-        else:
-            golden.compare("data", f"{name} {feature}", got, want, 0.0)
+            continue
+        assert list(map(len, got)) == list(map(len, want)), f"{name} {feature}: lengths"
+        golden.compare("data", f"{name} {feature}", np.concatenate(got), np.concatenate(want), 0.0)
 
 
 def value(value: dict[str, Any]) -> NumericValue:
@@ -74,10 +99,10 @@ def value(value: dict[str, Any]) -> NumericValue:
     return float(np.float32(value["float_value"]))
 
 
-def paired(examples: list[dict], interactions: list[dict]) -> Iterator[tuple[dict, dict]]:
+def paired(examples: list[dict], interactions: list[dict]) -> Iterator[tuple[dict, dict | None]]:
     """Each example with its interaction; both are in one order, in which an id may come twice.
 
-    The empty example, with which the original fills up a batch, has no interaction.
+    The empty example, with which the original fills up a batch, has no interaction: None.
     """
     following = (
         (interaction, index)
@@ -85,7 +110,64 @@ def paired(examples: list[dict], interactions: list[dict]) -> Iterator[tuple[dic
         for index in range(len(interaction["questions"]))
     )
     for example in examples:
+        if example["question_id"] == EMPTY_EXAMPLE:
+            yield example, None
+            continue
         for interaction, index in following:
             if (interaction["id"], index) == (example["interaction_id"], example["index"]):
                 yield example, interaction
                 break
+        else:
+            raise LookupError(f"no interaction of the example {example['question_id']}")
+
+
+class ConversionGolden(NamedTuple):
+    """A file of converted examples.
+
+    Attributes:
+        fixture: the fixture of its golden folder, "golden" or "golden_real".
+        folder: the part of that folder that it is in, with a slash where there is one.
+        name: the file's, without its ending.
+        entry: what the index says about it.
+    """
+
+    fixture: str
+    folder: str
+    name: str
+    entry: dict[str, Any]
+
+    @property
+    def source(self) -> str:
+        """The name of the interactions that were converted."""
+        return re.split(r"\W", self.entry["source"])[0]
+
+    def path(self, name: str) -> str:
+        """The path of a file beside it, from the golden folder."""
+        return f"{self.folder}{name}"
+
+
+def conversion_goldens(config: Any) -> list[ConversionGolden]:
+    """All files of converted examples in both golden folders, whatever their kind."""
+    found = [
+        ConversionGolden("golden", "data/", name, entry)
+        for name, entry in config.golden.load_index("data").items()
+        if not name.startswith("_")
+    ]
+    for name, entry in config.golden_real.load_index("").items():
+        if name.startswith("public/"):
+            name = name.removeprefix("public/")
+            found.append(ConversionGolden("golden_real", "", name, entry))
+    return found
+
+
+def parametrize_goldens(metafunc: Any, kinds: str) -> None:
+    """Gives tests that take a `conversion` those whose kind begins with the pattern."""
+    if "conversion" not in metafunc.fixturenames:
+        return
+    goldens = [
+        pytest.param(golden, id=f"{golden.fixture}-{golden.name}")
+        for golden in conversion_goldens(metafunc.config)
+        if re.match(kinds, golden.entry["kind"])
+    ]
+    none = [pytest.param(None, marks=pytest.mark.skip("no golden conversions"))]
+    metafunc.parametrize("conversion", goldens or none)

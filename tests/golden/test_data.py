@@ -1,121 +1,132 @@
 """The golden conversions: interactions in, token features out, feature by feature.
 
 Every feature of every classifier example is compared exactly, and a conversion that failed in the
-original must fail here, with a ValueError.
+original must fail here, for the same reason.
 """
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
 from mate_tf.tables.numeric import NumericSpan, parse_text
 from mate_tf.tables.records import read_records, write_records
+from mate_tf.tables.table import Question
+from mate_tf.tables.token_selection import select_tokens
 from mate_tf.tables.wordpiece import Wordpiece
 from tests.golden.interactions import (
+    EMPTY_EXAMPLE,
     compare_examples,
     load,
     paired,
+    parametrize_goldens,
+    selected_tokens,
     to_question,
     to_table,
     value,
 )
 
 FAMILY = "data"
-# What a conversion may be asked for, besides what is off.
-SUPPORTED_OPTIONS = {
-    "vocab_file",
-    "max_seq_length",
-    "max_column_id",
-    "max_row_id",
-    "drop_rows_to_fit",
-    "trim_question_ids",
+# What is converted from an interaction alone; test_hybridqa.py and test_masked_lm.py have the rest.
+KINDS = "classifier|hybridqa reader"
+# The original's options by our names.
+OPTIONS = {
+    "max_seq_length": "max_seq_length",
+    "max_column_id": "max_column_id",
+    "max_row_id": "max_row_id",
+    "cell_trim_length": "cell_trim_length",
+    "drop_rows_to_fit": "drop_rows_to_fit",
+    "strip_column_names": "strip_column_names",
+    "use_document_title": "use_document_title",
+    "use_context_title": "use_context_heading",
+    "update_answer_coordinates": "label_answer_spans",
+    "add_aggregation_candidates": "add_aggregation_candidates",
 }
-# Failures that supervision reports here, before a question is converted.
-SUPERVISION_FAILURES = {"Invalid answer"}
-FAILURES = {
-    "Sequence too long": "expected at most .* tokens",
-    "Too many columns": "expected at most .* columns",
-    "Too many rows": "expected at most .* rows",
-    "Couldn't find all answers": "answer cells in the sequence",
+# trim_question_ids cuts identifiers to their last 64 characters, which is always done here.
+OPTIONS_WITHOUT_A_NAME = {"vocab_file", "trim_question_ids"}
+# A failure that supervision reports here, before a question is converted.
+INVALID_ANSWER = "Invalid answer"
+REASONS = {
+    "Sequence too long": "too long",
+    "Too many columns": "too many columns",
+    "Too many rows": "too many rows",
+    "Couldn't find all answers": "answer cut off",
+    "Expected a single answer coordinate.": "several answer cells",
 }
 
 
-def supported_config(golden, name: str, entry: dict[str, Any]) -> FeatureConfig:
-    if not entry["kind"].startswith("classifier"):
-        golden.not_compared(FAMILY, name, f"no conversion of the kind {entry['kind']} yet")
-    config = entry["config"]
-    asked = [option for option, value in config.items() if value is not False]
-    if set(asked) - SUPPORTED_OPTIONS:
-        golden.not_compared(FAMILY, name, f"options {sorted(set(asked) - SUPPORTED_OPTIONS)}")
+def feature_config(original: dict[str, Any]) -> FeatureConfig:
+    unknown = original.keys() - OPTIONS - OPTIONS_WITHOUT_A_NAME
+    assert not unknown, f"expected the original's options {list(OPTIONS)}, got {unknown}"
     return FeatureConfig(
-        max_seq_length=config["max_seq_length"],
-        max_column_id=config["max_column_id"],
-        max_row_id=config["max_row_id"],
-        trim_cells=True,
-        drop_rows_to_fit=config.get("drop_rows_to_fit", False),
+        **{OPTIONS[name]: value for name, value in original.items() if name in OPTIONS},
+        trim_cells="cell_trim_length" not in original,
         original_conversion=True,
     )
 
 
 def pytest_generate_tests(metafunc) -> None:
-    index = metafunc.config.golden.load_index("data")
-    names = [name for name in index if not name.startswith(("_", "pretrain"))]  # test_masked_lm.py
-    if "name" in metafunc.fixturenames:
-        metafunc.parametrize("name", names or [pytest.param("", marks=pytest.mark.skip("no data"))])
+    is_read = metafunc.function is test_records_of_the_original_are_read_and_written_again
+    parametrize_goldens(metafunc, f"{KINDS}|hybridqa" if is_read else KINDS)
 
 
-def test_conversion_equals_the_originals(golden, name):
-    entry = golden.load_index("data")[name]
-    config = supported_config(golden, name, entry)
-    source = re.match(r"\w+", entry["source"])[0]
-    files = golden.require(
-        f"data/{name}.json.gz",
-        f"data/{source}.json.gz",
-        f"data/{entry['config']['vocab_file']}",
-    )
-    interactions = load(files[1])
-    if any("table_selection_ext" in key for i in interactions for q in i["questions"] for key in q):
-        golden.not_compared(FAMILY, name, "tokens selected beforehand")
-    builder = FeatureBuilder(Wordpiece(files[2]), config)
-    actual, expected = [], []
-    for example, interaction in paired(load(files[0])["examples"], interactions):
-        error = example.get("error")
-        if error in SUPERVISION_FAILURES:
+@pytest.fixture
+def folder(request, conversion):
+    """The golden folder of a conversion."""
+    return request.getfixturevalue(conversion.fixture)
+
+
+def test_conversion_equals_the_originals(folder, conversion):
+    original = conversion.entry["config"]
+    config = feature_config(original)
+    files = (f"{conversion.name}.json.gz", f"{conversion.source}.json.gz", original["vocab_file"])
+    examples, interactions, vocab_file = folder.require(*map(conversion.path, files))
+    wordpiece = Wordpiece(vocab_file)
+    builder = FeatureBuilder(wordpiece, config)
+    actual, expected, reasons = [], [], {}
+    for example, interaction in paired(load(examples)["examples"], load(interactions)):
+        if example.get("error") == INVALID_ANSWER:
             continue
-        table = to_table(interaction["table"])
-        question = to_question(interaction["questions"], example["index"])
-        if error:
-            if error not in FAILURES:
-                golden.not_compared(FAMILY, name, f"the original's error {error!r}")
-            with pytest.raises(ValueError, match=FAILURES[error]):
-                builder.build(table, question)
-        else:
-            actual.append(builder.build(table, question).features)
-            expected.append(example["features"])
-    compare_examples(golden, name, actual, expected)
+        table, question, selected = None, Question("", EMPTY_EXAMPLE), None
+        if interaction is not None:
+            table = to_table(interaction["table"])
+            question = to_question(interaction["questions"], example["index"])
+            selected = selected_tokens(
+                interaction["table"], interaction["questions"][example["index"]]
+            )
+        of_question = builder
+        if selected is not None:
+            of_question = FeatureBuilder(wordpiece, config, token_selector=select_tokens(selected))
+        try:
+            features = of_question.build(table, question).features
+        except ConversionError as error:
+            reasons[example["question_id"], example["index"]] = (
+                error.reason,
+                REASONS.get(example.get("error")),
+            )
+            continue
+        assert "error" not in example, f"converted in spite of {example['error']!r}"
+        actual.append(features)
+        expected.append(example["features"])
+    assert all(ours == theirs for ours, theirs in reasons.values()), reasons
+    compare_examples(folder, conversion.name, actual, expected)
 
 
-def test_records_of_the_original_are_read_and_written_again(golden, name, tmp_path):
-    entry = golden.load_index("data")[name]
-    if not re.match("classifier|hybridqa", entry["kind"]):
-        golden.not_compared(FAMILY, name, f"no records of the kind {entry['kind']} yet")
-    if entry["config"].get("add_aggregation_candidates"):
-        golden.not_compared(FAMILY, name, "candidates vary in number")
-    json_file, record_file = golden.require(f"data/{name}.json.gz", f"data/{name}.tfrecord")
+def test_records_of_the_original_are_read_and_written_again(folder, conversion, tmp_path):
+    json_file, record_file = folder.require(
+        conversion.path(f"{conversion.name}.json.gz"),
+        conversion.path(f"{conversion.name}.tfrecord"),
+    )
     expected = [
         example["features"] for example in load(json_file)["examples"] if example["features"]
     ]
-    if not expected:
-        golden.not_compared(FAMILY, name, "the original converted nothing")
     read = list(read_records(record_file).as_numpy_iterator())
-    compare_examples(golden, f"{name} read", read, expected)
+    compare_examples(folder, f"{conversion.name} read", read, expected)
     written = tmp_path / "again.tfrecord"
-    assert write_records(written, read) == len(expected)
+    assert write_records(written, read) == len(expected) > 0
     again = list(read_records(written).as_numpy_iterator())
-    compare_examples(golden, f"{name} written", again, expected)
+    compare_examples(folder, f"{conversion.name} written", again, expected)
 
 
 def test_numbers_and_dates_in_texts_equal_the_originals(golden):

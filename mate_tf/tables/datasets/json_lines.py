@@ -23,6 +23,7 @@ _KINDS = {
     "previous_coordinates": (list, "a list"),
     "class_index": (int, "an integer"),
     "part_of_speech_tags": (list, "a list"),
+    "previous_answers": (list, "a list"),
 }
 
 

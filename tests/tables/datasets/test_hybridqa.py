@@ -201,7 +201,9 @@ def test_malformed_passages_are_refused_with_their_file(release, passages, messa
 def test_what_is_not_json_is_refused_and_what_is_missing_named(release, name):
     path = release / name
     path.write_text('[{"question": ', encoding="utf-8")
-    with pytest.raises(ValueError, match=rf"expected valid JSON, got: .* \(file '{path}', line 1\)"):
+    with pytest.raises(
+        ValueError, match=rf"expected valid JSON, got: .* \(file '{path}', line 1\)"
+    ):
         list(read_hybridqa(release, "dev"))
     path.unlink()
     (release / "dev.traced.json").unlink()
