@@ -5,9 +5,8 @@ Shape letters: R rows and C columns of a table's body.
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from mate_tf.tables.labels import Labels
+from mate_tf.tables.layout import Layout
 from mate_tf.tables.tokenized_table import TokenizedTable
 
 
@@ -35,8 +34,7 @@ class ConversionReport:
 
 def report_conversion(
     tokens: TokenizedTable,
-    tokens_of_cell: np.ndarray,
-    num_tokens: int,
+    layout: Layout,
     labels: Labels,
     previous: Labels,
 ) -> ConversionReport:
@@ -44,17 +42,17 @@ def report_conversion(
 
     Args:
         tokens: the table.
-        tokens_of_cell: how many tokens of each cell are in the sequence, [R+1, C+1].
-        num_tokens: tokens of the sequence.
+        layout: what of it is in the sequence.
         labels: of the question's answer.
         previous: of the previous question's answer.
     """
+    tokens_of_cell = layout.tokens_of_cell
     row_remains = tokens_of_cell.max(axis=1) > 0  # [R+1]
     column_remains = tokens_of_cell.max(axis=0) > 0  # [C+1]
     num_rows = int(row_remains[1 : tokens.num_rows + 1].sum())
     num_of_rows = int(row_remains[tokens.row_ids].sum())
     return ConversionReport(
-        num_tokens=num_tokens,
+        num_tokens=layout.num_tokens,
         rows_dropped=tokens.num_rows - num_rows,
         columns_dropped=tokens.num_columns - int(column_remains.sum()),
         tokens_trimmed=num_of_rows - int(tokens_of_cell.sum()),

@@ -11,7 +11,6 @@ ids count from 1, and row 0 is the header. With a histogram row, which is row R+
 """
 
 import functools
-import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from mate_tf.tables.conversion_report import ConversionReport, report_conversion
 from mate_tf.tables.feature_config import ConversionError, FeatureConfig
 from mate_tf.tables.fitting import check_size, fit
 from mate_tf.tables.labels import Labels, label_cells, label_spans
+from mate_tf.tables.layout import Layout, table_features
 from mate_tf.tables.part_of_speech import Tagger, piece_tag_ids, words_with_tags
 from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table
 from mate_tf.tables.token_features import PART_OF_SPEECH
@@ -38,7 +38,6 @@ from mate_tf.tables.wordpiece import Wordpiece
 __all__ = ["ConversionError", "ConversionReport", "Example", "FeatureBuilder", "FeatureConfig"]
 
 _QUESTION_ID_LENGTH = 64
-_TABLE_HASH_MODULUS = 2**32 - 1
 _TABLES_REMEMBERED = 1024
 _QUESTIONS_AT_ONCE = 256
 
@@ -147,19 +146,8 @@ class FeatureBuilder:
             budget = None if config.max_seq_length is None else config.max_seq_length - start
             selected = checked_selection(self.token_selector, tokens, question_ids, budget, where)
         num_rows, kept = fit(config, tokens, num_rows, start, where, selected)
-        row_ids, cells = tokens.row_ids[kept], tokens.cell_ids[kept]  # [K]
-        num_tokens = start + len(cells)
-        length = config.max_seq_length or num_tokens
-
-        def place(values: np.ndarray | int, padding: float = 0) -> np.ndarray:
-            dtype = np.float32 if isinstance(padding, float) else np.int32
-            placed = np.full(length, padding, dtype)
-            placed[start:num_tokens] = values
-            return placed  # [S]
-
-        def place_grid(grid: np.ndarray, padding: float = 0) -> np.ndarray:
-            return place(grid.ravel()[cells], padding)  # [S]
-
+        text_ids = [self.wordpiece.cls, *question_ids, self.wordpiece.sep]
+        layout = Layout(tokens, kept, text_ids, config.max_seq_length)
         labels = self._labels(tokens, kept, question.answer_coordinates, question.answers, pieces)
         previous = self._labels(
             tokens, kept, question.previous_coordinates, question.previous_answers, pieces
@@ -174,36 +162,23 @@ class FeatureBuilder:
                 f"expected {found + answers_dropped} answer {unit} in the sequence, got {found} "
                 f"{where}; raise max_seq_length",
             )
-        shape = tokens.column_ranks.shape
-        tokens_of_cell = np.bincount(cells, minlength=tokens.column_ranks.size).reshape(shape)
-        scales = tokens_of_cell.astype(np.float32)
-        scales[0] = 1
-        scales[tokens.num_rows + 1 :] = np.inf
-        features = {
-            "input_ids": place(tokens.input_ids[kept]),
-            "input_mask": place(1),
-            "segment_ids": place(1),
-            "column_ids": place(tokens.column_ids[kept]),
-            "row_ids": place(np.minimum(row_ids, num_rows + 1)),
-            "prev_label_ids": place(previous.labels),
-            "column_ranks": place_grid(tokens.column_ranks),
-            "inv_column_ranks": place_grid(tokens.inv_column_ranks),
-            "numeric_relations": place_grid(question_relations(tokens, question.text)),
-            "numeric_values": place_grid(tokens.numeric_values, np.nan),
-            "numeric_values_scale": place_grid(scales, 1.0),
-            "label_ids": place(labels.labels),
-            **_scalars(table, question),
+        features = layout.features() | {
+            # A histogram row's id is that of the row after the last one kept.
+            "row_ids": layout.place(np.minimum(tokens.row_ids[kept], num_rows + 1)),
+            "prev_label_ids": layout.place(previous.labels),
+            "numeric_relations": layout.place_grid(question_relations(tokens, question.text)),
+            "label_ids": layout.place(labels.labels),
+            **_scalars(question),
+            **table_features(table),
         }
-        features["input_ids"][:start] = [self.wordpiece.cls, *question_ids, self.wordpiece.sep]
-        features["input_mask"][:start] = 1
         if (tag_ids := self._part_of_speech_ids(question)) is not None:
-            features[PART_OF_SPEECH] = np.zeros(length, np.int32)
+            features[PART_OF_SPEECH] = np.zeros(layout.length, np.int32)
             features[PART_OF_SPEECH][1 : 1 + len(tag_ids)] = tag_ids
         if config.add_aggregation_candidates:
             features |= candidate_features(
-                tokens, cells, start, question, config.original_conversion
+                tokens, layout.cells, start, question, config.original_conversion
             )
-        report = report_conversion(tokens, tokens_of_cell, num_tokens, labels, previous)
+        report = report_conversion(tokens, layout, labels, previous)
         return Example(features, report)
 
     def _pieces(self, pairs: Iterable[tuple[Table | None, Question]]) -> dict[str, list[int]]:
@@ -250,13 +225,11 @@ class FeatureBuilder:
         return [0 if id_ == unknown else tag for id_, tag in zip(ids, tag_ids, strict=True)]
 
 
-def _scalars(table: Table | None, question: Question) -> dict[str, np.ndarray]:
-    """The features of the example as a whole."""
+def _scalars(question: Question) -> dict[str, np.ndarray]:
+    """The features of the example as a whole that are the question's."""
     question_id_ints = np.zeros(_QUESTION_ID_LENGTH, np.int32)
     end = question.question_id[-_QUESTION_ID_LENGTH:]  # what tells questions apart is at the end
     question_id_ints[: len(end)] = [ord(character) + 1 for character in end]
-    table_id = b"" if table is None else table.table_id.encode()
-    table_hash = int(hashlib.sha256(table_id).hexdigest(), 16) % _TABLE_HASH_MODULUS
     answer = np.nan if question.answer_number is None else question.answer_number
     return {
         "answer": np.array([answer], np.float32),
@@ -264,6 +237,4 @@ def _scalars(table: Table | None, question: Question) -> dict[str, np.ndarray]:
         "classification_class_index": np.array([question.class_index], np.int32),
         "question_id": np.array([question.question_id.encode()], object),
         "question_id_ints": question_id_ints,
-        "table_id": np.array([table_id], object),
-        "table_id_hash": np.array([table_hash], np.int64),  # does not fit in 32 bits
     }

@@ -11,7 +11,6 @@ Shape letters: S sequence, N tokens of a table, P predictions.
 """
 
 import collections
-import dataclasses
 import functools
 import hashlib
 import random
@@ -22,7 +21,7 @@ import numpy as np
 
 from mate_tf.tables.excerpts import draw_corner, draw_text
 from mate_tf.tables.features import ConversionError
-from mate_tf.tables.layout import table_features, token_features
+from mate_tf.tables.layout import Layout, table_features
 from mate_tf.tables.masking import mask_tokens, whole_words
 from mate_tf.tables.normalization import normalize_for_match
 from mate_tf.tables.table import Table
@@ -157,7 +156,7 @@ class MaskedLmBuilder:
             text_ids = [self.wordpiece.cls, *ids, self.wordpiece.sep]
             tokens = self._tokenized(table)
             kept = self._draw_corner(tokens, len(text_ids), table, rng)
-        features = token_features(tokens, kept, text_ids, self.config.max_seq_length)
+        features = Layout(tokens, kept, text_ids, self.config.max_seq_length).features()
         labels = self._mask(features, rng)
         return {
             **features,
@@ -168,9 +167,8 @@ class MaskedLmBuilder:
         }
 
     def _tokenize(self, table: Table) -> TokenizedTable:
-        if self.config.strip_column_names:
-            table = dataclasses.replace(table, header=("",) * table.num_columns)
-        return tokenize_table(self.wordpiece, table)
+        strip = self.config.strip_column_names
+        return tokenize_table(self.wordpiece, table, strip_column_names=strip)
 
     def _text_error(self, ids_of_texts: list[list[int]], table: Table) -> ConversionError:
         least, most = self.config.min_text_length, self.config.max_text_length
