@@ -1,4 +1,4 @@
-"""Whatever a table or a question holds, it becomes features within their ranges, or a ValueError."""
+"""Whatever a table or a question holds becomes features in their ranges, or a ValueError."""
 
 import datetime
 import itertools
