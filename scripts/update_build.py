@@ -108,10 +108,10 @@ def data_patterns(root: pathlib.Path, words: set[str]) -> list[str]:
     return sorted(
         {
             (path.parent.relative_to(root) / f"*{path.suffix}").as_posix()
-            for top in TOP_FOLDERS
+            for top in (*TOP_FOLDERS, "docs")
             for path in (root / top).rglob("*.*")
             if path.is_file()
-            and path.parent.name in words - {"__pycache__", top}
+            and path.parent.name in words - {"__pycache__", *TOP_FOLDERS}
             and path.suffix != ".py"
         }
     )
@@ -187,7 +187,8 @@ def render_target(target: Target) -> str:
     elif target.rule == "py_binary":
         attributes["main"] = f'"{target.source}"'
     if target.data:
-        attributes["data"] = f"glob({string_list(target.data)})"
+        more = attributes.get("data", "")
+        attributes["data"] = f"{more}{' + ' if more else ''}glob({string_list(target.data)})"
     if target.deps:
         attributes["deps"] = string_list(f":{dep}" for dep in target.deps)
     lines = "".join(f"    {key} = {value},\n" for key, value in attributes.items())

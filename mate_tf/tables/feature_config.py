@@ -19,6 +19,8 @@ class FeatureConfig:
             fits or not; None for no cut.
         drop_rows_to_fit: whether rows at the table's end may be left out, where cutting cells is
             not allowed or does not suffice.
+        prune_columns: whether the columns that are least like the question are left out where the
+            table is too long (mate_tf/tables/pruning.py), before cells are cut or rows dropped.
         strip_column_names: whether the header's cells are all empty.
         use_document_title: whether the title of the table's document, if it has one, follows the
             question as a part of it, after a [SEP].
@@ -48,6 +50,7 @@ class FeatureConfig:
     trim_cells: bool = False
     cell_trim_length: int | None = None
     drop_rows_to_fit: bool = False
+    prune_columns: bool = False
     strip_column_names: bool = False
     use_document_title: bool = False
     use_context_heading: bool = False

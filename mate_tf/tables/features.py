@@ -24,6 +24,7 @@ from mate_tf.tables.fitting import check_size, fit
 from mate_tf.tables.labels import Labels, label_cells, label_spans
 from mate_tf.tables.layout import Layout, table_features
 from mate_tf.tables.part_of_speech import Tagger, piece_tag_ids, words_with_tags
+from mate_tf.tables.pruning import select_columns
 from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table
 from mate_tf.tables.token_features import PART_OF_SPEECH
 from mate_tf.tables.token_selection import TokenSelector, checked_selection
@@ -58,7 +59,8 @@ class FeatureBuilder:
         tagger: tags the question's words with their parts of speech, for grammar-guided
             attention; those that a question brings along come first.
         token_selector: says for each question which of the table's tokens may be in the sequence,
-            before the limits are looked at (mate_tf/tables/token_selection.py).
+            before the limits are looked at (mate_tf/tables/token_selection.py); by default the
+            one that the config asks for.
     """
 
     def __init__(
@@ -71,6 +73,8 @@ class FeatureBuilder:
         self.wordpiece = wordpiece
         self.config = config or FeatureConfig()
         self.tagger = tagger
+        if token_selector is None and self.config.prune_columns:
+            token_selector = select_columns
         self.token_selector = token_selector
         self._tokenized = functools.lru_cache(_TABLES_REMEMBERED)(
             functools.partial(
@@ -144,7 +148,7 @@ class FeatureBuilder:
         selected = None
         if self.token_selector is not None and table is not None:
             budget = None if config.max_seq_length is None else config.max_seq_length - start
-            selected = checked_selection(self.token_selector, tokens, question_ids, budget, where)
+            selected = checked_selection(self.token_selector, table, question, tokens, budget)
         num_rows, kept = fit(config, tokens, num_rows, start, where, selected)
         text_ids = [self.wordpiece.cls, *question_ids, self.wordpiece.sep]
         layout = Layout(tokens, kept, text_ids, config.max_seq_length)

@@ -7,15 +7,16 @@ still necessary.
 Shape letters: N tokens of a table.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from mate_tf.tables.table import Question, Table
 from mate_tf.tables.tokenized_table import TokenizedTable
 
-# From the table, the ids of the question's pieces, and how many tokens of the table the sequence
-# has room for (None without a limit), to the tokens that may stay: bool [N].
-TokenSelector = Callable[[TokenizedTable, Sequence[int], int | None], np.ndarray]
+# From the table, the question, the table's tokens, and how many of them the sequence has room for
+# (None without a limit), to the tokens that may stay: bool [N].
+TokenSelector = Callable[[Table, Question, TokenizedTable, int | None], np.ndarray]
 
 
 def select_tokens(selected: Iterable[tuple[int, int, int]]) -> TokenSelector:
@@ -32,7 +33,7 @@ def select_tokens(selected: Iterable[tuple[int, int, int]]) -> TokenSelector:
     wanted = np.array(sorted(set(selected)), np.int64).reshape(-1, 3)
 
     def selector(
-        tokens: TokenizedTable, question_ids: Sequence[int], budget: int | None
+        table: Table, question: Question, tokens: TokenizedTable, budget: int | None
     ) -> np.ndarray:
         own = np.stack([tokens.row_ids, tokens.column_ids - 1, tokens.places_in_cell], axis=1)
         sizes = np.maximum(own.max(axis=0, initial=0), wanted.max(axis=0, initial=0)) + 1
@@ -43,17 +44,18 @@ def select_tokens(selected: Iterable[tuple[int, int, int]]) -> TokenSelector:
 
 def checked_selection(
     selector: TokenSelector,
+    table: Table,
+    question: Question,
     tokens: TokenizedTable,
-    question_ids: Sequence[int],
     budget: int | None,
-    where: str,
 ) -> np.ndarray:
     """What a selector selects; ValueError where that is not bool [N]."""
-    selected = np.asarray(selector(tokens, question_ids, budget))
+    selected = np.asarray(selector(table, question, tokens, budget))
     if selected.shape != tokens.input_ids.shape or selected.dtype != bool:
         raise ValueError(
             f"expected a token selector to return bool [{len(tokens.input_ids)}], got "
-            f"{selected.dtype} {list(selected.shape)} {where}"
+            f"{selected.dtype} {list(selected.shape)} (table '{table.table_id}', question "
+            f"'{question.question_id}')"
         )
     return selected
 

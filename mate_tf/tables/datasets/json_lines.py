@@ -1,4 +1,7 @@
-"""Questions of one's own: one JSON object a line, with the table in it or in a file beside it."""
+"""Questions of one's own: one JSON object a line, with the table in it or in a file beside it.
+
+docs/own_data.md describes the format.
+"""
 
 import json
 import os
@@ -25,6 +28,7 @@ _KINDS = {
     "part_of_speech_tags": (list, "a list"),
     "previous_answers": (list, "a list"),
 }
+KEYS = tuple(_KINDS)
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:

@@ -1,12 +1,15 @@
 import json
+import pathlib
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.tables.datasets.json_lines import read_json_lines, write_json_lines
+from mate_tf.tables.datasets.json_lines import KEYS, read_json_lines, write_json_lines
 from mate_tf.tables.table import AGGREGATIONS, Question, Table
 
+DOCUMENTATION = pathlib.Path(__file__).resolve().parents[3] / "docs" / "own_data.md"
 TABLE = {"header": ["City", "People"], "rows": [["Oslo", 709037], ["Bergen", None]]}
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 CELLS = st.tuples(TEXT, TEXT)
@@ -115,3 +118,16 @@ def test_a_failed_write_leaves_nothing_and_the_old_file(tmp_path):
         write_json_lines(path, failing())
     assert [file.name for file in tmp_path.iterdir()] == ["pairs.jsonl"]
     assert path.read_text() == "old"
+
+
+def test_the_documented_example_is_read_and_every_key_explained(tmp_path):
+    text = DOCUMENTATION.read_text(encoding="utf-8")
+    (lines,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "countries.csv").write_text("Country,Capital\nPeru,Lima\n", encoding="utf-8")
+    path = tmp_path / "train.jsonl"
+    path.write_text(lines, encoding="utf-8")
+    ids = [question.question_id for _, question in read_json_lines(path)]
+    assert ids == ["train-1", "q2", "q3", "s1"]
+    explained = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.*?) \|", text, re.M))))
+    table_keys = {"header", "rows", "document_title", "context_heading"}
+    assert explained == {*KEYS, *table_keys}

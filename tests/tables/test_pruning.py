@@ -1,0 +1,80 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.tables.pruning import keep_columns
+from mate_tf.tables.table import Question, Table
+
+TABLE = Table(
+    header=("City", "Inhabitants", "Remarks", "Mayor"),
+    rows=(
+        ("Oslo", "709,037", "on the Oslofjord", "Anne Lindboe"),
+        ("Bergen", "289,330", "rain, and seven mountains", "Marit Warncke"),
+    ),
+)
+COSTS = [3, 7, 12, 7]
+
+
+@pytest.mark.parametrize(
+    ("question", "budget", "previous", "kept"),
+    [
+        ("anything", 29, (), [0, 1, 2, 3]),
+        ("anything", 2, (), []),
+        ("who is the mayor of Bergen?", 10, (), [0, 3]),
+        ("which city has most inhabitants?", 10, (), [0, 1]),
+        # By its stem, "mountain" is a word of the third column.
+        ("is there a mountain?", 12, (), [2]),
+        # The likeliest column does not fit, smaller ones do.
+        ("is there a mountain?", 11, (), [0, 1]),
+        ("is there a mountain?", 11, (3,), [0, 3]),
+        # None is like it: from the left.
+        ("why", 10, (), [0, 1]),
+    ],
+)
+def test_the_columns_most_like_the_question_are_kept(question, budget, previous, kept):
+    assert keep_columns(TABLE, question, COSTS, budget, previous) == kept
+
+
+def test_a_table_that_is_too_long_loses_columns_and_says_so(wordpiece):
+    table = Table.from_rows([["a"] * 4, ["b", "city b", "c d e", "b"]], header=["h", "i", "j", "k"])
+    question = Question("city?", answer_coordinates=((1, 1),), previous_coordinates=((0, 3),))
+    features, report = FeatureBuilder(
+        wordpiece, FeatureConfig(max_seq_length=4 + 4 + 3, prune_columns=True)
+    ).build(table, question)
+    # [CLS] city ? [SEP], then the headers and rows of the second and the fourth column.
+    assert features["column_ids"].tolist() == [0] * 4 + [2, 4] * 2 + [2, 2, 4]
+    assert (report.columns_dropped, report.rows_dropped, report.answer_survived) == (2, 0, True)
+    unpruned = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=11))
+    with pytest.raises(ConversionError, match="expected at most 11 tokens, got 19"):
+        unpruned.build(table, question)
+
+
+def test_an_answer_in_a_pruned_column_is_refused_or_counted(wordpiece):
+    table = Table.from_rows([["a"] * 4, ["b", "city b", "c d e", "b"]], header=["h", "i", "j", "k"])
+    question = Question("city?", answer_coordinates=((1, 2),))
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=11, prune_columns=True))
+    with pytest.raises(ConversionError, match="expected 1 answer cells in the sequence, got 0"):
+        builder.build(table, question)
+    assert not builder.build(table, question, require_answers=False).report.answer_survived
+
+
+def test_a_wrong_number_of_costs_is_refused():
+    with pytest.raises(ValueError, match=r"a cost for each of 4 columns, got 1 \(table 'table'\)"):
+        keep_columns(TABLE, "", [1], 1)
+
+
+@given(
+    texts=st.lists(st.text(max_size=20), min_size=1, max_size=6),
+    question=st.text(max_size=40),
+    costs=st.lists(st.integers(0, 50), min_size=6, max_size=6),
+    budget=st.integers(0, 200),
+)
+def test_any_texts_keep_what_fits_and_leave_out_only_what_does_not(texts, question, costs, budget):
+    table = Table(header=tuple(texts), rows=(tuple(texts),))
+    costs = costs[: len(texts)]
+    kept = keep_columns(table, question, costs, budget)
+    spent = sum(costs[column] for column in kept)
+    assert kept == sorted(set(kept))
+    assert spent <= budget
+    assert all(spent + costs[c] > budget for c in range(len(texts)) if c not in kept)
