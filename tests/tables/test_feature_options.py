@@ -152,7 +152,10 @@ def test_selected_tokens_alone_are_in_the_sequence(wordpiece):
 
 
 def test_columns_of_which_nothing_is_selected_are_reported(wordpiece):
-    example = build(wordpiece, Question("a"), selector=lambda tokens, *_: tokens.column_ids == 2)
+    def second_column(table, question, tokens, budget):
+        return tokens.column_ids == 2
+
+    example = build(wordpiece, Question("a"), selector=second_column)
     assert pieces(wordpiece, example) == "[CLS] a [SEP] people 8 [EMPTY] 3 x"
     assert (example.report.rows_dropped, example.report.columns_dropped) == (0, 1)
 
@@ -166,14 +169,13 @@ def test_a_table_of_which_nothing_is_selected_leaves_the_question(wordpiece):
 def test_a_selector_sees_the_question_and_the_room_that_it_leaves(wordpiece):
     seen = []
 
-    def selector(tokens, question_ids, budget):
-        seen.append((list(question_ids), budget))
+    def selector(table, question, tokens, budget):
+        seen.append((table.table_id, question.text, budget))
         return tokens.row_ids < 2
 
     build(wordpiece, Question("a b"), selector=selector, max_seq_length=16)
     build(wordpiece, Question("a b"), selector=selector, max_seq_length=None)
-    ids = wordpiece.ids(["a b"])[0]
-    assert seen == [(ids, 12), (ids, None)]
+    assert seen == [("cities", "a b", 12), ("cities", "a b", None)]
 
 
 def test_what_a_selector_must_return_is_said(wordpiece):
