@@ -131,7 +131,10 @@ class FeatureBuilder:
         self.tagger = tagger
         self._tokenized = functools.lru_cache(_TABLES_REMEMBERED)(
             functools.partial(
-                tokenize_table, self.wordpiece, histogram_row=self.config.histogram_row
+                tokenize_table,
+                self.wordpiece,
+                histogram_row=self.config.histogram_row,
+                original=self.config.original_conversion,
             )
         )
 
@@ -202,7 +205,9 @@ class FeatureBuilder:
             "prev_label_ids": place_grid(previous_labels),
             "column_ranks": place_grid(tokens.column_ranks),
             "inv_column_ranks": place_grid(tokens.inv_column_ranks),
-            "numeric_relations": place_grid(_relations(tokens, question)),
+            "numeric_relations": place_grid(
+                _relations(tokens, question, self.config.original_conversion)
+            ),
             "numeric_values": place_grid(tokens.numeric_values, np.nan),
             "numeric_values_scale": place_grid(scales, 1.0),
             "label_ids": place_grid(labels),
@@ -310,10 +315,10 @@ def _marks(coordinates: Coordinates, num_rows: int, shape: tuple[int, ...]) -> n
     return marks
 
 
-def _relations(tokens: TokenizedTable, question: Question) -> np.ndarray:
+def _relations(tokens: TokenizedTable, question: Question, original: bool) -> np.ndarray:
     """How the question's numbers compare with each cell's: bits, int32 [R+1, C+1]."""
     grid = np.zeros(tokens.column_ranks.shape, np.int32)
-    asked = numeric.text_values(question.text)
+    asked = numeric.text_values(question.text, original)
     for column, values in enumerate(tokens.column_values if asked else ()):
         for row, bits in numeric.relations(asked, values).items():
             grid[row + 1, column + 1] = bits

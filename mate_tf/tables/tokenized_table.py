@@ -38,9 +38,12 @@ class TokenizedTable(NamedTuple):
 
 
 def tokenize_table(
-    wordpiece: Wordpiece, table: Table, histogram_row: bool = False
+    wordpiece: Wordpiece, table: Table, histogram_row: bool = False, original: bool = False
 ) -> TokenizedTable:
-    """Tokenizes all cells in one graph call and finds the numbers among them."""
+    """Tokenizes all cells in one graph call and finds the numbers among them.
+
+    With `original`, numbers are those of the authors' release (mate_tf/tables/numeric.py).
+    """
     texts = [*table.header, *(cell for row in table.rows for cell in row)]
     if histogram_row:
         texts += histogram_cells(table)
@@ -54,7 +57,8 @@ def tokenize_table(
     shape = last_row + 1, table.num_columns + 1
     ranks = np.zeros((2, *shape), np.int32)
     values = np.full(shape, np.nan, np.float32)
-    column_values = tuple(map(numeric.column_values, zip(*table.rows, strict=True)))
+    columns = zip(*table.rows, strict=True)
+    column_values = tuple(numeric.column_values(column, original) for column in columns)
     for column, of_column in enumerate(column_values, start=1):
         for row, rank in numeric.ranks(of_column).items():
             ranks[:, row + 1, column] = rank

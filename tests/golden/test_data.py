@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.numeric import NumericSpan, parse_text
 from mate_tf.tables.records import read_records, write_records
 from mate_tf.tables.wordpiece import Wordpiece
 from tests.golden.interactions import (
@@ -20,7 +19,6 @@ from tests.golden.interactions import (
     paired,
     to_question,
     to_table,
-    value,
 )
 
 FAMILY = "data"
@@ -116,20 +114,6 @@ def test_records_of_the_original_are_read_and_written_again(golden, name, tmp_pa
     assert write_records(written, read) == len(expected)
     again = list(read_records(written).as_numpy_iterator())
     compare_examples(golden, f"{name} written", again, expected)
-
-
-def test_numbers_and_dates_in_texts_equal_the_originals(golden):
-    (file,) = golden.require("data/text_goldens.json.gz")
-    cases = load(file)["parse_text"]
-    actual = [spans for case in cases for spans in parse_text(case["text"])]
-    expected = [
-        NumericSpan(
-            span.get("begin_index", 0), span["end_index"], tuple(map(value, span["values"]))
-        )
-        for case in cases
-        for span in case["spans"]
-    ]
-    assert actual == expected
 
 
 def test_wordpieces_of_texts_equal_the_originals(golden):
