@@ -116,7 +116,8 @@ def _rules(original: bool) -> _Rules:
 
 _RULES, _ORIGINAL_RULES = _rules(original=False), _rules(original=True)
 _VALUES_IN_WORDS = frozenset([*_RULES.words, *_ORIGINAL_RULES.words, *_MONTHS])
-_PLAIN_NUMBER = re.compile(r"-?\d{1,30}(?:,\d\d\d){0,9}(?:\.\d{0,30})?", re.ASCII)
+# Short enough for single precision.
+_PLAIN_NUMBER = re.compile(r"-?\d{1,9}(?:,\d\d\d){0,9}(?:\.\d{0,30})?", re.ASCII)
 
 
 def parse_text(text: str, original: bool = False) -> list[NumericSpan]:
