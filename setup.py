@@ -34,6 +34,7 @@ setup(
         "tensorflow-text~=2.20.0",
         "tf-models-official~=2.20.0",
         "absl-py",
+        "nltk",
         "numpy",
         "scikit-learn",
         "safetensors",

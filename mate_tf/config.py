@@ -247,14 +247,18 @@ class EncoderConfig:
     Attributes:
         activation: "gelu" is exact (Hugging Face), "gelu_tanh" the approximation of the
             published TAPAS and MATE checkpoints.
-        type_vocab_sizes: rows of the seven type embeddings, in the order of TYPE_FEATURES. An id
-            beyond its table adds nothing to the embedding.
+        type_vocab_sizes: rows of the seven type embeddings, in the order of TYPE_FEATURES. Ids
+            beyond a table share its last row, so that of 256 rows the last stands for the 256th
+            table row and all after it; attention and answers still tell those apart.
         position: "per_cell" restarts the position index in each cell, "absolute" counts through
             the sequence (and limits it to max_position_embeddings), "none" leaves it out.
         disabled_features: type features that are left out.
         softmax_temperature: attention scores are divided by it.
-        original_position_aliasing: with position "per_cell", lets row r >= 256 of a column share
-            its counter with row r - 256 of the next column, as the authors' release does.
+        original_ids: treats ids beyond an embedding as the authors' release does, for its
+            checkpoints: such an id adds nothing to the embedding, and with position "per_cell" row
+            r >= 256 of a column shares its counter with row r - 256 of the next column. (Cells
+            beyond its 64 rows and 32 columns, which it takes for the last, are the task's matter:
+            TableQAConfig.)
     """
 
     vocab_size: int = 30522
@@ -272,7 +276,7 @@ class EncoderConfig:
     initializer_range: float = 0.02
     layer_norm_epsilon: float = 1e-12
     softmax_temperature: float = 1.0
-    original_position_aliasing: bool = False
+    original_ids: bool = False
     attention: AttentionConfig = dataclasses.field(default_factory=AttentionConfig)
 
     def __post_init__(self) -> None:

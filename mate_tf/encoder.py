@@ -62,8 +62,8 @@ class TableEmbedding(keras.layers.Layer):
     """The sum of word, type and position embeddings, normalised (TAPAS paper, section 3).
 
     Called on token features int [B, S]; returns float [B, G + S, D], an architecture's learned
-    global tokens first. A type id beyond its vocabulary adds nothing, as in the published
-    checkpoints' training.
+    global tokens first. A type id beyond its vocabulary has the last embedding, or none with
+    `original_ids` (EncoderConfig).
     """
 
     def __init__(self, config: EncoderConfig, **kwargs):
@@ -104,7 +104,8 @@ class TableEmbedding(keras.layers.Layer):
         self._check_ids(features.input_ids)
         embedding = tf.gather(tf.convert_to_tensor(self.word_embeddings), features.input_ids)
         for feature, weights in self.type_embeddings.items():
-            embedding += _rows_or_zero(weights, getattr(features, feature))
+            ids = getattr(features, feature)
+            embedding += _type_embedding(weights, ids, zero_beyond=self.config.original_ids)
         if self.position_embeddings is not None:
             positions = self._positions(features)
             embedding += tf.gather(tf.convert_to_tensor(self.position_embeddings), positions)
@@ -138,19 +139,19 @@ class TableEmbedding(keras.layers.Layer):
                 )
             return index
         first_index = (
-            original_first_index_in_cell
-            if self.config.original_position_aliasing
-            else first_index_in_cell
+            original_first_index_in_cell if self.config.original_ids else first_index_in_cell
         )
         return tf.minimum(limit - 1, index - first_index(features))
 
 
-def _rows_or_zero(weights, ids: tf.Tensor) -> tf.Tensor:
-    """Rows of a table, zero for ids beyond it. float [B, S, D]."""
+def _type_embedding(weights, ids: tf.Tensor, zero_beyond: bool) -> tf.Tensor:
+    """Rows of a table; for ids beyond it the last row, or zero. float [B, S, D]."""
     weights = tf.convert_to_tensor(weights)
     rows = weights.shape[0]
-    inside = (ids >= 0) & (ids < rows)
     gathered = tf.gather(weights, tf.clip_by_value(ids, 0, rows - 1))
+    if not zero_beyond:
+        return gathered
+    inside = (ids >= 0) & (ids < rows)
     return tf.where(inside[..., None], gathered, tf.zeros([], gathered.dtype))
 
 

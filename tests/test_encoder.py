@@ -121,11 +121,23 @@ def test_intermediates_come_on_request():
     assert list(named) == ["embedding", "layer_0", "layer_1"]
 
 
-def test_type_ids_beyond_their_table_add_nothing():
+def test_type_ids_beyond_their_table_share_its_last_row():
     encoder = TableEncoder(SMALL)
     features = some_features()
+    last, beyond = (
+        features._replace(column_ranks=tf.fill(features.column_ranks.shape, rank))
+        for rank in (SMALL.type_vocab_sizes[4] - 1, 100_000)
+    )
+    np.testing.assert_array_equal(encoder(beyond).sequence_output, encoder(last).sequence_output)
+    assert np.abs(encoder(last).sequence_output - encoder(features).sequence_output).max() > 1e-3
+
+
+def test_type_ids_beyond_their_table_add_nothing_as_in_the_original():
+    original = dataclasses.replace(SMALL, original_ids=True)
+    encoder = TableEncoder(original)
+    features = some_features()
     outside = features._replace(column_ranks=tf.fill(features.column_ranks.shape, 300))
-    disabled = TableEncoder(dataclasses.replace(SMALL, disabled_features=("column_ranks",)))
+    disabled = TableEncoder(dataclasses.replace(original, disabled_features=("column_ranks",)))
     encoder.build()
     disabled.build()
     ours = {weight.path.split("/", 1)[1]: weight for weight in encoder.weights}

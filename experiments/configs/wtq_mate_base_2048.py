@@ -18,6 +18,7 @@ from mate_tf.training.config import FinetuneConfig
 CONFIG = FinetuneConfig(
     # BERT base; buckets of 42 behind 116 global tokens, half of the heads in rows.
     encoder=EncoderConfig(
+        original_ids=True,  # as the published checkpoints that it starts from
         attention=AttentionConfig(
             architecture="mate",
             evaluator="multi_view",

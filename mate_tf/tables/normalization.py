@@ -4,6 +4,7 @@ Every function takes time linear in the length of its text, whatever it holds.
 """
 
 import re
+import string
 import unicodedata
 
 _QUOTES_AND_DASHES = {
@@ -14,6 +15,8 @@ _QUOTES_AND_DASHES = {
 _REFERENCE_MARKS = frozenset("\u2022\u2666\u2020\u2021*#+")
 _TAG = re.compile("<[^<]+?>")
 _CHARACTERS_REMEMBERED = 1 << 16
+_PUNCTUATION_TO_BLANKS = str.maketrans(dict.fromkeys(string.punctuation, " "))
+_ARTICLES = frozenset(("a", "an", "the"))
 
 
 def normalize_for_match(text: str) -> str:
@@ -99,3 +102,12 @@ def _begin_of_parenthesis(text: str, begin: int, end: int) -> int:
     inside = max(begin, text.rfind(")", begin, end - 1) + 1)
     opening = text.find(" (", inside, end - 1)
     return end if opening <= begin else opening
+
+
+def normalize_words(text: str) -> str:
+    """Reduces a text to its lower-case words without articles; ASCII punctuation parts words.
+
+    It is how HybridQA's answers are looked for in cells and passages (Chen et al., 2020).
+    """
+    words = text.translate(_PUNCTUATION_TO_BLANKS).lower().split()
+    return " ".join(word for word in words if word not in _ARTICLES)

@@ -1,4 +1,4 @@
-"""The TAPAS classifier schema of TFRecord files, and whether a file follows it."""
+"""The TAPAS schema of TFRecord files, and whether a file follows it."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -25,6 +25,12 @@ OF_EXAMPLES = {
     "question_id_ints": tf.int64,
     "table_id": tf.string,
     "table_id_hash": tf.int64,
+    # Of pre-training examples alone (mate_tf/tables/masked_lm.py).
+    "masked_lm_positions": tf.int64,
+    "masked_lm_ids": tf.int64,
+    "masked_lm_weights": tf.float32,
+    "next_sentence_labels": tf.int64,
+    "is_random_table": tf.int64,
 }
 WIDER_THAN_INT32 = ("table_id_hash",)
 _KINDS = {"int64_list": tf.int64, "float_list": tf.float32, "bytes_list": tf.string}
@@ -68,7 +74,7 @@ def detect_compression(file: str) -> str:
 
 
 def example_schema(example: tf.train.Example, file: str) -> Schema:
-    """The known features of an example; ValueError where it is not one of the classifier's."""
+    """The known features of an example; ValueError where it does not follow the schema."""
     schema: dict[str, tf.io.FixedLenFeature] = {}
     for name, dtype in {**OF_TOKENS, **OF_EXAMPLES}.items():
         if name in example.features.feature:

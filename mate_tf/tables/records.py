@@ -1,4 +1,4 @@
-"""TFRecord files in TAPAS's classifier schema, written and read in both directions.
+"""TFRecord files in TAPAS's schema, written and read in both directions.
 
 Shape letters: B batch, S sequence.
 
@@ -85,7 +85,8 @@ def read_records(
 
     Returns:
         A dataset of features by name, int32, float32 or string: [S] for the tokens and [1] for
-        the example (question_id_ints [64]). Unknown features are left out.
+        the example (question_id_ints [64], masked_lm_* as many as predictions). Unknown features
+        are left out.
 
     Raises:
         FileNotFoundError: if a file is missing.

@@ -26,10 +26,13 @@ class Table:
         table_id: the name that errors and records give the table.
         document_title: the title of the document that the table is from.
         context_heading: the heading of the section that it stands in.
+        expansions: for each body cell the text that follows its own where it is tokenized, such
+            as sentences from the page that it links to; () where no cell has any. It is no part
+            of the cell's value: numbers, ranks, histograms and answers are of the rows alone.
 
     Raises:
         ValueError: if there is no column or no body row, if a row's length is not the header's,
-            or if a cell is a container or bytes.
+            if a cell is a container or bytes, or if expansions have another shape than the rows.
     """
 
     header: tuple[str, ...]
@@ -37,6 +40,7 @@ class Table:
     table_id: str = "table"
     document_title: str = ""
     context_heading: str = ""
+    expansions: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "header", self._texts(self.header, "header"))
@@ -50,6 +54,17 @@ class Table:
             )
         for i, row in enumerate(rows):
             check_width(row, self.header, f"(table '{self.table_id}', row {i})")
+        self._check_expansions()
+
+    @property
+    def expanded_rows(self) -> tuple[tuple[str, ...], ...]:
+        """The body as it is tokenized: each cell's own text, then its expansion."""
+        if not self.expansions:
+            return self.rows
+        return tuple(
+            tuple(f"{cell} {more}" if more else cell for cell, more in zip(*pair, strict=True))
+            for pair in zip(self.rows, self.expansions, strict=True)
+        )
 
     @property
     def num_rows(self) -> int:
@@ -135,6 +150,19 @@ class Table:
         cells = frame.astype(object).where(frame.notna(), None)
         names = [" ".join(map(str, n)) if isinstance(n, tuple) else n for n in frame.columns]
         return cls.from_rows(cells.to_numpy().tolist(), header=names, table_id=table_id)
+
+    def _check_expansions(self) -> None:
+        expansions = tuple(
+            self._texts(row, f"expansions of row {i}") for i, row in enumerate(self.expansions)
+        )
+        object.__setattr__(self, "expansions", expansions)
+        if expansions and len(expansions) != len(self.rows):
+            raise ValueError(
+                f"expected expansions of {len(self.rows)} rows, got {len(expansions)} "
+                f"(table '{self.table_id}')"
+            )
+        for i, row in enumerate(expansions):
+            check_width(row, self.header, f"(table '{self.table_id}', expansions of row {i})")
 
     def _texts(self, cells: Iterable[Any], where: str) -> tuple[str, ...]:
         if isinstance(cells, str):
@@ -224,3 +252,13 @@ def cell_text(value: Any) -> str:
     if isinstance(value, bytes | list | tuple | dict | set):
         raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
     return str(value)
+
+
+def check_coordinates(table: Table, question: Question) -> None:
+    """Raises ValueError unless the cells of this and the previous answer are the table's."""
+    for row, column in (*question.answer_coordinates, *question.previous_coordinates):
+        if not (0 <= row < table.num_rows and 0 <= column < table.num_columns):
+            raise ValueError(
+                f"expected cells within {table.num_rows} rows and {table.num_columns} columns, "
+                f"got {(row, column)}"
+            )

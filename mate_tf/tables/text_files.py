@@ -1,11 +1,11 @@
-"""Text files, read whole, with errors that name the file and the line."""
+"""Text files, with errors that name the file and the line."""
 
 import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 
 def read_text(path: str | Path) -> str:
@@ -15,19 +15,28 @@ def read_text(path: str | Path) -> str:
         FileNotFoundError: if there is no such file.
         ValueError: if it is a directory or not UTF-8.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"expected a file, got a directory ('{path}')")
+    with open_bytes(path) as file:
+        content = file.read()
     try:
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise FileNotFoundError(f"expected a file at '{path}', found none") from None
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        byte = error.object[error.start]
-        raise ValueError(
-            f"expected UTF-8 text, got the byte 0x{byte:02x} (file '{path}', line {line})"
-        ) from None
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _not_utf8(error, path, line) from None
+
+
+def stream_lines(path: str | Path) -> Iterator[str]:
+    """Yields each line with its end, one at a time, without reading the file whole.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_text`.
+    """
+    with open_bytes(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise _not_utf8(error, path, number) from None
+            yield text
 
 
 def read_csv_rows(path: str | Path, **dialect: Any) -> list[list[str]]:
@@ -50,6 +59,40 @@ def read_csv_rows(path: str | Path, **dialect: Any) -> list[list[str]]:
     return rows
 
 
+def stream_csv_records(
+    path: str | Path, columns: Sequence[str], **dialect: Any
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yields line number and values by column of each row below the header, one at a time.
+
+    Args:
+        path: a delimited file, read without holding it in memory.
+        columns: those that the header must have.
+        dialect: the csv module's.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: as `read_csv_rows`, and if the header lacks one of `columns`.
+    """
+    reader = csv.reader(stream_lines(path), strict=True, **dialect)
+    line = 1  # where a row begins: its cells may hold line breaks
+    try:
+        header = next(filter(None, reader), [])
+        if missing := [name for name in columns if name not in header]:
+            raise ValueError(
+                f"expected the columns {missing}, got {header} (file '{path}', line {line})"
+            )
+        line = reader.line_num + 1
+        for row in reader:
+            if row:
+                check_width(row, header, f"(file '{path}', line {line})")
+                yield line, dict(zip(header, row, strict=True))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"expected delimited text, got: {error} (file '{path}', line {line})"
+        ) from None
+
+
 def check_width(row: Sequence[Any], header: Sequence[Any], where: str) -> None:
     """Raises ValueError, ending in `where`, unless the row has a cell for each column."""
     if len(row) != len(header):
@@ -62,9 +105,9 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     Raises:
         FileNotFoundError, ValueError: as `read_text`.
     """
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(stream_lines(path), start=1):
         if line.strip():
-            yield number, line.rstrip("\r")
+            yield number, line.rstrip("\r\n")
 
 
 def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
@@ -84,8 +127,42 @@ def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
         yield number, value
 
 
+def read_json(path: str | Path) -> Any:
+    """Reads a file that is one JSON value.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: as `read_text`, and if it is not JSON or has an object with a key twice.
+    """
+    text = read_text(path)
+    try:
+        return json.loads(text, object_pairs_hook=_unique_keys)
+    except json.JSONDecodeError as error:
+        where = f"(file '{path}', line {error.lineno})"
+        raise ValueError(f"expected valid JSON, got: {error.msg} {where}") from None
+    except ValueError as error:
+        raise ValueError(f"expected valid JSON, got: {error} (file '{path}')") from None
+
+
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     unique = dict(pairs)
     if len(unique) != len(pairs):
         raise ValueError(f"a key twice in {[key for key, _ in pairs]}")
     return unique
+
+
+def open_bytes(path: str | Path) -> BinaryIO:
+    """Opens a file to read its bytes; FileNotFoundError or ValueError where there is none."""
+    if Path(path).is_dir():
+        raise ValueError(f"expected a file, got a directory ('{path}')")
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"expected a file at '{path}', found none") from None
+
+
+def _not_utf8(error: UnicodeDecodeError, path: str | Path, line: int) -> ValueError:
+    byte = error.object[error.start]
+    return ValueError(
+        f"expected UTF-8 text, got the byte 0x{byte:02x} (file '{path}', line {line})"
+    )

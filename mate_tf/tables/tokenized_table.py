@@ -44,7 +44,7 @@ def tokenize_table(
 
     With `original`, numbers are those of the authors' release (mate_tf/tables/numeric.py).
     """
-    texts = [*table.header, *(cell for row in table.rows for cell in row)]
+    texts = [*table.header, *(cell for row in table.expanded_rows for cell in row)]
     if histogram_row:
         texts += histogram_cells(table)
     input_ids, lengths = wordpiece.ids_and_lengths(texts)

@@ -121,7 +121,7 @@ class Golden:
             bert,
             position=position,
             disabled_features=disabled,
-            original_position_aliasing=position == "per_cell",
+            original_ids=True,
             attention=AttentionConfig(
                 architecture=architecture,
                 evaluator=evaluator,

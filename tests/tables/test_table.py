@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -172,6 +173,30 @@ def test_a_data_frame_without_rows_is_refused():
     pd = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="expected at least 1 row"):
         Table.from_pandas(pd.DataFrame({"a": []}), "frame")
+
+
+def test_expansions_follow_the_cells_own_texts_and_change_no_row():
+    table = replace(CITIES, expansions=(("( a capital )", ""), ("", "( in 2024 )")))
+    assert table.rows == CITIES.rows
+    assert table.expanded_rows == (
+        ("Oslo ( a capital )", "709037"),
+        ("Bergen", "291940 ( in 2024 )"),
+    )
+    assert CITIES.expanded_rows == CITIES.rows
+
+
+@pytest.mark.parametrize(
+    ("expansions", "message"),
+    [
+        ([["", ""]], r"expected expansions of 2 rows, got 1 \(table 'cities'\)"),
+        ([["", ""], [""]], r"expected 2 cells .*, got 1 \(table 'cities', expansions of row 1\)"),
+        (["ab", "cd"], "expected a list of cells, got the text 'ab'"),
+        ([["", []], ["", ""]], "expected text, a number or None, got list"),
+    ],
+)
+def test_expansions_of_another_shape_are_refused(expansions, message):
+    with pytest.raises(ValueError, match=message):
+        replace(CITIES, expansions=expansions)
 
 
 def test_equal_tables_and_questions_are_equal_keys():

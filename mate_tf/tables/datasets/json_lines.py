@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Question, Table, check_coordinates
 from mate_tf.tables.text_files import read_json_values
 
 _DEFAULTS = {f.name: f.default for f in fields(Question) if f.name not in ("text", "question_id")}
@@ -31,9 +31,9 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
 
     A line is an object with "question", "table" and, where they are known, "id", "answers",
     "answer_coordinates", "answer_number" and the other fields of `Question`. The table is an
-    object with "header", "rows" and, where they are known, "id", "document_title" and
-    "context_heading"; or the path, from the file's own folder, of a table in CSV (.csv, .tsv) or
-    JSON Lines (.jsonl).
+    object with "header", "rows" and, where they are known, "id", "document_title",
+    "context_heading" and "expansions"; or the path, from the file's own folder, of a table in CSV
+    (.csv, .tsv) or JSON Lines (.jsonl).
 
     Raises:
         FileNotFoundError: if the file or a table is missing.
@@ -54,7 +54,7 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
                     tables[name] = _read_table(path.parent / name)
                 table = tables[name]
             question = _question_from(record, default_id=f"{path.stem}-{number}")
-            _check_coordinates(table, question)
+            check_coordinates(table, question)
             first = line_of.setdefault(question.question_id, number)
             if first != number:
                 raise ValueError(
@@ -99,6 +99,7 @@ def _record(table: Table, question: Question) -> dict[str, Any]:
             **{name: getattr(table, name) for name in _TITLES if getattr(table, name)},
             "header": table.header,
             "rows": table.rows,
+            **({"expansions": table.expansions} if table.expansions else {}),
         },
     }
 
@@ -116,7 +117,7 @@ def _table_from(record: Mapping[str, Any], default_id: str) -> Table:
     for name, title in titles.items():
         if not isinstance(title, str):
             raise ValueError(f"expected a text for '{name}', got {title!r}")
-    return replace(table, **titles)
+    return replace(table, expansions=tuple(record.get("expansions", ())), **titles)
 
 
 def _read_table(path: Path) -> Table:
@@ -136,12 +137,3 @@ def _check_record(record: Any) -> None:
         kind, meaning = _KINDS[key]
         if not isinstance(value, kind):
             raise ValueError(f"expected {meaning} for '{key}', got {value!r}")
-
-
-def _check_coordinates(table: Table, question: Question) -> None:
-    for row, column in (*question.answer_coordinates, *question.previous_coordinates):
-        if not (0 <= row < table.num_rows and 0 <= column < table.num_columns):
-            raise ValueError(
-                f"expected cells within {table.num_rows} rows and {table.num_columns} columns, "
-                f"got {(row, column)}"
-            )

@@ -21,7 +21,8 @@ def write(path, *records):
 @given(
     st.lists(
         st.tuples(
-            st.builds(Table, CELLS, st.lists(CELLS, min_size=1), TEXT, TEXT, TEXT),
+            st.builds(Table, CELLS, st.lists(CELLS, min_size=1), TEXT, TEXT, TEXT)
+            | st.builds(Table, CELLS, st.tuples(CELLS), expansions=st.tuples(CELLS)),
             st.builds(
                 Question,
                 TEXT,

@@ -1,0 +1,176 @@
+"""HybridQA, in the layout of its official release (Chen et al., 2020)."""
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from mate_tf.tables.linked_table import LinkedTable, Passage
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.text_files import read_json
+
+_TABLES_REMEMBERED = 1024
+# The repositories of the release: questions in the one, tables and passages in the other.
+_QUESTIONS, _TABLES = "released_data", "WikiTables-WithLinks"
+
+
+def read_hybridqa(
+    directory: str | Path, split: str, traced: bool = False, original: bool = False
+) -> Iterator[tuple[LinkedTable, Question]]:
+    """Yields each question with its table and the passages that the cells link to.
+
+    Answers are texts, see `supervise_linked` for cells; `expand_cells` puts sentences of the
+    passages into the table. Links are unquoted, as the passages' keys are, and a question has its
+    `part_of_speech_tags` where the release has them. Tables and passages are read as questions
+    ask for them.
+
+    Args:
+        directory: the release: folders `tables_tok` and `request_tok` beside the questions' files,
+            or the official repositories, `WikiTables-WithLinks` beside `released_data`.
+        split: "train", "dev" or "test" (whose answers are hidden).
+        traced: whether `answer_coordinates` are the cells that the release traced answers to, of
+            {split}.traced.json, rather than left to be found.
+        original: whether ids have the endings "-0_0" and tables no heading of their section, as
+            in the authors' release of MATE.
+
+    Raises:
+        FileNotFoundError: if the split, a table or its passages are missing.
+        ValueError: if a file is not as the release has it; it names the file, and the question or
+            the link.
+    """
+    questions, tables = (
+        Path(directory) / part if (Path(directory) / part).is_dir() else Path(directory)
+        for part in (_QUESTIONS, _TABLES)
+    )
+    path = questions / f"{split}.json"
+    traced_path = questions / f"{split}.traced.json"
+    if traced or (not path.exists() and traced_path.exists()):
+        path = traced_path
+    read_table = functools.lru_cache(_TABLES_REMEMBERED)(
+        functools.partial(_read_table, tables, original=original)
+    )
+    records = read_json(path)
+    if not isinstance(records, list):
+        raise ValueError(f"expected a list of questions, got {_kind(records)} (file '{path}')")
+    for number, record in enumerate(records):
+        try:
+            question = _question_from(record, traced, original)
+        except ValueError as error:
+            name = record.get("question_id") if isinstance(record, dict) else None
+            where = f"question {number}" if name is None else f"question '{name}'"
+            raise ValueError(f"{error} (file '{path}', {where})") from None
+        linked = read_table(record["table_id"])
+        _check_coordinates(linked.table, question, path)
+        yield linked, question
+
+
+def read_hybridqa_reference(directory: str | Path, split: str) -> dict[str, str]:
+    """Reads the answer of each question id from {split}_reference.json, which scores are against.
+
+    Raises:
+        FileNotFoundError: if there is no such file, as of the test split.
+        ValueError: if it is not as the release has it.
+    """
+    directory = Path(directory)
+    folder = directory / _QUESTIONS if (directory / _QUESTIONS).is_dir() else directory
+    path = folder / f"{split}_reference.json"
+    reference = _get(read_json(path), "reference", dict, f"(file '{path}')")
+    return {id_: _get(reference, id_, str, f"(file '{path}')") for id_ in reference}
+
+
+def _question_from(record: Any, traced: bool, original: bool) -> Question:
+    text, id_ = (_get(record, key, str) for key in ("question", "question_id"))
+    _get(record, "table_id", str)
+    tags = tuple(_get(record, "question_postag", str, default="").split())
+    if tags and len(tags) != len(text.split()):
+        raise ValueError(f"expected a tag for each of {len(text.split())} words, got {len(tags)}")
+    answers = (_get(record, "answer-text", str),) if "answer-text" in record else ()
+    coordinates = []
+    for node in _get(record, "answer-node", list) if traced else ():
+        if not (isinstance(node, list) and len(node) == 4 and isinstance(node[1], list)):
+            raise ValueError(f"expected a text, coordinates, link and kind, got {node!r}")
+        coordinates.append(node[1])
+    return Question(
+        text,
+        f"{id_}-0_0" if original else id_,
+        answers,
+        answer_coordinates=tuple(dict.fromkeys(map(tuple, coordinates))),
+        part_of_speech_tags=tags,
+    )
+
+
+def _read_table(directory: Path, table_id: str, original: bool) -> LinkedTable:
+    path = directory / "tables_tok" / f"{table_id}.json"
+    passages_path = directory / "request_tok" / f"{table_id}.json"
+    where, passages_where = f"(file '{path}')", f"(file '{passages_path}')"
+    record, texts = read_json(path), read_json(passages_path)
+    if not isinstance(texts, dict):
+        raise ValueError(f"expected an object of passages, got {_kind(texts)} {passages_where}")
+    passages = {link: Passage(link, _get(texts, link, str, passages_where)) for link in texts}
+
+    def cells(row: Any, name: str) -> tuple[tuple[str, tuple[Passage, ...]], ...]:
+        if not isinstance(row, list):
+            raise ValueError(f"expected a list of cells, got {_kind(row)} (file '{path}', {name})")
+        return tuple(_cell(cell, passages, f"(file '{path}', {name})") for cell in row)
+
+    header = cells(_get(record, "header", list, where), "header")
+    rows = _get(record, "data", list, where)
+    body = tuple(cells(row, f"row {i}") for i, row in enumerate(rows))
+    try:
+        table = Table(
+            tuple(text for text, _ in header),
+            tuple(tuple(text for text, _ in row) for row in body),
+            table_id,
+            document_title=_get(record, "title", str, default=""),
+            context_heading="" if original else _get(record, "section_title", str, default=""),
+        )
+    except ValueError as error:
+        raise ValueError(f"{error} {where}") from None
+    of_cells = tuple(tuple(links for _, links in row) for row in body)
+    linked = {passage for row in of_cells for links in row for passage in links}
+    others = tuple(passage for passage in passages.values() if passage not in linked)
+    return LinkedTable(table, of_cells, others)
+
+
+def _cell(cell: Any, passages: dict[str, Passage], where: str) -> tuple[str, tuple[Passage, ...]]:
+    """The text of a cell and the passages that it links to."""
+    match cell:
+        case [str(text), list(links)] if all(isinstance(link, str) for link in links):
+            unquoted = dict.fromkeys(map(unquote, links))
+        case _:
+            raise ValueError(
+                f"expected a cell's text and a list of its links, got {cell!r} {where}"
+            )
+    if missing := [link for link in unquoted if link not in passages]:
+        raise ValueError(
+            f"expected a passage for each link, got none for {missing} {where}; it belongs in the "
+            f"file of the same name in request_tok"
+        )
+    return text, tuple(passages[link] for link in unquoted)
+
+
+def _check_coordinates(table: Table, question: Question, path: Path) -> None:
+    for row, column in question.answer_coordinates:
+        if not (0 <= row < table.num_rows and 0 <= column < table.num_columns):
+            raise ValueError(
+                f"expected cells within {table.num_rows} rows and {table.num_columns} columns, "
+                f"got {(row, column)} (file '{path}', question '{question.question_id}')"
+            )
+
+
+def _get(record: Any, key: str, kind: type, where: str = "", default: Any = None) -> Any:
+    """The value of a key, checked to be of a kind; `where` ends the error."""
+    if not isinstance(record, dict):
+        raise ValueError(f"expected an object, got {_kind(record)} {where}".rstrip())
+    value = record.get(key)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, kind):
+        got = _kind(value) if key in record else "none"
+        raise ValueError(f"expected '{key}' as {kind.__name__}, got {got} {where}".rstrip())
+    return value
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__

@@ -1,0 +1,147 @@
+"""SQA, sequences of questions about a table, as officially released (Iyyer et al., 2017)."""
+
+import ast
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mate_tf.tables.datasets.original_tables import read_original_questions, read_original_rows
+from mate_tf.tables.table import Coordinates, Question, Table, check_coordinates
+from mate_tf.tables.text_files import read_csv_rows, stream_csv_records
+
+SPLITS = ("train", "dev", "test")
+_FILES = {
+    "train": "random-split-1-train.tsv",
+    "dev": "random-split-1-dev.tsv",
+    "train_and_dev": "train.tsv",
+}
+_COLUMNS = ("id annotator position question table_file answer_coordinates answer_text").split()
+_COORDINATES = re.compile(r"\s*\(\s*(-?\d+)\s*,\s*(-?\d+)\s*\)\s*", re.ASCII)
+_TABLES_REMEMBERED = 256
+
+
+class _Turn(NamedTuple):
+    """A question, its place in its sequence, and its line, for errors."""
+
+    sequence: tuple[str, str]  # the id, which the record files have too, and the table's file
+    position: int
+    question: Question
+    where: str
+
+
+def read_sqa(
+    directory: str | Path, split: str, original: bool = False
+) -> Iterator[tuple[Table, Question]]:
+    """Yields the questions of each sequence in order, with the cells that answer them.
+
+    Each question but a sequence's first has the cells of the answer before it. The identifiers are
+    those of the authors' release of TAPAS: "nt-639-0_1" is question 1, counted from 0, of sequence
+    "nt-639" by annotator 0. Columns "aggregation", "float_answer" and "class_index", which the
+    release of TAPAS adds to the layout, are read where they are there.
+
+    Args:
+        directory: the unpacked release, with its .tsv files and its folder `table_csv`.
+        split: "train" and "dev" (of random split 1), "train_and_dev", "test", or the name of
+            another file without its ending, such as "random-split-2-dev".
+        original: whether to read as the authors' release of TAPAS does: sequences sorted by their
+            identifiers, for which all questions are in memory at once, and quotation marks that do
+            not match taken as they come (mate_tf/tables/datasets/original_tables.py).
+
+    Raises:
+        FileNotFoundError: if the split or a table is missing.
+        ValueError: if a file is not as the release has it; it names file and line.
+    """
+    directory = Path(directory)
+    path = directory / _FILES.get(split, f"{split}.tsv")
+    read_table = lru_cache(_TABLES_REMEMBERED)(partial(_read_table, directory, original))
+    sequences = _sorted_sequences(path) if original else _sequences(path)
+    for turns in sequences:
+        previous: Coordinates = ()
+        for turn in turns:
+            question = replace(turn.question, previous_coordinates=previous)
+            try:
+                table = read_table(turn.sequence[1])
+                check_coordinates(table, question)
+            except ValueError as error:
+                raise ValueError(f"{error} {turn.where}") from None
+            yield table, question
+            previous = question.answer_coordinates
+
+
+def _sequences(path: Path) -> Iterator[Iterable[_Turn]]:
+    rows = stream_csv_records(path, _COLUMNS, delimiter="\t")
+    turns = (_turn(row, f"(file '{path}', line {line})") for line, row in rows)
+    for (name, _), sequence in itertools.groupby(turns, lambda turn: turn.sequence):
+        yield map(partial(_in_place, name), itertools.count(), sequence)
+
+
+def _in_place(name: str, position: int, turn: _Turn) -> _Turn:
+    if turn.position != position:
+        raise ValueError(
+            f"expected position {position} of the sequence '{name}', whose lines follow each "
+            f"other, got position {turn.position} {turn.where}"
+        )
+    return turn
+
+
+def _sorted_sequences(path: Path) -> Iterator[Iterable[_Turn]]:
+    sequences: defaultdict[tuple[str, str], dict[int, _Turn]] = defaultdict(dict)
+    for number, row in enumerate(read_original_questions(path, _COLUMNS), start=1):
+        turn = _turn(row, f"(file '{path}', question {number})")
+        sequences[turn.sequence][turn.position] = turn
+    for _, turns in sorted(sequences.items()):
+        yield (turn for _, turn in sorted(turns.items()))
+
+
+def _turn(row: Mapping[str, str], where: str) -> _Turn:
+    try:
+        sequence_id = f"{row['id']}-{row['annotator']}"
+        position = _number(row, "position")
+        question = Question(
+            row["question"],
+            f"{sequence_id}_{position}",
+            answers=_texts(row["answer_text"]),
+            answer_coordinates=tuple(sorted(map(_pair, _texts(row["answer_coordinates"])))),
+            answer_number=_number(row, "float_answer", float) if row.get("float_answer") else None,
+            aggregation=row.get("aggregation", "").strip().upper() or "NONE",
+            class_index=_number(row, "class_index") if row.get("class_index") else 0,
+        )
+    except ValueError as error:
+        raise ValueError(f"{error} {where}") from None
+    return _Turn((sequence_id, row["table_file"]), position, question, where)
+
+
+def _number(row: Mapping[str, str], column: str, kind: type = int) -> Any:
+    try:
+        return kind(row[column])
+    except ValueError:
+        raise ValueError(f"expected a number as {column}, got {row[column]!r}") from None
+
+
+def _texts(literal: str) -> tuple[str, ...]:
+    """The texts of a list as Python writes it: "['a', 'b']"."""
+    try:
+        texts = ast.literal_eval(literal)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        texts = None
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"expected a list of texts in Python's notation, got {literal!r}")
+    return tuple(texts)
+
+
+def _pair(text: str) -> tuple[int, int]:
+    match = _COORDINATES.fullmatch(text)
+    if not match:
+        raise ValueError(f"expected a row and a column such as '(0, 1)', got {text!r}")
+    return int(match[1]), int(match[2])
+
+
+def _read_table(directory: Path, original: bool, table_file: str) -> Table:
+    path = directory / table_file
+    rows = list(filter(None, read_original_rows(path))) if original else read_csv_rows(path)
+    return Table.from_rows(rows, table_id=table_file)
