@@ -82,6 +82,7 @@ class FeatureBuilder:
                 self.wordpiece,
                 histogram_row=self.config.histogram_row,
                 strip_column_names=self.config.strip_column_names,
+                original=self.config.original_conversion,
             )
         )
 
@@ -170,7 +171,9 @@ class FeatureBuilder:
             # A histogram row's id is that of the row after the last one kept.
             "row_ids": layout.place(np.minimum(tokens.row_ids[kept], num_rows + 1)),
             "prev_label_ids": layout.place(previous.labels),
-            "numeric_relations": layout.place_grid(question_relations(tokens, question.text)),
+            "numeric_relations": layout.place_grid(
+                question_relations(tokens, question.text, config.original_conversion)
+            ),
             "label_ids": layout.place(labels.labels),
             **_scalars(question),
             **table_features(table),

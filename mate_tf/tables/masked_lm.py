@@ -167,8 +167,12 @@ class MaskedLmBuilder:
         }
 
     def _tokenize(self, table: Table) -> TokenizedTable:
-        strip = self.config.strip_column_names
-        return tokenize_table(self.wordpiece, table, strip_column_names=strip)
+        return tokenize_table(
+            self.wordpiece,
+            table,
+            strip_column_names=self.config.strip_column_names,
+            original=self.config.original_conversion,
+        )
 
     def _text_error(self, ids_of_texts: list[list[int]], table: Table) -> ConversionError:
         least, most = self.config.min_text_length, self.config.max_text_length

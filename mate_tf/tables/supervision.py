@@ -2,14 +2,17 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from mate_tf.tables.normalization import normalize_denotation
 from mate_tf.tables.table import Coordinates, Question, Table
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re.ASCII)
+_WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")
+
+_Cells = Mapping[Hashable, Sequence[tuple[int, int]]]
 
 
 class SupervisionError(ValueError):
@@ -24,12 +27,16 @@ class SupervisionError(ValueError):
         self.reason = reason
 
 
-def supervise(table: Table, question: Question, strict: bool = True) -> Question:
+def supervise(
+    table: Table, question: Question, strict: bool = True, original: bool = False
+) -> Question:
     """Finds the cells and the number of a question's answer (Herzig et al., 2020, section 3).
 
     Each answer text is looked for among the body cells, compared as WikiTableQuestions compares
-    denotations. A single answer that is a number also sets `answer_number`; it need not be in any
-    cell. Supervision that the question already has is kept as it is.
+    denotations. Where no cell has the text and it is no number, it stands for the one cell whose
+    first of several lines it is: a name with a note below. A single answer that is a number also
+    sets `answer_number`; it need not be in any cell. Supervision that the question already has is
+    kept as it is.
 
     Args:
         table: the table that the question is about.
@@ -37,6 +44,10 @@ def supervise(table: Table, question: Question, strict: bool = True) -> Question
         strict: whether an answer found in more cells than it is given times is an error, as is
             right for training; otherwise its last cells are taken, as the original does to
             evaluate.
+        original: whether to do as the authors' release does: texts are compared as they are, then
+            without case, then without white space and only then as denotations; an answer that
+            is given twice is ambiguous; and a number is what Python reads once commas, or several
+            points, are left out, so that "1,23" is 1.23 and "nan" a number.
 
     Returns:
         The question with `answer_coordinates` and `answer_number`.
@@ -46,22 +57,18 @@ def supervise(table: Table, question: Question, strict: bool = True) -> Question
     """
     if question.answer_coordinates or question.answer_number is not None:
         return question
-    number = parse_number(question.answers[0]) if len(question.answers) == 1 else None
-    coordinates: list[tuple[int, int]] = []
-    missing = []
-    for text, count in Counter(map(_comparable, question.answers)).items():
-        cells = _cells_by_text(table).get(text, ())
-        if strict and len(cells) > count:
-            raise _error("ambiguous answer", f"{text!r} is in {len(cells)} cells", table, question)
-        coordinates += cells[-count:]
-        if not cells:
-            missing.append(text)
-    if not coordinates and number is None:
-        detail = f"no cell holds any of {list(question.answers)}"
-        raise _error("answer not found", detail, table, question)
-    if coordinates and missing:
-        raise _error("some answers not found", f"no cell holds {missing}", table, question)
-    return replace(question, answer_coordinates=tuple(coordinates), answer_number=number)
+    find, parse = (_find_as_original, _original_number) if original else (_find, parse_number)
+    number = parse(question.answers[0]) if len(question.answers) == 1 else None
+    try:
+        coordinates = find(table, question.answers, strict)
+    except SupervisionError as error:
+        reason, detail = error.reason, str(error)
+        may_be_number = reason == "answer not found" or not strict
+        if number is None or not may_be_number:
+            where = f"(table '{table.table_id}', question '{question.question_id}')"
+            raise SupervisionError(reason, f"{detail.partition(': ')[2]} {where}") from None
+        coordinates = ()
+    return replace(question, answer_coordinates=coordinates, answer_number=number)
 
 
 def parse_number(text: str) -> float | None:
@@ -72,20 +79,87 @@ def parse_number(text: str) -> float | None:
     return float(text.replace(",", ""))
 
 
-@lru_cache(maxsize=2048)  # a data set asks several questions of each table, in any order
-def _cells_by_text(table: Table) -> Mapping[str, Coordinates]:
-    cells: defaultdict[str, Coordinates] = defaultdict(tuple)
-    for i, row in enumerate(table.rows):
-        for j, cell in enumerate(row):
-            if text := _comparable(cell):
-                cells[text] += ((i, j),)
-    return dict(cells)
+def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
+    coordinates: list[tuple[int, int]] = []
+    missing = []
+    for text, count in Counter(map(_denotation, answers)).items():
+        cells = _cells_by(_denotation, table).get(text, ())
+        if strict and len(cells) > count:
+            raise SupervisionError("ambiguous answer", f"{text!r} is in {len(cells)} cells")
+        if not cells and parse_number(text or "0") is None:
+            named = _cells_by(_first_line, table).get(text, ())
+            cells = named if len(named) == 1 else ()
+        coordinates += cells[-count:]
+        if not cells:
+            missing.append(text)
+    if not coordinates:
+        raise SupervisionError("answer not found", f"no cell holds any of {list(answers)}")
+    if missing:
+        raise SupervisionError("some answers not found", f"no cell holds {missing}")
+    return tuple(coordinates)
 
 
-def _comparable(text: str) -> str:
-    return normalize_denotation(" ".join(text.split()))  # a note may stand on a line of its own
+def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
+    problem = "answer not found", f"not every one of {list(answers)} is in a cell"
+    for comparable in (str, str.lower, _words_and_signs, _original_denotation):
+        texts = list(map(comparable, answers))
+        cells = [_cells_by(comparable, table).get(text, ()) for text in texts]
+        if not cells or not all(cells):
+            problem = "answer not found", f"not every one of {list(answers)} is in a cell"
+        elif len(set(texts)) < len(texts) or (strict and max(map(len, cells)) > 1):
+            problem = "ambiguous answer", f"several cells hold one of {list(answers)}"
+        else:
+            return tuple(of_answer[-1] for of_answer in cells)
+    raise SupervisionError(*problem)
 
 
-def _error(reason: str, detail: str, table: Table, question: Question) -> SupervisionError:
-    where = f"(table '{table.table_id}', question '{question.question_id}')"
-    return SupervisionError(reason, f"{detail} {where}")
+# By what cells were compared, which several questions of a table share, for as long as it lives.
+_COMPARED: WeakKeyDictionary[Table, dict[Callable, _Cells]] = WeakKeyDictionary()
+
+
+def _cells_by(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
+    """The cells of each text in table order, without those for which it is None."""
+    compared = _COMPARED.setdefault(table, {})
+    if comparable not in compared:
+        keys: dict[str, Hashable] = {}
+        cells: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
+        for i, row in enumerate(table.rows):
+            for j, text in enumerate(row):
+                if text not in keys:
+                    keys[text] = comparable(text)
+                if keys[text] is not None:
+                    cells[keys[text]].append((i, j))
+        compared[comparable] = dict(cells)
+    return compared[comparable]
+
+
+def _denotation(text: str) -> str | None:
+    # A note may stand on a line of its own.
+    return normalize_denotation(" ".join(text.split())) or None
+
+
+def _first_line(text: str) -> str | None:
+    lines = text.strip().splitlines()
+    return _denotation(lines[0]) if len(lines) > 1 else None
+
+
+def _words_and_signs(text: str) -> tuple[str, ...]:
+    return tuple(_WORD_OR_SIGNS.findall(text.lower()))
+
+
+def _original_denotation(text: str) -> str:
+    return normalize_denotation(text, original=True)
+
+
+def _original_number(text: str) -> float | None:
+    parts = text.split(",")
+    if len(parts) == 2 and "." not in text and 3 not in map(len, parts):
+        text = ".".join(parts)
+    elif len(parts) > 1:
+        text = "".join(parts)
+    elif text.count(".") > 1:
+        text = text.replace(".", "")
+    try:
+        return float(text)
+    except ValueError:
+        return None

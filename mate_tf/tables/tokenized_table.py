@@ -58,8 +58,12 @@ def tokenize_table(
     table: Table,
     histogram_row: bool = False,
     strip_column_names: bool = False,
+    original: bool = False,
 ) -> TokenizedTable:
-    """Tokenizes all cells in one graph call and finds the numbers among them."""
+    """Tokenizes all cells in one graph call and finds the numbers among them.
+
+    With `original`, numbers are those of the authors' release (mate_tf/tables/numeric.py).
+    """
     header = [""] * table.num_columns if strip_column_names else table.header
     texts = [*header, *(cell for row in table.expanded_rows for cell in row)]
     if histogram_row:
@@ -74,7 +78,8 @@ def tokenize_table(
     shape = last_row + 1, table.num_columns + 1
     ranks = np.zeros((2, *shape), np.int32)
     values = np.full(shape, np.nan, np.float32)
-    column_values = tuple(map(numeric.column_values, zip(*table.rows, strict=True)))
+    columns = zip(*table.rows, strict=True)
+    column_values = tuple(numeric.column_values(column, original) for column in columns)
     for column, of_column in enumerate(column_values, start=1):
         for row, rank in numeric.ranks(of_column).items():
             ranks[:, row + 1, column] = rank
@@ -101,10 +106,10 @@ def no_table() -> TokenizedTable:
     return TokenizedTable(none, none, none, none, grid, grid, values, ())
 
 
-def question_relations(tokens: TokenizedTable, question: str) -> np.ndarray:
+def question_relations(tokens: TokenizedTable, question: str, original: bool = False) -> np.ndarray:
     """How a question's numbers compare with each cell's: bits, int32 [R+1, C+1]."""
     grid = np.zeros(tokens.column_ranks.shape, np.int32)
-    asked = numeric.text_values(question)
+    asked = numeric.text_values(question, original)
     for column, values in enumerate(tokens.column_values if asked else ()):
         for row, bits in numeric.relations(asked, values).items():
             grid[row + 1, column + 1] = bits

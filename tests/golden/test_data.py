@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
-from mate_tf.tables.numeric import NumericSpan, parse_text
 from mate_tf.tables.records import read_records, write_records
 from mate_tf.tables.table import Question
 from mate_tf.tables.token_selection import select_tokens
@@ -24,7 +23,6 @@ from tests.golden.interactions import (
     selected_tokens,
     to_question,
     to_table,
-    value,
 )
 
 FAMILY = "data"
@@ -127,20 +125,6 @@ def test_records_of_the_original_are_read_and_written_again(folder, conversion, 
     assert write_records(written, read) == len(expected) > 0
     again = list(read_records(written).as_numpy_iterator())
     compare_examples(folder, f"{conversion.name} written", again, expected)
-
-
-def test_numbers_and_dates_in_texts_equal_the_originals(golden):
-    (file,) = golden.require("data/text_goldens.json.gz")
-    cases = load(file)["parse_text"]
-    actual = [spans for case in cases for spans in parse_text(case["text"])]
-    expected = [
-        NumericSpan(
-            span.get("begin_index", 0), span["end_index"], tuple(map(value, span["values"]))
-        )
-        for case in cases
-        for span in case["spans"]
-    ]
-    assert actual == expected
 
 
 def test_wordpieces_of_texts_equal_the_originals(golden):

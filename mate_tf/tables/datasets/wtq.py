@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from mate_tf.tables.datasets.original_tables import read_original_questions, read_original_table
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.text_files import read_csv_rows, read_text
 
@@ -15,7 +16,9 @@ _FILES = {
 _ESCAPED = {"n": "\n", "p": "|"}
 
 
-def read_wtq(directory: str | Path, split: str) -> Iterator[tuple[Table, Question]]:
+def read_wtq(
+    directory: str | Path, split: str, original: bool = False
+) -> Iterator[tuple[Table, Question]]:
     """Yields each question with its table; the answers are texts, see `supervise` for cells.
 
     Cells are as the tables have them. The identifiers are the official ones: "nt-2" for a
@@ -25,6 +28,11 @@ def read_wtq(directory: str | Path, split: str) -> Iterator[tuple[Table, Questio
         directory: the unpacked release, with its folders `data` and `csv`.
         split: "train" and "dev" (of random split 1), "test", or the name of another file in
             `data` without its ending, such as "random-split-2-dev".
+        original: whether to read as the authors' release of TAPAS does, which its checkpoints were
+            trained with: an empty cell is "nan", the others are normalised, names of columns are
+            made distinct, quotation marks in the file of questions swallow some of them (21 of
+            2,831 in dev), escapes stay, and the identifiers are "nt-2-0_0" and
+            "table_csv/204-772.csv" (mate_tf/tables/datasets/original_tables.py).
 
     Raises:
         FileNotFoundError: if the split or a table is missing.
@@ -33,14 +41,18 @@ def read_wtq(directory: str | Path, split: str) -> Iterator[tuple[Table, Questio
     directory = Path(directory)
     tables: dict[str, Table] = {}
     path = directory / "data" / _FILES.get(split, f"{split}.tsv")
-    for row in read_wtq_tsv(path, ("id", "utterance", "context", "targetValue")):
+    read_rows = read_original_questions if original else read_wtq_tsv
+    read_table = _read_original_table if original else _read_table
+    for row in read_rows(path, ("id", "utterance", "context", "targetValue")):
         table_id = row["context"]
         if table_id not in tables:
-            tables[table_id] = _read_table(directory, table_id)
-        yield (
-            tables[table_id],
-            Question(unescape(row["utterance"]), row["id"], split_list(row["targetValue"])),
-        )
+            tables[table_id] = read_table(directory, table_id)
+        text, question_id, answers = row["utterance"], row["id"], row["targetValue"]
+        if original:
+            question = Question(text, f"{question_id}-0_0", tuple(answers.split("|")))
+        else:
+            question = Question(unescape(text), question_id, split_list(answers))
+        yield tables[table_id], question
 
 
 def read_wtq_tsv(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -79,3 +91,9 @@ def split_list(text: str) -> tuple[str, ...]:
 def _read_table(directory: Path, table_id: str) -> Table:
     rows = read_csv_rows(directory / table_id, escapechar="\\", doublequote=False)
     return Table.from_rows(rows, table_id=table_id)
+
+
+def _read_original_table(directory: Path, table_id: str) -> Table:
+    header, rows = read_original_table(directory / table_id)
+    name = table_id.removeprefix("csv/").replace("/", "-").replace("-csv", "")
+    return Table.from_rows(rows, header, f"table_csv/{name}")

@@ -83,3 +83,21 @@ def test_every_official_question_is_read(split, count):
     questions = [question for _, question in read_wtq(WTQ, split)]
     assert len({question.question_id for question in questions}) == count == len(questions)
     assert all(question.text and question.answers for question in questions)
+
+
+def test_the_originals_way_of_reading_is_one_switch(release):
+    (release / "csv" / "204-csv").mkdir()
+    (release / "csv" / "204-csv" / "7.csv").write_text(
+        '"Song [1]","","Song [1]"\n"The \\"Blue\\" One [2]","","N/A"\n', encoding="utf-8"
+    )
+    write_split(
+        release,
+        "nt-1\ta\\nb?\tcsv/204-csv/7.csv\tx|y\n"
+        'nt-2\tq\tcsv/204-csv/7.csv\t"Blue\nnt-3\tq\tcsv/204-csv/7.csv\tz"\n',
+    )
+    (table, first), (_, second) = read_wtq(release, "dev", original=True)
+    assert table.table_id == "table_csv/204-7.csv"
+    assert table.header == ("Song [1]", "Unnamed: 1", "Song [1].1")
+    assert table.rows == (('the "blue" one', "nan", "nan"),)
+    assert (first.question_id, first.text, first.answers) == ("nt-1-0_0", "a\\nb?", ("x", "y"))
+    assert second.answers == ("Blue\nnt-3\tq\tcsv/204-csv/7.csv\tz",)

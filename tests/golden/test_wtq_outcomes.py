@@ -1,0 +1,158 @@
+"""Every question of WikiTableQuestions' train and dev splits, from the official files to features.
+
+Read, supervised and converted as the authors' release does it: the supervision, what becomes of
+each conversion, and a digest of its features are those of the release.
+"""
+
+import hashlib
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mate_tf.tables.datasets.wtq import read_wtq
+from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.tables.supervision import SupervisionError, supervise
+from mate_tf.tables.wordpiece import Wordpiece
+from tests.golden.interactions import coordinates, load, to_table
+
+FAMILY = "wtq"
+WTQ = Path(os.environ.get("MATE_TF_WTQ_DIR", "../shared/data/wtq"))
+CONVERSIONS = ("plain512", "drop512", "plain2048", "drop2048")
+OF_POSITIONS = ("column_ids", "input_ids", "input_mask", "row_ids", "segment_ids")
+INVALID = "Invalid answer"
+REASONS = {
+    "too many rows": "Too many rows",
+    "too many columns": "Too many columns",
+    "too long": "Sequence too long",
+    "answer cut off": "Couldn't find all answers",
+}
+# What the release checks before it asks whether there is a valid answer.
+CHECKED_BEFORE = {"Too many rows", "Too many columns"}
+
+
+def digest(features, names) -> int:
+    """The first 48 bits of a hash of some features, as the golden folder's README defines it."""
+    hashed = hashlib.sha256()
+    for name in sorted(names):
+        values = features[name]
+        hashed.update(name.encode())
+        if values.dtype == object:
+            hashed.update(b"\0".join(values))
+        elif values.dtype.kind == "f":
+            bits = values.astype("<f4").view("<u4")
+            hashed.update(np.where(np.isnan(values), 0x7FC00000, bits).astype("<u4").tobytes())
+        else:
+            hashed.update(values.astype("<i8").tobytes())
+    return int(hashed.hexdigest()[:12], 16)
+
+
+def builders(wordpiece) -> dict[str, FeatureBuilder]:
+    return {
+        name: FeatureBuilder(
+            wordpiece,
+            FeatureConfig(
+                max_seq_length=int(name.lstrip("plaindro")),
+                max_column_id=512,
+                max_row_id=512,
+                trim_cells=True,
+                drop_rows_to_fit=name.startswith("drop"),
+                original_conversion=True,
+            ),
+        )
+        for name in CONVERSIONS
+    }
+
+
+@pytest.mark.parametrize("split", ["dev", "train"])
+def test_every_question_is_converted_as_by_the_original(golden_real, split):
+    outcome_file, vocab_file = golden_real.require(f"wtq_outcomes_{split}.json.gz", "vocab.txt")
+    if not WTQ.is_dir():
+        pytest.skip(f"no WikiTableQuestions at {WTQ}")
+    outcomes = load(outcome_file)
+    wordpiece = Wordpiece(vocab_file)
+    unlimited = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None, max_column_id=512))
+    by_conversion = builders(wordpiece)
+    numbers = defaultdict(lambda: ([], []))  # by name: the project's and the original's
+    reasons = defaultdict(lambda: ([], []))
+
+    def compare(name: str, actual, expected, of=numbers) -> None:
+        for values, value in zip(of[name], (actual, expected), strict=True):
+            values.append(value)
+
+    for table, asked in read_wtq(WTQ, split, original=True):
+        expected = outcomes.get(asked.question_id)
+        if expected is None:
+            continue
+        try:
+            question = supervise(table, asked, strict=split == "train", original=True)
+            num_cells = len(question.answer_coordinates)
+        except SupervisionError:
+            question, num_cells = None, len(asked.answers)
+        has_number = question is not None and question.answer_number is not None
+        compare("table ids", table.table_id, expected["table"], reasons)
+        compare("valid", question is not None, expected["valid"])
+        compare("answer cells", num_cells, expected["coords"])
+        compare("answer numbers", has_number, expected["has_float"])
+        compare("lengths", unlimited.build(table, asked).report.num_tokens, expected["len"])
+        for name, builder in by_conversion.items():
+            reason, digests = "ok", []
+            try:
+                features = builder.build(table, question or asked).features
+                digests = [digest(features, OF_POSITIONS), digest(features, features)]
+            except ConversionError as error:
+                reason = REASONS[error.reason]
+            if question is None:
+                if name.startswith("plain"):
+                    unsupervised = f"infer{name.removeprefix('plain')}"
+                    compare(unsupervised, reason, expected[unsupervised], reasons)
+                reason = reason if reason in CHECKED_BEFORE else INVALID
+                digests = []
+            compare(f"{name} outcomes", reason, expected[name][0], reasons)
+            compare(f"{name} digests", digests, [int(d, 16) for d in expected[name][1:]], reasons)
+    compared = len(numbers["valid"][0])
+    assert compared == len(outcomes)
+    for name, (actual, wanted) in reasons.items():
+        different = [pair for pair in zip(actual, wanted, strict=True) if pair[0] != pair[1]]
+        assert not different, f"{name}: {len(different)}, first {different[:3]}"
+        golden_real.compare(FAMILY, f"{split} {name}", len(actual) - len(different), len(wanted), 0)
+    for name, (actual, wanted) in numbers.items():
+        golden_real.compare(FAMILY, f"{split} {name}", actual, wanted, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("folder", "split", "interactions", "strict"),
+    [
+        ("golden_real", "dev", "wtq_dev150_interactions", False),
+        ("golden", "training", "data/wtq_interactions_train", True),
+    ],
+)
+def test_official_files_become_the_originals_interactions(
+    request, folder, split, interactions, strict
+):
+    golden = request.getfixturevalue(folder)
+    release = "wtq_dev150_input" if folder == "golden_real" else "data/wtq_mini_input"
+    directory, file = golden.require(release, f"{interactions}.json.gz")
+    expected = {item["id"]: item for item in load(file)}
+    read = 0
+    for table, question in read_wtq(directory, split, original=True):
+        interaction = expected[question.question_id.removesuffix("_0")]
+        (of_question,) = interaction["questions"]
+        answer = of_question["answer"]
+        assert table == to_table(interaction["table"])
+        assert (question.question_id, question.text) == (
+            of_question["id"],
+            of_question["original_text"],
+        )
+        assert question.answers == tuple(answer["answer_texts"])
+        read += 1
+        if not answer.get("is_valid", True):
+            with pytest.raises(SupervisionError):
+                supervise(table, question, strict, original=True)
+            continue
+        question = supervise(table, question, strict, original=True)
+        assert question.answer_coordinates == coordinates(of_question)
+        assert question.answer_number == answer.get("float_value")
+    golden.compare(FAMILY, interactions, read, len(expected), 0.0)
