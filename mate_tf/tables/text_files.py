@@ -1,11 +1,11 @@
-"""Text files, read whole, with errors that name the file and the line."""
+"""Text files, with errors that name the file and the line."""
 
 import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 
 def read_text(path: str | Path) -> str:
@@ -15,15 +15,25 @@ def read_text(path: str | Path) -> str:
         FileNotFoundError: if there is no such file.
         ValueError: if it is a directory or not UTF-8.
     """
+    with _open(path) as file:
+        return _decode(file.read(), path).removeprefix("\ufeff")
+
+
+def _open(path: str | Path) -> BinaryIO:
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"expected a file, got a directory ('{path}')")
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return path.open("rb")
     except FileNotFoundError:
         raise FileNotFoundError(f"expected a file at '{path}', found none") from None
+
+
+def _decode(content: bytes, path: str | Path, first_line: int = 1) -> str:
+    try:
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
+        line = error.object.count(b"\n", 0, error.start) + first_line
         byte = error.object[error.start]
         raise ValueError(
             f"expected UTF-8 text, got the byte 0x{byte:02x} (file '{path}', line {line})"
@@ -57,14 +67,18 @@ def check_width(row: Sequence[Any], header: Sequence[Any], where: str) -> None:
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yields number and text of each line that is not blank.
+    """Yields number and text of each line that is not blank, holding one line at a time.
 
     Raises:
-        FileNotFoundError, ValueError: as `read_text`.
+        FileNotFoundError, ValueError: as `read_text`; of what is not UTF-8 when it is reached.
     """
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if line.strip():
-            yield number, line.rstrip("\r")
+    with _open(path) as file:
+        for number, line in enumerate(file, start=1):
+            text = _decode(line, path, number).removesuffix("\n")
+            if number == 1:
+                text = text.removeprefix("\ufeff")
+            if text.strip():
+                yield number, text.rstrip("\r")
 
 
 def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
