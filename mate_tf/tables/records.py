@@ -85,7 +85,7 @@ def serialize_example(features: Mapping[str, np.ndarray]) -> bytes:
         if kind == "O":
             feature.bytes_list.value.extend(values.tolist())
         elif kind == "f":
-            feature.float_list.value.extend(memoryview(values))
+            feature.float_list.value.extend(values.tolist())
         elif len(values) and values.min() >= 0 and values.max() < 128:
             feature.int64_list.MergeFromString(_packed_bytes(values))
         else:
