@@ -4,10 +4,10 @@
     python -m experiments.benchmark_conversion --vocab_file=vocab.txt \\
         --memory_examples=1000,100000
 
-From a table and a question to a written record, in the split's own order, with all caches empty at
-the beginning; reading the official files and tracing the tokenizer's graph are not counted. "Shared"
-is as create_data does it: what questions of a table have in common is done once. "Alone" empties
-the caches before each question. Prints a Markdown table of records written per second.
+From a table and a question to a written record, in the split's own order, with all caches empty
+at the beginning; reading the official files and tracing the tokenizer's graph are not counted.
+"shared" is as create_data does it: what questions of a table have in common is done once. "alone"
+empties the caches before each question. Prints a Markdown table of records written per second.
 
 With --memory_examples also converts JSON Lines files of so many made-up tables of ten rows with a
 question each, by create_data in a process of its own, and prints a table of the most memory held.

@@ -147,5 +147,5 @@ def test_shards_without_records_are_read_over_but_not_a_split_of_them(tmp_path, 
     write(tmp_path, outcomes[:1], 3)
     assert record_ids(split_files(tmp_path, "dev")) == ["q0"]
     write_records(tmp_path / "none.tfrecord", [])
-    with pytest.raises(ValueError, match="expected examples in the record file .*none"):
+    with pytest.raises(ValueError, match=r"expected examples in the record file .*none"):
         read_records([tmp_path / "none.tfrecord"] * 2)
