@@ -58,13 +58,16 @@ def related_share(config, data_dir: pathlib.Path) -> float:
     from mate_tf.attention.grammar import RelatedTags, favoured_tags
     from mate_tf.attention.patterns import group_mask, head_groups, pattern_mask
     from mate_tf.tables.records import batch_by_length, read_records
+    from mate_tf.tables.splits import split_files
     from mate_tf.tables.token_features import TokenFeatures
 
     attention = config.encoder.attention
     (group,) = head_groups(attention, config.encoder.num_heads)
     related = pairs = 0.0
     dataset = batch_by_length(
-        read_records(data_dir / "dev.tfrecord"), config.eval_batch_size, config.length_buckets
+        read_records(split_files(data_dir, "dev"), skip_corrupt=config.skip_corrupt),
+        config.eval_batch_size,
+        config.length_buckets,
     )
     for batch in dataset:
         features = TokenFeatures.from_dict(batch)

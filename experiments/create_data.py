@@ -3,40 +3,50 @@
     python -m experiments.create_data --task=WTQ --input_dir=WikiTableQuestions \
         --output_dir=out/wtq_data --vocab_file=vocab.txt --max_seq_length=512
 
-WTQ reads the official release; JSONL reads each .jsonl file in the folder, in the format of
-mate_tf/tables/datasets/json_lines.py, as a split; SST2 reads train.tsv and dev.tsv, sentences with
-a class and no table. Writes for each split {split}.tfrecord, the examples, and, of questions about
-tables, {split}.jsonl, all of them with their tables, and a copy of the vocabulary.
+The input is a data set in its official layout (mate_tf/tables/datasets has a reader for each task),
+or, for JSONL, a folder of .jsonl files in the format of mate_tf/tables/datasets/json_lines.py, each
+of which is a split. Writes for each split {split}.tfrecord, the examples, and, of questions about
+tables, {split}.jsonl, all of them with their tables; a copy of the vocabulary; and in
+conversion.json how it was done.
+
+A split whose name begins with "train" keeps the questions whose answers are found in the table.
+Other splits keep every question that fits, with labels as far as the answers are found. The
+summary at the end says how many were left out and why, with the first few of each reason;
+--verbosity=1 logs them all.
+
+--num_shards=8 writes dev-00000-of-00008.tfrecord to dev-00007-of-00008.tfrecord instead, in an
+order that follows from --seed and the questions' ids. With --beam_options the conversion is an
+Apache Beam pipeline (the extra "beam"), which writes the very same shards with any number of
+workers on any of Beam's runners:
+
+    --num_shards=8 --beam_options="--direct_num_workers=4 --direct_running_mode=multi_processing"
+    --num_shards=64 --beam_options="--runner=FlinkRunner --flink_master=host:8081"
 
 With --tagger the words of questions and sentences get their parts of speech, once and for all, for
 the attention that grammar guides: textblob (the extra "textblob"), spacy or spacy:MODEL (the extra
 "spacy" and a model of its), or MODULE:FUNCTION, a function of your own from a text to
 mate_tf.tables.part_of_speech.TaggedWord.
-
-A split whose name begins with "train" keeps the questions whose answers are found in the table.
-Other splits keep every question that fits, with labels as far as the answers are found. The
-summary at the end says how many were left out and why.
 """
 
-import collections
-import dataclasses
+import functools
 import os
-import pathlib
+import shlex
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from absl import flags
 from tqdm import tqdm
 
 from experiments import terminal
+from mate_tf.tables.datasets.tasks import TASKS, read_split, splits_there
 from mate_tf.tables.part_of_speech import TaggedWord, Tagger
-from mate_tf.tables.table import Question, Table
 
-_TASK = flags.DEFINE_enum("task", "WTQ", ["WTQ", "JSONL", "SST2"], "what the input is")
+_TASK = flags.DEFINE_enum("task", "WTQ", list(TASKS), "what the input is")
 _INPUT = flags.DEFINE_string("input_dir", None, "folder with the data set", required=True)
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
 _VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
+_SPLITS = flags.DEFINE_list("splits", None, "which splits; without it, all that are there")
 _LENGTH = flags.DEFINE_integer("max_seq_length", 512, "tokens of an example", lower_bound=4)
 _DROP = flags.DEFINE_bool(
     "drop_rows_to_fit", False, "leave out rows at the end of a table that is too long"
@@ -50,102 +60,62 @@ _HISTOGRAM = flags.DEFINE_bool(
     "end each table in a row of its columns' most frequent values, as SAT does; train with "
     "--config.histogram_row=true",
 )
+_ORIGINAL = flags.DEFINE_bool(
+    "original_conversion",
+    False,
+    "convert as the authors' release does, with its defects: for its published checkpoints",
+)
 _TAGGER = flags.DEFINE_string(
     "tagger", None, "part-of-speech tagger: textblob, spacy, spacy:MODEL or MODULE:FUNCTION"
 )
-
-Pairs = list[tuple[Table, Question]]
-
-
-@dataclasses.dataclass
-class Summary:
-    """What became of a split's questions."""
-
-    num_questions: int = 0
-    num_kept: int = 0
-    unit: str = "questions"
-    left_out: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
-    noted: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
-
-    def __str__(self) -> str:
-        lines = [f"{self.num_kept} of {self.num_questions} {self.unit} kept"]
-        lines += [f"  left out: {count} {reason}" for reason, count in self.left_out.most_common()]
-        lines += [f"  kept with {what}: {count}" for what, count in self.noted.most_common()]
-        return "\n".join(lines)
+_SHARDS = flags.DEFINE_integer(
+    "num_shards", None, "files to spread each split over; without it, one", lower_bound=1
+)
+_SEED = flags.DEFINE_integer("seed", 0, "of the order of questions in shards")
+_BEAM = flags.DEFINE_string(
+    "beam_options",
+    None,
+    "convert with Apache Beam and these options of its, separated by blanks; "
+    '"" for its own runner with one worker',
+)
 
 
-def read_splits(task: str, directory: str) -> Iterator[tuple[str, Pairs]]:
-    """Yields the name and the questions of each split that is there."""
-    from mate_tf.tables.datasets.json_lines import read_json_lines
-    from mate_tf.tables.datasets.wtq import read_wtq
+def create_split(builder, name: str):
+    """Converts a split in this process, a question at a time, and gives its summary."""
+    from mate_tf.tables.conversion import Summary, convert
+    from mate_tf.tables.splits import split_writer
 
-    if task == "WTQ":
-        yield "train", list(read_wtq(directory, "train"))
-        yield "dev", list(read_wtq(directory, "dev"))
-        return
-    files = sorted(pathlib.Path(directory).glob("*.jsonl"))
-    if not files:
-        raise FileNotFoundError(f"no .jsonl file in {directory}")
-    for file in files:
-        yield file.stem, list(read_json_lines(file))
-
-
-def create_split(builder, name: str, pairs: Pairs, output_dir: str) -> Summary:
-    """Writes the records and the questions of a split."""
-    from mate_tf.tables.datasets.json_lines import write_json_lines
-    from mate_tf.tables.features import ConversionError
-    from mate_tf.tables.records import write_records
-    from mate_tf.tables.supervision import SupervisionError, supervise
-
-    is_training = name.startswith("train")
-    summary = Summary(len(pairs))
-    supervised: Pairs = []
-
-    def convert(table: Table, question: Question):
-        try:
-            question = supervise(table, question, strict=is_training)
-        except SupervisionError as error:
-            if is_training:
-                raise
-            summary.noted[f"no labels ({error.reason})"] += 1
-        finally:
-            supervised.append((table, question))
-        return builder.build(table, question, require_answers=is_training)
-
-    def examples():
-        for table, question in tqdm(pairs, desc=name, unit="question"):
-            try:
-                features, report = convert(table, question)
-            except (SupervisionError, ConversionError) as error:
-                summary.left_out[error.reason] += 1
-                continue
-            summary.noted["rows dropped"] += report.rows_dropped > 0
-            summary.noted["cells trimmed"] += report.tokens_trimmed > 0
-            summary.noted["answers cut off"] += report.answers_dropped > 0
-            yield features
-
-    summary.num_kept = write_records(os.path.join(output_dir, f"{name}.tfrecord"), examples())
-    write_json_lines(os.path.join(output_dir, f"{name}.jsonl"), supervised)
-    summary.noted += collections.Counter()  # leaves out what is zero
+    task = TASKS[_TASK.value]
+    unit = "question" if task.has_tables else "sentence"
+    summary = Summary(f"{unit}s")
+    pairs = read_split(_TASK.value, _INPUT.value, name, _ORIGINAL.value)
+    writer = split_writer(_OUTPUT.value, name, _SHARDS.value, _SEED.value, task.has_tables)
+    with writer as write:
+        for table, question in tqdm(pairs, desc=name, unit=unit):
+            outcome = convert(builder, table, question, name.startswith("train"), task.find_answers)
+            summary.add(outcome)
+            write(outcome)
     return summary
 
 
-def create_sentences(builder, name: str, sentences: list[Question], output_dir: str) -> Summary:
-    """Writes the records of a split of sentences without tables."""
-    from mate_tf.tables.features import ConversionError
-    from mate_tf.tables.records import write_records
+def create_split_with_beam(config, name: str):
+    """The same in a pipeline."""
+    from mate_tf.tables.beam_pipeline import convert_split, make_builder
+    from mate_tf.tables.conversion import Summary
 
-    summary = Summary(len(sentences), unit="sentences")
-
-    def examples():
-        for sentence in tqdm(sentences, desc=name, unit="sentence"):
-            try:
-                yield builder.build(None, sentence).features
-            except ConversionError as error:
-                summary.left_out[error.reason] += 1
-
-    summary.num_kept = write_records(os.path.join(output_dir, f"{name}.tfrecord"), examples())
-    return summary
+    task = TASKS[_TASK.value]
+    counts = convert_split(
+        functools.partial(read_split, _TASK.value, _INPUT.value, name, _ORIGINAL.value),
+        functools.partial(make_builder, _VOCAB.value, config, _TAGGER.value),
+        _OUTPUT.value,
+        name,
+        _SHARDS.value or 1,
+        _SEED.value,
+        task.find_answers,
+        task.has_tables,
+        shlex.split(_BEAM.value),
+    )
+    return Summary("questions" if task.has_tables else "sentences", counts)
 
 
 class TimedTagger:
@@ -163,7 +133,7 @@ class TimedTagger:
 
 
 def main(_) -> None:
-    from mate_tf.tables.datasets.sst2 import SPLITS, read_sst2
+    from mate_tf.tables.conversion import write_conversion
     from mate_tf.tables.features import FeatureBuilder, FeatureConfig
     from mate_tf.tables.taggers import load_tagger
     from mate_tf.tables.wordpiece import Wordpiece
@@ -173,30 +143,35 @@ def main(_) -> None:
         trim_cells=_TRIM.value,
         drop_rows_to_fit=_DROP.value,
         histogram_row=_HISTOGRAM.value,
+        original_conversion=_ORIGINAL.value,
     )
     if os.path.realpath(_INPUT.value) == os.path.realpath(_OUTPUT.value):
         raise ValueError(f"expected another folder than the input's, got {_OUTPUT.value}")
     tagger = TimedTagger(load_tagger(_TAGGER.value)) if _TAGGER.value else None
     builder = FeatureBuilder(Wordpiece(_VOCAB.value), config, tagger)
+    names, absent = _SPLITS.value or [], list[str]()
+    if not names:
+        names, absent = splits_there(_TASK.value, _INPUT.value, _ORIGINAL.value)
     os.makedirs(_OUTPUT.value, exist_ok=True)
     vocab_copy = os.path.join(_OUTPUT.value, "vocab.txt")
     if os.path.abspath(_VOCAB.value) != os.path.abspath(vocab_copy):
         shutil.copyfile(_VOCAB.value, vocab_copy)
-    if _TASK.value == "SST2":
-        splits = {name: list(read_sst2(_INPUT.value, name)) for name in SPLITS}
-        summaries = {
-            name: create_sentences(builder, name, sentences, _OUTPUT.value)
-            for name, sentences in splits.items()
-        }
+    write_conversion(_OUTPUT.value, _TASK.value, config, _VOCAB.value, _TAGGER.value)
+    if _BEAM.value is None:
+        summaries = {name: create_split(builder, name) for name in names}
     else:
-        summaries = {
-            name: create_split(builder, name, pairs, _OUTPUT.value)
-            for name, pairs in read_splits(_TASK.value, _INPUT.value)
-        }
+        summaries = {name: create_split_with_beam(config, name) for name in names}
     for name, summary in summaries.items():
         print(f"{name}: {summary}")
-    if tagger is not None:
+    for reason in absent:
+        print(f"not there, {reason}")
+    if tagger is not None and _BEAM.value is None:
         print(f"tagging took {tagger.seconds:.1f} s")
+    if empty := [name for name, summary in summaries.items() if not summary.num_kept]:
+        raise ValueError(
+            f"expected examples in each split, got none in {', '.join(empty)}; the summary above "
+            "says why"
+        )
 
 
 if __name__ == "__main__":

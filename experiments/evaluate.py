@@ -4,12 +4,14 @@
         --predictions=out/wtq/dev.tsv
 
 The file is one of experiments/create_data.py, or your own in its format: a question, its gold
-answers and its table a line. Prints the denotation accuracy over all of its questions; one that
-the model does not accept counts as wrong, and is counted. Predictions are written in the official
-format: the question's id, then the items of the answer, separated by tabs.
+answers and its table a line; where create_data wrote shards of dev.jsonl, that name stands for all
+of them. Prints the denotation accuracy over all of its questions; one that the model does not
+accept counts as wrong, and is counted. Predictions are written in the official format: the
+question's id, then the items of the answer, separated by tabs.
 """
 
 import itertools
+import pathlib
 from typing import Any
 
 from absl import flags
@@ -38,10 +40,11 @@ _LIMIT = flags.DEFINE_integer("limit", None, "answer only so many questions", lo
 def main(_) -> None:
     from mate_tf.evaluation.wtq import denotation_accuracy, write_predictions
     from mate_tf.serving import load_predictor
-    from mate_tf.tables.datasets.json_lines import read_json_lines
+    from mate_tf.tables.splits import read_questions
     from mate_tf.tables.taggers import load_tagger
 
-    pairs = list(itertools.islice(read_json_lines(_DATA.value), _LIMIT.value))
+    file = pathlib.Path(_DATA.value)
+    pairs = list(itertools.islice(read_questions(file.parent, file.stem), _LIMIT.value))
     if not pairs:
         raise ValueError(f"expected questions in {_DATA.value}, found none")
     overrides: dict[str, Any] = {"drop_rows_to_fit": True} if _DROP.value else {}

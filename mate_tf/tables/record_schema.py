@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 import tensorflow as tf
 from google.protobuf import message
 
+from mate_tf.tables.record_files import FRAME_BYTES, detect_compression, readable_records
 from mate_tf.tables.token_features import TAPAS_FEATURES, TokenFeatures
 
 Path = str | os.PathLike[str]
@@ -42,43 +43,50 @@ OF_CANDIDATES = {
 VARYING_IN_LENGTH = ("can_indexes",)
 WIDER_THAN_INT32 = ("table_id_hash",)
 _KINDS = {"int64_list": tf.int64, "float_list": tf.float32, "bytes_list": tf.string}
-_GZIP_MAGIC = b"\x1f\x8b\x08"
-_ZLIB_MAGIC = b"\x78"
 
 
-def file_schema(file: Path) -> Schema:
-    """The known features of a file's first example, with their lengths.
+def file_schema(file: Path, skip_corrupt: bool = False) -> Schema | None:
+    """The known features of a file's first example, with their lengths; None if it has no example.
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if it is not a record file, has no example, or lacks a token feature.
+        ValueError: if it is not a record file, or lacks a token feature.
     """
     file = os.fspath(file)
-    for example in read_examples(file):
+    for example in read_examples(file, skip_corrupt):
         return example_schema(example, file)
-    raise ValueError(f"expected examples in the record file {file}, got none")
+    return None
 
 
-def read_examples(file: str) -> Iterator[tf.train.Example]:
-    """The examples of a record file; ValueError where it is damaged or none."""
+def read_examples(file: str, skip_corrupt: bool = False) -> Iterator[tf.train.Example]:
+    """The examples of a record file.
+
+    Args:
+        file: the file.
+        skip_corrupt: whether damaged records are passed over (`readable_records`).
+
+    Raises:
+        FileNotFoundError: if the file is missing.
+        ValueError: if it is damaged, or no record file; it names the record and the byte.
+    """
+    compression = detect_compression(file)
+    records: Iterator[bytes]
+    if skip_corrupt:
+        records = readable_records(file)
+    else:
+        records = tf.data.TFRecordDataset(file, compression).as_numpy_iterator()
+    number = begin = 0
     try:
-        for record in tf.data.TFRecordDataset(file, detect_compression(file)).as_numpy_iterator():
+        for record in records:
             yield tf.train.Example.FromString(record)
+            number, begin = number + 1, begin + len(record) + FRAME_BYTES
     except (tf.errors.DataLossError, message.DecodeError) as error:
         reason = str(error).split("[Op:")[0].split("\n")[0].strip("{} ")
-        raise ValueError(f"expected a TFRecord file of examples, got {file}: {reason}") from None
-
-
-def detect_compression(file: str) -> str:
-    """GZIP, ZLIB or "", from the file's first bytes; FileNotFoundError where there is no file."""
-    if not tf.io.gfile.exists(file) or tf.io.gfile.isdir(file):
-        raise FileNotFoundError(f"no record file {file}")
-    with tf.io.gfile.GFile(file, "rb") as stream:
-        head = stream.read(8)
-    if head.startswith(_GZIP_MAGIC):
-        return "GZIP"
-    # A file that is not compressed begins with the first record's length in eight bytes.
-    return "ZLIB" if head.startswith(_ZLIB_MAGIC) and any(head[4:]) else ""
+        unpacked = " unpacked" if compression else ""
+        raise ValueError(
+            f"expected a TFRecord file of examples, got {file}: {reason} (at record {number}, byte "
+            f"{begin}{unpacked}); skip_corrupt reads the others"
+        ) from None
 
 
 def example_schema(example: tf.train.Example, file: str) -> Schema:

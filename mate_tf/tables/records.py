@@ -5,15 +5,17 @@ Shape letters: B batch, S sequence.
 Integers are int32 in memory and int64 in the files, as the original has them.
 """
 
+import contextlib
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.tables.record_files import detect_compression, readable_records
 from mate_tf.tables.record_schema import (
     OF_TOKENS,
     OPTIONAL,
@@ -21,13 +23,14 @@ from mate_tf.tables.record_schema import (
     Path,
     Schema,
     check_same_schema,
-    detect_compression,
     example_schema,
     file_schema,
     read_examples,
 )
 
 _SHUFFLED_TOGETHER = 20_000
+# Half the time of the default 6, for files that are a fifth larger.
+_COMPRESSION_LEVEL = 1
 _BOUNDARIES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 
 
@@ -44,20 +47,33 @@ def write_records(
     Returns:
         The number of examples written.
     """
-    path = os.fspath(path)
-    tf.io.gfile.makedirs(os.path.dirname(path) or ".")
-    unfinished = f"{path}.unfinished"
     count = 0
+    with record_writer(path, compression) as writer:
+        for features in examples:
+            writer.write(serialize_example(features))
+            count += 1
+    return count
+
+
+@contextlib.contextmanager
+def record_writer(path: Path, compression: str = "GZIP") -> Iterator[tf.io.TFRecordWriter]:
+    """Writes serialized examples to a file, which appears at the end; the rest as write_records."""
+    tf.io.gfile.makedirs(os.path.dirname(path) or ".")
+    options = tf.io.TFRecordOptions(compression, compression_level=_COMPRESSION_LEVEL)
+    with complete_file(path) as unfinished, tf.io.TFRecordWriter(unfinished, options) as writer:
+        yield writer
+
+
+@contextlib.contextmanager
+def complete_file(path: Path) -> Iterator[str]:
+    """A name to write a file under, which gets its own once it is complete."""
+    unfinished = f"{os.fspath(path)}.unfinished"
     try:
-        with tf.io.TFRecordWriter(unfinished, compression) as writer:
-            for features in examples:
-                writer.write(serialize_example(features))
-                count += 1
-        tf.io.gfile.rename(unfinished, path, overwrite=True)
+        yield unfinished
+        tf.io.gfile.rename(unfinished, os.fspath(path), overwrite=True)
     finally:
         if tf.io.gfile.exists(unfinished):
             tf.io.gfile.remove(unfinished)
-    return count
 
 
 def serialize_example(features: Mapping[str, np.ndarray]) -> bytes:
@@ -65,15 +81,35 @@ def serialize_example(features: Mapping[str, np.ndarray]) -> bytes:
     example = tf.train.Example()
     for name, values in features.items():
         feature = example.features.feature[name]
-        kinds = {"f": feature.float_list, "O": feature.bytes_list}
-        kinds.get(values.dtype.kind, feature.int64_list).value.extend(values.tolist())
+        kind = values.dtype.kind
+        if kind == "O":
+            feature.bytes_list.value.extend(values.tolist())
+        elif kind == "f":
+            feature.float_list.value.extend(values.tolist())
+        elif len(values) and values.min() >= 0 and values.max() < 128:
+            feature.int64_list.MergeFromString(_packed_bytes(values))
+        else:
+            feature.int64_list.value.extend(values.tolist())
     return example.SerializeToString(deterministic=True)
+
+
+def _packed_bytes(values: np.ndarray) -> bytes:
+    """An Int64List of numbers below 128, as most are: a byte each, which NumPy is fastest at.
+
+    In protocol buffers' packed encoding: the field's tag, the number of bytes in groups of seven
+    bits, the lowest first, and the bytes.
+    """
+    groups = [len(values)]
+    while groups[-1] > 127:
+        groups[-1:] = [groups[-1] % 128 + 128, groups[-1] // 128]
+    return bytes([1 << 3 | 2, *groups]) + values.astype(np.uint8).tobytes()
 
 
 def read_records(
     files: Path | Sequence[Path],
     seed: int | None = None,
     epoch: int = 0,
+    skip_corrupt: bool = False,
 ) -> tf.data.Dataset:
     """One pass over the examples of record files.
 
@@ -82,6 +118,8 @@ def read_records(
         seed: None for the order of the files. Otherwise records are shuffled, 20,000 with each
             other, in the same order for the same seed and epoch (and tf.random's global seed).
         epoch: the number of the pass.
+        skip_corrupt: whether damaged records are passed over, with a logged warning that counts
+            them, where otherwise reading them is an error. Slower.
 
     Returns:
         A dataset of features by name, int32, float32 or string: [S] for the tokens and [1] for
@@ -92,9 +130,9 @@ def read_records(
     Raises:
         FileNotFoundError: if a file is missing.
         ValueError: if a file is not a record file, has no example or another one's features, or if
-            the lengths of two files differ.
+            the lengths of two files differ. Shards may be without examples if not all are.
     """
-    records, schema = _serialized(files)
+    records, schema = _serialized(files, skip_corrupt)
     if seed is not None:
         records = _shuffled(records, seed, epoch)
     return _parsed(records, schema)
@@ -111,7 +149,7 @@ def parse_record(record: tf.Tensor, schema: Schema) -> dict[str, tf.Tensor]:
     return parsed
 
 
-def check_records(files: Path | Sequence[Path]) -> int:
+def check_records(files: Path | Sequence[Path], skip_corrupt: bool = False) -> int:
     """Reads every example, to say in a sentence what a dataset stumbled over.
 
     Returns:
@@ -119,26 +157,32 @@ def check_records(files: Path | Sequence[Path]) -> int:
 
     Raises:
         FileNotFoundError, ValueError: as read_records, but for every example, not for the first
-            of each file alone.
+            of each file alone. A damaged file is named with the record and the byte.
     """
     files = _paths(files)
-    expected = file_schema(files[0])
+    expected, _ = _schemas(files, skip_corrupt)
     count = 0
     for file in files:
-        for number, example in enumerate(read_examples(file)):
+        for number, example in enumerate(read_examples(file, skip_corrupt)):
             where = f"{file}, record {number}"
             check_same_schema(expected, example_schema(example, where), files[0], where)
             count += 1
     return count
 
 
-def has_histogram_row(file: Path) -> bool:
-    """Whether a file's examples end in a histogram row (FeatureConfig), by its first example.
+def records_schema(files: Path | Sequence[Path], skip_corrupt: bool = False) -> Schema:
+    """The known features of the examples, with their lengths; errors as read_records."""
+    return _schemas(_paths(files), skip_corrupt)[0]
+
+
+def has_histogram_row(files: Path | Sequence[Path], skip_corrupt: bool = False) -> bool:
+    """Whether the examples end in a histogram row (FeatureConfig), by the first one.
 
     Raises:
         FileNotFoundError, ValueError: as read_records.
     """
-    (example,) = read_records(file).take(1).as_numpy_iterator()
+    examples = read_records(files, skip_corrupt=skip_corrupt)
+    (example,) = examples.take(1).as_numpy_iterator()
     return bool(np.isinf(example.get("numeric_values_scale", 0.0)).any())
 
 
@@ -162,7 +206,9 @@ def batch_by_length(
 
     Returns:
         A dataset of batches, [B, boundary] for the tokens, in an order that follows from the
-        dataset's.
+        dataset's. Unless the remainder is kept, every batch has exactly `batch_size` examples, so
+        there are as many shapes as boundaries, as XLA and a TPU need; and where there is one
+        boundary, the length of the records (`boundaries=()`), the dataset's element_spec is static.
 
     Raises:
         ValueError: if a boundary or the batch size is not positive.
@@ -172,9 +218,8 @@ def batch_by_length(
         raise ValueError(f"expected a positive batch size, got {batch_size}")
 
     def batch(bucket: tf.Tensor, window: tf.data.Dataset) -> tf.data.Dataset:
-        limit = tf.gather(limits, bucket)
-
         def trim(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+            limit = tf.gather(limits, bucket)
             return {
                 name: values[:, :limit] if name in OF_TOKENS else values
                 for name, values in features.items()
@@ -184,7 +229,9 @@ def batch_by_length(
             window = window.repeat().take(batch_size)
         # Only padded_batch takes aggregation candidates, which vary in number.
         together = window.padded_batch if "can_indexes" in window.element_spec else window.batch
-        return together(batch_size, drop_remainder=remainder != "keep").map(trim)
+        window = together(batch_size, drop_remainder=remainder != "keep")
+        # One length is a static one, as long as nothing is cut to it.
+        return window if limits.shape[0] == 1 else window.map(trim)
 
     return dataset.group_by_window(
         key_func=lambda features: _bucket(features, limits),
@@ -199,6 +246,7 @@ def training_batches(
     seed: int,
     boundaries: Sequence[int] | None = None,
     skip: int = 0,
+    skip_corrupt: bool = False,
 ) -> tf.data.Dataset:
     """Batches for training without end; each epoch has every example in an order of its own.
 
@@ -207,16 +255,16 @@ def training_batches(
     an epoch is filled up with repeated examples.
 
     Args:
-        files, seed: as read_records.
+        files, seed, skip_corrupt: as read_records.
         batch_size, boundaries: as batch_by_length.
         skip: how many batches to leave out at the beginning, whole epochs at no cost.
     """
     epoch = 0
     if skip:
-        num_batches = _count_batches(files, batch_size, boundaries)
+        num_batches = _count_batches(files, batch_size, boundaries, skip_corrupt)
         epoch, skip = divmod(skip, num_batches)
 
-    records, schema = _serialized(files)
+    records, schema = _serialized(files, skip_corrupt)
 
     def of_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
         # Of this function's graph alone: the order is to follow from our seed, and TensorFlow
@@ -228,17 +276,38 @@ def training_batches(
     return tf.data.Dataset.counter(epoch).flat_map(of_epoch).skip(skip)
 
 
-def _serialized(files: Path | Sequence[Path]) -> tuple[tf.data.Dataset, Schema]:
+def bucket_length(num_tokens: int, max_seq_length: int) -> int:
+    """The length that `batch_by_length` trims an example of so many tokens to, by default."""
+    return min(b for b in (*_BOUNDARIES, max_seq_length) if num_tokens <= b <= max_seq_length)
+
+
+def _serialized(files: Path | Sequence[Path], skip_corrupt: bool) -> tuple[tf.data.Dataset, Schema]:
     """The records of the files, in their order, and what is in each."""
-    files = _paths(files)
-    schemas = [file_schema(file) for file in files]
-    for file, schema in zip(files, schemas, strict=True):
-        check_same_schema(schemas[0], schema, files[0], file)
-    compressions = [detect_compression(file) for file in files]
-    records = tf.data.Dataset.from_tensor_slices((files, compressions)).flat_map(
+    paths = _paths(files)
+    schema, with_examples = _schemas(paths, skip_corrupt)
+    if skip_corrupt:
+        return tf.data.Dataset.from_tensor_slices(with_examples).flat_map(
+            lambda file: tf.data.Dataset.from_generator(
+                readable_records, args=[file], output_signature=tf.TensorSpec([], tf.string)
+            )
+        ), schema
+    compressions = [detect_compression(file) for file in with_examples]
+    records = tf.data.Dataset.from_tensor_slices((with_examples, compressions)).flat_map(
         lambda file, compression: tf.data.TFRecordDataset(file, compression_type=compression)
     )
-    return records, schemas[0]
+    return records, schema
+
+
+def _schemas(files: Sequence[str], skip_corrupt: bool) -> tuple[Schema, list[str]]:
+    """What is in each example, and those of the files that have any; ValueError if none has."""
+    schemas = {file: file_schema(file, skip_corrupt) for file in files}
+    known = {file: schema for file, schema in schemas.items() if schema is not None}
+    if not known:
+        raise ValueError(f"expected examples in the record file {files[0]}, got none")
+    first, expected = next(iter(known.items()))
+    for file, schema in known.items():
+        check_same_schema(expected, schema, first, file)
+    return expected, list(known)
 
 
 def _shuffled(records: tf.data.Dataset, seed: int, epoch: int | tf.Tensor) -> tf.data.Dataset:
@@ -258,9 +327,12 @@ def _paths(files: Path | Sequence[Path]) -> list[str]:
 
 
 def _count_batches(
-    files: Path | Sequence[Path], batch_size: int, boundaries: Sequence[int] | None
+    files: Path | Sequence[Path],
+    batch_size: int,
+    boundaries: Sequence[int] | None,
+    skip_corrupt: bool,
 ) -> int:
-    examples = read_records(files)
+    examples = read_records(files, skip_corrupt=skip_corrupt)
     limits = _limits(examples, boundaries)
     buckets = examples.map(lambda features: _bucket(features, limits)).as_numpy_iterator()
     return sum(math.ceil(count / batch_size) for count in Counter(buckets).values())

@@ -100,10 +100,10 @@ def check_width(row: Sequence[Any], header: Sequence[Any], where: str) -> None:
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yields number and text of each line that is not blank.
+    """Yields number and text of each line that is not blank, holding one line at a time.
 
     Raises:
-        FileNotFoundError, ValueError: as `read_text`.
+        FileNotFoundError, ValueError: as `read_text`; of what is not UTF-8 when it is reached.
     """
     for number, line in enumerate(stream_lines(path), start=1):
         if line.strip():

@@ -10,6 +10,7 @@ import numpy as np
 
 from mate_tf.evaluation.classification import classification_metrics
 from mate_tf.tables.records import batch_by_length, read_records
+from mate_tf.tables.splits import split_files
 from mate_tf.tasks.classification import SequenceClassification
 from mate_tf.training.config import ClassifyConfig
 from mate_tf.training.examples import (
@@ -44,7 +45,7 @@ def build_model(config: ClassifyConfig) -> SequenceClassification:
 def make_task(
     config: ClassifyConfig, data_dir: str | pathlib.Path, model: SequenceClassification
 ) -> Task:
-    """The model's training on train.tfrecord, with evaluation on dev.tfrecord.
+    """The model's training on the train split, with evaluation on the dev split.
 
     The evaluation gives "loss" and what `classification_metrics` gives.
     """
@@ -56,7 +57,7 @@ def make_task(
 def _dev_evaluation(
     config: ClassifyConfig, data_dir: pathlib.Path, model: SequenceClassification
 ) -> Callable[[], dict[str, float]]:
-    examples = read_records(data_dir / "dev.tfrecord")
+    examples = read_records(split_files(data_dir, "dev"), skip_corrupt=config.skip_corrupt)
     batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
 
     predict = predict_function(model)

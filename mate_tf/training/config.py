@@ -77,6 +77,8 @@ class ExamplesConfig(TrainingConfig):
             batches all have its `sequence_length`, which is `max_seq_length`.
         batch_size: examples in a batch, over all replicas.
         eval_batch_size: the same in evaluation.
+        skip_corrupt: whether damaged records are passed over, with a warning that counts them;
+            otherwise they are an error.
     """
 
     encoder: EncoderConfig
@@ -84,6 +86,7 @@ class ExamplesConfig(TrainingConfig):
     length_buckets: tuple[int, ...] = ()
     batch_size: int = 32
     eval_batch_size: int = 32
+    skip_corrupt: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,7 +1,7 @@
 """What all tasks that train on a folder of records share.
 
-The folder is one of experiments/create_data.py: {train,dev}.tfrecord are the examples, vocab.txt
-the vocabulary.
+The folder is one of experiments/create_data.py: {train,dev}.tfrecord, or shards of them, are the
+examples, vocab.txt the vocabulary.
 
 Shapes: B batch.
 """
@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 import keras
 import tensorflow as tf
 
-from mate_tf.tables.record_schema import file_schema
-from mate_tf.tables.records import check_records, training_batches
+from mate_tf.tables.conversion import check_vocabulary
+from mate_tf.tables.records import check_records, records_schema, training_batches
+from mate_tf.tables.splits import QUESTIONS, split_files
 from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.classification import SequenceClassification
@@ -23,7 +24,7 @@ from mate_tf.training.config import ExamplesConfig
 from mate_tf.training.loop import Batch, Task
 
 TaskModel = SequenceClassification | TableQuestionAnswering
-RECORDS = ("train.tfrecord", "dev.tfrecord")
+SPLITS = ("train", "dev")
 
 
 def check_examples(
@@ -31,7 +32,7 @@ def check_examples(
     data_dir: str | pathlib.Path,
     task: str,
     features: Collection[str],
-    other_files: Collection[str] = (),
+    has_questions: bool = False,
 ) -> None:
     """Refuses a folder that cannot be trained on with this config.
 
@@ -40,36 +41,40 @@ def check_examples(
         data_dir: the folder.
         task: what the examples are of, for messages.
         features: what they need beside the token features.
-        other_files: what has to be in the folder beside the records and the vocabulary.
+        has_questions: whether the folder has to hold the questions of the dev split too.
 
     Raises:
         FileNotFoundError: if the folder or one of its files is missing.
         ValueError: if a file is not what its name says, if the examples lack a feature or have
-            another length than the config, or if the vocabulary is larger than the encoder's.
+            another length than the config, or if the vocabulary is not theirs or larger than the
+            encoder's.
     """
     data_dir = pathlib.Path(data_dir)
-    for name in ("vocab.txt", *RECORDS, *other_files):
-        if not (data_dir / name).is_file():
-            raise FileNotFoundError(
-                f"expected {name} in {data_dir}; experiments/create_data.py writes such a folder"
-            )
-    for name in RECORDS:
-        check_records(data_dir / name)
-        schema = file_schema(data_dir / name)
+    if not (data_dir / "vocab.txt").is_file():
+        raise FileNotFoundError(
+            f"expected vocab.txt in {data_dir}; experiments/create_data.py writes such a folder"
+        )
+    of_splits = {split: split_files(data_dir, split) for split in SPLITS}
+    if has_questions:
+        split_files(data_dir, "dev", QUESTIONS)
+    check_vocabulary(data_dir)
+    for files in of_splits.values():
+        check_records(files, config.skip_corrupt)
+        schema = records_schema(files, config.skip_corrupt)
         if missing := sorted(set(features) - set(schema)):
             raise ValueError(
-                f"expected examples of {task} in {data_dir / name}, which lack {', '.join(missing)}"
+                f"expected examples of {task} in {files[0]}, which lack {', '.join(missing)}"
             )
         if config.encoder.attention.is_grammar_guided and PART_OF_SPEECH not in schema:
             raise ValueError(
-                f"expected {PART_OF_SPEECH} in {data_dir / name} for architecture "
+                f"expected {PART_OF_SPEECH} in {files[0]} for architecture "
                 f"{config.encoder.attention.architecture!r}; make the examples with --tagger"
             )
         (length,) = schema["input_ids"].shape
         if length != config.max_seq_length:
             raise ValueError(
                 f"expected examples of {config.max_seq_length} tokens (max_seq_length), got "
-                f"{length} in {data_dir / name}"
+                f"{length} in {files[0]}"
             )
     pieces = len(Wordpiece(data_dir / "vocab.txt").vocabulary)
     if pieces > config.encoder.vocab_size:
@@ -101,11 +106,12 @@ def examples_task(
 
     def train_dataset(step: int) -> tf.data.Dataset:
         batches = training_batches(
-            data_dir / "train.tfrecord",
+            split_files(data_dir, "train"),
             config.batch_size,
             config.seed,
             config.length_buckets,
             skip=step,
+            skip_corrupt=config.skip_corrupt,
         )
         return batches.map(_without_texts)
 

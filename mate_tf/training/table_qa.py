@@ -1,7 +1,8 @@
 """Table question answering as a task of the training loop, from a folder of records.
 
-The folder is one of experiments/create_data.py: {train,dev}.tfrecord are the examples,
-dev.jsonl the questions of the dev split with their tables and answers, vocab.txt the vocabulary.
+The folder is one of experiments/create_data.py: {train,dev}.tfrecord are the examples, dev.jsonl
+the questions of the dev split with their tables and answers (or shards of them), vocab.txt the
+vocabulary.
 
 Shapes: B batch, S sequence.
 """
@@ -11,20 +12,21 @@ import pathlib
 from collections.abc import Callable
 
 import numpy as np
+import tensorflow as tf
 
 from mate_tf.evaluation.wtq import denotation_accuracy
-from mate_tf.tables.datasets.json_lines import read_json_lines
 from mate_tf.tables.records import (
     batch_by_length,
     has_histogram_row,
     read_records,
 )
+from mate_tf.tables.splits import read_questions, split_files
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.predictor import decode_batch
 from mate_tf.tasks.table_qa import TableQuestionAnswering
 from mate_tf.training.config import FinetuneConfig
 from mate_tf.training.examples import (
-    RECORDS,
+    SPLITS,
     check_examples,
     examples_task,
     first_weights,
@@ -50,14 +52,14 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
         FileNotFoundError, ValueError: as `check_examples`, and if the examples have a histogram
             row where the config says none, or none where it says one.
     """
-    check_examples(config, data_dir, "table question answering", _TASK_FEATURES, ["dev.jsonl"])
-    for name in RECORDS:
-        file = pathlib.Path(data_dir) / name
-        if has_histogram_row(file) != config.histogram_row:
+    check_examples(config, data_dir, "table question answering", _TASK_FEATURES, True)
+    for split in SPLITS:
+        files = split_files(data_dir, split)
+        if has_histogram_row(files, config.skip_corrupt) != config.histogram_row:
             expected, got = ("with", "without") if config.histogram_row else ("without", "with")
             raise ValueError(
                 f"expected examples {expected} a histogram row (histogram_row="
-                f"{config.histogram_row}), got examples {got} one in {file}"
+                f"{config.histogram_row}), got examples {got} one in {files[0]}"
             )
 
 
@@ -72,11 +74,10 @@ def build_model(config: FinetuneConfig) -> TableQuestionAnswering:
 def make_task(
     config: FinetuneConfig, data_dir: str | pathlib.Path, model: TableQuestionAnswering
 ) -> Task:
-    """The model's training on train.tfrecord, with evaluation on the dev split.
+    """The model's training on the train split, with evaluation on the dev split.
 
-    The evaluation gives "loss", over the examples of dev.tfrecord that have labels, and
-    "denotation_accuracy", over the questions of dev.jsonl, where one without an example counts as
-    wrong.
+    The evaluation gives "loss", over the examples that have labels, and "denotation_accuracy", over
+    the questions, where one without an example counts as wrong.
     """
     data_dir = pathlib.Path(data_dir)
     evaluate = _dev_evaluation(config, data_dir, model)
@@ -89,11 +90,13 @@ def _dev_evaluation(
     limit = config.eval_questions
     pairs = {
         question.question_id: (table, question)
-        for table, question in read_json_lines(data_dir / "dev.jsonl")
+        for table, question in read_questions(data_dir, "dev")
     }
     golds = {key: pairs[key][1].answers for key in itertools.islice(pairs, limit)}
-    # Examples are in the order of the questions, of which some have none.
-    examples = read_records(data_dir / "dev.tfrecord").take(-1 if limit is None else limit)
+    examples = read_records(split_files(data_dir, "dev"), skip_corrupt=config.skip_corrupt)
+    if limit is not None:
+        asked = tf.constant([key.encode() for key in golds])
+        examples = examples.filter(lambda features: tf.reduce_any(features["question_id"] == asked))
     batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
 
     predict = predict_function(model)
@@ -112,9 +115,7 @@ def _dev_evaluation(
             answers = decode_batch(
                 tables, TokenFeatures.from_dict(batch), outputs, config.histogram_row
             )
-            predictions |= {
-                key: answer.items for key, answer in zip(keys, answers, strict=True) if key in golds
-            }
+            predictions |= {key: answer.items for key, answer in zip(keys, answers, strict=True)}
         return {
             "loss": float(np.mean(losses)),
             BEST_BY: denotation_accuracy(predictions, golds),

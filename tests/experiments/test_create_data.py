@@ -75,6 +75,91 @@ def test_training_keeps_what_is_supervised_and_evaluation_all_that_fits(tmp_path
         assert pairs[1][1].answer_number == 17
 
 
+def write_splits(folder: pathlib.Path, *names: str) -> pathlib.Path:
+    folder.mkdir()
+    lines = "".join(json.dumps(q) + "\n" for q in QUESTIONS)
+    for name in names:
+        (folder / f"{name}.jsonl").write_text(lines)
+    return folder
+
+
+def convert(tmp_path, vocab_file, output: str, *flags: str) -> subprocess.CompletedProcess:
+    return run(
+        "--task=JSONL",
+        f"--input_dir={tmp_path / 'in'}",
+        f"--output_dir={tmp_path / output}",
+        f"--vocab_file={vocab_file}",
+        "--max_seq_length=24",
+        *flags,
+    )
+
+
+def contents(directory: pathlib.Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in directory.iterdir()}
+
+
+def test_shards_are_the_same_with_and_without_beam(tmp_path, vocab_file):
+    pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')
+    write_splits(tmp_path / "in", "dev")
+    options = "--direct_num_workers=2 --direct_running_mode=multi_threading"
+    plain = convert(tmp_path, vocab_file, "plain", "--num_shards=2")
+    beam = convert(tmp_path, vocab_file, "beam", "--num_shards=2", f"--beam_options={options}")
+    assert beam.returncode == plain.returncode == 0, beam.stderr
+    assert contents(tmp_path / "beam") == contents(tmp_path / "plain")
+    assert "dev-00001-of-00002.tfrecord" in contents(tmp_path / "plain")
+    summary = [line for line in plain.stdout.split("\n") if not line.startswith("    ")]
+    assert beam.stdout.split("\n") == summary
+    assert "dev: 4 of 5 questions kept" in summary
+
+
+def test_the_first_that_are_left_out_are_named_with_the_limit(tmp_path, vocab_file):
+    write_splits(tmp_path / "in", "train")
+    done = convert(tmp_path, vocab_file, "out", "--original_conversion")
+    assert re.search(
+        r"left out: 1 too long\n    expected at most 24 tokens, got .*table 't', question 'long'",
+        done.stdout,
+    )
+    assert re.search(r"padding: \d+% of the records, \d+% batched by length", done.stdout)
+    conversion = json.loads((tmp_path / "out" / "conversion.json").read_text())
+    assert conversion["features"]["original_conversion"] is True
+    assert conversion["features"]["max_seq_length"] == 24
+    assert conversion["task"] == "JSONL"
+
+
+def test_a_split_without_examples_is_an_error_after_the_summary(tmp_path, vocab_file):
+    write_splits(tmp_path / "in", "dev", "train")
+    done = convert(tmp_path, vocab_file, "out", "--splits=dev", "--max_seq_length=6")
+    assert done.returncode == 1
+    assert "dev: 0 of 5 questions kept" in done.stdout
+    assert "left out: 5 too long" in done.stdout
+    assert "train" not in done.stdout
+    assert "create_data.py: expected examples in each split, got none in dev" in done.stderr
+
+
+def test_of_an_official_data_set_the_splits_that_are_there_are_converted(tmp_path, vocab_file):
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "csv" / "1.csv").write_text('"a","b"\n"c","1"\n')
+    lines = "id\tutterance\tcontext\ttargetValue\nnt-1\ta?\tcsv/1.csv\tc\n"
+    (tmp_path / "data" / "random-split-1-dev.tsv").write_text(lines)
+    (tmp_path / "data" / "pristine-unseen-tables.tsv").write_text(lines)
+    flags = (
+        "--task=WTQ",
+        f"--input_dir={tmp_path}",
+        f"--output_dir={tmp_path / 'out'}",
+        f"--vocab_file={vocab_file}",
+    )
+    done = run(*flags)
+    assert done.returncode == 0, done.stderr
+    for split in ("dev", "test"):
+        assert f"{split}: 1 of 1 questions kept" in done.stdout
+        assert (tmp_path / "out" / f"{split}.tfrecord").exists()
+    assert re.search("not there, train: .*random-split-1-train.tsv", done.stdout)
+    asked = run(*flags, "--splits=train")
+    assert asked.returncode == 1
+    assert "random-split-1-train.tsv" in asked.stderr
+
+
 @pytest.mark.parametrize(
     ("task", "vocabulary", "error"),
     [

@@ -1,5 +1,6 @@
 import gzip
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import tensorflow as tf
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import (
     batch_by_length,
+    bucket_length,
     check_records,
     read_records,
     serialize_example,
@@ -62,6 +64,26 @@ def test_integers_are_64_bits_in_the_file(examples):
     assert kinds["input_ids"] == kinds["table_id_hash"] == "int64_list"
     assert kinds["answer"] == kinds["numeric_values"] == "float_list"
     assert kinds["question_id"] == "bytes_list"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [0],
+        [127, 0, 1],
+        [128, 2**14 - 1, 2**14, 2**40],
+        [-1, 5],
+        [7] * 127,
+        [7] * 128,
+        [7] * 16384,
+    ],
+)
+def test_integers_are_written_as_protocol_buffers_write_them(values):
+    example = tf.train.Example()
+    example.features.feature["x"].int64_list.value.extend(values)
+    written = serialize_example({"x": np.array(values, np.int64)})
+    assert written == example.SerializeToString(deterministic=True)
 
 
 def test_a_failure_leaves_the_old_file_as_it_was(file, examples):
@@ -172,10 +194,79 @@ def test_a_file_that_is_no_record_file_is_named(tmp_path, content):
     assert "\n" not in str(e.value)
 
 
-def test_a_file_cut_short_is_named(file):
-    file.write_bytes(file.read_bytes()[:-200])
-    with pytest.raises(ValueError, match=r"expected a TFRecord file of examples, got .*train"):
-        check_records(file)
+def record_sizes(examples) -> list[int]:
+    """Bytes that each takes in a file: eight and four before it, four behind it."""
+    return [len(serialize_example(features)) + 16 for features in examples]
+
+
+def damaged(tmp_path, examples, name: str, compression: str):
+    """A file of 20 records, and what is left of it: the number of the first that is damaged, the
+    byte it begins at, and how many can be read."""
+    path = tmp_path / "train.tfrecord"
+    write_records(path, examples, compression)
+    content = bytearray(path.read_bytes())
+    sizes = record_sizes(examples)
+    number = 7
+    begin = sum(sizes[:number])
+    readable = len(sizes) - 1 if name == "content" else number
+    if name == "cut short":
+        del content[begin + 40 :]
+    else:
+        content[begin + {"length": 2, "its checksum": 9, "content": 30}[name]] ^= 255
+    path.write_bytes(content)
+    return path, number, begin, readable
+
+
+@pytest.mark.parametrize("name", ["content", "length", "its checksum", "cut short"])
+def test_damage_is_named_with_its_place_or_passed_over_and_counted(
+    tmp_path, examples, name, caplog
+):
+    path, number, begin, readable = damaged(tmp_path, examples, name, "")
+    place = rf"expected a TFRecord file of examples, got .*train.*record {number}, byte {begin}"
+    with pytest.raises(ValueError, match=place):
+        check_records(path)
+    with caplog.at_level("WARNING"):
+        assert check_records(path, skip_corrupt=True) == readable
+    (message,) = (record.getMessage() for record in caplog.records if "read" in record.msg)
+    assert f"{1 if name == 'content' else 0} records passed over in {path}" in message
+    assert f"record {number}, byte {begin}" in message
+    assert f"{readable} were read" in message
+    assert (f"from byte {begin} on is lost" in message) == (name != "content")
+    kept = [n for n in range(20) if n != number][:readable]
+    assert names(read_records(path, skip_corrupt=True).batch(1)) == [[f"q{n}"] for n in kept]
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_a_compressed_file_cut_short_is_read_as_far_as_it_goes(tmp_path, examples, compression):
+    many = examples * 20
+    path = tmp_path / "train.tfrecord"
+    write_records(path, many, compression)
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(ValueError, match=r"got .*train.*record \d+, byte \d+ unpacked") as error:
+        check_records(path)
+    number, begin = map(int, re.findall(r"record (\d+), byte (\d+)", str(error.value))[0])
+    assert begin == sum(record_sizes(many)[:number])
+    assert 0 < number == check_records(path, skip_corrupt=True) < len(many)
+
+
+def test_training_passes_over_damage_and_still_resumes_exactly(tmp_path, examples):
+    path, *_ = damaged(tmp_path, examples, "content", "")
+
+    def first(count, skip):
+        batches = training_batches(path, 3, 5, (12, 20), skip, skip_corrupt=True)
+        return names(itertools.islice(batches, count))
+
+    batches = first(20, 0)
+    assert batches[9:] == first(11, 9)
+    assert {name for batch in batches for name in batch} == {f"q{n}" for n in range(20)} - {"q7"}
+
+
+def test_whole_files_are_read_alike_with_and_without_skipping(file):
+    assert check_records(file, skip_corrupt=True) == check_records(file) == 20
+    whole, skipping = (read_records(file, skip_corrupt=skip).batch(20) for skip in (False, True))
+    for expected, actual in zip(whole, skipping, strict=True):
+        for name, values in expected.items():
+            np.testing.assert_array_equal(actual[name], values, err_msg=name)
 
 
 def test_files_without_examples_and_no_files_are_refused(tmp_path):
@@ -210,6 +301,30 @@ def test_batches_hold_examples_of_like_length_and_are_trimmed(file, examples, re
         assert sorted(seen) == sorted(lengths)
     else:
         assert (set(seen) == set(lengths)) == (remainder == "repeat")
+
+
+@pytest.mark.parametrize("remainder", ["drop", "repeat"])
+def test_batches_have_as_many_shapes_as_boundaries(file, remainder):
+    batches = batch_by_length(read_records(file), 4, (12, 20), remainder)
+    assert {tuple(batch["input_ids"].shape) for batch in batches} == {(4, 12), (4, 20), (4, 32)}
+    assert batches.element_spec["input_ids"].shape.as_list() == [4, None]
+
+
+@pytest.mark.parametrize("remainder", ["drop", "repeat"])
+def test_batches_of_one_length_have_static_shapes(file, remainder):
+    batches = batch_by_length(read_records(file), 4, (), remainder)
+    for name, spec in batches.element_spec.items():
+        assert spec.shape.is_fully_defined(), name
+    assert batches.element_spec["input_ids"].shape == (4, LENGTH)
+    training = training_batches(file, 4, seed=1, boundaries=())
+    assert all(spec.shape.is_fully_defined() for spec in training.element_spec.values())
+
+
+@pytest.mark.parametrize(
+    ("num_tokens", "length"), [(1, 64), (64, 64), (65, 128), (129, 200), (200, 200)]
+)
+def test_the_default_length_of_a_batch_is_a_power_of_two_or_that_of_the_records(num_tokens, length):
+    assert bucket_length(num_tokens, 200) == length
 
 
 @pytest.mark.parametrize(("batch_size", "boundaries"), [(0, None), (2, (0, 8))])

@@ -3,6 +3,7 @@
 docs/own_data.md describes the format.
 """
 
+import functools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,11 +11,15 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mate_tf.tables.table import Question, Table, check_coordinates
 from mate_tf.tables.text_files import read_json_values
 
 _DEFAULTS = {f.name: f.default for f in fields(Question) if f.name not in ("text", "question_id")}
 _TITLES = ("document_title", "context_heading")
+_TABLES_REMEMBERED = 256
+_IDS_UNSORTED = 4096
 _KINDS = {
     "id": (str | int, "a text"),
     "question": (str, "a text"),
@@ -46,8 +51,8 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
             and line.
     """
     path = Path(path)
-    tables: dict[str, Table] = {}
-    line_of: dict[str, int] = {}
+    read_table = functools.lru_cache(_TABLES_REMEMBERED)(_read_table)
+    ids = _Ids()
     for number, record in read_json_values(path):
         try:
             _check_record(record)
@@ -55,16 +60,13 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
             if isinstance(name, dict):
                 table = _table_from(name, default_id=f"{path.stem}-{number}")
             else:
-                if name not in tables:
-                    tables[name] = _read_table(path.parent / name)
-                table = tables[name]
+                table = read_table(path.parent / name)
             question = _question_from(record, default_id=f"{path.stem}-{number}")
             check_coordinates(table, question)
-            first = line_of.setdefault(question.question_id, number)
-            if first != number:
+            if not ids.add(question.question_id):
                 raise ValueError(
                     f"expected an id of its own for each question, got {question.question_id!r} "
-                    f"again, which line {first} has"
+                    f"again{_line_of(path, question.question_id, number)}"
                 )
         except (TypeError, ValueError) as error:
             raise ValueError(f"{error} (file '{path}', line {number})") from None
@@ -85,12 +87,23 @@ def write_json_lines(path: str | Path, pairs: Iterable[tuple[Table, Question]]) 
     try:
         with open(partial, "w", encoding="utf-8", newline="\n") as file:
             for table, question in pairs:
-                file.write(json.dumps(_record(table, question), ensure_ascii=False) + "\n")
+                file.write(json_line(table, question))
                 count += 1
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
     return count
+
+
+def json_line(table: Table, question: Question) -> str:
+    """The line of a question and its table, with its line break."""
+    record = _record(table, question)
+    line = json.dumps(record, ensure_ascii=False)
+    try:
+        line.encode()
+    except UnicodeEncodeError:  # half a surrogate pair is text in JSON, and not in UTF-8
+        line = json.dumps(record)
+    return f"{line}\n"
 
 
 def _record(table: Table, question: Question) -> dict[str, Any]:
@@ -142,3 +155,32 @@ def _check_record(record: Any) -> None:
         kind, meaning = _KINDS[key]
         if not isinstance(value, kind):
             raise ValueError(f"expected {meaning} for '{key}', got {value!r}")
+
+
+def _line_of(path: Path, question_id: str, end: int) -> str:
+    """Says which line before the end has an id; there only is a message to make of it."""
+    for number, record in read_json_values(path):
+        if number < end and str(record.get("id", f"{path.stem}-{number}")) == question_id:
+            return f", which line {number} has"
+    return ""
+
+
+class _Ids:
+    """The ids seen so far, eight bytes of memory each: only their 64-bit hashes are kept."""
+
+    def __init__(self) -> None:
+        self._recent: set[int] = set()
+        self._sorted = np.zeros(0, np.int64)
+
+    def add(self, id_: str) -> bool:
+        """Whether it is new."""
+        key = hash(id_)
+        place = int(np.searchsorted(self._sorted, key))
+        if key in self._recent or (place < len(self._sorted) and self._sorted[place] == key):
+            return False
+        self._recent.add(key)
+        if len(self._recent) == _IDS_UNSORTED:
+            recent = np.fromiter(self._recent, np.int64, _IDS_UNSORTED)
+            self._sorted = np.sort(np.concatenate([self._sorted, recent]))
+            self._recent.clear()
+        return True

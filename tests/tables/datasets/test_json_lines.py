@@ -54,6 +54,27 @@ def test_an_id_given_twice_is_refused(tmp_path):
         list(read_json_lines(path))
 
 
+def test_an_id_given_twice_is_found_among_very_many(tmp_path):
+    """Ids are remembered in another way once there are thousands."""
+    count = 10_000
+    records = ({"id": f"q{n}", "question": "where?", "table": TABLE} for n in range(count))
+    path = write(tmp_path / "mine.jsonl", *records)
+    assert sum(1 for _ in read_json_lines(path)) == count
+    for early in (0, 9000):
+        again = {"id": f"q{early}", "question": "where?", "table": TABLE}
+        longer = tmp_path / f"again {early}.jsonl"
+        longer.write_text(f"{path.read_text()}\n{json.dumps(again)}")
+        message = rf"again, which line {early + 1} has .*line {count + 1}\)"
+        with pytest.raises(ValueError, match=message):
+            list(read_json_lines(longer))
+
+
+def test_half_a_surrogate_pair_is_written_and_read_back(tmp_path):
+    pair = Table.from_rows([["a"], ["\ud800"]]), Question("\udfff?")
+    write_json_lines(tmp_path / "pairs.jsonl", [pair])
+    assert list(read_json_lines(tmp_path / "pairs.jsonl")) == [pair]
+
+
 def test_names_are_made_where_a_line_has_none(tmp_path):
     path = write(tmp_path / "mine.jsonl", {"question": "where?", "answers": [3], "table": TABLE})
     ((table, question),) = read_json_lines(path)

@@ -1,0 +1,97 @@
+"""The conversion of a split as an Apache Beam pipeline, on any of its runners.
+
+Whatever the runner and the number of its workers, the shards are byte for byte those that
+`split_writer` writes in one process: where a question goes follows from its id. Apache Beam comes
+with the extra "beam".
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from mate_tf.tables.conversion import convert, outcome_counts
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.splits import encode, place, remove_other_files, write_shard
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.taggers import load_tagger
+from mate_tf.tables.wordpiece import Wordpiece
+
+_NAMESPACE = "mate_tf.conversion"
+
+
+def make_builder(vocab_file: str, config: FeatureConfig, tagger: str | None) -> FeatureBuilder:
+    """The builder that a worker makes for itself, of what can be sent to it."""
+    return FeatureBuilder(Wordpiece(vocab_file), config, load_tagger(tagger) if tagger else None)
+
+
+def convert_split(
+    read: Callable[[], Iterable[tuple[Table | None, Question]]],
+    new_builder: Callable[[], FeatureBuilder],
+    directory: str,
+    split: str,
+    num_shards: int,
+    seed: int = 0,
+    find_answers: bool = True,
+    has_tables: bool = True,
+    options: Sequence[str] = (),
+) -> Counter[str]:
+    """Converts a split and writes its shards, in a pipeline that is run to its end.
+
+    Args:
+        read: gives the questions; one worker calls it, and others convert.
+        new_builder: gives a worker its builder, once.
+        directory: the folder, which all workers can write to.
+        split: the split; "train..." is converted for training.
+        num_shards: shards to write. Each is sorted in a worker's memory.
+        seed: of the order of the shards.
+        find_answers, has_tables: as those of a task.
+        options: Beam's own, such as "--runner=FlinkRunner" or "--direct_num_workers=4".
+
+    Returns:
+        The sums of `outcome_counts`, which are counters of the pipeline too.
+
+    Raises:
+        ModuleNotFoundError: without apache_beam.
+    """
+    import apache_beam as beam
+    from apache_beam.metrics import Metrics, MetricsFilter
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    is_training = split.startswith("train")
+
+    class Convert(beam.DoFn):
+        """A question and its table to its shard, its place there, its record and its line."""
+
+        def setup(self) -> None:
+            self._builder = new_builder()
+
+        def process(self, element: Any, *_: Any, **__: Any) -> Iterator[Any]:
+            table, question = element
+            outcome = convert(self._builder, table, question, is_training, find_answers)
+            for name, count in outcome_counts(outcome).items():
+                Metrics.counter(_NAMESPACE, name).inc(count)
+            shard, order = place(question.question_id, seed, num_shards)
+            yield shard, (order, *encode(outcome))
+
+    def write(element: Any) -> None:
+        shard, parts = element
+        placed = sorted(part for part in parts if part is not None)
+        encoded = ((record or None, line) for _, record, line in placed)
+        write_shard(directory, split, encoded, shard, num_shards, has_tables)
+
+    pipeline = beam.Pipeline(options=PipelineOptions(list(options)))
+    converted = (
+        pipeline
+        | "Start" >> beam.Create([None])
+        | "Read" >> beam.FlatMap(lambda _: read())
+        | "Spread" >> beam.Reshuffle()
+        | "Convert" >> beam.ParDo(Convert())
+    )
+    # A shard without questions is a file too.
+    shards = pipeline | "Shards" >> beam.Create([(shard, None) for shard in range(num_shards)])
+    (converted, shards) | beam.Flatten() | beam.GroupByKey() | "Write" >> beam.Map(write)
+    result = pipeline.run()
+    result.wait_until_finish()
+    remove_other_files(directory, split, num_shards)
+    found = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))["counters"]
+    return Counter({counter.key.metric.name: counter.result for counter in found})

@@ -1,0 +1,185 @@
+"""A question and its table as an example, or the reason why there is none.
+
+What every conversion shares: in one process (experiments/create_data.py) or in many
+(mate_tf/tables/beam_pipeline.py).
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.tables.records import bucket_length
+from mate_tf.tables.supervision import SupervisionError, supervise
+from mate_tf.tables.table import Question, Table
+
+CONVERSION_FILE = "conversion.json"
+_LEFT_OUT, _KEPT_WITH = "left out: ", "kept with "
+_MESSAGES_KEPT = 3
+
+
+class Outcome(NamedTuple):
+    """What became of a question and its table.
+
+    Attributes:
+        table: None for a sentence alone.
+        question: with its supervision, as far as its answer was found.
+        features: by name, as records hold them; None where the question was left out.
+        reason: why it was left out, of ConversionError or SupervisionError; "" where it was not.
+        message: the same at length, with the names of table and question and the limit.
+        notes: of a question that was kept, what its example lacks.
+        num_tokens: tokens of the sequence, without padding; 0 where the question was left out.
+    """
+
+    table: Table | None
+    question: Question
+    features: Mapping[str, np.ndarray] | None = None
+    reason: str = ""
+    message: str = ""
+    notes: tuple[str, ...] = ()
+    num_tokens: int = 0
+
+
+def convert(
+    builder: FeatureBuilder,
+    table: Table | None,
+    question: Question,
+    is_training: bool,
+    find_answers: bool = True,
+) -> Outcome:
+    """Finds the answer in the table and makes the features.
+
+    Args:
+        builder: the vocabulary and the limits.
+        table: the table; None for a sentence alone.
+        question: the question.
+        is_training: whether a question is left out where its answer is not found in the table, is
+            found in too many cells, or is cut off. Otherwise it is kept and the outcome notes it.
+        find_answers: whether there are answers to be found; not so in classification.
+    """
+    notes = []
+    try:
+        if find_answers and table is not None:
+            try:
+                question = supervise(table, question, strict=is_training)
+            except SupervisionError as error:
+                if is_training:
+                    raise
+                notes.append(f"no labels ({error.reason})")
+        features, report = builder.build(table, question, require_answers=is_training)
+    except (SupervisionError, ConversionError) as error:
+        logging.debug("left out: %s", error)
+        return Outcome(table, question, reason=error.reason, message=str(error))
+    if report.rows_dropped:
+        notes.append("rows dropped")
+    if report.tokens_trimmed:
+        notes.append("cells trimmed")
+    if report.answers_dropped:
+        notes.append("answers cut off")
+    return Outcome(table, question, features, notes=tuple(notes), num_tokens=report.num_tokens)
+
+
+def outcome_counts(outcome: Outcome) -> Counter[str]:
+    """What an outcome adds to the counters of a Summary."""
+    if outcome.features is None:
+        return Counter({"read": 1, _LEFT_OUT + outcome.reason: 1})
+    length = len(outcome.features["input_ids"])
+    counts = Counter({"read": 1, "kept": 1, "tokens": outcome.num_tokens, "positions": length})
+    counts["positions by length"] = bucket_length(outcome.num_tokens, length)
+    counts.update(_KEPT_WITH + note for note in outcome.notes)
+    return counts
+
+
+class Summary:
+    """What became of a split's questions, as text.
+
+    Args:
+        unit: what is counted.
+        counts: the sums of `outcome_counts`, where they were made elsewhere.
+    """
+
+    def __init__(self, unit: str = "questions", counts: Mapping[str, int] | None = None):
+        self.unit = unit
+        self.counts = Counter(counts or {})
+        self._messages: defaultdict[str, list[str]] = defaultdict(list)
+
+    @property
+    def num_kept(self) -> int:
+        return self.counts["kept"]
+
+    def add(self, outcome: Outcome) -> None:
+        self.counts.update(outcome_counts(outcome))
+        if outcome.message and len(self._messages[outcome.reason]) < _MESSAGES_KEPT:
+            self._messages[outcome.reason].append(outcome.message)
+
+    def __str__(self) -> str:
+        lines = [f"{self.num_kept} of {self.counts['read']} {self.unit} kept"]
+        for name, count in self.counts.most_common():
+            if name.startswith(_LEFT_OUT):
+                reason = name.removeprefix(_LEFT_OUT)
+                lines.append(f"  left out: {count} {reason}")
+                lines += [f"    {message}" for message in self._messages[reason]]
+        lines += [
+            f"  {name}: {count}"
+            for name, count in self.counts.most_common()
+            if name.startswith(_KEPT_WITH)
+        ]
+        if self.num_kept:
+            full, by_length = (
+                1 - self.counts["tokens"] / self.counts[name]
+                for name in ("positions", "positions by length")
+            )
+            lines.append(f"  padding: {full:.0%} of the records, {by_length:.0%} batched by length")
+        return "\n".join(lines)
+
+
+def write_conversion(
+    directory: str, task: str, config: FeatureConfig, vocab_file: str, tagger: str | None
+) -> None:
+    """Says in the folder's conversion.json how its records were made."""
+    conversion = {
+        "task": task,
+        "features": dataclasses.asdict(config),
+        "tagger": tagger,
+        "vocabulary_sha256": _sha256(vocab_file),
+    }
+    with tf.io.gfile.GFile(os.path.join(directory, CONVERSION_FILE), "w") as file:
+        file.write(json.dumps(conversion, indent=2) + "\n")
+
+
+def check_vocabulary(directory: str | os.PathLike[str]) -> None:
+    """Whether the folder's vocabulary is the one that its records were made with.
+
+    Folders that say nothing of it, of an earlier conversion, are accepted.
+
+    Raises:
+        ValueError: if it is another, or conversion.json is not what `write_conversion` writes.
+    """
+    path = os.path.join(directory, CONVERSION_FILE)
+    if not tf.io.gfile.exists(path):
+        return
+    vocab_file = os.path.join(directory, "vocab.txt")
+    with tf.io.gfile.GFile(path) as file:
+        try:
+            expected = json.loads(file.read())["vocabulary_sha256"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"expected how the records were made, got {path}: {error}") from None
+    actual = _sha256(vocab_file)
+    if actual != expected:
+        raise ValueError(
+            f"expected the vocabulary that the records were made with, SHA-256 {expected[:12]}..., "
+            f"got {actual[:12]}... ({vocab_file}); copy it there or make the records again"
+        )
+
+
+def _sha256(path: str) -> str:
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
