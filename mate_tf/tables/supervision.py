@@ -19,7 +19,8 @@ class SupervisionError(ValueError):
     """An answer does not say which cells or number it stands for.
 
     Attributes:
-        reason: "answer not found", "ambiguous answer" or "some answers not found".
+        reason: "no answer given", "answer not found", "ambiguous answer" or "some answers not
+            found".
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -53,26 +54,72 @@ def supervise(
         The question with `answer_coordinates` and `answer_number`.
 
     Raises:
-        SupervisionError: if an answer is not found, or in too many cells.
+        SupervisionError: if there is no answer, or one is not found or in too many cells.
     """
-    if question.answer_coordinates or question.answer_number is not None:
+    if _has_supervision(question):
         return question
-    find, parse = (_find_as_original, _original_number) if original else (_find, parse_number)
-    number = parse(question.answers[0]) if len(question.answers) == 1 else None
+    where = _where(table, question)
+    if not question.answers:
+        raise SupervisionError("no answer given", f"expected an answer, got none {where}")
+    find = _find_as_original if original else _find
+    number = parse_number(question.answers[0], original) if len(question.answers) == 1 else None
     try:
         coordinates = find(table, question.answers, strict)
     except SupervisionError as error:
         reason, detail = error.reason, str(error)
         may_be_number = reason == "answer not found" or not strict
         if number is None or not may_be_number:
-            where = f"(table '{table.table_id}', question '{question.question_id}')"
             raise SupervisionError(reason, f"{detail.partition(': ')[2]} {where}") from None
         coordinates = ()
     return replace(question, answer_coordinates=coordinates, answer_number=number)
 
 
-def parse_number(text: str) -> float | None:
-    """Reads a text that is one plain number, with or without thousands separators."""
+def check_supervision(
+    table: Table, question: Question, strict: bool = True, original: bool = False
+) -> Question:
+    """Checks that a question brings its supervision, where a data set gives it (SQA, WikiSQL).
+
+    To be used in the place of `supervise`, which finds it.
+
+    Args:
+        table: the table that the question is about.
+        question: a question with its answer's cells or number, or with a class other than 0.
+        strict: of no effect; a question without supervision is an error either way.
+        original: whether a question that its data set gives no answer at all, not even a text, is
+            kept, as in the authors' release.
+
+    Returns:
+        The question as it is.
+
+    Raises:
+        SupervisionError: if there is none ("no answer given").
+    """
+    if _has_supervision(question) or question.class_index or (original and not question.answers):
+        return question
+    raise SupervisionError(
+        "no answer given",
+        f"expected an answer's cells or number, got none {_where(table, question)}",
+    )
+
+
+def _has_supervision(question: Question) -> bool:
+    return bool(question.answer_coordinates) or question.answer_number is not None
+
+
+def _where(table: Table, question: Question) -> str:
+    return f"(table '{table.table_id}', question '{question.question_id}')"
+
+
+def parse_number(text: str, original: bool = False) -> float | None:
+    """Reads a text that is one plain number, with or without thousands separators.
+
+    Args:
+        text: the text.
+        original: whether to read what the authors' release reads: whatever Python takes for a
+            number ("nan", "1e3"), once commas, or several full stops, are left out; "1,23" is 1.23.
+    """
+    if original:
+        return _original_number(text)
     text = text.strip()
     if not _NUMBER.fullmatch(text) or not any(map(str.isdigit, text)):
         return None

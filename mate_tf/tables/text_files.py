@@ -7,6 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+# The csv module's limit on a cell is one of the whole process, 131,072 characters unless somebody
+# has raised it, and is looked at whenever a row is read. A cell may well be longer.
+csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
+
 
 def read_text(path: str | Path) -> str:
     """Reads a UTF-8 file, with or without a byte order mark; line ends are kept as they are.
@@ -120,7 +124,7 @@ def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
     for number, line in read_lines(path):
         try:
             value = json.loads(line, object_pairs_hook=_unique_keys)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"expected valid JSON, got: {error} (file '{path}', line {number})"
             ) from None
@@ -140,7 +144,7 @@ def read_json(path: str | Path) -> Any:
     except json.JSONDecodeError as error:
         where = f"(file '{path}', line {error.lineno})"
         raise ValueError(f"expected valid JSON, got: {error.msg} {where}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"expected valid JSON, got: {error} (file '{path}')") from None
 
 

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.tables.datasets.wtq import read_wtq
-from mate_tf.tables.supervision import SupervisionError, parse_number, supervise
+from mate_tf.tables.supervision import (
+    SupervisionError,
+    check_supervision,
+    parse_number,
+    supervise,
+)
 from mate_tf.tables.table import Question, Table
 
 WTQ = Path(os.environ.get("MATE_TF_WTQ_DIR", "../shared/data/wtq"))
@@ -50,7 +55,7 @@ def test_answers_become_cells_and_a_number(answers, coordinates, number):
     [
         (["Chile"], "answer not found"),
         (["."], "answer not found"),
-        ([], "answer not found"),
+        ([], "no answer given"),
         (["1", "3"], "answer not found"),
         (["Peru"], "ambiguous answer"),
         (["2"], "ambiguous answer"),
@@ -195,3 +200,43 @@ def test_more_of_wtq_is_supervised_than_by_the_original(split, strict, least):
         except SupervisionError:
             pass
     assert supervised >= least  # the original: 8,354 and 2,558
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize(
+    ("fields", "kept", "kept_by_original"),
+    [
+        ({"answer_coordinates": ((0, 0),)}, True, True),
+        ({"answer_number": 0.0}, True, True),
+        ({"class_index": 1}, True, True),
+        ({"answers": ("Cuba",)}, False, False),
+        ({"previous_coordinates": ((0, 0),)}, False, True),
+    ],
+)
+def test_given_supervision_is_checked_and_not_looked_for(fields, kept, kept_by_original, strict):
+    question = Question("?", "q", **fields)
+    for original, is_kept in ((False, kept), (True, kept_by_original)):
+        if is_kept:
+            assert check_supervision(TABLE, question, strict, original) is question
+        else:
+            with pytest.raises(
+                SupervisionError, match=r"got none \(table 'medals', .*'q'"
+            ) as error:
+                check_supervision(TABLE, question, strict, original)
+            assert error.value.reason == "no answer given"
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "original"),
+    [
+        ("1,000", 1000.0, 1000.0),
+        ("1,23", None, 1.23),
+        ("1.000.000", None, 1e6),
+        ("1e3", None, 1000.0),
+        (" 7 ", 7.0, 7.0),
+        ("", None, None),
+        ("three", None, None),
+    ],
+)
+def test_numbers_are_plain_ones_or_what_the_original_reads(text, number, original):
+    assert (parse_number(text), parse_number(text, original=True)) == (number, original)

@@ -100,6 +100,16 @@ def test_what_pythons_csv_module_writes_is_read_back(tmp_path_factory, rows):
     assert Table.from_csv(path) == Table.from_rows(rows, table_id="any.csv")
 
 
+@pytest.mark.parametrize("name", ["long.csv", "long.tsv"])
+@pytest.mark.parametrize("cell", ["a" * 1_000_000, '"' * 1_000_000, "\n" * 1_000_000])
+def test_a_cell_may_be_a_megabyte_long(tmp_path, name, cell):
+    with open(tmp_path / name, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, "excel-tab" if name.endswith("tsv") else "excel").writerows(
+            [["a", "b"], [cell, "c"]]
+        )
+    assert Table.from_csv(tmp_path / name).rows == ((cell, "c"),)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

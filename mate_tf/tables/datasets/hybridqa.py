@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from mate_tf.tables.linked_table import LinkedTable, Passage
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Question, Table, check_coordinates
 from mate_tf.tables.text_files import read_json
 
 _TABLES_REMEMBERED = 1024
@@ -22,8 +22,9 @@ def read_hybridqa(
 
     Answers are texts, see `supervise_linked` for cells; `expand_cells` puts sentences of the
     passages into the table. Links are unquoted, as the passages' keys are, and a question has its
-    `part_of_speech_tags` where the release has them. Tables and passages are read as questions
-    ask for them.
+    `part_of_speech_tags` where the release has them. The questions' file is one JSON value and is
+    in memory whole; tables and passages are read as questions ask for them, and the last 1,024 of
+    them are held.
 
     Args:
         directory: the release: folders `tables_tok` and `request_tok` beside the questions' files,
@@ -61,7 +62,11 @@ def read_hybridqa(
             where = f"question {number}" if name is None else f"question '{name}'"
             raise ValueError(f"{error} (file '{path}', {where})") from None
         linked = read_table(record["table_id"])
-        _check_coordinates(linked.table, question, path)
+        try:
+            check_coordinates(linked.table, question)
+        except ValueError as error:
+            where = f"(file '{path}', question '{question.question_id}')"
+            raise ValueError(f"{error} {where}") from None
         yield linked, question
 
 
@@ -148,15 +153,6 @@ def _cell(cell: Any, passages: dict[str, Passage], where: str) -> tuple[str, tup
             f"file of the same name in request_tok"
         )
     return text, tuple(passages[link] for link in unquoted)
-
-
-def _check_coordinates(table: Table, question: Question, path: Path) -> None:
-    for row, column in question.answer_coordinates:
-        if not (0 <= row < table.num_rows and 0 <= column < table.num_columns):
-            raise ValueError(
-                f"expected cells within {table.num_rows} rows and {table.num_columns} columns, "
-                f"got {(row, column)} (file '{path}', question '{question.question_id}')"
-            )
 
 
 def _get(record: Any, key: str, kind: type, where: str = "", default: Any = None) -> Any:

@@ -11,15 +11,13 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from mate_tf.tables.datasets.seen_ids import SeenIds
 from mate_tf.tables.table import Question, Table, check_coordinates
 from mate_tf.tables.text_files import read_json_values
 
 _DEFAULTS = {f.name: f.default for f in fields(Question) if f.name not in ("text", "question_id")}
 _TITLES = ("document_title", "context_heading")
 _TABLES_REMEMBERED = 256
-_IDS_UNSORTED = 4096
 _KINDS = {
     "id": (str | int, "a text"),
     "question": (str, "a text"),
@@ -52,7 +50,7 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
     """
     path = Path(path)
     read_table = functools.lru_cache(_TABLES_REMEMBERED)(_read_table)
-    ids = _Ids()
+    ids = SeenIds()
     for number, record in read_json_values(path):
         try:
             _check_record(record)
@@ -163,24 +161,3 @@ def _line_of(path: Path, question_id: str, end: int) -> str:
         if number < end and str(record.get("id", f"{path.stem}-{number}")) == question_id:
             return f", which line {number} has"
     return ""
-
-
-class _Ids:
-    """The ids seen so far, eight bytes of memory each: only their 64-bit hashes are kept."""
-
-    def __init__(self) -> None:
-        self._recent: set[int] = set()
-        self._sorted = np.zeros(0, np.int64)
-
-    def add(self, id_: str) -> bool:
-        """Whether it is new."""
-        key = hash(id_)
-        place = int(np.searchsorted(self._sorted, key))
-        if key in self._recent or (place < len(self._sorted) and self._sorted[place] == key):
-            return False
-        self._recent.add(key)
-        if len(self._recent) == _IDS_UNSORTED:
-            recent = np.fromiter(self._recent, np.int64, _IDS_UNSORTED)
-            self._sorted = np.sort(np.concatenate([self._sorted, recent]))
-            self._recent.clear()
-        return True

@@ -31,8 +31,7 @@ def read_original_rows(path: str | Path, delimiter: str = ",", escape: bool = Fa
         escape: whether a backslash makes the next character an ordinary one.
 
     Raises:
-        FileNotFoundError, ValueError: as `read_text`, and if a cell is longer than the csv
-            module's limit.
+        FileNotFoundError, ValueError: as `read_text`, and if the csv module refuses a row.
     """
     lines = io.StringIO(read_text(path), newline="")
     reader = csv.reader(lines, delimiter=delimiter, escapechar="\\" if escape else None)

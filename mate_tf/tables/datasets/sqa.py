@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mate_tf.tables.datasets.original_tables import read_original_questions, read_original_rows
-from mate_tf.tables.table import Coordinates, Question, Table, check_coordinates
+from mate_tf.tables.datasets.seen_ids import SeenIds
+from mate_tf.tables.table import Coordinates, Question, Table
 from mate_tf.tables.text_files import read_csv_rows, stream_csv_records
 
 SPLITS = ("train", "dev", "test")
@@ -39,10 +40,14 @@ def read_sqa(
 ) -> Iterator[tuple[Table, Question]]:
     """Yields the questions of each sequence in order, with the cells that answer them.
 
-    Each question but a sequence's first has the cells of the answer before it. The identifiers are
-    those of the authors' release of TAPAS: "nt-639-0_1" is question 1, counted from 0, of sequence
-    "nt-639" by annotator 0. Columns "aggregation", "float_answer" and "class_index", which the
-    release of TAPAS adds to the layout, are read where they are there.
+    Each question but a sequence's first has cells and texts of the answer before it, be its
+    position the next or not. A question whose answer has cells outside of the table's body, such
+    as (-1, 0) in the header, has none (see `check_supervision`); the next question has those of
+    them that are inside. One sequence at a time is in memory.
+
+    The identifiers are those of the authors' release of TAPAS: "nt-639-0_1" is question 1, counted
+    from 0, of sequence "nt-639" by annotator 0. Columns "aggregation", "float_answer" and
+    "class_index", which the release of TAPAS adds to the layout, are read where they are there.
 
     Args:
         directory: the unpacked release, with its .tsv files and its folder `table_csv`.
@@ -54,7 +59,8 @@ def read_sqa(
 
     Raises:
         FileNotFoundError: if the split or a table is missing.
-        ValueError: if a file is not as the release has it; it names file and line.
+        ValueError: if a file is not as the release has it, a sequence's lines do not follow each
+            other or two have one position; it names file and line.
     """
     directory = Path(directory)
     path = directory / _FILES.get(split, f"{split}.tsv")
@@ -62,31 +68,49 @@ def read_sqa(
     sequences = _sorted_sequences(path) if original else _sequences(path)
     for turns in sequences:
         previous: Coordinates = ()
+        previous_answers: tuple[str, ...] = ()
         for turn in turns:
-            question = replace(turn.question, previous_coordinates=previous)
             try:
                 table = read_table(turn.sequence[1])
-                check_coordinates(table, question)
             except ValueError as error:
                 raise ValueError(f"{error} {turn.where}") from None
-            yield table, question
-            previous = question.answer_coordinates
+            answer = turn.question.answer_coordinates
+            inside = tuple(cell for cell in answer if _is_cell(table, *cell))
+            yield (
+                table,
+                replace(
+                    turn.question,
+                    answer_coordinates=answer if inside == answer else (),
+                    previous_coordinates=previous,
+                    previous_answers=previous_answers,
+                ),
+            )
+            previous, previous_answers = inside, turn.question.answers
 
 
 def _sequences(path: Path) -> Iterator[Iterable[_Turn]]:
     rows = stream_csv_records(path, _COLUMNS, delimiter="\t")
     turns = (_turn(row, f"(file '{path}', line {line})") for line, row in rows)
-    for (name, _), sequence in itertools.groupby(turns, lambda turn: turn.sequence):
-        yield map(partial(_in_place, name), itertools.count(), sequence)
+    seen = SeenIds()
+    for sequence, lines in itertools.groupby(turns, lambda turn: turn.sequence):
+        in_order = sorted(lines, key=lambda turn: turn.position)
+        name, _ = sequence
+        if not seen.add(sequence):
+            raise ValueError(
+                f"expected the lines of the sequence '{name}' to follow each other, got it again "
+                f"{in_order[0].where}"
+            )
+        for before, turn in itertools.pairwise(in_order):
+            if before.position == turn.position:
+                raise ValueError(
+                    f"expected each position of the sequence '{name}' once, got position "
+                    f"{turn.position} again {turn.where}"
+                )
+        yield in_order
 
 
-def _in_place(name: str, position: int, turn: _Turn) -> _Turn:
-    if turn.position != position:
-        raise ValueError(
-            f"expected position {position} of the sequence '{name}', whose lines follow each "
-            f"other, got position {turn.position} {turn.where}"
-        )
-    return turn
+def _is_cell(table: Table, row: int, column: int) -> bool:
+    return 0 <= row < table.num_rows and 0 <= column < table.num_columns
 
 
 def _sorted_sequences(path: Path) -> Iterator[Iterable[_Turn]]:

@@ -25,7 +25,8 @@ def read_tabfact(
     The statement's class is 1 where the table entails it. Texts are those of the release's folder
     `tokenized_data`, words in their base form ("be" for "is"). Identifiers of statements are those
     of the authors' release of TAPAS: "1-2.html.csv_3-0_0" is statement 3, counted from 0, about
-    the table "1-2.html.csv".
+    the table "1-2.html.csv". The statements' file is one JSON value and is in memory whole; tables
+    are read as statements ask for them.
 
     Args:
         directory: the release, with its folders `tokenized_data` and `data`.

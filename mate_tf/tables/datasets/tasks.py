@@ -19,7 +19,7 @@ from mate_tf.tables.datasets.wikisql import read_wikisql
 from mate_tf.tables.datasets.wtq import read_wtq
 from mate_tf.tables.linked_supervision import supervise_linked
 from mate_tf.tables.passages import expand_cells
-from mate_tf.tables.supervision import supervise
+from mate_tf.tables.supervision import check_supervision, supervise
 from mate_tf.tables.table import Question
 
 Pairs = Iterator[tuple[Any, Question]]
@@ -67,11 +67,11 @@ def _supervise_linked(table, question: Question, strict: bool, original: bool) -
 
 TASKS = {
     "WTQ": Task(read_wtq, ("train", "dev", "test"), supervise),
-    "SQA": Task(read_sqa, ("train", "dev", "test")),
+    "SQA": Task(read_sqa, ("train", "dev", "test"), check_supervision),
     "WIKISQL": Task(
         functools.partial(read_wikisql, supervised=False), ("train", "dev", "test"), supervise
     ),
-    "WIKISQL_SUPERVISED": Task(read_wikisql, ("train", "dev", "test")),
+    "WIKISQL_SUPERVISED": Task(read_wikisql, ("train", "dev", "test"), check_supervision),
     "TABFACT": Task(
         read_tabfact, ("train", "dev", "test", "simple_test", "complex_test", "small_test")
     ),

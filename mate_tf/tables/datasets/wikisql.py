@@ -102,7 +102,7 @@ def _places_of_tables(path: Path) -> Mapping[str, tuple[int, int]]:
             if line.strip():
                 try:
                     places[str(json.loads(line)["id"])] = (offset, number)
-                except (KeyError, TypeError, ValueError) as error:
+                except (KeyError, TypeError, ValueError, RecursionError) as error:
                     raise ValueError(
                         f"expected a table as a JSON object with an 'id', got: {error!r} "
                         f"(file '{path}', line {number})"

@@ -195,19 +195,9 @@ def _original_typed(cell: Any, kind: str) -> Any:
 
 
 def _original_number(value: Any) -> float:
-    """Commas are decimal signs or separators, whichever seems likelier; so are full stops."""
     if not isinstance(value, int | float | str):
         raise _IncomparableError
-    if not isinstance(value, str):
-        value = repr(value)
-    commas, stops = value.count(","), value.count(".")
-    if commas == 1 and not stops and 3 not in map(len, value.split(",")):
-        value = value.replace(",", ".")
-    elif commas:
-        value = value.replace(",", "")
-    elif stops > 1:
-        value = value.replace(".", "")
-    try:
-        return float(value)
-    except ValueError:
-        raise _IncomparableError from None
+    number = parse_number(value if isinstance(value, str) else repr(value), original=True)
+    if number is None:
+        raise _IncomparableError
+    return number

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 
 from mate_tf.tables.datasets.original_tables import read_original_questions, read_original_table
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.text_files import read_csv_rows, read_text
+from mate_tf.tables.text_files import read_csv_rows, stream_lines
 
 _FILES = {
     "train": "random-split-1-train.tsv",
@@ -14,6 +15,8 @@ _FILES = {
     "test": "pristine-unseen-tables.tsv",
 }
 _ESCAPED = {"n": "\n", "p": "|"}
+# Its questions are in no order of tables: the train split's 1,333 tables come again and again.
+_TABLES_REMEMBERED = 2048
 
 
 def read_wtq(
@@ -39,35 +42,35 @@ def read_wtq(
         ValueError: if a file is not as the release has it; it names file and line.
     """
     directory = Path(directory)
-    tables: dict[str, Table] = {}
     path = directory / "data" / _FILES.get(split, f"{split}.tsv")
     read_rows = read_original_questions if original else read_wtq_tsv
-    read_table = _read_original_table if original else _read_table
+    read_table = lru_cache(_TABLES_REMEMBERED)(
+        partial(_read_original_table if original else _read_table, directory)
+    )
     for row in read_rows(path, ("id", "utterance", "context", "targetValue")):
-        table_id = row["context"]
-        if table_id not in tables:
-            tables[table_id] = read_table(directory, table_id)
         text, question_id, answers = row["utterance"], row["id"], row["targetValue"]
         if original:
             question = Question(text, f"{question_id}-0_0", tuple(answers.split("|")))
         else:
             question = Question(unescape(text), question_id, split_list(answers))
-        yield tables[table_id], question
+        yield read_table(row["context"]), question
 
 
 def read_wtq_tsv(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
     """Yields the rows of one of the release's tab-separated files, values still escaped.
+
+    It holds one line at a time.
 
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if the file lacks one of `columns`, or a line has another number of values
             than the header.
     """
-    lines = read_text(path).split("\n")
-    header = lines[0].split("\t")
+    lines = (line.removesuffix("\n") for line in stream_lines(path))
+    header = next(lines, "").split("\t")
     if missing := [name for name in columns if name not in header]:
         raise ValueError(f"expected the columns {missing}, got {header} (file '{path}', line 1)")
-    for number, line in enumerate(lines[1:], start=2):
+    for number, line in enumerate(lines, start=2):
         if not line:
             continue
         values = line.split("\t")  # without quoting: a quotation mark is an answer's own

@@ -6,6 +6,7 @@ import pytest
 
 from mate_tf.tables.datasets import sqa
 from mate_tf.tables.datasets.sqa import SPLITS, read_sqa
+from mate_tf.tables.supervision import SupervisionError, check_supervision
 
 HEADER = "id\tannotator\tposition\tquestion\ttable_file\tanswer_coordinates\tanswer_text\n"
 EXTENDED = HEADER.rstrip("\n") + "\taggregation\tfloat_answer\tclass_index\n"
@@ -59,6 +60,8 @@ def test_each_question_has_the_answer_before_it_within_its_sequence(release):
         (),
     ]
     assert questions[0].answers == ("1,000", "1999")
+    before = [(), ("1,000", "1999"), ("Blue",), (), ()]
+    assert [question.previous_answers for question in questions] == before
 
 
 def test_quotes_and_line_breaks_of_both_files_are_undone(release):
@@ -79,10 +82,6 @@ def test_quotes_and_line_breaks_of_both_files_are_undone(release):
 
 def test_the_extended_columns_are_read_where_they_have_a_value(release):
     base = line().rstrip("\n")
-    write(release, f"{base}\tcount\t2.5\t1\n", f"{base}\t\t\t\n", header=EXTENDED)
-    # Twice the same question: each is the first of its sequence.
-    with pytest.raises(ValueError, match=r"expected position 1 .* got position 0 .*line 3"):
-        list(read_sqa(release, "train"))
     write(release, f"{base}\tcount\t2.5\t1\n", header=EXTENDED)
     ((_, full),) = read_sqa(release, "train")
     assert (full.aggregation, full.answer_number, full.class_index) == ("COUNT", 2.5, 1)
@@ -122,11 +121,12 @@ def test_original_sorts_sequences_and_takes_quotes_as_they_come(release):
         list(read_sqa(write(release, line()), "train"))
 
 
-def test_questions_come_one_by_one_and_few_tables_are_held(release, monkeypatch):
+def test_sequences_come_one_by_one_and_few_tables_are_held(release, monkeypatch):
     monkeypatch.setattr(sqa, "_TABLES_REMEMBERED", 1)
     (release / "table_csv" / "1.csv").write_text(TABLE, encoding="utf-8")
     other = line(name="nt-2").replace("0.csv", "1.csv")
-    write(release, line(), other, line(name="nt-3"), "not a line of the release\n")
+    lines = line(), other, line(name="nt-3"), line(name="nt-4"), "not a line of the release\n"
+    write(release, *lines)
     read = list(itertools.islice(read_sqa(release, "train"), 3))  # the bad line is not reached
     assert read[0][0] == read[2][0]
     assert read[0][0] is not read[2][0]
@@ -149,11 +149,12 @@ def test_memory_does_not_grow_with_the_file(release):
     [
         ("nt-1\t0\n", r"expected 7 cells as in the header, got 2"),
         (line(position="x"), "expected a number as position, got 'x'"),
-        (line(position=1), r"expected position 0 of the sequence 'nt-1-0', .* got position 1"),
+        (
+            line(name="nt-0"),
+            r"expected each position of the sequence 'nt-0-0' once, got .* 0 again",
+        ),
         (line(cells="[(0, 0)]"), r"expected a list of texts in Python's notation, got '\[\(0, 0"),
         (line(cells="['(0, 0, 0)']"), r"expected a row and a column such as .*, got '\(0, 0, 0\)'"),
-        (line(cells="['(3, 0)']"), r"expected cells within 3 rows and 2 columns, got \(3, 0\)"),
-        (line(cells="['(-1, 0)']"), r"expected cells within .* got \(-1, 0\)"),
         (line(texts="['Blue'"), "expected a list of texts in Python's notation"),
         (line(texts="__import__('os')"), "expected a list of texts in Python's notation"),
         (line(texts="[" * 10_000), "expected a list of texts in Python's notation"),
@@ -165,6 +166,56 @@ def test_a_malformed_line_is_refused_with_file_and_line(release, bad, message):
     write(release, line(name="nt-0"), bad, line(name="nt-2"))
     with pytest.raises(ValueError, match=rf"{message}(.|\n)*random-split-1-train\.tsv', line 3\)"):
         list(read_sqa(release, "train"))
+
+
+def test_a_sequence_in_two_places_is_refused_with_file_and_line(release):
+    write(release, line(), line(name="nt-2"), line(position=1))
+    message = r"the lines of the sequence 'nt-1-0' to follow each other.*train\.tsv', line 4\)"
+    with pytest.raises(ValueError, match=message):
+        list(read_sqa(release, "train"))
+
+
+@pytest.mark.parametrize("original", [False, True])
+@pytest.mark.parametrize("outside", [(-1, 0), (-1, -1), (3, 0), (0, 2)])
+def test_an_answer_outside_the_table_stops_nothing_and_is_left_out_of_training(
+    release, outside, original
+):
+    write(
+        release,
+        line(cells=f"['(1, 1)', '{outside}']"),
+        line(position=1, cells="['(0, 1)']"),
+        line(position=2, cells=f"['{outside}']"),
+        line(position=3),
+    )
+    pairs = list(read_sqa(release, "train", original))
+    questions = [question for _, question in pairs]
+    assert [question.answer_coordinates for question in questions] == [(), ((0, 1),), (), ((0, 0),)]
+    assert [question.previous_coordinates for question in questions] == [
+        (),
+        ((1, 1),),
+        ((0, 1),),
+        (),
+    ]
+    refused = []
+    for table, question in pairs:
+        try:
+            check_supervision(table, question, original=original)
+        except SupervisionError as error:
+            refused.append((question.question_id, error.reason))
+    assert refused == [("nt-1-0_0", "no answer given"), ("nt-1-0_2", "no answer given")]
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_positions_need_not_be_in_order_and_may_be_left_out(release, original):
+    write(
+        release,
+        line(position=4, cells="['(2, 0)']"),
+        line(position=1, cells="['(0, 1)']"),
+        line(position=3, cells="['(1, 0)']"),
+    )
+    questions = [question for _, question in read_sqa(release, "train", original)]
+    assert [question.question_id for question in questions] == [f"nt-1-0_{n}" for n in (1, 3, 4)]
+    assert [question.previous_coordinates for question in questions] == [(), ((0, 1),), ((1, 0),)]
 
 
 def test_a_header_without_a_column_is_refused(release):

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from mate_tf.tables.datasets import wtq
 from mate_tf.tables.datasets.wtq import read_wtq, split_list, unescape
 
 WTQ = Path(os.environ.get("MATE_TF_WTQ_DIR", "../shared/data/wtq"))
@@ -66,6 +67,23 @@ def test_a_malformed_split_is_refused_with_file_and_line(release, lines, header,
     write_split(release, lines, header=header)
     with pytest.raises(ValueError, match=message):
         list(read_wtq(release, "dev"))
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_few_tables_are_held(release, monkeypatch, original):
+    monkeypatch.setattr(wtq, "_TABLES_REMEMBERED", 1)
+    (release / "csv" / "1.csv").write_text('"a"\n"b"\n')
+    write_split(release, "".join(f"nt-{i}\tq\tcsv/{i % 2}.csv\t1\n" for i in range(3)))
+    (first, _), _, (again, _) = read_wtq(release, "dev", original)
+    assert first == again and first is not again
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_a_cell_may_be_a_megabyte_long(release, original):
+    (release / "csv" / "0.csv").write_text('"a"\n"{}"\n'.format("b" * 1_000_000))
+    write_split(release, "nt-1\tq\tcsv/0.csv\t1\n")
+    ((table, _),) = read_wtq(release, "dev", original)
+    assert table.rows == (("b" * 1_000_000,),)
 
 
 def test_missing_files_are_named(release):
