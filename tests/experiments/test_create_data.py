@@ -5,9 +5,13 @@ import subprocess
 import sys
 
 import pytest
+from absl import flags
 
+from experiments import create_data
 from mate_tf.tables.datasets.json_lines import read_json_lines
+from mate_tf.tables.datasets.tasks import TASKS
 from mate_tf.tables.records import read_records
+from tests.tables.datasets.releases import RELEASES, write_release
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VOCABULARY = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijk0123456789?"]
@@ -193,3 +197,45 @@ def test_the_input_is_never_written_over(tmp_path, vocab_file):
     assert done.returncode == 1
     assert "expected another folder than the input's" in done.stderr
     assert (tmp_path / "train.jsonl").read_text() == json.dumps(QUESTIONS[0]) + "\n"
+
+
+RELEASE_OF_TASK = {
+    "WTQ": "WTQ",
+    "SQA": "SQA",
+    "WIKISQL": "WikiSQL",
+    "WIKISQL_SUPERVISED": "WikiSQL",
+    "TABFACT": "TabFact",
+    "HYBRIDQA": "HybridQA",
+    "JSONL": "JSON Lines",
+    "SST2": "SST-2",
+}
+
+
+@pytest.mark.parametrize(
+    ("task", "is_original"),
+    # The authors' release reads another folder of TabFact's, collected_data.
+    [(task, False) for task in TASKS] + [(task, True) for task in TASKS if task != "TABFACT"],
+)
+def test_every_task_goes_from_its_official_layout_to_records(
+    tmp_path, vocab_file, capsys, task, is_original
+):
+    source = write_release(tmp_path / "in", RELEASES[RELEASE_OF_TASK[task]])
+    output = tmp_path / "out"
+    flags.FLAGS(
+        [
+            "create_data",
+            f"--task={task}",
+            f"--input_dir={source}",
+            f"--output_dir={output}",
+            f"--vocab_file={vocab_file}",
+            f"--original_conversion={is_original}",
+        ]
+    )
+    create_data.main(None)
+    shown, progress = capsys.readouterr()
+    assert "train: 1 of 1 " in shown and "train: 1" in progress
+    (record,) = read_records(output / "train.tfrecord").as_numpy_iterator()
+    assert record["input_mask"].sum() > 2
+    assert (output / "train.jsonl").exists() == TASKS[task].has_tables
+    if TASKS[task].splits:
+        assert "not there, dev: expected a file at" in shown

@@ -1,106 +1,11 @@
 """What is wrong with an official file is said with its name and its line, in every data set."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from mate_tf.tables.datasets.hybridqa import read_hybridqa
-from mate_tf.tables.datasets.json_lines import read_json_lines
-from mate_tf.tables.datasets.sqa import read_sqa
-from mate_tf.tables.datasets.sst2 import read_sst2
-from mate_tf.tables.datasets.tabfact import read_tabfact
-from mate_tf.tables.datasets.wikisql import read_wikisql
-from mate_tf.tables.datasets.wtq import read_wtq
+from tests.tables.datasets.releases import RELEASES, Release, write_release
 
-
-class Release(NamedTuple):
-    """A data set's reader and splits, and the files that its split "train" is read from."""
-
-    read: Callable
-    splits: tuple[str, ...]
-    files: dict[str, str]
-
-
-def lines(*values) -> str:
-    return "".join(f"{v if isinstance(v, str) else json.dumps(v)}\n" for v in values)
-
-
-CSV_TABLE = lines("a,b", "1,2", "3,4")
-SQA_COLUMNS = "id annotator position question table_file answer_coordinates answer_text".split()
-STATEMENTS = lines("{", '"t.csv": [["so"], [1], "title"]', "}")
-QUERY = {"question": "?", "table_id": "t", "sql": {"sel": 0, "agg": 0, "conds": []}}
-HYBRID_QUESTION = {"question_id": "q", "question": "?", "table_id": "t", "answer-text": "x"}
-
-RELEASES = {
-    "WTQ": Release(
-        read_wtq,
-        ("train", "dev", "test"),
-        {
-            "data/random-split-1-train.tsv": lines(
-                "id\tutterance\tcontext\ttargetValue", "nt-1\t?\tcsv/0.csv\t1"
-            ),
-            "csv/0.csv": CSV_TABLE,
-        },
-    ),
-    "SQA": Release(
-        read_sqa,
-        ("train", "dev", "train_and_dev", "test"),
-        {
-            "random-split-1-train.tsv": lines(
-                "\t".join(SQA_COLUMNS), "nt-1\t0\t0\t?\ttable_csv/0.csv\t['(0, 0)']\t['1']"
-            ),
-            "table_csv/0.csv": CSV_TABLE,
-        },
-    ),
-    "WikiSQL": Release(
-        read_wikisql,
-        ("train", "dev", "test"),
-        {
-            "data/train.jsonl": lines(QUERY),
-            "data/train.tables.jsonl": lines(
-                {"id": "t", "header": ["a"], "types": ["real"], "rows": [[1]]}
-            ),
-        },
-    ),
-    "TabFact": Release(
-        read_tabfact,
-        ("train", "dev", "test", "simple_test", "complex_test", "small_test"),
-        {
-            "tokenized_data/train_examples.json": STATEMENTS,
-            "data/all_csv/t.csv": CSV_TABLE.replace(",", "#"),
-        },
-    ),
-    "TabFact's small test": Release(
-        lambda directory, _: read_tabfact(directory, "small_test"),
-        (),
-        {
-            "tokenized_data/test_examples.json": STATEMENTS,
-            "data/small_test_id.json": '["t.csv"]\n',
-            "data/all_csv/t.csv": CSV_TABLE.replace(",", "#"),
-        },
-    ),
-    "HybridQA": Release(
-        read_hybridqa,
-        ("train", "dev", "test"),
-        {
-            "train.json": lines("[", HYBRID_QUESTION, "]"),
-            "tables_tok/t.json": lines({"header": [["a", []]], "data": [[["x", []]]]}),
-            "request_tok/t.json": "{}\n",
-        },
-    ),
-    "JSON Lines": Release(
-        lambda directory, split: read_json_lines(directory / f"{split}.jsonl"),
-        ("train", "dev"),
-        {
-            "train.jsonl": lines({"question": "?", "table": "t.csv"}),
-            "t.csv": CSV_TABLE,
-        },
-    ),
-    "SST-2": Release(read_sst2, ("train", "dev"), {"train.tsv": lines("fine\t1")}),
-}
 FILES = [(name, file) for name, release in RELEASES.items() for file in release.files]
 # What is no line of the file, wherever it stands; of files that are one JSON value, no JSON.
 BAD_LINE = {
@@ -113,14 +18,10 @@ BAD_LINE = {
 
 @pytest.fixture
 def write(tmp_path):
-    def write_release(release: Release, **changes: bytes):
-        for file, text in release.files.items():
-            path = tmp_path / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(changes.get(file, text.encode()))
-        return tmp_path
+    def write(release: Release, **changes: bytes):
+        return write_release(tmp_path, release, **changes)
 
-    return write_release
+    return write
 
 
 @pytest.mark.parametrize("name", RELEASES)
