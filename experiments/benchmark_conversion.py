@@ -49,26 +49,23 @@ def clear_caches() -> None:
 
 def records_per_second(wordpiece, pairs, length: int, is_shared: bool) -> float:
     """Converts the questions to a file in a temporary folder."""
-    from mate_tf.tables.conversion import convert
+    from mate_tf.tables.conversion import convert_all
+    from mate_tf.tables.datasets.tasks import TASKS
     from mate_tf.tables.features import FeatureBuilder, FeatureConfig
     from mate_tf.tables.records import record_writer, serialize_example
 
-    clear_caches()
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=length))
+    config = FeatureConfig(max_seq_length=length, trim_cells=True)
     count, seconds = 0, 0.0
     with tempfile.TemporaryDirectory() as folder, record_writer(f"{folder}/timed") as writer:
-        begin = time.perf_counter()
-        for table, question in pairs:
-            if not is_shared:
-                seconds += time.perf_counter() - begin
-                clear_caches()
-                builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=length))
-                begin = time.perf_counter()
-            features = convert(builder, table, question, is_training=False).features
-            if features is not None:
-                writer.write(serialize_example(features))
-                count += 1
-        seconds += time.perf_counter() - begin
+        for part in [pairs] if is_shared else [[pair] for pair in pairs]:
+            clear_caches()
+            builder = FeatureBuilder(wordpiece, config)
+            begin = time.perf_counter()
+            for outcome in convert_all(TASKS["WTQ"], builder, part, is_training=False):
+                if outcome.features is not None:
+                    writer.write(serialize_example(outcome.features))
+                    count += 1
+            seconds += time.perf_counter() - begin
     return count / seconds
 
 

@@ -54,6 +54,19 @@ _DROP = flags.DEFINE_bool(
 _TRIM = flags.DEFINE_bool(
     "trim_cells", False, "shorten the cells of a table that is too long, as TAPAS does"
 )
+_TRIM_LENGTH = flags.DEFINE_integer(
+    "cell_trim_length", None, "cut every cell after so many wordpieces", lower_bound=1
+)
+_PRUNE = flags.DEFINE_bool(
+    "prune_columns", False, "leave out the columns least like the question where a table is long"
+)
+_STRIP = flags.DEFINE_bool("strip_column_names", False, "leave the header's cells empty")
+_TITLE = flags.DEFINE_bool(
+    "use_document_title", False, "let the title of the table's document follow the question"
+)
+_HEADING = flags.DEFINE_bool(
+    "use_context_heading", False, "let the heading above the table follow the question"
+)
 _HISTOGRAM = flags.DEFINE_bool(
     "histogram_row",
     False,
@@ -82,7 +95,7 @@ _BEAM = flags.DEFINE_string(
 
 def create_split(builder, name: str):
     """Converts a split in this process, a question at a time, and gives its summary."""
-    from mate_tf.tables.conversion import Summary, convert
+    from mate_tf.tables.conversion import Summary, convert_all
     from mate_tf.tables.splits import split_writer
 
     task = TASKS[_TASK.value]
@@ -90,9 +103,9 @@ def create_split(builder, name: str):
     summary = Summary(f"{unit}s")
     pairs = read_split(_TASK.value, _INPUT.value, name, _ORIGINAL.value)
     writer = split_writer(_OUTPUT.value, name, _SHARDS.value, _SEED.value, task.has_tables)
+    outcomes = convert_all(task, builder, pairs, is_training=name.startswith("train"))
     with writer as write:
-        for table, question in tqdm(pairs, desc=name, unit=unit):
-            outcome = convert(builder, table, question, name.startswith("train"), task.find_answers)
+        for outcome in tqdm(outcomes, desc=name, unit=unit):
             summary.add(outcome)
             write(outcome)
     return summary
@@ -105,14 +118,13 @@ def create_split_with_beam(config, name: str):
 
     task = TASKS[_TASK.value]
     counts = convert_split(
+        task,
         functools.partial(read_split, _TASK.value, _INPUT.value, name, _ORIGINAL.value),
         functools.partial(make_builder, _VOCAB.value, config, _TAGGER.value),
         _OUTPUT.value,
         name,
         _SHARDS.value or 1,
         _SEED.value,
-        task.find_answers,
-        task.has_tables,
         shlex.split(_BEAM.value),
     )
     return Summary("questions" if task.has_tables else "sentences", counts)
@@ -142,6 +154,11 @@ def main(_) -> None:
         max_seq_length=_LENGTH.value,
         trim_cells=_TRIM.value,
         drop_rows_to_fit=_DROP.value,
+        cell_trim_length=_TRIM_LENGTH.value,
+        prune_columns=_PRUNE.value,
+        strip_column_names=_STRIP.value,
+        use_document_title=_TITLE.value,
+        use_context_heading=_HEADING.value,
         histogram_row=_HISTOGRAM.value,
         original_conversion=_ORIGINAL.value,
     )

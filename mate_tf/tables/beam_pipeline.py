@@ -9,14 +9,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from mate_tf.tables.conversion import convert, outcome_counts
+from mate_tf.tables.conversion import convert_all, outcome_counts
+from mate_tf.tables.datasets.tasks import Task
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.splits import encode, place, remove_other_files, write_shard
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Question
 from mate_tf.tables.taggers import load_tagger
 from mate_tf.tables.wordpiece import Wordpiece
 
 _NAMESPACE = "mate_tf.conversion"
+_CONVERTED_TOGETHER = 256
 
 
 def make_builder(vocab_file: str, config: FeatureConfig, tagger: str | None) -> FeatureBuilder:
@@ -25,26 +27,25 @@ def make_builder(vocab_file: str, config: FeatureConfig, tagger: str | None) -> 
 
 
 def convert_split(
-    read: Callable[[], Iterable[tuple[Table | None, Question]]],
+    task: Task,
+    read: Callable[[], Iterable[tuple[Any, Question]]],
     new_builder: Callable[[], FeatureBuilder],
     directory: str,
     split: str,
     num_shards: int,
     seed: int = 0,
-    find_answers: bool = True,
-    has_tables: bool = True,
     options: Sequence[str] = (),
 ) -> Counter[str]:
     """Converts a split and writes its shards, in a pipeline that is run to its end.
 
     Args:
-        read: gives the questions; one worker calls it, and others convert.
+        task: the data set.
+        read: gives its questions; one worker calls it, and others convert.
         new_builder: gives a worker its builder, once.
         directory: the folder, which all workers can write to.
         split: the split; "train..." is converted for training.
         num_shards: shards to write. Each is sorted in a worker's memory.
         seed: of the order of the shards.
-        find_answers, has_tables: as those of a task.
         options: Beam's own, such as "--runner=FlinkRunner" or "--direct_num_workers=4".
 
     Returns:
@@ -60,24 +61,23 @@ def convert_split(
     is_training = split.startswith("train")
 
     class Convert(beam.DoFn):
-        """A question and its table to its shard, its place there, its record and its line."""
+        """Questions and their tables to their shards, places there, records and lines."""
 
         def setup(self) -> None:
             self._builder = new_builder()
 
         def process(self, element: Any, *_: Any, **__: Any) -> Iterator[Any]:
-            table, question = element
-            outcome = convert(self._builder, table, question, is_training, find_answers)
-            for name, count in outcome_counts(outcome).items():
-                Metrics.counter(_NAMESPACE, name).inc(count)
-            shard, order = place(question.question_id, seed, num_shards)
-            yield shard, (order, *encode(outcome))
+            for outcome in convert_all(task, self._builder, element, is_training):
+                for name, count in outcome_counts(outcome).items():
+                    Metrics.counter(_NAMESPACE, name).inc(count)
+                shard, order = place(outcome.question.question_id, seed, num_shards)
+                yield shard, (order, *encode(outcome))
 
     def write(element: Any) -> None:
         shard, parts = element
         placed = sorted(part for part in parts if part is not None)
         encoded = ((record or None, line) for _, record, line in placed)
-        write_shard(directory, split, encoded, shard, num_shards, has_tables)
+        write_shard(directory, split, encoded, shard, num_shards, task.has_tables)
 
     pipeline = beam.Pipeline(options=PipelineOptions(list(options)))
     converted = (
@@ -85,6 +85,7 @@ def convert_split(
         | "Start" >> beam.Create([None])
         | "Read" >> beam.FlatMap(lambda _: read())
         | "Spread" >> beam.Reshuffle()
+        | "Batch" >> beam.BatchElements(max_batch_size=_CONVERTED_TOGETHER)
         | "Convert" >> beam.ParDo(Convert())
     )
     # A shard without questions is a file too.

@@ -6,24 +6,28 @@ What every conversion shares: in one process (experiments/create_data.py) or in 
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from mate_tf.tables.conversion_report import ConversionReport
+from mate_tf.tables.datasets.tasks import Task
 from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import bucket_length
-from mate_tf.tables.supervision import SupervisionError, supervise
+from mate_tf.tables.supervision import SupervisionError
 from mate_tf.tables.table import Question, Table
 
 CONVERSION_FILE = "conversion.json"
 _LEFT_OUT, _KEPT_WITH = "left out: ", "kept with "
 _MESSAGES_KEPT = 3
+_CONVERTED_TOGETHER = 256
 
 
 class Outcome(NamedTuple):
@@ -48,43 +52,82 @@ class Outcome(NamedTuple):
     num_tokens: int = 0
 
 
-def convert(
+def convert_all(
+    task: Task,
     builder: FeatureBuilder,
-    table: Table | None,
-    question: Question,
+    pairs: Iterable[tuple[Any, Question]],
     is_training: bool,
-    find_answers: bool = True,
-) -> Outcome:
-    """Finds the answer in the table and makes the features.
+) -> Iterator[Outcome]:
+    """Finds the answers in the tables and makes the features, question by question.
+
+    A few hundred pairs are drawn ahead of what is yielded, for the builder to tokenize together.
 
     Args:
-        builder: the vocabulary and the limits.
-        table: the table; None for a sentence alone.
-        question: the question.
+        task: the data set that the pairs are of.
+        builder: the vocabulary and the limits. With original_conversion, answers are found as the
+            authors' release finds them.
+        pairs: what the task's reader yields.
         is_training: whether a question is left out where its answer is not found in the table, is
             found in too many cells, or is cut off. Otherwise it is kept and the outcome notes it.
-        find_answers: whether there are answers to be found; not so in classification.
     """
-    notes = []
-    try:
-        if find_answers and table is not None:
-            try:
-                question = supervise(table, question, strict=is_training)
-            except SupervisionError as error:
-                if is_training:
-                    raise
-                notes.append(f"no labels ({error.reason})")
-        features, report = builder.build(table, question, require_answers=is_training)
-    except (SupervisionError, ConversionError) as error:
-        logging.debug("left out: %s", error)
-        return Outcome(table, question, reason=error.reason, message=str(error))
-    if report.rows_dropped:
-        notes.append("rows dropped")
-    if report.tokens_trimmed:
-        notes.append("cells trimmed")
-    if report.answers_dropped:
-        notes.append("answers cut off")
-    return Outcome(table, question, features, notes=tuple(notes), num_tokens=report.num_tokens)
+    pairs = iter(pairs)
+    original = builder.config.original_conversion
+    while chunk := list(itertools.islice(pairs, _CONVERTED_TOGETHER)):
+        found = [
+            _supervised(task, item, question, is_training, original) for item, question in chunk
+        ]
+        examples = builder.build_all(
+            ((table, question) for table, question, error in found if not (error and is_training)),
+            require_answers=is_training,
+        )
+        for table, question, error in found:
+            if error and is_training:
+                yield _left_out(table, question, error)
+                continue
+            example = next(examples)
+            if isinstance(example, ConversionError):
+                yield _left_out(table, question, example)
+                continue
+            notes = [f"no labels ({error.reason})"] if error else []
+            notes += _notes(example.report)
+            num_tokens = example.report.num_tokens
+            yield Outcome(
+                table, question, example.features, notes=tuple(notes), num_tokens=num_tokens
+            )
+
+
+def _supervised(
+    task: Task, item: Any, question: Question, is_training: bool, original: bool
+) -> tuple[Table | None, Question, SupervisionError | None]:
+    """The table, and the question with the cells of its answer or the reason why without."""
+    error = None
+    if task.supervise is not None:
+        try:
+            question = task.supervise(item, question, strict=is_training, original=original)
+        except SupervisionError as reason:
+            error = reason
+    table = item
+    if task.expand is not None:
+        table = task.expand(item, question, original=original)
+    return table, question, error
+
+
+def _left_out(
+    table: Table | None, question: Question, error: SupervisionError | ConversionError
+) -> Outcome:
+    logging.debug("left out: %s", error)
+    return Outcome(table, question, reason=error.reason, message=str(error))
+
+
+def _notes(report: ConversionReport) -> list[str]:
+    """What an example lacks."""
+    lacks = {
+        "columns pruned": report.columns_dropped,
+        "rows dropped": report.rows_dropped,
+        "cells trimmed": report.tokens_trimmed,
+        "answers cut off": report.answers_dropped,
+    }
+    return [note for note, count in lacks.items() if count]
 
 
 def outcome_counts(outcome: Outcome) -> Counter[str]:

@@ -241,7 +241,7 @@ def _scalars(question: Question) -> dict[str, np.ndarray]:
     return {
         "answer": np.array([answer], np.float32),
         "aggregation_function_id": np.array([AGGREGATIONS.index(question.aggregation)], np.int32),
-        "classification_class_index": np.array([question.class_index], np.int32),
+        "classification_class_index": np.array([question.class_index or 0], np.int32),
         "question_id": np.array([question.question_id.encode()], object),
         "question_id_ints": question_id_ints,
     }

@@ -190,7 +190,7 @@ class Question:
         answer_number: the answer as a number, of a cell or computed from several.
         aggregation: one of AGGREGATIONS, the label where aggregation is supervised.
         previous_coordinates: the cells that answered the previous question of a conversation.
-        class_index: the label where a question is classified.
+        class_index: the label where a question is classified; None where it is not.
         part_of_speech_tags: universal or Penn Treebank tags of the words between the text's
             blanks, where a data set has them (HybridQA's `question_postag`).
         previous_answers: the answer to the previous question of a conversation, as texts.
@@ -207,7 +207,7 @@ class Question:
     answer_number: float | None = None
     aggregation: str = "NONE"
     previous_coordinates: Coordinates = ()
-    class_index: int = 0
+    class_index: int | None = None
     part_of_speech_tags: tuple[str, ...] = ()
     previous_answers: tuple[str, ...] = ()
 

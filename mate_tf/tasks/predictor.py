@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.tables.features import Example, FeatureBuilder
+from mate_tf.tables.features import ConversionError, Example, FeatureBuilder
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.answers import Answer, decode_answer
@@ -78,11 +78,11 @@ class Predictor:
         while chunk := list(itertools.islice(pairs, _QUESTIONS_AT_ONCE)):
             results: list[Answer | ValueError | None] = [None] * len(chunk)
             examples: dict[int, Example] = {}
-            for index, (table, question) in enumerate(chunk):
-                try:
-                    examples[index] = self._builder.build(table, question, require_answers=False)
-                except ValueError as error:
-                    results[index] = error
+            for index, example in enumerate(self._builder.build_all(chunk, require_answers=False)):
+                if isinstance(example, ConversionError):
+                    results[index] = example
+                else:
+                    examples[index] = example
             for batch in self._batches(examples):
                 answers = self._answer_batch([(chunk[i][0], examples[i]) for i in batch])
                 for index, answer in zip(batch, answers, strict=True):

@@ -3,8 +3,9 @@ import functools
 import pytest
 
 from mate_tf.tables.beam_pipeline import convert_split, make_builder
-from mate_tf.tables.conversion import Summary, convert
+from mate_tf.tables.conversion import Summary, convert_all
 from mate_tf.tables.datasets.json_lines import read_json_lines, write_json_lines
+from mate_tf.tables.datasets.tasks import TASKS
 from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.splits import split_writer
 from mate_tf.tables.table import Question, Table
@@ -38,8 +39,8 @@ def expected(tmp_path_factory, questions, vocab_file):
     directory = tmp_path_factory.mktemp("expected")
     builder, summary = make_builder(str(vocab_file), CONFIG, None), Summary()
     with split_writer(str(directory), "train", 3, 5) as write:
-        for pair in read_json_lines(questions):
-            outcome = convert(builder, *pair, is_training=True)
+        outcomes = convert_all(TASKS["JSONL"], builder, read_json_lines(questions), True)
+        for outcome in outcomes:
             summary.add(outcome)
             write(outcome)
     assert {"left out: too long", "left out: answer not found", "kept"} <= set(summary.counts)
@@ -52,14 +53,16 @@ def expected(tmp_path_factory, questions, vocab_file):
         (),
         ("--direct_num_workers=2", "--direct_running_mode=multi_threading"),
         ("--direct_num_workers=2", "--direct_running_mode=multi_processing"),
+        ("--direct_num_workers=4", "--direct_running_mode=multi_processing"),
     ],
-    ids=["1 worker", "2 threads", "2 processes"],
+    ids=["1 worker", "2 threads", "2 processes", "4 processes"],
 )
 def test_any_number_of_workers_writes_the_bytes_of_one_process(
     tmp_path, questions, vocab_file, expected, options
 ):
     directory, counts = expected
     found = convert_split(
+        TASKS["JSONL"],
         functools.partial(read_json_lines, questions),
         functools.partial(make_builder, str(vocab_file), CONFIG, None),
         str(tmp_path),

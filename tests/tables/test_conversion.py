@@ -5,10 +5,11 @@ import pytest
 from mate_tf.tables.conversion import (
     Summary,
     check_vocabulary,
-    convert,
+    convert_all,
     outcome_counts,
     write_conversion,
 )
+from mate_tf.tables.datasets.tasks import TASKS
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.table import Question, Table
 
@@ -17,6 +18,11 @@ TABLE = Table.from_rows([["a", "b"], ["c", "1"], ["d", "1"], ["e", "3"]], table_
 
 def question(text: str = "a", *answers: str) -> Question:
     return Question(text, "q", answers)
+
+
+def convert(builder, table, asked: Question, is_training: bool, task: str = "WTQ"):
+    (outcome,) = convert_all(TASKS[task], builder, [(table, asked)], is_training)
+    return outcome
 
 
 @pytest.mark.parametrize("is_training", [True, False])
@@ -65,7 +71,7 @@ def test_training_leaves_out_what_evaluation_notes(
 def test_classification_looks_for_no_answer_and_sentences_need_no_table(wordpiece):
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=32))
     for table in (TABLE, None):
-        outcome = convert(builder, table, Question("a", class_index=1), True, find_answers=False)
+        outcome = convert(builder, table, Question("a", class_index=1), True, "TABFACT")
         assert outcome.features is not None and not outcome.notes
 
 

@@ -2,7 +2,8 @@ import pathlib
 
 import pytest
 
-from mate_tf.tables.conversion import Outcome, convert
+from mate_tf.tables.conversion import Outcome, convert_all
+from mate_tf.tables.datasets.tasks import TASKS
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import read_records, write_records
 from mate_tf.tables.splits import (
@@ -25,7 +26,8 @@ def outcomes(wordpiece) -> list[Outcome]:
     """Twenty, of which the last five have no features: they are too long."""
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=32))
     questions = [Question("a " * (1 if n < 15 else 50), f"q{n}", ("1",)) for n in range(20)]
-    return [convert(builder, TABLE, question, is_training=True) for question in questions]
+    pairs = [(TABLE, question) for question in questions]
+    return list(convert_all(TASKS["WTQ"], builder, pairs, is_training=True))
 
 
 def write(directory, outcomes, num_shards=None, has_tables=True):

@@ -16,11 +16,12 @@ CJK = [
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 ]
-# Characters that old and new editions of Unicode agree about.
+# All that Python knows of the basic plane, and beyond it those that all editions of Unicode have.
 ASSIGNED = [
     chr(code)
     for code in range(1, 0x20000)
-    if unicodedata.ucd_3_2_0.category(chr(code)) not in ("Cn", "Cs")
+    if (unicodedata if code < 0x10000 else unicodedata.ucd_3_2_0).category(chr(code))
+    not in ("Cn", "Cs")
 ]
 
 

@@ -27,7 +27,7 @@ _KINDS = {
     "answer_number": (int | float | None, "a number"),
     "aggregation": (str, "a text"),
     "previous_coordinates": (list, "a list"),
-    "class_index": (int, "an integer"),
+    "class_index": (int | None, "an integer"),
     "part_of_speech_tags": (list, "a list"),
     "previous_answers": (list, "a list"),
 }

@@ -133,7 +133,7 @@ def _turn(row: Mapping[str, str], where: str) -> _Turn:
             answer_coordinates=tuple(sorted(map(_pair, _texts(row["answer_coordinates"])))),
             answer_number=_number(row, "float_answer", float) if row.get("float_answer") else None,
             aggregation=row.get("aggregation", "").strip().upper() or "NONE",
-            class_index=_number(row, "class_index") if row.get("class_index") else 0,
+            class_index=_number(row, "class_index") if row.get("class_index") else None,
         )
     except ValueError as error:
         raise ValueError(f"{error} {where}") from None

@@ -1,20 +1,28 @@
-"""The data sets that records can be made of: their splits and who reads them.
+"""The data sets that records can be made of: their splits, who reads them, who finds the answers.
 
 A reader takes the data set's folder and a split and yields each table and question; the table is
-None for a sentence alone.
+None for a sentence alone, and a LinkedTable where cells link to passages.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from mate_tf.tables.datasets.hybridqa import read_hybridqa
 from mate_tf.tables.datasets.json_lines import read_json_lines
+from mate_tf.tables.datasets.sqa import read_sqa
 from mate_tf.tables.datasets.sst2 import read_sst2
+from mate_tf.tables.datasets.tabfact import read_tabfact
+from mate_tf.tables.datasets.wikisql import read_wikisql
 from mate_tf.tables.datasets.wtq import read_wtq
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.linked_supervision import supervise_linked
+from mate_tf.tables.passages import expand_cells
+from mate_tf.tables.supervision import check_supervision, supervise
+from mate_tf.tables.table import Question
 
-Pairs = Iterator[tuple[Table | None, Question]]
+Pairs = Iterator[tuple[Any, Question]]
 
 
 class Task(NamedTuple):
@@ -23,16 +31,20 @@ class Task(NamedTuple):
     Attributes:
         read: its reader.
         splits: those that it may have; () for whatever .jsonl files are in the folder.
-        find_answers: whether cells are to be found for the answers; not so in classification.
+        supervise: from table, question, strict and original to the question with the cells of its
+            answer (supervision.supervise); None where they are not asked for, or given.
+        expand: from what the reader yields, the question and original to the table that is
+            converted; None where the reader yields it.
         has_tables: whether its questions are about tables.
         has_original: whether the reader takes `original`, for the authors' release's own reading.
     """
 
     read: Callable[..., Pairs]
     splits: tuple[str, ...] = ()
-    find_answers: bool = True
+    supervise: Callable[..., Question] | None = None
+    expand: Callable[..., Any] | None = None
     has_tables: bool = True
-    has_original: bool = False
+    has_original: bool = True
 
 
 def _read_json_lines(directory: str, split: str) -> Pairs:
@@ -43,10 +55,31 @@ def _read_sentences(directory: str, split: str) -> Pairs:
     return ((None, sentence) for sentence in read_sst2(directory, split))
 
 
+def _supervise_stated(table, question: Question, strict: bool, original: bool) -> Question:
+    """Of one's own questions all but those that are to be classified."""
+    is_classified = question.class_index is not None and not question.answers
+    return question if is_classified else supervise(table, question, strict, original)
+
+
+def _supervise_linked(table, question: Question, strict: bool, original: bool) -> Question:
+    return supervise_linked(table, question, original)  # which is never strict
+
+
 TASKS = {
-    "WTQ": Task(read_wtq, ("train", "dev", "test")),
-    "JSONL": Task(_read_json_lines),
-    "SST2": Task(_read_sentences, ("train", "dev"), find_answers=False, has_tables=False),
+    "WTQ": Task(read_wtq, ("train", "dev", "test"), supervise),
+    "SQA": Task(read_sqa, ("train", "dev", "test"), check_supervision),
+    "WIKISQL": Task(
+        functools.partial(read_wikisql, supervised=False), ("train", "dev", "test"), supervise
+    ),
+    "WIKISQL_SUPERVISED": Task(read_wikisql, ("train", "dev", "test"), check_supervision),
+    "TABFACT": Task(
+        read_tabfact, ("train", "dev", "test", "simple_test", "complex_test", "small_test")
+    ),
+    "HYBRIDQA": Task(
+        read_hybridqa, ("train", "dev", "test"), _supervise_linked, expand=expand_cells
+    ),
+    "JSONL": Task(_read_json_lines, supervise=_supervise_stated, has_original=False),
+    "SST2": Task(_read_sentences, ("train", "dev"), has_tables=False, has_original=False),
 }
 
 

@@ -150,5 +150,5 @@ def test_the_documented_example_is_read_and_every_key_explained(tmp_path):
     ids = [question.question_id for _, question in read_json_lines(path)]
     assert ids == ["train-1", "q2", "q3", "s1"]
     explained = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.*?) \|", text, re.M))))
-    table_keys = {"header", "rows", "document_title", "context_heading"}
+    table_keys = {"header", "rows", "document_title", "context_heading", "expansions"}
     assert explained == {*KEYS, *table_keys}

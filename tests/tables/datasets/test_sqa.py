@@ -87,7 +87,7 @@ def test_the_extended_columns_are_read_where_they_have_a_value(release):
     assert (full.aggregation, full.answer_number, full.class_index) == ("COUNT", 2.5, 1)
     write(release, f"{base}\t\t\t\n", header=EXTENDED)
     ((_, empty),) = read_sqa(release, "train")
-    assert (empty.aggregation, empty.answer_number, empty.class_index) == ("NONE", None, 0)
+    assert (empty.aggregation, empty.answer_number, empty.class_index) == ("NONE", None, None)
 
 
 @pytest.mark.parametrize(
