@@ -83,7 +83,7 @@ def check_supervision(
 
     Args:
         table: the table that the question is about.
-        question: a question with its answer's cells or number, or with a class other than 0.
+        question: a question with its answer's cells or number, or with a class.
         strict: of no effect; a question without supervision is an error either way.
         original: whether a question that its data set gives no answer at all, not even a text, is
             kept, as in the authors' release.
@@ -94,7 +94,8 @@ def check_supervision(
     Raises:
         SupervisionError: if there is none ("no answer given").
     """
-    if _has_supervision(question) or question.class_index or (original and not question.answers):
+    has_class = question.class_index is not None
+    if _has_supervision(question) or has_class or (original and not question.answers):
         return question
     raise SupervisionError(
         "no answer given",

@@ -199,6 +199,30 @@ def test_the_input_is_never_written_over(tmp_path, vocab_file):
     assert (tmp_path / "train.jsonl").read_text() == json.dumps(QUESTIONS[0]) + "\n"
 
 
+def test_questions_without_their_given_supervision_are_left_out_of_training(tmp_path, vocab_file):
+    columns = "id annotator position question table_file answer_coordinates answer_text".split()
+    header = "\t".join(columns) + "\n"
+    cells = ("['(0, 0)']", "['(-1, 0)']", "[]")
+    rows = [f"nt-1\t0\t{i}\ta?\tt.csv\t{cell}\t[]\n" for i, cell in enumerate(cells)]
+    (tmp_path / "t.csv").write_text("a,b\nc,1\n")
+    for name in ("random-split-1-train", "test"):
+        (tmp_path / f"{name}.tsv").write_text(header + "".join(rows))
+    out = tmp_path / "out"
+    done = run(
+        "--task=SQA",
+        f"--input_dir={tmp_path}",
+        f"--output_dir={out}",
+        f"--vocab_file={vocab_file}",
+        "--max_seq_length=24",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "train: 1 of 3 questions kept" in done.stdout
+    assert "left out: 2 no answer given" in done.stdout
+    assert "test: 3 of 3 questions kept" in done.stdout
+    assert "kept with no labels (no answer given): 2" in done.stdout
+    assert len(list(read_json_lines(out / "test.jsonl"))) == 3
+
+
 RELEASE_OF_TASK = {
     "WTQ": "WTQ",
     "SQA": "SQA",

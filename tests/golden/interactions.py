@@ -55,7 +55,7 @@ def to_question(questions: list[dict[str, Any]], index: int) -> Question:
         answer_number=answer.get("float_value"),
         aggregation=answer.get("aggregation_function", "NONE"),
         previous_coordinates=coordinates(questions[index - 1]) if index else (),
-        class_index=answer.get("class_index", 0),
+        class_index=answer.get("class_index"),
         previous_answers=answers(questions[index - 1]) if index else (),
     )
 

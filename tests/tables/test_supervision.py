@@ -208,7 +208,7 @@ def test_more_of_wtq_is_supervised_than_by_the_original(split, strict, least):
     [
         ({"answer_coordinates": ((0, 0),)}, True, True),
         ({"answer_number": 0.0}, True, True),
-        ({"class_index": 1}, True, True),
+        ({"class_index": 0}, True, True),
         ({"answers": ("Cuba",)}, False, False),
         ({"previous_coordinates": ((0, 0),)}, False, True),
     ],
