@@ -70,8 +70,7 @@ _HEADING = flags.DEFINE_bool(
 _HISTOGRAM = flags.DEFINE_bool(
     "histogram_row",
     False,
-    "end each table in a row of its columns' most frequent values, as SAT does; train with "
-    "--config.histogram_row=true",
+    "end each table in a row of its columns' most frequent values, as SAT does",
 )
 _ORIGINAL = flags.DEFINE_bool(
     "original_conversion",

@@ -4,7 +4,8 @@
 
 The folder serves with stock TensorFlow Serving (signatures `serving_default` on serialized
 tf.Examples and `features` on the nine token features), and experiments/ask.py and
-experiments/evaluate.py answer questions from it.
+experiments/evaluate.py answer questions from it, with features made as the training's records were
+(the run's conversion.json).
 """
 
 import pathlib
@@ -33,13 +34,14 @@ def main(_) -> None:
     if not model_dir.is_dir():
         raise FileNotFoundError(f"expected the folder of a run at {model_dir}, found none")
 
-    from mate_tf.serving import export_saved_model
-    from mate_tf.tables.features import FeatureConfig
+    from mate_tf.serving import export_saved_model, serving_features
+    from mate_tf.tables.conversion import read_conversion
     from mate_tf.tasks.table_qa import TableQuestionAnswering
     from mate_tf.training.config import FinetuneConfig, load_config
     from mate_tf.training.loop import restore_weights
 
     config = load_config(model_dir, FinetuneConfig)
+    trained_on = read_conversion(model_dir).features
     model = TableQuestionAnswering(config.encoder, config.task)
     model.build()
     step = restore_weights(model, model_dir)
@@ -50,9 +52,7 @@ def main(_) -> None:
     export_saved_model(
         model,
         model_dir / "vocab.txt",
-        FeatureConfig(
-            max_seq_length=_MAX_SEQ_LENGTH.value or longest, histogram_row=config.histogram_row
-        ),
+        serving_features(trained_on, _MAX_SEQ_LENGTH.value or longest),
         _OUTPUT_DIR.value,
     )
     print(f"exported step {step} of {model_dir} to {_OUTPUT_DIR.value}")

@@ -11,9 +11,10 @@ the values are changed; a Linformer then gets the length of the records, max_seq
 sequence_length, and no length_buckets.
 
 --data_dir is a folder that experiments/create_data.py made. --model_dir takes the config
-(config.json), the vocabulary, checkpoints, TensorBoard summaries (train, dev) and a line of
-evaluations.jsonl for each evaluation. Started again with the same arguments, training goes on
-from the latest checkpoint, to the same weights as without the interruption.
+(config.json), the vocabulary, how the records were made (conversion.json), checkpoints, TensorBoard
+summaries (train, dev) and a line of evaluations.jsonl for each evaluation. Started again with the
+same arguments, training goes on from the latest checkpoint, to the same weights as without the
+interruption.
 """
 
 import importlib
@@ -113,6 +114,7 @@ def finetune(
 
     from mate_tf.training import classification, table_qa
     from mate_tf.training.config import ClassifyConfig, save_config
+    from mate_tf.training.examples import save_conversion
     from mate_tf.training.loop import train
 
     of_task: Any = classification if isinstance(config, ClassifyConfig) else table_qa
@@ -125,6 +127,7 @@ def finetune(
         task = of_task.make_task(config, data_dir, model)
         # Only now: a run that was refused leaves no folder behind.
         save_config(config, model_dir)
+        save_conversion(config, data_dir, model_dir)
         shutil.copyfile(data_dir / "vocab.txt", model_dir / "vocab.txt")
         logging.info("config: %s", json.dumps(asdict(config)))
         return train(task, config, model_dir)

@@ -105,6 +105,25 @@ def export_saved_model(
     (extra / _CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
+def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureConfig:
+    """How features are made for a model that was trained on records made in this way.
+
+    A sequence is made of the same as in training. What was only for training, the labels, is left
+    away, and no row is dropped unless whoever asks allows it (`load_predictor`).
+
+    Args:
+        trained_on: how the training's features were made.
+        max_seq_length: the longest input, in tokens; examples may have been shorter.
+    """
+    return dataclasses.replace(
+        trained_on,
+        max_seq_length=max_seq_length,
+        drop_rows_to_fit=False,
+        label_answer_spans=False,
+        add_aggregation_candidates=False,
+    )
+
+
 def load_predictor(
     directory: str | pathlib.Path, tagger: Tagger | None = None, **feature_overrides
 ) -> Predictor:

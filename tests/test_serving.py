@@ -1,5 +1,6 @@
 """Export to a SavedModel, and answers from it."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.serving import export_saved_model, load_predictor
+from mate_tf.serving import export_saved_model, load_predictor, serving_features
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import serialize_example
 from mate_tf.tables.table import Question, Table
@@ -367,3 +368,61 @@ def test_a_model_with_a_histogram_row_is_asked_with_it_and_never_chooses_it(expo
         assert histograms.pop() == [WORDS.index("rome"), WORDS.index("[UNK]")]
         assert answer.cells
         assert all(cell.score == pytest.approx(0.1) for cell in answer.cells)
+
+
+@pytest.mark.parametrize("trains_with_more", [True, False])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("strip_column_names", True),
+        ("use_document_title", True),
+        ("use_context_heading", True),
+        ("cell_trim_length", 3),
+        ("histogram_row", True),
+        ("prune_columns", True),
+        ("original_conversion", True),
+        ("trim_cells", True),
+        ("max_column_id", 64),
+        ("max_row_id", 100),
+    ],
+)
+def test_a_model_s_sequences_are_made_as_in_its_training(option, value, trains_with_more):
+    trained_on = FeatureConfig(**{"max_seq_length": 24, option: value})
+    expected = dataclasses.replace(trained_on, max_seq_length=2048)
+    if trains_with_more:
+        for name in ("drop_rows_to_fit", "label_answer_spans", "add_aggregation_candidates"):
+            trained_on = dataclasses.replace(trained_on, **{name: True})
+    assert serving_features(trained_on, 2048) == expected
+
+
+def test_a_question_is_asked_with_the_features_of_the_training(tmp_path, exported):
+    _, vocab_file, _ = exported
+    table = dataclasses.replace(CAPITALS, document_title="paris", context_heading="country")
+    trained_on = FeatureConfig(
+        max_seq_length=32,
+        strip_column_names=True,
+        use_document_title=True,
+        use_context_heading=True,
+        histogram_row=True,
+        cell_trim_length=1,
+    )
+    config = serving_features(trained_on, 64)
+    model = small_model(bucket_size=8, global_size=16)
+    export_saved_model(model, vocab_file, config, tmp_path / "model")
+    predictor = load_predictor(tmp_path / "model")
+    signature, seen = predictor._model, []
+
+    def watched(features):
+        seen.append(features.input_ids.numpy()[0].tolist())
+        return signature(features)
+
+    predictor._model = watched
+    predictor.answer(table, "rome city")
+    builder = FeatureBuilder(Wordpiece(vocab_file), trained_on)
+    expected = builder.build(table, Question("rome city")).features["input_ids"].tolist()
+    assert seen == [expected + [0] * 32]
+    words = [WORDS[piece] for piece in expected]
+    assert words[:10] == [
+        *("[CLS]", "rome", "city", "[SEP]", "paris", "[SEP]", "country", "[SEP]"),
+        *("[EMPTY]", "[EMPTY]"),
+    ]

@@ -119,13 +119,10 @@ class FinetuneConfig(ExamplesConfig):
         task: heads and losses.
         eval_questions: how many questions of the dev split, from its start, are answered at each
             evaluation; None for all.
-        histogram_row: whether the records were made with a histogram row (create_data's
-            --histogram_row). The exported model makes one too.
     """
 
     task: TableQAConfig = dataclasses.field(default_factory=TableQAConfig)
     eval_questions: int | None = None
-    histogram_row: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -148,7 +145,7 @@ def save_config(config: TrainingConfig, model_dir: str | pathlib.Path) -> None:
     path = pathlib.Path(model_dir) / CONFIG_FILE
     if path.exists():
         there = load_config(model_dir, type(config))
-        different = _differences(dataclasses.asdict(there), dataclasses.asdict(config))
+        different = differences(dataclasses.asdict(there), dataclasses.asdict(config))
         if different:
             raise ValueError(
                 f"expected the config of the run in {model_dir}, got another: "
@@ -181,12 +178,12 @@ def load_config(
         raise ValueError(f"{path}: {error}") from None
 
 
-def _differences(there: dict, here: dict, prefix: str = "") -> list[str]:
+def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
     """The keys whose values differ, as "key=here (there: value)"."""
     found = []
     for key, value in here.items():
         if isinstance(value, dict):
-            found += _differences(there[key], value, f"{prefix}{key}.")
+            found += differences(there[key], value, f"{prefix}{key}.")
         elif value != there[key]:
             found.append(f"{prefix}{key}={value} (there: {there[key]})")
     return found

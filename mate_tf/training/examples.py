@@ -1,26 +1,40 @@
 """What all tasks that train on a folder of records share.
 
 The folder is one of experiments/create_data.py: {train,dev}.tfrecord, or shards of them, are the
-examples, vocab.txt the vocabulary.
+examples, vocab.txt the vocabulary, conversion.json says how the examples were made.
 
 Shapes: B batch.
 """
 
 import contextlib
+import dataclasses
 import pathlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 import keras
 import tensorflow as tf
 
-from mate_tf.tables.conversion import check_vocabulary
-from mate_tf.tables.records import check_records, records_schema, training_batches
+from mate_tf.tables.conversion import (
+    Conversion,
+    check_vocabulary,
+    file_sha256,
+    has_conversion,
+    read_conversion,
+    write_conversion,
+)
+from mate_tf.tables.features import FeatureConfig
+from mate_tf.tables.records import (
+    check_records,
+    has_histogram_row,
+    records_schema,
+    training_batches,
+)
 from mate_tf.tables.splits import QUESTIONS, split_files
 from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.classification import SequenceClassification
 from mate_tf.tasks.table_qa import TableQuestionAnswering
-from mate_tf.training.config import ExamplesConfig
+from mate_tf.training.config import ExamplesConfig, differences
 from mate_tf.training.loop import Batch, Task
 
 TaskModel = SequenceClassification | TableQuestionAnswering
@@ -82,6 +96,50 @@ def check_examples(
             f"expected at most {config.encoder.vocab_size} pieces (encoder.vocab_size), got "
             f"{pieces} in {data_dir / 'vocab.txt'}"
         )
+
+
+def records_conversion(data_dir: str | pathlib.Path, skip_corrupt: bool = False) -> Conversion:
+    """How the folder's records were made.
+
+    Where it does not say, as one of an earlier conversion, the length and whether there is a
+    histogram row are those of the first example in training; every other option is off.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_conversion`, and where the folder does not say, as
+            `split_files` and `read_records`.
+    """
+    if has_conversion(data_dir):
+        return read_conversion(data_dir)
+    files = split_files(data_dir, "train")
+    (length,) = records_schema(files, skip_corrupt)["input_ids"].shape
+    features = FeatureConfig(
+        max_seq_length=length, histogram_row=has_histogram_row(files, skip_corrupt)
+    )
+    vocabulary = file_sha256(pathlib.Path(data_dir) / "vocab.txt")
+    return Conversion(None, features, None, vocabulary)
+
+
+def save_conversion(
+    config: ExamplesConfig, data_dir: str | pathlib.Path, model_dir: str | pathlib.Path
+) -> None:
+    """Writes how the records were made to a run's folder, or checks that it says the same already.
+
+    Raises:
+        FileNotFoundError, ValueError: as `records_conversion`, and if the folder belongs to a run
+            on records that were made in another way.
+    """
+    here = records_conversion(data_dir, config.skip_corrupt)
+    if has_conversion(model_dir):
+        there = read_conversion(model_dir)
+        if different := differences(dataclasses.asdict(there), dataclasses.asdict(here)):
+            raise ValueError(
+                f"expected records made like those of the run in {model_dir}, got others in "
+                f"{data_dir}: {', '.join(different)}; choose another folder for the run or make "
+                "the records again"
+            )
+        return
+    vocab_file = pathlib.Path(data_dir) / "vocab.txt"
+    write_conversion(model_dir, here.task, here.features, vocab_file, here.tagger)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 The folder is one of experiments/create_data.py: {train,dev}.tfrecord are the examples, dev.jsonl
 the questions of the dev split with their tables and answers (or shards of them), vocab.txt the
-vocabulary.
+vocabulary, conversion.json says how the examples were made.
 
 Shapes: B batch, S sequence.
 """
@@ -15,11 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.evaluation.wtq import denotation_accuracy
-from mate_tf.tables.records import (
-    batch_by_length,
-    has_histogram_row,
-    read_records,
-)
+from mate_tf.tables.records import batch_by_length, has_histogram_row, read_records
 from mate_tf.tables.splits import read_questions, split_files
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.predictor import decode_batch
@@ -31,6 +27,7 @@ from mate_tf.training.examples import (
     examples_task,
     first_weights,
     predict_function,
+    records_conversion,
 )
 from mate_tf.training.loop import Task
 
@@ -49,17 +46,18 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
     """Refuses a folder that cannot be trained on with this config.
 
     Raises:
-        FileNotFoundError, ValueError: as `check_examples`, and if the examples have a histogram
-            row where the config says none, or none where it says one.
+        FileNotFoundError, ValueError: as `check_examples` and `records_conversion`, and if examples
+            have a histogram row where the conversion says none, or none where it says one.
     """
     check_examples(config, data_dir, "table question answering", _TASK_FEATURES, True)
+    histogram_row = records_conversion(data_dir, config.skip_corrupt).features.histogram_row
     for split in SPLITS:
         files = split_files(data_dir, split)
-        if has_histogram_row(files, config.skip_corrupt) != config.histogram_row:
-            expected, got = ("with", "without") if config.histogram_row else ("without", "with")
+        if has_histogram_row(files, config.skip_corrupt) != histogram_row:
+            expected, got = ("with", "without") if histogram_row else ("without", "with")
             raise ValueError(
-                f"expected examples {expected} a histogram row (histogram_row="
-                f"{config.histogram_row}), got examples {got} one in {files[0]}"
+                f"expected examples {expected} a histogram row, as the folder's others, got "
+                f"examples {got} one in {files[0]}; make the records again"
             )
 
 
@@ -100,6 +98,7 @@ def _dev_evaluation(
     batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
 
     predict = predict_function(model)
+    histogram_row = records_conversion(data_dir, config.skip_corrupt).features.histogram_row
 
     def evaluate() -> dict[str, float]:
         losses: list[float] = []
@@ -112,9 +111,7 @@ def _dev_evaluation(
             losses.extend(example_loss.numpy()[labelled])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables = [pairs[key][0] for key in keys]
-            answers = decode_batch(
-                tables, TokenFeatures.from_dict(batch), outputs, config.histogram_row
-            )
+            answers = decode_batch(tables, TokenFeatures.from_dict(batch), outputs, histogram_row)
             predictions |= {key: answer.items for key, answer in zip(keys, answers, strict=True)}
         return {
             "loss": float(np.mean(losses)),

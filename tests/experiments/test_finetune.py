@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import pytest
 
 from experiments.finetune import load_preset, make_config
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
+from mate_tf.tables.conversion import write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import read_records, write_records
@@ -80,6 +82,15 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     assert "got another: seed=7 (there: 1); choose another folder" in refused.stderr
     assert "Traceback" not in refused.stderr
 
+    # The records say nothing of how they were made; these do, and were made in another way.
+    other = tmp_path / "other"
+    shutil.copytree(data_dir, other)
+    config = FeatureConfig(max_seq_length=24, trim_cells=True)
+    write_conversion(other, "JSONL", config, other / "vocab.txt", None)
+    refused = finetune(*flags, f"--data_dir={other}")
+    assert refused.returncode == 1
+    assert "features.trim_cells=True (there: False); choose another folder" in refused.stderr
+
 
 def test_an_architecture_replaces_the_configs_before_the_overrides():
     overrides = ["--config.max_seq_length=256", "--config.length_buckets=64,128"]
@@ -145,7 +156,7 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
         f"--output_dir={out}",
         f"--vocab_file={tmp_path / 'vocab.txt'}",
         "--max_seq_length=24",
-        "--histogram_row",
+        *("--histogram_row", "--trim_cells", "--drop_rows_to_fit", "--original_conversion"),
     )
     (record,) = read_records(out / "train.tfrecord").as_numpy_iterator()
     # "c 1, e 1" and "d 2" in the row after the second.
@@ -156,11 +167,15 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
         f"--data_dir={out}",
         f"--model_dir={model_dir}",
         "--architecture=linformer_128",
-        "--config.histogram_row=true",
     )
+    conversion = (model_dir / "conversion.json").read_bytes()
+    assert conversion == (out / "conversion.json").read_bytes()
     run("export", f"--model_dir={model_dir}", f"--output_dir={model}")
     features = json.loads((model / "assets.extra" / "mate_tf.json").read_text())["features"]
-    assert (features["max_seq_length"], features["histogram_row"]) == (24, True)
+    # Of rows that are dropped whoever asks decides.
+    assert FeatureConfig(**features) == FeatureConfig(
+        max_seq_length=24, histogram_row=True, trim_cells=True, original_conversion=True
+    )
     evaluated = run("evaluate", f"--model={model}", f"--data={out / 'dev.jsonl'}")
     assert "not accepted: 0" in evaluated and "questions: 1" in evaluated
 

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.tables.conversion import read_conversion, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import write_records
@@ -16,6 +17,7 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.examples import records_conversion, save_conversion
 from mate_tf.training.loop import restore_weights, train
 from mate_tf.training.table_qa import build_model, check_data, make_task
 
@@ -196,7 +198,10 @@ def test_data_that_does_not_fit_is_refused(data_dir, tmp_path, config, damage, e
         check_data(config, directory)
 
 
-HISTOGRAM = dataclasses.replace(CONFIG, max_seq_length=48, histogram_row=True)
+HISTOGRAM = dataclasses.replace(CONFIG, max_seq_length=48)
+HISTOGRAM_FEATURES = FeatureConfig(
+    max_seq_length=48, histogram_row=True, max_row_id=5, drop_rows_to_fit=True
+)
 
 
 @pytest.fixture(scope="session")
@@ -204,10 +209,7 @@ def histogram_dir(data_dir, tmp_path_factory):
     """The same questions with histogram rows, and without room for all rows of some tables."""
     directory = tmp_path_factory.mktemp("histogram")
     shutil.copytree(data_dir, directory, dirs_exist_ok=True)
-    builder = FeatureBuilder(
-        Wordpiece(directory / "vocab.txt"),
-        FeatureConfig(max_seq_length=48, histogram_row=True, max_row_id=5, drop_rows_to_fit=True),
-    )
+    builder = FeatureBuilder(Wordpiece(directory / "vocab.txt"), HISTOGRAM_FEATURES)
     for split, count in (("train", 10), ("dev", 6)):
         examples = [builder.build(*pair) for pair in pairs(split, count)]
         assert {example.report.rows_dropped for example in examples} == {0, 1, 2}
@@ -215,14 +217,81 @@ def histogram_dir(data_dir, tmp_path_factory):
     return directory
 
 
-def test_a_histogram_row_is_as_the_config_says(data_dir, histogram_dir):
-    check_data(HISTOGRAM, histogram_dir)
-    with pytest.raises(
-        ValueError, match=r"without a histogram row \(histogram_row=False\), got examples with"
-    ):
-        check_data(dataclasses.replace(HISTOGRAM, histogram_row=False), histogram_dir)
-    with pytest.raises(ValueError, match=r"with a histogram row .*, got examples without one in"):
-        check_data(dataclasses.replace(CONFIG, histogram_row=True), data_dir)
+def with_conversion(source, directory, features):
+    shutil.copytree(source, directory)
+    write_conversion(directory, "JSONL", features, directory / "vocab.txt", None)
+    return directory
+
+
+def test_a_folder_s_histogram_rows_are_as_it_says(data_dir, histogram_dir, tmp_path):
+    said = with_conversion(histogram_dir, tmp_path / "said", HISTOGRAM_FEATURES)
+    check_data(HISTOGRAM, said)
+    assert records_conversion(said).features == HISTOGRAM_FEATURES
+    without = dataclasses.replace(HISTOGRAM_FEATURES, histogram_row=False)
+    wrong = with_conversion(histogram_dir, tmp_path / "wrong", without)
+    with pytest.raises(ValueError, match=r"without a histogram row.*, got examples with one in .*"):
+        check_data(HISTOGRAM, wrong)
+    wrong = with_conversion(data_dir, tmp_path / "none", HISTOGRAM_FEATURES)
+    with pytest.raises(ValueError, match=r"with a histogram row.*, got examples without one in .*"):
+        check_data(CONFIG, wrong)
+
+
+def test_a_folder_that_does_not_say_has_histogram_rows_if_its_first_example_has(
+    data_dir, histogram_dir, tmp_path
+):
+    for directory, config, has_row in ((data_dir, CONFIG, False), (histogram_dir, HISTOGRAM, True)):
+        check_data(config, directory)
+        features = FeatureConfig(max_seq_length=config.max_seq_length, histogram_row=has_row)
+        assert records_conversion(directory).features == features
+        run_dir = tmp_path / str(has_row)
+        run_dir.mkdir()
+        for _ in range(2):  # the run goes on with the same
+            save_conversion(config, directory, run_dir)
+        assert read_conversion(run_dir) == records_conversion(directory)
+    mixed = tmp_path / "mixed"
+    shutil.copytree(histogram_dir, mixed)
+    builder = FeatureBuilder(Wordpiece(mixed / "vocab.txt"), FeatureConfig(max_seq_length=48))
+    write_records(
+        mixed / "dev.tfrecord", (builder.build(*pair).features for pair in pairs("dev", 6))
+    )
+    with pytest.raises(ValueError, match=r"got examples without one in .*dev.tfrecord"):
+        check_data(HISTOGRAM, mixed)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"strip_column_names": True}, r"features.strip_column_names=True \(there: False\)"),
+        ({"cell_trim_length": 3}, r"features.cell_trim_length=3 \(there: None\)"),
+        ({"drop_rows_to_fit": True}, r"features.drop_rows_to_fit=True \(there: False\)"),
+        (
+            {"original_conversion": True, "use_document_title": True},
+            r"use_document_title=True \(there: False\), features.original_conversion=True \(there",
+        ),
+    ],
+)
+def test_a_run_goes_on_with_records_made_in_the_same_way_alone(data_dir, tmp_path, changes, named):
+    features = FeatureConfig(max_seq_length=CONFIG.max_seq_length)
+    same = with_conversion(data_dir, tmp_path / "same", features)
+    other = with_conversion(data_dir, tmp_path / "other", dataclasses.replace(features, **changes))
+    (tmp_path / "run").mkdir()
+    for _ in range(2):
+        save_conversion(CONFIG, same, tmp_path / "run")
+    kept = (tmp_path / "run" / "conversion.json").read_bytes()
+    assert kept == (same / "conversion.json").read_bytes()
+    with pytest.raises(ValueError, match=rf"the run in .*run, got others in .*other: .*{named}"):
+        save_conversion(CONFIG, other, tmp_path / "run")
+    assert (tmp_path / "run" / "conversion.json").read_bytes() == kept
+
+
+def test_a_run_goes_on_with_its_vocabulary_alone(data_dir, tmp_path):
+    (tmp_path / "run").mkdir()
+    save_conversion(CONFIG, data_dir, tmp_path / "run")
+    other = tmp_path / "other"
+    shutil.copytree(data_dir, other)
+    (other / "vocab.txt").write_text((data_dir / "vocab.txt").read_text() + "more\n")
+    with pytest.raises(ValueError, match=r"vocabulary_sha256=\w{64} \(there: \w{64}\)"):
+        save_conversion(CONFIG, other, tmp_path / "run")
 
 
 def test_training_with_a_histogram_row_never_answers_with_it(histogram_dir, tmp_path):
