@@ -144,7 +144,7 @@ class TimedTagger:
 
 
 def main(_) -> None:
-    from mate_tf.tables.conversion import write_conversion
+    from mate_tf.tables.conversion_file import write_conversion
     from mate_tf.tables.features import FeatureBuilder, FeatureConfig
     from mate_tf.tables.taggers import load_tagger
     from mate_tf.tables.wordpiece import Wordpiece

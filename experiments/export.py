@@ -35,7 +35,7 @@ def main(_) -> None:
         raise FileNotFoundError(f"expected the folder of a run at {model_dir}, found none")
 
     from mate_tf.serving import export_saved_model, serving_features
-    from mate_tf.tables.conversion import read_conversion
+    from mate_tf.tables.conversion_file import read_conversion
     from mate_tf.tasks.table_qa import TableQuestionAnswering
     from mate_tf.training.config import FinetuneConfig, load_config
     from mate_tf.training.loop import restore_weights

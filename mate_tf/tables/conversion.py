@@ -4,32 +4,24 @@ What every conversion shares: in one process (experiments/create_data.py) or in 
 (mate_tf/tables/beam_pipeline.py).
 """
 
-import dataclasses
-import hashlib
 import itertools
-import json
-import os
-import typing
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 from absl import logging
 
 from mate_tf.tables.conversion_report import ConversionReport
 from mate_tf.tables.datasets.tasks import Task
-from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
-from mate_tf.tables.records import bucket_length, complete_file
+from mate_tf.tables.features import ConversionError, FeatureBuilder
+from mate_tf.tables.records import bucket_length
 from mate_tf.tables.supervision import SupervisionError
 from mate_tf.tables.table import Question, Table
 
-CONVERSION_FILE = "conversion.json"
 _LEFT_OUT, _KEPT_WITH = "left out: ", "kept with "
 _MESSAGES_KEPT = 3
 _CONVERTED_TOGETHER = 256
-_Dataclass = typing.TypeVar("_Dataclass")
 
 
 class Outcome(NamedTuple):
@@ -184,101 +176,3 @@ class Summary:
             )
             lines.append(f"  padding: {full:.0%} of the records, {by_length:.0%} batched by length")
         return "\n".join(lines)
-
-
-@dataclasses.dataclass(frozen=True)
-class Conversion:
-    """How a folder's records were made.
-
-    Attributes:
-        task: the name of the data set's reader; None where that is not known.
-        features: the limits, and what is in a sequence.
-        tagger: what tagged parts of speech; None for nothing, or where that is not known.
-        vocabulary_sha256: of the vocabulary's file, in hexadecimal digits.
-    """
-
-    task: str | None
-    features: FeatureConfig
-    tagger: str | None
-    vocabulary_sha256: str
-
-
-def write_conversion(
-    directory: str | os.PathLike[str],
-    task: str | None,
-    config: FeatureConfig,
-    vocab_file: str | os.PathLike[str],
-    tagger: str | None,
-) -> None:
-    """Says in the folder's conversion.json how its records were made."""
-    conversion = Conversion(task, config, tagger, file_sha256(vocab_file))
-    path = os.path.join(directory, CONVERSION_FILE)
-    with complete_file(path) as unfinished, tf.io.gfile.GFile(unfinished, "w") as file:
-        file.write(json.dumps(dataclasses.asdict(conversion), indent=2) + "\n")
-
-
-def has_conversion(directory: str | os.PathLike[str]) -> bool:
-    """Whether the folder says how its records were made; one of an earlier conversion does not."""
-    return tf.io.gfile.exists(os.path.join(directory, CONVERSION_FILE))
-
-
-def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
-    """Reads from the folder's conversion.json how its records were made.
-
-    Options of the features that it does not name came later, and are off.
-
-    Raises:
-        FileNotFoundError: if the folder has no conversion.json.
-        ValueError: if that is not what `write_conversion` writes.
-    """
-    path = os.path.join(directory, CONVERSION_FILE)
-    if not has_conversion(directory):
-        raise FileNotFoundError(
-            f"expected {CONVERSION_FILE} in {directory}; experiments/create_data.py writes it to a "
-            "folder of records, experiments/finetune.py to that of a run"
-        )
-    with tf.io.gfile.GFile(path) as file:
-        try:
-            values = json.loads(file.read())
-            features = _from_json(FeatureConfig, values["features"])
-            return _from_json(Conversion, values | {"features": features})
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"expected how the records were made, got {path}: {error}") from None
-
-
-def check_vocabulary(directory: str | os.PathLike[str]) -> None:
-    """Whether the folder's vocabulary is the one that its records were made with.
-
-    Folders that say nothing of it, of an earlier conversion, are accepted.
-
-    Raises:
-        ValueError: if it is another, or conversion.json is not what `write_conversion` writes.
-    """
-    if not has_conversion(directory):
-        return
-    vocab_file = os.path.join(directory, "vocab.txt")
-    expected, actual = read_conversion(directory).vocabulary_sha256, file_sha256(vocab_file)
-    if actual != expected:
-        raise ValueError(
-            f"expected the vocabulary that the records were made with, SHA-256 {expected[:12]}..., "
-            f"got {actual[:12]}... ({vocab_file}); copy it there or make the records again"
-        )
-
-
-def file_sha256(path: str | os.PathLike[str]) -> str:
-    """SHA-256 of a file, in hexadecimal digits."""
-    with tf.io.gfile.GFile(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
-
-
-def _from_json(kind: type[_Dataclass], values: Any) -> _Dataclass:
-    """A dataclass of a JSON object; ValueError or TypeError where that is no such thing."""
-    if not isinstance(values, dict):
-        raise TypeError(f"expected an object, got {values!r}")
-    types = typing.get_type_hints(kind)
-    for name, value in values.items():
-        if name not in types:
-            raise ValueError(f"unknown {name!r}; known are {', '.join(types)}")
-        if not isinstance(value, types[name]):
-            raise ValueError(f"{name} is {value!r}")
-    return kind(**values)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 import keras
 import tensorflow as tf
 
-from mate_tf.tables.conversion import (
+from mate_tf.tables.conversion_file import (
     Conversion,
     check_vocabulary,
     file_sha256,

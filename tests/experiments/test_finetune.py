@@ -12,7 +12,7 @@ import pytest
 
 from experiments.finetune import load_preset, make_config
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
-from mate_tf.tables.conversion import write_conversion
+from mate_tf.tables.conversion_file import write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import read_records, write_records

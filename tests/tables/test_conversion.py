@@ -1,17 +1,6 @@
-import json
-
 import pytest
 
-from mate_tf.tables.conversion import (
-    Conversion,
-    Summary,
-    check_vocabulary,
-    convert_all,
-    file_sha256,
-    outcome_counts,
-    read_conversion,
-    write_conversion,
-)
+from mate_tf.tables.conversion import Summary, convert_all, outcome_counts
 from mate_tf.tables.datasets.tasks import TASKS
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.table import Question, Table
@@ -93,80 +82,3 @@ def test_a_summary_counts_names_the_first_of_each_reason_and_tells_the_padding(w
     # Counters of several workers come to the same, but for the messages.
     again = str(Summary(counts=summary.counts)).split("\n")
     assert again == [line for line in lines if not line.startswith("    ")]
-
-
-def test_a_vocabulary_other_than_the_conversions_is_refused(tmp_path, vocab_file):
-    vocabulary = tmp_path / "vocab.txt"
-    vocabulary.write_bytes(vocab_file.read_bytes())
-    check_vocabulary(tmp_path)  # an earlier conversion, that does not say
-    config = FeatureConfig(max_seq_length=64, trim_cells=True)
-    write_conversion(str(tmp_path), "WTQ", config, str(vocab_file), None)
-    said = json.loads((tmp_path / "conversion.json").read_text())
-    assert said["task"] == "WTQ"
-    assert FeatureConfig(**said["features"]) == config
-    check_vocabulary(tmp_path)
-    vocabulary.write_bytes(vocab_file.read_bytes() + b"more\n")
-    with pytest.raises(ValueError, match=r"the vocabulary that the records were made with.*vocab"):
-        check_vocabulary(tmp_path)
-    (tmp_path / "conversion.json").write_text("[]")
-    with pytest.raises(ValueError, match=r"how the records were made, got .*conversion.json"):
-        check_vocabulary(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        FeatureConfig(),
-        FeatureConfig(max_seq_length=None, max_column_id=512, max_row_id=512),
-        FeatureConfig(trim_cells=True, drop_rows_to_fit=True, prune_columns=True),
-        FeatureConfig(strip_column_names=True, use_document_title=True, use_context_heading=True),
-        FeatureConfig(cell_trim_length=4, histogram_row=True, original_conversion=True),
-        FeatureConfig(label_answer_spans=True, add_aggregation_candidates=True),
-    ],
-)
-@pytest.mark.parametrize(("task", "tagger"), [("WTQ", None), (None, "textblob")])
-def test_a_folder_says_how_its_records_were_made(tmp_path, vocab_file, config, task, tagger):
-    write_conversion(tmp_path, task, config, vocab_file, tagger)
-    expected = Conversion(task, config, tagger, file_sha256(vocab_file))
-    assert read_conversion(tmp_path) == expected
-    assert [file.name for file in tmp_path.iterdir()] == ["conversion.json"]
-
-
-def test_an_option_that_came_later_is_off(tmp_path, vocab_file):
-    write_conversion(tmp_path, "WTQ", FeatureConfig(trim_cells=True), vocab_file, None)
-    said = json.loads((tmp_path / "conversion.json").read_text())
-    del said["features"]["prune_columns"]
-    (tmp_path / "conversion.json").write_text(json.dumps(said))
-    assert read_conversion(tmp_path).features == FeatureConfig(trim_cells=True)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"{", "Expecting property name"),
-        (b"\xff", ".*can't decode byte 0xff"),
-        (b"[]", "list indices must be"),
-        (b'{"task": "WTQ"}', "'features'"),
-        ({"features": []}, r"expected an object, got \[\]"),
-        ({"features": {"color": 1}}, "unknown 'color'; known are max_seq_length, max_column_id"),
-        ({"features": {"trim_cells": "true"}}, "trim_cells is 'true'"),
-        ({"features": {"max_seq_length": 2}}, "expected max_seq_length to be at least 4, got 2"),
-        ({"weather": "fine"}, "unknown 'weather'; known are task, features, tagger"),
-        ({"vocabulary_sha256": None}, "vocabulary_sha256 is None"),
-    ],
-)
-def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):
-    write_conversion(tmp_path, "WTQ", FeatureConfig(), vocab_file, None)
-    file = tmp_path / "conversion.json"
-    if isinstance(content, dict):
-        content = json.dumps(json.loads(file.read_text()) | content).encode()
-    file.write_bytes(content)
-    with pytest.raises(
-        ValueError, match=rf"how the records were made, got .*conversion.json: {message}"
-    ):
-        read_conversion(tmp_path)
-
-
-def test_a_folder_that_does_not_say_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=rf"expected conversion.json in {tmp_path}; exp"):
-        read_conversion(tmp_path)
