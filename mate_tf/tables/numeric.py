@@ -239,7 +239,7 @@ def _values(text: str, original: bool) -> tuple[NumericValue, ...]:
     return tuple(value for span in parse_text(text, original) for value in span.values)
 
 
-_remembered_values = functools.lru_cache(maxsize=1 << 16)(_values)
+_remembered_values = functools.lru_cache(maxsize=1 << 13)(_values)
 
 
 def _plain_values(text: str, original: bool) -> tuple[NumericValue, ...]:
