@@ -55,6 +55,11 @@ _INIT_CHECKPOINT = flags.DEFINE_string(
     "weights to start from: a Hugging Face folder (config.json, model.safetensors) of BERT or "
     "TAPAS, or the prefix of a TF1 checkpoint of BERT, TAPAS or MATE; without it, random ones",
 )
+_SKIP_CORRUPT = flags.DEFINE_bool(
+    "skip_corrupt",
+    False,
+    "pass over damaged records, with a warning that counts them, instead of stopping at them",
+)
 
 
 def load_preset(name: str):
@@ -134,7 +139,8 @@ def finetune(
 
 
 def main(argv: list[str]) -> None:
-    config = make_config(_CONFIG.value, _ARCHITECTURE.value, argv[1:])
+    overrides = [*argv[1:], *(["--config.skip_corrupt=true"] if _SKIP_CORRUPT.value else [])]
+    config = make_config(_CONFIG.value, _ARCHITECTURE.value, overrides)
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
     finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value)
 

@@ -12,6 +12,7 @@ from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.overrides import from_dict
 
 CONFIG_FILE = "config.json"
+_MAY_CHANGE = ("skip_corrupt",)  # when a run goes on
 Config = TypeVar("Config", bound="TrainingConfig")
 
 
@@ -78,7 +79,8 @@ class ExamplesConfig(TrainingConfig):
         batch_size: examples in a batch, over all replicas.
         eval_batch_size: the same in evaluation.
         skip_corrupt: whether damaged records are passed over, with a warning that counts them;
-            otherwise they are an error.
+            otherwise they are an error. It may change when a run goes on, for files are damaged
+            meanwhile.
     """
 
     encoder: EncoderConfig
@@ -145,7 +147,9 @@ def save_config(config: TrainingConfig, model_dir: str | pathlib.Path) -> None:
     path = pathlib.Path(model_dir) / CONFIG_FILE
     if path.exists():
         there = load_config(model_dir, type(config))
-        different = differences(dataclasses.asdict(there), dataclasses.asdict(config))
+        there_values, here_values = dataclasses.asdict(there), dataclasses.asdict(config)
+        here_values |= {name: there_values[name] for name in _MAY_CHANGE if name in there_values}
+        different = differences(there_values, here_values)
         if different:
             raise ValueError(
                 f"expected the config of the run in {model_dir}, got another: "

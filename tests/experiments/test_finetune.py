@@ -4,11 +4,13 @@ import dataclasses
 import importlib
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
+import tensorflow as tf
 
 from experiments.finetune import load_preset, make_config
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
@@ -60,6 +62,28 @@ def data_dir(tmp_path_factory):
         )
         write_json_lines(directory / f"{split}.jsonl", [(table, question)])
     return directory
+
+
+def test_damaged_records_stop_a_run_unless_they_are_to_be_passed_over(data_dir, tmp_path):
+    damaged = tmp_path / "data"
+    shutil.copytree(data_dir, damaged)
+    records = [
+        record.numpy() for record in tf.data.TFRecordDataset(damaged / "train.tfrecord", "GZIP")
+    ]
+    with tf.io.TFRecordWriter(str(damaged / "train.tfrecord")) as writer:
+        for record in [*records, *records]:
+            writer.write(record)
+    content = bytearray((damaged / "train.tfrecord").read_bytes())
+    content[-20] ^= 1
+    (damaged / "train.tfrecord").write_bytes(content)
+    flags = (*SMALL, f"--data_dir={damaged}", f"--model_dir={tmp_path / 'run'}")
+    stopped = finetune(*flags)
+    assert stopped.returncode == 1
+    number = 2 * len(records) - 1
+    assert re.search(rf"train.tfrecord.*record {number}, .*byte \d+", stopped.stderr)
+    done = finetune(*flags, "--skip_corrupt")
+    assert done.returncode == 0, done.stderr
+    assert "1 records passed over in" in done.stderr
 
 
 def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):

@@ -48,6 +48,12 @@ def test_a_config_is_read_back(tmp_path):
     assert load_config(tmp_path / "new" / "run") == CONFIG
 
 
+def test_a_run_may_go_on_past_records_that_were_damaged_meanwhile(tmp_path):
+    save_config(CONFIG, tmp_path)
+    save_config(dataclasses.replace(CONFIG, skip_corrupt=True), tmp_path)
+    assert load_config(tmp_path) == CONFIG
+
+
 def test_a_folder_of_another_run_is_refused(tmp_path):
     save_config(CONFIG, tmp_path)
     attention = AttentionConfig(bucket_size=42)
