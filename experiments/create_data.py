@@ -1,6 +1,6 @@
 """Turns questions and tables into record files to train and evaluate on.
 
-    python -m experiments.create_data --task=WTQ --input_dir=WikiTableQuestions \
+    python -m experiments.create_data --task=WTQ --input_dir=WikiTableQuestions \\
         --output_dir=out/wtq_data --vocab_file=vocab.txt --max_seq_length=512
 
 The input is a data set in its official layout (mate_tf/tables/datasets has a reader for each task),
@@ -17,7 +17,8 @@ summary at the end says how many were left out and why, with the first few of ea
 --num_shards=8 writes dev-00000-of-00008.tfrecord to dev-00007-of-00008.tfrecord instead, in an
 order that follows from --seed and the questions' ids. With --beam_options the conversion is an
 Apache Beam pipeline (the extra "beam"), which writes the very same shards with any number of
-workers on any of Beam's runners:
+workers on any of Beam's runners, from and to folders that all of its machines see at the same path
+(reasons are then counted without examples, and progress is the runner's to show):
 
     --num_shards=8 --beam_options="--direct_num_workers=4 --direct_running_mode=multi_processing"
     --num_shards=64 --beam_options="--runner=FlinkRunner --flink_master=host:8081"
@@ -31,7 +32,6 @@ mate_tf.tables.part_of_speech.TaggedWord.
 import functools
 import os
 import shlex
-import shutil
 import time
 from collections.abc import Sequence
 
@@ -62,10 +62,16 @@ _PRUNE = flags.DEFINE_bool(
 )
 _STRIP = flags.DEFINE_bool("strip_column_names", False, "leave the header's cells empty")
 _TITLE = flags.DEFINE_bool(
-    "use_document_title", False, "let the title of the table's document follow the question"
+    "use_document_title",
+    False,
+    "let the title of the table's document follow the question, where the data set has one: "
+    "WIKISQL, TABFACT, HYBRIDQA, JSONL",
 )
 _HEADING = flags.DEFINE_bool(
-    "use_context_heading", False, "let the heading above the table follow the question"
+    "use_context_heading",
+    False,
+    "let the heading above the table follow the question, where the data set has one: WIKISQL, "
+    "HYBRIDQA, JSONL",
 )
 _HISTOGRAM = flags.DEFINE_bool(
     "histogram_row",
@@ -83,7 +89,7 @@ _TAGGER = flags.DEFINE_string(
 _SHARDS = flags.DEFINE_integer(
     "num_shards", None, "files to spread each split over; without it, one", lower_bound=1
 )
-_SEED = flags.DEFINE_integer("seed", 0, "of the order of questions in shards")
+_SEED = flags.DEFINE_integer("seed", 0, "of the order of questions in shards (--num_shards)")
 _BEAM = flags.DEFINE_string(
     "beam_options",
     None,
@@ -144,8 +150,11 @@ class TimedTagger:
 
 
 def main(_) -> None:
-    from mate_tf.tables.conversion_file import write_conversion
+    import tensorflow as tf
+
+    from mate_tf.tables.conversion_file import conversion_of
     from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+    from mate_tf.tables.splits import prepare_folder
     from mate_tf.tables.taggers import load_tagger
     from mate_tf.tables.wordpiece import Wordpiece
 
@@ -168,22 +177,24 @@ def main(_) -> None:
     names, absent = _SPLITS.value or [], list[str]()
     if not names:
         names, absent = splits_there(_TASK.value, _INPUT.value, _ORIGINAL.value)
-    os.makedirs(_OUTPUT.value, exist_ok=True)
+    conversion = conversion_of(_TASK.value, config, _VOCAB.value, _TAGGER.value)
+    prepare_folder(_OUTPUT.value, conversion, names)
     vocab_copy = os.path.join(_OUTPUT.value, "vocab.txt")
     if os.path.abspath(_VOCAB.value) != os.path.abspath(vocab_copy):
-        shutil.copyfile(_VOCAB.value, vocab_copy)
-    write_conversion(_OUTPUT.value, _TASK.value, config, _VOCAB.value, _TAGGER.value)
-    if _BEAM.value is None:
-        summaries = {name: create_split(builder, name) for name in names}
-    else:
-        summaries = {name: create_split_with_beam(config, name) for name in names}
-    for name, summary in summaries.items():
-        print(f"{name}: {summary}")
+        tf.io.gfile.copy(_VOCAB.value, vocab_copy, overwrite=True)
+    empty = []
+    for name in names:
+        if _BEAM.value is None:
+            summary = create_split(builder, name)
+        else:
+            summary = create_split_with_beam(config, name)
+        print(f"{name}: {summary}", flush=True)
+        empty += [] if summary.num_kept else [name]
     for reason in absent:
         print(f"not there, {reason}")
     if tagger is not None and _BEAM.value is None:
         print(f"tagging took {tagger.seconds:.1f} s")
-    if empty := [name for name, summary in summaries.items() if not summary.num_kept]:
+    if empty:
         raise ValueError(
             f"expected examples in each split, got none in {', '.join(empty)}; the summary above "
             "says why"

@@ -71,13 +71,12 @@ def convert_split(
                 for name, count in outcome_counts(outcome).items():
                     Metrics.counter(_NAMESPACE, name).inc(count)
                 shard, order = place(outcome.question.question_id, seed, num_shards)
-                yield shard, (order, *encode(outcome))
+                yield shard, (order, encode(outcome))
 
     def write(element: Any) -> None:
         shard, parts = element
-        placed = sorted(part for part in parts if part is not None)
-        encoded = ((record or None, line) for _, record, line in placed)
-        write_shard(directory, split, encoded, shard, num_shards, task.has_tables)
+        placed = sorted((part for part in parts if part is not None), key=lambda part: part[0])
+        write_shard(directory, split, placed, shard, num_shards, task.has_tables)
 
     pipeline = beam.Pipeline(options=PipelineOptions(list(options)))
     converted = (

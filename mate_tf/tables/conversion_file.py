@@ -36,15 +36,18 @@ class Conversion:
     vocabulary_sha256: str
 
 
-def write_conversion(
-    directory: str | os.PathLike[str],
+def conversion_of(
     task: str | None,
     config: FeatureConfig,
     vocab_file: str | os.PathLike[str],
     tagger: str | None,
-) -> None:
+) -> Conversion:
+    """A conversion with a vocabulary; FileNotFoundError where there is none."""
+    return Conversion(task, config, tagger, file_sha256(vocab_file))
+
+
+def write_conversion(directory: str | os.PathLike[str], conversion: Conversion) -> None:
     """Says in the folder's conversion.json how its records were made."""
-    conversion = Conversion(task, config, tagger, file_sha256(vocab_file))
     path = os.path.join(directory, CONVERSION_FILE)
     with complete_file(path) as unfinished, tf.io.gfile.GFile(unfinished, "w") as file:
         file.write(json.dumps(dataclasses.asdict(conversion), indent=2) + "\n")

@@ -9,9 +9,11 @@ import os
 import tempfile
 import zlib
 from collections.abc import Iterator
+from typing import IO
 
 import tensorflow as tf
 from absl import logging
+from google.protobuf import message
 from tensorflow.python.lib.io.tf_record import tf_record_random_reader
 
 FRAME_BYTES = 16
@@ -36,15 +38,16 @@ def detect_compression(file: str) -> str:
 def readable_records(file: str | bytes) -> Iterator[bytes]:
     """The records of a file that are whole; a warning is logged that counts the others.
 
-    A record whose content is damaged is passed over. What follows a damaged length, or damage to
-    the compression, is lost: nothing says where the next record begins.
+    A record whose content is damaged, or no tf.train.Example, is passed over. What follows a
+    damaged length, or damage to the compression, is lost: nothing says where the next record
+    begins.
     """
     file = os.fsdecode(file)
     num_read = num_damaged = begin = 0
     lost_from: int | None = None
     first_damaged = ""
     with (
-        _unpacked(file) as (unpacked, size),
+        _unpacked(file) as (unpacked, size, is_complete),
         contextlib.closing(tf_record_random_reader(unpacked)) as reader,
     ):
         while begin < size and lost_from is None:
@@ -59,8 +62,15 @@ def readable_records(file: str | bytes) -> Iterator[bytes]:
                     num_damaged += 1
                     begin += FRAME_BYTES + length
             else:
-                yield record
-                num_read, begin = num_read + 1, following
+                if _is_example(record):
+                    yield record
+                    num_read += 1
+                else:
+                    first_damaged = first_damaged or f"record {num_read}, byte {begin}"
+                    num_damaged += 1
+                begin = following
+    if not is_complete and lost_from is None:
+        first_damaged, lost_from = first_damaged or f"record {num_read}, byte {begin}", begin
     if first_damaged:
         lost = "" if lost_from is None else f", all from byte {lost_from} on is lost"
         logging.warning(
@@ -73,21 +83,42 @@ def readable_records(file: str | bytes) -> Iterator[bytes]:
         )
 
 
-@contextlib.contextmanager
-def _unpacked(file: str) -> Iterator[tuple[str, int]]:
-    """A file without compression, as far as it can be undone, and its size."""
+def is_complete(file: str) -> bool:
+    """Whether a file goes on to its end, as its compression tells; without, if it has a record."""
     if not detect_compression(file):
-        yield file, tf.io.gfile.stat(file).length
+        return tf.io.gfile.stat(file).length >= FRAME_BYTES
+    return _unpack(file, None)
+
+
+@contextlib.contextmanager
+def _unpacked(file: str) -> Iterator[tuple[str, int, bool]]:
+    """A file without compression, as far as it can be undone, its size, and whether that is all."""
+    if not detect_compression(file):
+        yield file, tf.io.gfile.stat(file).length, True
         return
-    with tempfile.NamedTemporaryFile() as unpacked, tf.io.gfile.GFile(file, "rb") as packed:
-        unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)  # either format
-        with contextlib.suppress(zlib.error):
-            while chunk := packed.read(_CHUNK):
-                unpacked.write(unpack.decompress(chunk))
+    with tempfile.NamedTemporaryFile() as unpacked:
+        is_all = _unpack(file, unpacked)
         unpacked.flush()
-        if not unpack.eof:
-            logging.warning("the compression of %s is damaged or cut short", file)
-        yield unpacked.name, unpacked.tell()
+        yield unpacked.name, unpacked.tell(), is_all
+
+
+def _unpack(file: str, unpacked: IO[bytes] | None) -> bool:
+    """Undoes the compression of either format; whether its end was reached."""
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    with tf.io.gfile.GFile(file, "rb") as packed, contextlib.suppress(zlib.error):
+        while chunk := packed.read(_CHUNK):
+            content = unpack.decompress(chunk)
+            if unpacked is not None:
+                unpacked.write(content)
+    return unpack.eof
+
+
+def _is_example(record: bytes) -> bool:
+    try:
+        tf.train.Example.FromString(record)
+    except message.DecodeError:
+        return False
+    return True
 
 
 def _content_length(file: str, begin: int) -> int | None:

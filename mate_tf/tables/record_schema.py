@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping
 import tensorflow as tf
 from google.protobuf import message
 
-from mate_tf.tables.record_files import FRAME_BYTES, detect_compression, readable_records
+from mate_tf.tables.record_files import (
+    FRAME_BYTES,
+    detect_compression,
+    is_complete,
+    readable_records,
+)
 from mate_tf.tables.token_features import TAPAS_FEATURES, TokenFeatures
 
 Path = str | os.PathLike[str]
@@ -80,6 +85,8 @@ def read_examples(file: str, skip_corrupt: bool = False) -> Iterator[tf.train.Ex
         for record in records:
             yield tf.train.Example.FromString(record)
             number, begin = number + 1, begin + len(record) + FRAME_BYTES
+        if not skip_corrupt and not is_complete(file):
+            raise tf.errors.DataLossError(None, None, "the file is cut short")
     except (tf.errors.DataLossError, message.DecodeError) as error:
         reason = str(error).split("[Op:")[0].split("\n")[0].strip("{} ")
         unpacked = " unpacked" if compression else ""

@@ -8,6 +8,7 @@ Integers are int32 in memory and int64 in the files, as the original has them.
 import contextlib
 import math
 import os
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
@@ -66,8 +67,11 @@ def record_writer(path: Path, compression: str = "GZIP") -> Iterator[tf.io.TFRec
 
 @contextlib.contextmanager
 def complete_file(path: Path) -> Iterator[str]:
-    """A name to write a file under, which gets its own once it is complete."""
-    unfinished = f"{os.fspath(path)}.unfinished"
+    """A name to write a file under, which gets its own once it is complete.
+
+    The name is nobody else's: a runner may let two workers write the same file.
+    """
+    unfinished = f"{os.fspath(path)}.{uuid.uuid4().hex}.unfinished"
     try:
         yield unfinished
         tf.io.gfile.rename(unfinished, os.fspath(path), overwrite=True)

@@ -10,13 +10,20 @@ import os
 import re
 import tempfile
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from mate_tf.tables.conversion import Outcome
+from mate_tf.tables.conversion_file import (
+    Conversion,
+    has_conversion,
+    read_conversion,
+    write_conversion,
+)
 from mate_tf.tables.datasets.json_lines import json_line, read_json_lines
+from mate_tf.tables.datasets.seen_ids import SeenIds
 from mate_tf.tables.records import complete_file, record_writer, serialize_example
 from mate_tf.tables.table import Question, Table
 
@@ -72,6 +79,42 @@ def split_files(directory: str | os.PathLike[str], split: str, suffix: str = REC
     return files
 
 
+def prepare_folder(
+    directory: str | os.PathLike[str], conversion: Conversion, splits: Sequence[str]
+) -> None:
+    """Makes the folder for a conversion, and says in it how its records are made.
+
+    Splits that were made in another way and are to be made again go first, so that what the folder
+    says is true whenever the conversion stops.
+
+    Args:
+        directory: the folder; a new one, or one of an earlier conversion.
+        conversion: how the records are made.
+        splits: those that are going to be.
+
+    Raises:
+        ValueError: if the folder has files of that kind and does not say how they were made, or
+            splits that were made in another way and are not made again.
+    """
+    tf.io.gfile.makedirs(directory)
+    file_of_split = re.compile(f"(.+?)({_SHARD})?({re.escape(RECORDS)}|{re.escape(QUESTIONS)})")
+    there = {m[1] for m in map(file_of_split.fullmatch, tf.io.gfile.listdir(directory)) if m}
+    if there and not has_conversion(directory):
+        raise ValueError(
+            f"expected a new folder or one that create_data wrote, got {directory} with files of "
+            f"the splits {sorted(there)} and without conversion.json"
+        )
+    if there and (before := read_conversion(directory)) != conversion:
+        if others := sorted(there - set(splits)):
+            raise ValueError(
+                f"expected {before} as for the splits {others} in {directory}, got {conversion}; "
+                "choose another folder or make all splits"
+            )
+        for split in there:
+            _remove_files(directory, split)
+    write_conversion(directory, conversion)
+
+
 def read_questions(
     directory: str | os.PathLike[str], split: str
 ) -> Iterator[tuple[Table, Question]]:
@@ -101,14 +144,22 @@ def encode(outcome: Outcome) -> Encoded:
 def write_shard(
     directory: str,
     split: str,
-    encoded: Iterable[Encoded],
+    placed: Iterable[tuple[int, Encoded]],
     shard: int,
     num_shards: int,
     has_tables: bool = True,
 ) -> None:
-    """Writes a shard of records and, where there are tables, of questions, in the order given."""
+    """Writes a shard of records and, where there are tables, of questions, in the order given.
+
+    Raises:
+        ValueError: if two have one place, which is to say one id.
+    """
+    before = None
     with _open(directory, split, has_tables, shard, num_shards) as write:
-        for record, line in encoded:
+        for order, (record, line) in placed:
+            if order == before:
+                raise _same_id(split, (line or record or b"")[:80].decode(errors="replace"))
+            before = order
             write(record, line)
 
 
@@ -132,10 +183,20 @@ def split_writer(
         num_shards: None for one file.
         seed: of the order of shards.
         has_tables: whether there is a file of questions beside that of records.
+
+    Raises:
+        ValueError: if two questions have one id.
     """
     if num_shards is None:
+        seen = SeenIds()
+
+        def add(outcome: Outcome) -> None:
+            if not seen.add(outcome.question.question_id):
+                raise _same_id(split, repr(outcome.question.question_id))
+            write(*encode(outcome))
+
         with _open(directory, split, has_tables) as write:
-            yield lambda outcome: write(*encode(outcome))
+            yield add
     else:
         with _Spool() as spool:
             yield lambda outcome: spool.add(
@@ -148,13 +209,21 @@ def split_writer(
 
 
 def remove_other_files(directory: str, split: str, num_shards: int | None) -> None:
-    """Removes what an earlier conversion left of a split, one file or another number of shards."""
+    """Removes what earlier conversions left of a split: one file or another number of shards."""
+    shards = [None] if num_shards is None else range(num_shards)
+    keep = {
+        split_file(directory, split, suffix, shard, num_shards)
+        for suffix in (RECORDS, QUESTIONS)
+        for shard in shards
+    }
+    _remove_files(directory, split, keep)
+
+
+def _remove_files(
+    directory: str | os.PathLike[str], split: str, keep: Collection[str] = ()
+) -> None:
     for suffix in (RECORDS, QUESTIONS):
-        if num_shards is None:
-            keep = {split_file(directory, split, suffix)}
-        else:
-            keep = {split_file(directory, split, suffix, n, num_shards) for n in range(num_shards)}
-        for file in _files(directory, split, suffix) - keep:
+        for file in _files(directory, split, suffix) - set(keep):
             tf.io.gfile.remove(file)
 
 
@@ -192,6 +261,12 @@ def _open(
         yield write
 
 
+def _same_id(split: str, what: str) -> ValueError:
+    return ValueError(
+        f"expected an id of its own for each question of the split {split!r}, got one twice: {what}"
+    )
+
+
 class _Spool:
     """Records and lines on disk; in memory is only where each lies, 40 bytes a question."""
 
@@ -208,11 +283,11 @@ class _Spool:
         self._index.extend((shard, order, self._file.tell(), len(record), len(line)))
         self._file.write(record + line)
 
-    def of_shard(self, shard: int) -> Iterator[Encoded]:
+    def of_shard(self, shard: int) -> Iterator[tuple[int, Encoded]]:
         index = np.array(self._index, np.uint64).reshape(-1, 5)
         index = index[index[:, 0] == shard]
         index = index[np.argsort(index[:, 1], kind="stable")]
-        for _, _, begin, *lengths in index.tolist():
+        for _, order, begin, *lengths in index.tolist():
             self._file.seek(begin)
             record, line = map(self._file.read, lengths)
-            yield record or None, line or None
+            yield order, (record or None, line or None)

@@ -138,8 +138,7 @@ def save_conversion(
                 "the records again"
             )
         return
-    vocab_file = pathlib.Path(data_dir) / "vocab.txt"
-    write_conversion(model_dir, here.task, here.features, vocab_file, here.tagger)
+    write_conversion(model_dir, here)
 
 
 @contextlib.contextmanager

@@ -5,9 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from absl import flags
 
-from experiments import create_data
+from mate_tf.tables.conversion_file import read_conversion
 from mate_tf.tables.datasets.json_lines import read_json_lines
 from mate_tf.tables.datasets.tasks import TASKS
 from mate_tf.tables.records import read_records
@@ -235,31 +234,43 @@ RELEASE_OF_TASK = {
 }
 
 
-@pytest.mark.parametrize(
-    ("task", "is_original"),
-    # The authors' release reads another folder of TabFact's, collected_data.
-    [(task, False) for task in TASKS] + [(task, True) for task in TASKS if task != "TABFACT"],
-)
-def test_every_task_goes_from_its_official_layout_to_records(
-    tmp_path, vocab_file, capsys, task, is_original
-):
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_goes_from_its_official_layout_to_records(tmp_path, vocab_file, task):
     source = write_release(tmp_path / "in", RELEASES[RELEASE_OF_TASK[task]])
     output = tmp_path / "out"
-    flags.FLAGS(
-        [
-            "create_data",
-            f"--task={task}",
-            f"--input_dir={source}",
-            f"--output_dir={output}",
-            f"--vocab_file={vocab_file}",
-            f"--original_conversion={is_original}",
-        ]
+    done = run(
+        f"--task={task}",
+        f"--input_dir={source}",
+        f"--output_dir={output}",
+        f"--vocab_file={vocab_file}",
     )
-    create_data.main(None)
-    shown, progress = capsys.readouterr()
-    assert "train: 1 of 1 " in shown and "train: 1" in progress
+    assert done.returncode == 0, done.stderr
+    assert "train: 1 of 1 " in done.stdout and "train: 1" in done.stderr
     (record,) = read_records(output / "train.tfrecord").as_numpy_iterator()
     assert record["input_mask"].sum() > 2
     assert (output / "train.jsonl").exists() == TASKS[task].has_tables
     if TASKS[task].splits:
-        assert "not there, dev: expected a file at" in shown
+        assert "not there, dev: expected a file at" in done.stdout
+
+
+def test_a_folder_s_splits_are_all_made_in_one_way(tmp_path, vocab_file):
+    write_splits(tmp_path / "in", "dev", "train")
+    assert convert(tmp_path, vocab_file, "out").returncode == 0
+    before = contents(tmp_path / "out")
+    refused = convert(tmp_path, vocab_file, "out", "--splits=dev", "--strip_column_names")
+    assert refused.returncode == 1
+    assert "choose another folder or make all splits" in refused.stderr
+    assert contents(tmp_path / "out") == before
+    again = convert(tmp_path, vocab_file, "out", "--strip_column_names", "--num_shards=1")
+    assert again.returncode == 0, again.stderr
+    assert read_conversion(tmp_path / "out").features.strip_column_names
+    assert "train.tfrecord" not in contents(tmp_path / "out")
+
+
+def test_files_of_others_are_never_written_over(tmp_path, vocab_file):
+    write_splits(tmp_path / "in", "dev")
+    write_splits(tmp_path / "out", "dev")
+    refused = convert(tmp_path, vocab_file, "out")
+    assert refused.returncode == 1
+    assert "expected a new folder or one that create_data wrote, got" in refused.stderr
+    assert len(contents(tmp_path / "out")) == 1

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from experiments.finetune import load_preset, make_config
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
-from mate_tf.tables.conversion_file import write_conversion
+from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import read_records, write_records
@@ -110,7 +110,7 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(data_dir, other)
     config = FeatureConfig(max_seq_length=24, trim_cells=True)
-    write_conversion(other, "JSONL", config, other / "vocab.txt", None)
+    write_conversion(other, conversion_of("JSONL", config, other / "vocab.txt", None))
     refused = finetune(*flags, f"--data_dir={other}")
     assert refused.returncode == 1
     assert "features.trim_cells=True (there: False); choose another folder" in refused.stderr

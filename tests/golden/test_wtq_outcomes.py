@@ -70,7 +70,7 @@ def builders(wordpiece) -> dict[str, FeatureBuilder]:
 def test_every_question_is_converted_as_by_the_original(golden_real, split):
     outcome_file, vocab_file = golden_real.require(f"wtq_outcomes_{split}.json.gz", "vocab.txt")
     if not WTQ.is_dir():
-        pytest.skip(f"no WikiTableQuestions at {WTQ}")
+        golden_real.skip_without(WTQ)
     outcomes = load(outcome_file)
     wordpiece = Wordpiece(vocab_file)
     unlimited = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None, max_column_id=512))

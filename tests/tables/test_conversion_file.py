@@ -5,6 +5,7 @@ import pytest
 from mate_tf.tables.conversion_file import (
     Conversion,
     check_vocabulary,
+    conversion_of,
     file_sha256,
     read_conversion,
     write_conversion,
@@ -17,7 +18,7 @@ def test_a_vocabulary_other_than_the_conversions_is_refused(tmp_path, vocab_file
     vocabulary.write_bytes(vocab_file.read_bytes())
     check_vocabulary(tmp_path)  # an earlier conversion, that does not say
     config = FeatureConfig(max_seq_length=64, trim_cells=True)
-    write_conversion(str(tmp_path), "WTQ", config, str(vocab_file), None)
+    write_conversion(str(tmp_path), conversion_of("WTQ", config, str(vocab_file), None))
     said = json.loads((tmp_path / "conversion.json").read_text())
     assert said["task"] == "WTQ"
     assert FeatureConfig(**said["features"]) == config
@@ -43,14 +44,16 @@ def test_a_vocabulary_other_than_the_conversions_is_refused(tmp_path, vocab_file
 )
 @pytest.mark.parametrize(("task", "tagger"), [("WTQ", None), (None, "textblob")])
 def test_a_folder_says_how_its_records_were_made(tmp_path, vocab_file, config, task, tagger):
-    write_conversion(tmp_path, task, config, vocab_file, tagger)
+    write_conversion(tmp_path, conversion_of(task, config, vocab_file, tagger))
     expected = Conversion(task, config, tagger, file_sha256(vocab_file))
     assert read_conversion(tmp_path) == expected
     assert [file.name for file in tmp_path.iterdir()] == ["conversion.json"]
 
 
 def test_an_option_that_came_later_is_off(tmp_path, vocab_file):
-    write_conversion(tmp_path, "WTQ", FeatureConfig(trim_cells=True), vocab_file, None)
+    write_conversion(
+        tmp_path, conversion_of("WTQ", FeatureConfig(trim_cells=True), vocab_file, None)
+    )
     said = json.loads((tmp_path / "conversion.json").read_text())
     del said["features"]["prune_columns"]
     (tmp_path / "conversion.json").write_text(json.dumps(said))
@@ -73,7 +76,7 @@ def test_an_option_that_came_later_is_off(tmp_path, vocab_file):
     ],
 )
 def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):
-    write_conversion(tmp_path, "WTQ", FeatureConfig(), vocab_file, None)
+    write_conversion(tmp_path, conversion_of("WTQ", FeatureConfig(), vocab_file, None))
     file = tmp_path / "conversion.json"
     if isinstance(content, dict):
         content = json.dumps(json.loads(file.read_text()) | content).encode()

@@ -249,6 +249,32 @@ def test_a_compressed_file_cut_short_is_read_as_far_as_it_goes(tmp_path, example
     assert 0 < number == check_records(path, skip_corrupt=True) < len(many)
 
 
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_a_compressed_file_is_not_taken_for_whole_wherever_it_is_cut(
+    tmp_path, examples, compression
+):
+    path, whole = tmp_path / "train.tfrecord", tmp_path / "whole.tfrecord"
+    write_records(whole, examples, compression)
+    content = whole.read_bytes()
+    for length in [0, 1, 5, 12, *range(20, len(content), len(content) // 40)]:
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match=r"train.tfrecord.*record \d+, byte \d+"):
+            check_records([whole, path])
+
+
+def test_what_is_no_example_is_passed_over_and_counted(tmp_path, examples, caplog):
+    path = tmp_path / "train.tfrecord"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in (serialize_example(examples[0]), b"\xff", serialize_example(examples[1])):
+            writer.write(record)
+    with pytest.raises(ValueError, match=r"train.*record 1, byte \d+"):
+        check_records(path)
+    with caplog.at_level("WARNING"):
+        assert check_records(path, skip_corrupt=True) == 2
+    assert "1 records passed over" in caplog.text and "2 were read" in caplog.text
+    assert names(read_records(path, skip_corrupt=True).batch(2)) == [["q0", "q1"]]
+
+
 def test_training_passes_over_damage_and_still_resumes_exactly(tmp_path, examples):
     path, *_ = damaged(tmp_path, examples, "content", "")
 
@@ -272,8 +298,11 @@ def test_whole_files_are_read_alike_with_and_without_skipping(file):
 def test_files_without_examples_and_no_files_are_refused(tmp_path):
     write_records(tmp_path / "empty", [])
     (tmp_path / "short").write_bytes(b"short")
-    for name in ("empty", "short"):
-        with pytest.raises(ValueError, match=f"expected examples in .*{name}, got none"):
+    for name, message in (
+        ("empty", "expected examples in .*empty, got none"),
+        ("short", "expected a TFRecord file of examples, got .*short: the file is cut short"),
+    ):
+        with pytest.raises(ValueError, match=message):
             read_records(tmp_path / name)
     with pytest.raises(ValueError, match="at least one record file, got none"):
         read_records([])

@@ -78,9 +78,16 @@ def test_a_shard_written_alone_is_the_one_that_is_written_with_the_others(tmp_pa
     write(tmp_path / "a", outcomes, 3)
     placed = sorted((place(o.question.question_id, 7, 3), encode(o)) for o in outcomes)
     for n in range(3):
-        encoded = [parts for (shard, _), parts in placed if shard == n]
-        write_shard(str(tmp_path / "b"), "dev", encoded, n, 3)
+        of_shard = [(order, parts) for (shard, order), parts in placed if shard == n]
+        write_shard(str(tmp_path / "b"), "dev", of_shard, n, 3)
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+@pytest.mark.parametrize("num_shards", [None, 3])
+def test_an_id_given_twice_is_refused_and_leaves_nothing(tmp_path, outcomes, num_shards):
+    with pytest.raises(ValueError, match=r"an id of its own for each question of the split .*q3"):
+        write(tmp_path, [*outcomes, outcomes[3]], num_shards)
+    assert not any("unfinished" in name for name in contents(tmp_path))
 
 
 def test_places_follow_from_the_seed_and_spread_evenly():

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.tables.conversion_file import read_conversion, write_conversion
+from mate_tf.tables.conversion_file import conversion_of, read_conversion, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import write_records
@@ -219,7 +219,7 @@ def histogram_dir(data_dir, tmp_path_factory):
 
 def with_conversion(source, directory, features):
     shutil.copytree(source, directory)
-    write_conversion(directory, "JSONL", features, directory / "vocab.txt", None)
+    write_conversion(directory, conversion_of("JSONL", features, directory / "vocab.txt", None))
     return directory
 
 
