@@ -10,7 +10,6 @@ random picks of rows, W the subsets of a pick.
 """
 
 import hashlib
-import math
 import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -18,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mate_tf.tables.feature_config import ConversionError
-from mate_tf.tables.table import AGGREGATIONS, Question
+from mate_tf.tables.numeric import is_single
+from mate_tf.tables.table import AGGREGATIONS, Question, id_bytes
 from mate_tf.tables.tokenized_table import TokenizedTable
 
 _NONE, _SUM, _AVERAGE, _COUNT = map(AGGREGATIONS.index, ("NONE", "SUM", "AVERAGE", "COUNT"))
@@ -60,7 +60,7 @@ def find_candidates(
     Raises:
         ConversionError: if `original`, and the question has several answer cells.
     """
-    if question.answer_number is None or not math.isfinite(question.answer_number):
+    if question.answer_number is None or not is_single(question.answer_number):
         return []
     answer = float(np.float32(question.answer_number))
     rng = random.Random(_fingerprint(question.question_id))
@@ -182,4 +182,4 @@ def _clipped(rng: random.Random, candidates: Iterable[Candidate]) -> list[Candid
 
 
 def _fingerprint(text: str) -> int:
-    return int(hashlib.sha256(text.encode()).hexdigest(), 16)
+    return int(hashlib.sha256(id_bytes(text)).hexdigest(), 16)

@@ -23,9 +23,10 @@ from mate_tf.tables.feature_config import ConversionError, FeatureConfig
 from mate_tf.tables.fitting import check_size, fit
 from mate_tf.tables.labels import Labels, label_cells, label_spans
 from mate_tf.tables.layout import Layout, table_features
+from mate_tf.tables.numeric import is_single
 from mate_tf.tables.part_of_speech import Tagger, piece_tag_ids, words_with_tags
 from mate_tf.tables.pruning import select_columns
-from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table
+from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table, id_bytes
 from mate_tf.tables.token_features import PART_OF_SPEECH
 from mate_tf.tables.token_selection import TokenSelector, checked_selection
 from mate_tf.tables.tokenized_table import (
@@ -237,11 +238,13 @@ def _scalars(question: Question) -> dict[str, np.ndarray]:
     question_id_ints = np.zeros(_QUESTION_ID_LENGTH, np.int32)
     end = question.question_id[-_QUESTION_ID_LENGTH:]  # what tells questions apart is at the end
     question_id_ints[: len(end)] = [ord(character) + 1 for character in end]
-    answer = np.nan if question.answer_number is None else question.answer_number
+    answer = question.answer_number
+    if answer is None or not is_single(answer):
+        answer = np.nan
     return {
         "answer": np.array([answer], np.float32),
         "aggregation_function_id": np.array([AGGREGATIONS.index(question.aggregation)], np.int32),
         "classification_class_index": np.array([question.class_index or 0], np.int32),
-        "question_id": np.array([question.question_id.encode()], object),
+        "question_id": np.array([id_bytes(question.question_id)], object),
         "question_id_ints": question_id_ints,
     }

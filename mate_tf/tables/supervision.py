@@ -7,6 +7,7 @@ from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from mate_tf.tables.normalization import normalize_denotation
+from mate_tf.tables.numeric import is_single
 from mate_tf.tables.table import Coordinates, Question, Table
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re.ASCII)
@@ -56,7 +57,7 @@ def supervise(
     Raises:
         SupervisionError: if there is no answer, or one is not found or in too many cells.
     """
-    if _has_supervision(question):
+    if _has_supervision(question, original):
         return question
     where = _where(table, question)
     if not question.answers:
@@ -95,7 +96,7 @@ def check_supervision(
         SupervisionError: if there is none ("no answer given").
     """
     has_class = question.class_index is not None
-    if _has_supervision(question) or has_class or (original and not question.answers):
+    if _has_supervision(question, original) or has_class or (original and not question.answers):
         return question
     raise SupervisionError(
         "no answer given",
@@ -103,8 +104,10 @@ def check_supervision(
     )
 
 
-def _has_supervision(question: Question) -> bool:
-    return bool(question.answer_coordinates) or question.answer_number is not None
+def _has_supervision(question: Question, original: bool) -> bool:
+    number = question.answer_number
+    has_number = number is not None and (original or is_single(number))
+    return bool(question.answer_coordinates) or has_number
 
 
 def _where(table: Table, question: Question) -> str:
@@ -113,6 +116,8 @@ def _where(table: Table, question: Question) -> str:
 
 def parse_number(text: str, original: bool = False) -> float | None:
     """Reads a text that is one plain number, with or without thousands separators.
+
+    One that is not finite in single precision, as records hold it, is none.
 
     Args:
         text: the text.
@@ -124,7 +129,8 @@ def parse_number(text: str, original: bool = False) -> float | None:
     text = text.strip()
     if not _NUMBER.fullmatch(text) or not any(map(str.isdigit, text)):
         return None
-    return float(text.replace(",", ""))
+    number = float(text.replace(",", ""))
+    return number if is_single(number) else None
 
 
 def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:

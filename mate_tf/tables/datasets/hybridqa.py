@@ -88,8 +88,6 @@ def _question_from(record: Any, traced: bool, original: bool) -> Question:
     text, id_ = (_get(record, key, str) for key in ("question", "question_id"))
     _get(record, "table_id", str)
     tags = tuple(_get(record, "question_postag", str, default="").split())
-    if tags and len(tags) != len(text.split()):
-        raise ValueError(f"expected a tag for each of {len(text.split())} words, got {len(tags)}")
     answers = (_get(record, "answer-text", str),) if "answer-text" in record else ()
     coordinates = []
     for node in _get(record, "answer-node", list) if traced else ():

@@ -111,6 +111,10 @@ def test_a_table_may_be_a_file_beside_it(tmp_path):
             r"expected cells within 2 rows and 2 columns, got \(2, 0\)",
         ),
         ({"question": "?", "table": TABLE, "answer_coordinates": [7]}, "expected pairs"),
+        ({"question": "?", "table": TABLE, "class_index": 2**40}, "expected a class_index"),
+        ({"question": "?", "table": TABLE, "answer_number": 10**400}, "expected an answer_number"),
+        ({"question": "?", "table": TABLE, "part_of_speech_tags": [3]}, "expected a text as a p"),
+        ({"question": "?", "table": TABLE, "part_of_speech_tags": ["NN"] * 3}, "1 words, got 3"),
     ],
 )
 def test_a_malformed_line_is_refused_with_file_and_line(tmp_path, record, message):
