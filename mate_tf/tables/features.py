@@ -75,7 +75,9 @@ class FeatureBuilder:
         self.config = config or FeatureConfig()
         self.tagger = tagger
         if token_selector is None and self.config.prune_columns:
-            token_selector = select_columns
+            token_selector = functools.partial(
+                select_columns, original=self.config.original_conversion
+            )
         self.token_selector = token_selector
         self._tokenized = functools.lru_cache(_TABLES_REMEMBERED)(
             functools.partial(
