@@ -1,5 +1,6 @@
 """Weak supervision: from the texts of an answer to the cells and the number they stand for."""
 
+import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -8,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from mate_tf.tables.normalization import normalize_denotation
 from mate_tf.tables.numeric import is_single
+from mate_tf.tables.remembering import LARGE
 from mate_tf.tables.table import Coordinates, Question, Table
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re.ASCII)
@@ -155,7 +157,7 @@ def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
 
 def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
     problem = "answer not found", f"not every one of {list(answers)} is in a cell"
-    for comparable in (str, str.lower, _words_and_signs, _original_denotation):
+    for comparable in (str, str.lower, words_and_signs, _original_denotation):
         texts = list(map(comparable, answers))
         cells = [_cells_by(comparable, table).get(text, ()) for text in texts]
         if not cells or not all(cells):
@@ -169,22 +171,33 @@ def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coo
 
 # By what cells were compared, which several questions of a table share, for as long as it lives.
 _COMPARED: WeakKeyDictionary[Table, dict[Callable, _Cells]] = WeakKeyDictionary()
+_WAYS_TO_COMPARE = 4
 
 
 def _cells_by(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
     """The cells of each text in table order, without those for which it is None."""
+    if table.num_rows * table.num_columns > LARGE:
+        return _of_large(comparable, table)
     compared = _COMPARED.setdefault(table, {})
     if comparable not in compared:
-        keys: dict[str, Hashable] = {}
-        cells: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
-        for i, row in enumerate(table.rows):
-            for j, text in enumerate(row):
-                if text not in keys:
-                    keys[text] = comparable(text)
-                if keys[text] is not None:
-                    cells[keys[text]].append((i, j))
-        compared[comparable] = dict(cells)
+        compared[comparable] = _compare(comparable, table)
     return compared[comparable]
+
+
+def _compare(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
+    keys: dict[str, Hashable] = {}
+    cells: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
+    for i, row in enumerate(table.rows):
+        for j, text in enumerate(row):
+            if text not in keys:
+                keys[text] = comparable(text)
+            if keys[text] is not None:
+                cells[keys[text]].append((i, j))
+    return dict(cells)
+
+
+# Of large tables only the latest, whose memory others may need.
+_of_large = functools.lru_cache(_WAYS_TO_COMPARE)(_compare)
 
 
 def _denotation(text: str) -> str | None:
@@ -197,7 +210,8 @@ def _first_line(text: str) -> str | None:
     return _denotation(lines[0]) if len(lines) > 1 else None
 
 
-def _words_and_signs(text: str) -> tuple[str, ...]:
+def words_and_signs(text: str) -> tuple[str, ...]:
+    """The words of a text and the runs of signs between them, in lower case."""
     return tuple(_WORD_OR_SIGNS.findall(text.lower()))
 
 

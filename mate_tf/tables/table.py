@@ -198,7 +198,8 @@ class Question:
         previous_coordinates: the cells that answered the previous question of a conversation.
         class_index: the label where a question is classified, below 2**31; None where it is not.
         part_of_speech_tags: universal or Penn Treebank tags of the words between the text's
-            blanks, where a data set has them (HybridQA's `question_postag`).
+            blanks, where a data set has them (HybridQA's `question_postag`). They come before a
+            tagger's, and are not used without one.
         previous_answers: the answer to the previous question of a conversation, as texts.
 
     Raises:
