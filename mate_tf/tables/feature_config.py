@@ -39,8 +39,9 @@ class FeatureConfig:
             Decoding has to be told of it (mate_tf/tasks/answers.py).
         original_conversion: whether numbers and dates are read with the defects of the authors'
             release (mate_tf/tables/numeric.py says which), as its published checkpoints were
-            trained. Then also a table may lose all its rows or columns, an answer text that is not in the
-            sequence is no error, and aggregation candidates are found as the release finds them.
+            trained. Then also a table may lose all its rows or columns, an answer text that is not
+            in the sequence is no error, and aggregation candidates are found as the release finds
+            them.
 
     Raises:
         ValueError: if a limit leaves no room for anything.

@@ -127,8 +127,15 @@ def test_missing_files_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.jsonl"):
         list(read_json_lines(tmp_path / "none.jsonl"))
     path = write(tmp_path / "q.jsonl", {"question": "?", "table": "none.csv"})
-    with pytest.raises(FileNotFoundError, match=r"none\.csv"):
+    with pytest.raises(FileNotFoundError, match=r"none\.csv'.*\(file '.*q\.jsonl', line 1\)"):
         list(read_json_lines(path))
+
+
+def test_a_table_s_file_that_cannot_be_opened_is_refused_with_file_and_line(tmp_path):
+    for name, message in (("a" * 5_000, "too long"), ("a\x00b", "null byte"), (".", "directory")):
+        path = write(tmp_path / "q.jsonl", {"question": "?", "table": name})
+        with pytest.raises((OSError, ValueError), match=rf"{message}.*q\.jsonl', line 1\)"):
+            list(read_json_lines(path))
 
 
 def test_a_failed_write_leaves_nothing_and_the_old_file(tmp_path):
