@@ -10,7 +10,6 @@ random picks of rows, W the subsets of a pick.
 """
 
 import hashlib
-import math
 import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -18,12 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from mate_tf.tables.feature_config import ConversionError
-from mate_tf.tables.table import AGGREGATIONS, Question
+from mate_tf.tables.numeric import is_single
+from mate_tf.tables.table import AGGREGATIONS, Question, id_bytes
 from mate_tf.tables.tokenized_table import TokenizedTable
 
 _NONE, _SUM, _AVERAGE, _COUNT = map(AGGREGATIONS.index, ("NONE", "SUM", "AVERAGE", "COUNT"))
 MAX_CANDIDATES = 1000
 _MAX_OF_AN_AGGREGATION = 500
+_ENOUGH_OF_AN_AGGREGATION = 10_000  # to choose those from
 _MAX_ROWS = 31
 _MAX_TOKENS = 48_000
 _TRIALS = 100
@@ -60,7 +61,7 @@ def find_candidates(
     Raises:
         ConversionError: if `original`, and the question has several answer cells.
     """
-    if question.answer_number is None or not math.isfinite(question.answer_number):
+    if question.answer_number is None or not is_single(question.answer_number):
         return []
     answer = float(np.float32(question.answer_number))
     rng = random.Random(_fingerprint(question.question_id))
@@ -75,8 +76,8 @@ def find_candidates(
     return [
         *chosen,
         *_clipped(rng, _counts(rng, values.shape, answer, original)),
-        *_clipped(rng, _combinations(rng, values, answer, _SUM, lambda sums, _: sums)),
-        *_clipped(rng, _combinations(rng, values, answer, _AVERAGE, np.divide)),
+        *_clipped(rng, _combinations(rng, values, answer, _SUM, lambda sums, _: sums, original)),
+        *_clipped(rng, _combinations(rng, values, answer, _AVERAGE, np.divide, original)),
     ]
 
 
@@ -151,16 +152,31 @@ def _combinations(
     answer: float,
     aggregation: int,
     aggregate: _Aggregation,
+    original: bool,
 ) -> Iterator[Candidate]:
-    """The sets of cells of a column, of ten cells drawn at a time, whose aggregation fits."""
-    for column, of_column in enumerate(values.T):
+    """The sets of cells of a column, of ten cells drawn at a time, whose aggregation fits.
+
+    Of a column with more than 500 of them it is as many, drawn at random, and no column is looked
+    at any more, in random order, once there are 10,000; but with `original` it is all.
+    """
+    columns = list(range(values.shape[1]))
+    if not original:
+        rng.shuffle(columns)
+    count = 0
+    for column in columns:
+        if not original and count >= _ENOUGH_OF_AN_AGGREGATION:
+            return
+        of_column = values[:, column]
         rows = np.flatnonzero(np.isfinite(of_column)).tolist()
         picks = [rows]
         if len(rows) > _ROWS_OF_A_TRIAL:
             picks = []
             for _ in range(_TRIALS):
-                rng.shuffle(rows)
-                picks.append(sorted(rows[:_ROWS_OF_A_TRIAL]))
+                if original:
+                    rng.shuffle(rows)
+                    picks.append(sorted(rows[:_ROWS_OF_A_TRIAL]))
+                else:
+                    picks.append(sorted(rng.sample(rows, _ROWS_OF_A_TRIAL)))
         picked = np.array(picks, int)  # [P, ten or fewer]
         size = picked.shape[1]
         subsets = np.arange(1, 2**size)[:, np.newaxis] >> np.arange(size) & 1  # [W, ten]
@@ -168,8 +184,28 @@ def _combinations(
         for place in range(size):  # in the order of the rows: sums of floats depend on it
             sums += of_column[picked[:, place], np.newaxis] * subsets[:, place]
         fits = np.abs(aggregate(sums, subsets.sum(1)) - answer) < _TOLERANCE
-        for some in {tuple(picked[p][subsets[w] == 1].tolist()) for p, w in np.argwhere(fits)}:
+        fitting = np.argwhere(fits)  # pairs of p and w
+        if not original and len(fitting) > _MAX_OF_AN_AGGREGATION:
+            fitting = _drawn(rng, fitting, picked, subsets)
+        for some in {tuple(picked[p][subsets[w] == 1].tolist()) for p, w in fitting}:
             yield Candidate(aggregation, column, some)
+            count += 1
+
+
+def _drawn(
+    rng: random.Random, fitting: np.ndarray, picked: np.ndarray, subsets: np.ndarray
+) -> np.ndarray:
+    """At most 500 of the pairs, of different sets of rows; equal rows get equal keys.
+
+    A column of equal cells has a hundred thousand pairs, too many to make a set of each.
+    """
+    key_of_row = np.random.default_rng(0).integers(2**63, size=picked.max() + 1, dtype=np.uint64)
+    p, w = fitting.T
+    keys = np.where(subsets[w] == 1, key_of_row[picked[p]], np.uint64(0)).sum(1, dtype=np.uint64)
+    _, firsts = np.unique(keys, return_index=True)
+    if len(firsts) > _MAX_OF_AN_AGGREGATION:
+        firsts = np.array(rng.sample(firsts.tolist(), _MAX_OF_AN_AGGREGATION))
+    return fitting[firsts]
 
 
 def _clipped(rng: random.Random, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -182,4 +218,4 @@ def _clipped(rng: random.Random, candidates: Iterable[Candidate]) -> list[Candid
 
 
 def _fingerprint(text: str) -> int:
-    return int(hashlib.sha256(text.encode()).hexdigest(), 16)
+    return int(hashlib.sha256(id_bytes(text)).hexdigest(), 16)

@@ -20,7 +20,9 @@ class FeatureConfig:
         drop_rows_to_fit: whether rows at the table's end may be left out, where cutting cells is
             not allowed or does not suffice.
         prune_columns: whether the columns that are least like the question are left out where the
-            table is too long (mate_tf/tables/pruning.py), before cells are cut or rows dropped.
+            table is too long (mate_tf/tables/pruning.py), before cells are cut or rows dropped; the
+            likeliest one always stays. A table of more columns than max_column_id allows is
+            refused all the same.
         strip_column_names: whether the header's cells are all empty.
         use_document_title: whether the title of the table's document, if it has one, follows the
             question as a part of it, after a [SEP].
@@ -37,8 +39,9 @@ class FeatureConfig:
             Decoding has to be told of it (mate_tf/tasks/answers.py).
         original_conversion: whether numbers and dates are read with the defects of the authors'
             release (mate_tf/tables/numeric.py says which), as its published checkpoints were
-            trained. Then also a table may lose all its rows, an answer text that is not in the
-            sequence is no error, and aggregation candidates are found as the release finds them.
+            trained. Then also a table may lose all its rows or columns, an answer text that is not
+            in the sequence is no error, and aggregation candidates are found as the release finds
+            them.
 
     Raises:
         ValueError: if a limit leaves no room for anything.

@@ -23,9 +23,11 @@ from mate_tf.tables.feature_config import ConversionError, FeatureConfig
 from mate_tf.tables.fitting import check_size, fit
 from mate_tf.tables.labels import Labels, label_cells, label_spans
 from mate_tf.tables.layout import Layout, table_features
+from mate_tf.tables.numeric import is_single
 from mate_tf.tables.part_of_speech import Tagger, piece_tag_ids, words_with_tags
 from mate_tf.tables.pruning import select_columns
-from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table
+from mate_tf.tables.remembering import remember
+from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table, id_bytes
 from mate_tf.tables.token_features import PART_OF_SPEECH
 from mate_tf.tables.token_selection import TokenSelector, checked_selection
 from mate_tf.tables.tokenized_table import (
@@ -57,7 +59,8 @@ class FeatureBuilder:
         wordpiece: the vocabulary.
         config: the limits, and what is in a sequence.
         tagger: tags the question's words with their parts of speech, for grammar-guided
-            attention; those that a question brings along come first.
+            attention; the tags that a question brings along come first. Without a tagger they are
+            not used, so that all examples of a builder have the same features.
         token_selector: says for each question which of the table's tokens may be in the sequence,
             before the limits are looked at (mate_tf/tables/token_selection.py); by default the
             one that the config asks for.
@@ -74,16 +77,20 @@ class FeatureBuilder:
         self.config = config or FeatureConfig()
         self.tagger = tagger
         if token_selector is None and self.config.prune_columns:
-            token_selector = select_columns
+            token_selector = functools.partial(
+                select_columns, original=self.config.original_conversion
+            )
         self.token_selector = token_selector
-        self._tokenized = functools.lru_cache(_TABLES_REMEMBERED)(
+        self._tokenized = remember(
             functools.partial(
                 tokenize_table,
                 self.wordpiece,
                 histogram_row=self.config.histogram_row,
                 strip_column_names=self.config.strip_column_names,
                 original=self.config.original_conversion,
-            )
+            ),
+            size_of=lambda tokens: len(tokens.input_ids),
+            count=_TABLES_REMEMBERED,
         )
 
     def build(
@@ -101,8 +108,8 @@ class FeatureBuilder:
             The features in TAPAS's classifier schema: int32 or float32 [S] for the tokens, [1] for
             the example, question_id_ints [64], of the identifier's end, and the ids as bytes,
             object [1]. Padding is 0, except for numeric_values (NaN) and numeric_values_scale (1).
-            The histogram row's ids are those of the row after the last one kept. With a tagger or
-            tags also part_of_speech_ids [S]; with aggregation candidates also theirs
+            The histogram row's ids are those of the row after the last one kept. With a tagger also
+            part_of_speech_ids [S]; with aggregation candidates also theirs
             (aggregation_candidates.candidate_features).
 
         Raises:
@@ -178,7 +185,8 @@ class FeatureBuilder:
             **_scalars(question),
             **table_features(table),
         }
-        if (tag_ids := self._part_of_speech_ids(question)) is not None:
+        if self.tagger is not None:
+            tag_ids = self._part_of_speech_ids(question, self.tagger)
             features[PART_OF_SPEECH] = np.zeros(layout.length, np.int32)
             features[PART_OF_SPEECH][1 : 1 + len(tag_ids)] = tag_ids
         if config.add_aggregation_candidates:
@@ -217,14 +225,12 @@ class FeatureBuilder:
             return label_spans(tokens, kept, [pieces[answer] for answer in answers])
         return label_cells(tokens, kept, coordinates)
 
-    def _part_of_speech_ids(self, question: Question) -> list[int] | None:
-        """The part of speech of each of the question's pieces, if they are known."""
+    def _part_of_speech_ids(self, question: Question, tagger: Tagger) -> list[int]:
+        """The part of speech of each of the question's pieces."""
         if question.part_of_speech_tags:
             words = words_with_tags(question.text, question.part_of_speech_tags)
-        elif self.tagger is not None:
-            words = list(self.tagger(question.text))
         else:
-            return None
+            words = list(tagger(question.text))
         ids, starts = self.wordpiece.ids_and_starts(question.text)
         tag_ids = piece_tag_ids(words, starts)
         # The unknown piece is a special token (section 3.1 of the paper on grammar).
@@ -237,11 +243,13 @@ def _scalars(question: Question) -> dict[str, np.ndarray]:
     question_id_ints = np.zeros(_QUESTION_ID_LENGTH, np.int32)
     end = question.question_id[-_QUESTION_ID_LENGTH:]  # what tells questions apart is at the end
     question_id_ints[: len(end)] = [ord(character) + 1 for character in end]
-    answer = np.nan if question.answer_number is None else question.answer_number
+    answer = question.answer_number
+    if answer is None or not is_single(answer):
+        answer = np.nan
     return {
         "answer": np.array([answer], np.float32),
         "aggregation_function_id": np.array([AGGREGATIONS.index(question.aggregation)], np.int32),
         "classification_class_index": np.array([question.class_index or 0], np.int32),
-        "question_id": np.array([question.question_id.encode()], object),
+        "question_id": np.array([id_bytes(question.question_id)], object),
         "question_id_ints": question_id_ints,
     }

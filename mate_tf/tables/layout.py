@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mate_tf.tables.table import Table
+from mate_tf.tables.table import Table, id_bytes
 from mate_tf.tables.tokenized_table import TokenizedTable
 
 _TABLE_HASH_MODULUS = 2**32 - 1
@@ -89,7 +89,7 @@ class Layout:
 
 def table_features(table: Table | None) -> dict[str, np.ndarray]:
     """The table's id, bytes [1], and its hash, int64 [1]; without a table those of an empty id."""
-    table_id = b"" if table is None else table.table_id.encode()
+    table_id = b"" if table is None else id_bytes(table.table_id)
     table_hash = int(hashlib.sha256(table_id).hexdigest(), 16) % _TABLE_HASH_MODULUS
     return {
         "table_id": np.array([table_id], object),

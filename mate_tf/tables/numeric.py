@@ -51,6 +51,7 @@ _COMMON_TYPE_SHARE = 0.7
 _MINUS = "\u2212"
 _LONGEST_REMEMBERED = 64  # characters
 _SINGLE = struct.Struct("f")
+_LEAST_TOO_LARGE = 2.0**128 - 2.0**103  # it and what is above rounds to infinity
 _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
 _ORDINAL_SUFFIX = re.compile("(?:st|nd|rd|th)$")
@@ -118,6 +119,11 @@ _RULES, _ORIGINAL_RULES = _rules(original=False), _rules(original=True)
 _VALUES_IN_WORDS = frozenset([*_RULES.words, *_ORIGINAL_RULES.words, *_MONTHS])
 # Short enough for single precision.
 _PLAIN_NUMBER = re.compile(r"-?\d{1,9}(?:,\d\d\d){0,9}(?:\.\d{0,30})?", re.ASCII)
+
+
+def is_single(number: float) -> bool:
+    """Whether a number is finite in single precision."""
+    return abs(number) < _LEAST_TOO_LARGE
 
 
 def parse_text(text: str, original: bool = False) -> list[NumericSpan]:

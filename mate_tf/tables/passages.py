@@ -5,6 +5,7 @@ Shape letters: N sentences of a table's passages, V words and pairs of neighbour
 
 import functools
 import itertools
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ from mate_tf.tables.table import Question, Table
 _TABLES_REMEMBERED = 128
 _SHARE_OF_COMMON_TERMS = 0.9  # what is in more of the sentences tells none from another
 _MAX_CHARACTERS = 10_000
+_LONGEST_OF_SIGNS = 1_000  # characters
+_WORD = re.compile(r"[^\W_]")
 _DIGITS_OF_A_SCORE = 12  # beyond them equal scores differ by rounding
 
 
@@ -154,10 +157,18 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
     The splitter is Punkt (Kiss and Strunk, 2006) without training: it knows no abbreviations,
     which in text like HybridQA's, tokenized and its full stops between blanks, is no loss. Its
-    time is quadratic, so a text of more than 10,000 characters is cut at blanks beforehand.
+    time is quadratic, so a text of more than 10,000 characters is cut at blanks beforehand; and a
+    long stretch without a letter or digit is left whole, for each of its stops takes Punkt as long
+    as a sentence.
     """
-    sentences = itertools.chain.from_iterable(map(_punkt().tokenize, _cut(text)))
+    sentences = itertools.chain.from_iterable(map(_split, _cut(text)))
     return tuple(filter(None, map(str.strip, sentences)))
+
+
+def _split(text: str) -> Iterable[str]:
+    if len(text) > _LONGEST_OF_SIGNS and not _WORD.search(text):
+        return (text,)
+    return _punkt().tokenize(text)
 
 
 def _cut(text: str) -> Iterator[str]:

@@ -20,20 +20,27 @@ from mate_tf.tables.tokenized_table import TokenizedTable
 
 _WORDS = re.compile(r"[^\W_]+")
 _TABLES_REMEMBERED = 128
+_LONGEST_REMEMBERED = 64  # characters of a word
 
 
 def select_columns(
-    table: Table, question: Question, tokens: TokenizedTable, budget: int | None
+    table: Table,
+    question: Question,
+    tokens: TokenizedTable,
+    budget: int | None,
+    original: bool = False,
 ) -> np.ndarray:
     """Selects the tokens of the columns to keep: a token selector (token_selection.py), bool [N].
 
-    Columns that answered the previous question come before all others.
+    Columns that answered the previous question come before all others. Where no column fits, the
+    first of them is kept, for its cells to be cut, its rows to be dropped or the table to be
+    refused; with `original` none is, as in the authors' release.
     """
     if budget is None:
         return np.ones(len(tokens.column_ids), bool)
     costs = np.bincount(tokens.column_ids - 1, minlength=table.num_columns)  # [C]
     previous = {column for _, column in question.previous_coordinates}
-    kept = keep_columns(table, question.text, costs.tolist(), budget, previous)
+    kept = keep_columns(table, question.text, costs.tolist(), budget, previous, original)
     return np.isin(tokens.column_ids - 1, kept)
 
 
@@ -43,6 +50,7 @@ def keep_columns(
     costs: Sequence[int],
     budget: int,
     previous: Collection[int] = (),
+    original: bool = False,
 ) -> list[int]:
     """Chooses the columns that a question most likely needs, as many as fit.
 
@@ -53,9 +61,10 @@ def keep_columns(
         budget: how many tokens there may be in all.
         previous: columns that answered the previous question of a conversation; they come before
             all others.
+        original: whether no column is kept where no single one fits, rather than the likeliest.
 
     Returns:
-        The kept columns in ascending order; all where all fit, none where no single one does.
+        The kept columns in ascending order; all where all fit.
 
     Raises:
         ValueError: if the number of costs is not the number of columns.
@@ -80,6 +89,8 @@ def keep_columns(
         if costs[column] <= budget:
             budget -= costs[column]
             kept.append(column)
+    if not kept and not original:
+        return order[:1]
     return sorted(kept)
 
 
@@ -97,9 +108,16 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(map(_stem, _WORDS.findall(text.lower())))
 
 
-@functools.lru_cache(1 << 14)
 def _stem(word: str) -> str:
+    stem = _remembered_stem if len(word) <= _LONGEST_REMEMBERED else _new_stem
+    return stem(word)
+
+
+def _new_stem(word: str) -> str:
     return _stemmer().stem(word)
+
+
+_remembered_stem = functools.lru_cache(1 << 14)(_new_stem)
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """Weak supervision: from the texts of an answer to the cells and the number they stand for."""
 
+import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -7,6 +8,8 @@ from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from mate_tf.tables.normalization import normalize_denotation
+from mate_tf.tables.numeric import is_single
+from mate_tf.tables.remembering import LARGE
 from mate_tf.tables.table import Coordinates, Question, Table
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re.ASCII)
@@ -56,7 +59,7 @@ def supervise(
     Raises:
         SupervisionError: if there is no answer, or one is not found or in too many cells.
     """
-    if _has_supervision(question):
+    if _has_supervision(question, original):
         return question
     where = _where(table, question)
     if not question.answers:
@@ -95,7 +98,7 @@ def check_supervision(
         SupervisionError: if there is none ("no answer given").
     """
     has_class = question.class_index is not None
-    if _has_supervision(question) or has_class or (original and not question.answers):
+    if _has_supervision(question, original) or has_class or (original and not question.answers):
         return question
     raise SupervisionError(
         "no answer given",
@@ -103,8 +106,10 @@ def check_supervision(
     )
 
 
-def _has_supervision(question: Question) -> bool:
-    return bool(question.answer_coordinates) or question.answer_number is not None
+def _has_supervision(question: Question, original: bool) -> bool:
+    number = question.answer_number
+    has_number = number is not None and (original or is_single(number))
+    return bool(question.answer_coordinates) or has_number
 
 
 def _where(table: Table, question: Question) -> str:
@@ -113,6 +118,8 @@ def _where(table: Table, question: Question) -> str:
 
 def parse_number(text: str, original: bool = False) -> float | None:
     """Reads a text that is one plain number, with or without thousands separators.
+
+    One that is not finite in single precision, as records hold it, is none.
 
     Args:
         text: the text.
@@ -124,7 +131,8 @@ def parse_number(text: str, original: bool = False) -> float | None:
     text = text.strip()
     if not _NUMBER.fullmatch(text) or not any(map(str.isdigit, text)):
         return None
-    return float(text.replace(",", ""))
+    number = float(text.replace(",", ""))
+    return number if is_single(number) else None
 
 
 def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
@@ -149,7 +157,7 @@ def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
 
 def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
     problem = "answer not found", f"not every one of {list(answers)} is in a cell"
-    for comparable in (str, str.lower, _words_and_signs, _original_denotation):
+    for comparable in (str, str.lower, words_and_signs, _original_denotation):
         texts = list(map(comparable, answers))
         cells = [_cells_by(comparable, table).get(text, ()) for text in texts]
         if not cells or not all(cells):
@@ -163,22 +171,33 @@ def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coo
 
 # By what cells were compared, which several questions of a table share, for as long as it lives.
 _COMPARED: WeakKeyDictionary[Table, dict[Callable, _Cells]] = WeakKeyDictionary()
+_WAYS_TO_COMPARE = 4
 
 
 def _cells_by(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
     """The cells of each text in table order, without those for which it is None."""
+    if table.num_rows * table.num_columns > LARGE:
+        return _of_large(comparable, table)
     compared = _COMPARED.setdefault(table, {})
     if comparable not in compared:
-        keys: dict[str, Hashable] = {}
-        cells: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
-        for i, row in enumerate(table.rows):
-            for j, text in enumerate(row):
-                if text not in keys:
-                    keys[text] = comparable(text)
-                if keys[text] is not None:
-                    cells[keys[text]].append((i, j))
-        compared[comparable] = dict(cells)
+        compared[comparable] = _compare(comparable, table)
     return compared[comparable]
+
+
+def _compare(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
+    keys: dict[str, Hashable] = {}
+    cells: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
+    for i, row in enumerate(table.rows):
+        for j, text in enumerate(row):
+            if text not in keys:
+                keys[text] = comparable(text)
+            if keys[text] is not None:
+                cells[keys[text]].append((i, j))
+    return dict(cells)
+
+
+# Of large tables only the latest, whose memory others may need.
+_of_large = functools.lru_cache(_WAYS_TO_COMPARE)(_compare)
 
 
 def _denotation(text: str) -> str | None:
@@ -191,7 +210,8 @@ def _first_line(text: str) -> str | None:
     return _denotation(lines[0]) if len(lines) > 1 else None
 
 
-def _words_and_signs(text: str) -> tuple[str, ...]:
+def words_and_signs(text: str) -> tuple[str, ...]:
+    """The words of a text and the runs of signs between them, in lower case."""
     return tuple(_WORD_OR_SIGNS.findall(text.lower()))
 
 

@@ -6,9 +6,11 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
+from mate_tf.tables.part_of_speech import tag_id, words_with_tags
 from mate_tf.tables.text_files import check_width, read_csv_rows, read_json_values
 
 AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
+_MOST_CLASSES = 2**31  # records hold 32 bits
 
 Coordinates = tuple[tuple[int, int], ...]
 
@@ -32,7 +34,8 @@ class Table:
 
     Raises:
         ValueError: if there is no column or no body row, if a row's length is not the header's,
-            if a cell is a container or bytes, or if expansions have another shape than the rows.
+            if a cell is a container or bytes, if the name or a title is no text, or if expansions
+            have another shape than the rows.
     """
 
     header: tuple[str, ...]
@@ -43,6 +46,8 @@ class Table:
     expansions: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("table_id", "document_title", "context_heading"):
+            _check_text(getattr(self, name), name, f"(table '{self.table_id}')")
         object.__setattr__(self, "header", self._texts(self.header, "header"))
         rows = tuple(self._texts(row, f"row {i}") for i, row in enumerate(self.rows))
         object.__setattr__(self, "rows", rows)
@@ -187,17 +192,20 @@ class Question:
         question_id: the name that errors, records and predictions give it.
         answers: the gold answer, as texts.
         answer_coordinates: the cells that hold the answer.
-        answer_number: the answer as a number, of a cell or computed from several.
+        answer_number: the answer as a number, of a cell or computed from several. One that is not
+            finite in single precision says nothing, except with `original_conversion`.
         aggregation: one of AGGREGATIONS, the label where aggregation is supervised.
         previous_coordinates: the cells that answered the previous question of a conversation.
-        class_index: the label where a question is classified; None where it is not.
+        class_index: the label where a question is classified, below 2**31; None where it is not.
         part_of_speech_tags: universal or Penn Treebank tags of the words between the text's
-            blanks, where a data set has them (HybridQA's `question_postag`).
+            blanks, where a data set has them (HybridQA's `question_postag`). They come before a
+            tagger's, and are not used without one.
         previous_answers: the answer to the previous question of a conversation, as texts.
 
     Raises:
-        ValueError: if the aggregation is unknown, answers are a single text, or coordinates
-            are not pairs of integers.
+        ValueError: if the text or the name is no text, the aggregation is unknown, answers are a
+            single text, coordinates are not pairs of integers, the number or the class is none, or
+            there is not one known tag for each word.
     """
 
     text: str
@@ -212,33 +220,81 @@ class Question:
     previous_answers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        where = f"(question '{self.question_id}')"
+        _check_text(self.text, "text", where)
+        _check_text(self.question_id, "question_id", where)
         if self.aggregation not in AGGREGATIONS:
             raise ValueError(
-                f"expected an aggregation of {AGGREGATIONS}, got {self.aggregation!r} "
-                f"(question '{self.question_id}')"
+                f"expected an aggregation of {AGGREGATIONS}, got {self.aggregation!r} {where}"
             )
         for name in ("answers", "previous_answers"):
             given = getattr(self, name)
             if isinstance(given, str):
-                raise ValueError(
-                    f"expected a list of answers, got the text {given!r} "
-                    f"(question '{self.question_id}')"
-                )
+                raise ValueError(f"expected a list of answers, got the text {given!r} {where}")
             try:
                 object.__setattr__(self, name, tuple(map(cell_text, given)))
             except TypeError as error:
                 raise ValueError(f"{error} (an answer of question '{self.question_id}')") from None
-        object.__setattr__(self, "part_of_speech_tags", tuple(self.part_of_speech_tags))
         for name in ("answer_coordinates", "previous_coordinates"):
             given = getattr(self, name)
             try:
                 pairs = tuple((index(row), index(column)) for row, column in given)
             except (TypeError, ValueError):
                 raise ValueError(
-                    f"expected pairs of row and column as {name}, got {given!r} "
-                    f"(question '{self.question_id}')"
+                    f"expected pairs of row and column as {name}, got {given!r} {where}"
                 ) from None
             object.__setattr__(self, name, pairs)
+        if self.answer_number is not None:
+            object.__setattr__(self, "answer_number", _number(self.answer_number, where))
+        if self.class_index is not None:
+            object.__setattr__(self, "class_index", _class_index(self.class_index, where))
+        object.__setattr__(self, "part_of_speech_tags", tuple(self.part_of_speech_tags))
+        self._check_tags(where)
+
+    def _check_tags(self, where: str) -> None:
+        tags = self.part_of_speech_tags
+        for tag in tags:
+            _check_text(tag, "a part-of-speech tag", where)
+        try:
+            for word in words_with_tags(self.text, tags) if tags else ():
+                tag_id(word.tag)
+        except ValueError as error:
+            raise ValueError(f"{error} {where}") from None
+
+
+def id_bytes(name: str) -> bytes:
+    """A table's or a question's name in UTF-8; half a surrogate pair, as JSON may hold, escaped."""
+    return name.encode("utf-8", "backslashreplace")
+
+
+def _check_text(value: Any, name: str, where: str) -> None:
+    if not isinstance(value, str):
+        raise ValueError(f"expected a text as {name}, got {value!r} {where}")
+
+
+def _number(value: Any, where: str) -> float:
+    try:
+        if isinstance(value, str | bool):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"expected a number as answer_number, got {value!r} {where}") from None
+    except OverflowError:
+        raise ValueError(
+            f"expected an answer_number of at most 308 digits, got {len(str(value))} {where}"
+        ) from None
+
+
+def _class_index(value: Any, where: str) -> int:
+    try:
+        number = -1 if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number < _MOST_CLASSES:
+        raise ValueError(
+            f"expected a class_index from 0 to {_MOST_CLASSES - 1}, got {value!r} {where}"
+        )
+    return number
 
 
 def cell_text(value: Any) -> str:

@@ -1,5 +1,6 @@
 import itertools
 import math
+import time
 
 import numpy as np
 import pytest
@@ -61,6 +62,20 @@ def test_long_columns_are_searched_by_trial_and_the_identifier_seeds_it():
         assert 0 < len(rows) <= 500
         assert all(abs(function(values[list(some)]) - 30) < 0.01 for some in rows)
         assert all(len(some) <= 10 and list(some) == sorted(set(some)) for some in rows)
+
+
+@pytest.mark.parametrize("shape", [(60, 1), (60, 16), (60, 255), (10, 255), (5_000, 2)])
+def test_equal_cells_of_which_very_many_sets_fit_are_no_hang(shape):
+    begin = time.monotonic()
+    values = np.zeros(shape)
+    found = find_candidates(values, Question("", answer_number=0))
+    assert time.monotonic() - begin < 20  # a second or two; minutes if every set is looked at
+    for aggregation in (SUM, AVERAGE):
+        of_aggregation = [candidate for candidate in found if candidate.aggregation == aggregation]
+        assert len(set(of_aggregation)) == len(of_aggregation) == 500
+        assert of_aggregation == sorted(of_aggregation)
+        columns = {candidate.column for candidate in of_aggregation}
+        assert len(columns) >= min(shape[1], 10), "the choice is from many columns"
 
 
 @pytest.mark.parametrize("answer", [None, NAN, float("inf"), -float("inf")])

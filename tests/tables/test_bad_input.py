@@ -1,14 +1,17 @@
-"""Whatever a table or a question holds becomes features in their ranges, or a ValueError."""
+"""Whatever a table or a question holds becomes features in their ranges, or a ConversionError."""
 
 import datetime
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.conversion import convert_all
+from mate_tf.tables.datasets.tasks import TASKS
+from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import serialize_example
 from mate_tf.tables.supervision import SupervisionError, supervise
 from mate_tf.tables.table import Question, Table
@@ -38,7 +41,31 @@ CELLS = TEXTS | st.none() | st.floats() | st.integers() | st.booleans()
 def tables(draw) -> Table:
     columns = draw(st.integers(1, 6))
     row = st.lists(CELLS, min_size=columns, max_size=columns)
-    return Table.from_rows(draw(st.lists(row, min_size=1, max_size=6)), draw(row))
+    table = Table.from_rows(draw(st.lists(row, min_size=1, max_size=6)), draw(row), draw(TEXTS))
+    expansions = st.lists(row, min_size=table.num_rows, max_size=table.num_rows)
+    return replace(
+        table,
+        document_title=draw(TEXTS),
+        context_heading=draw(TEXTS),
+        expansions=draw(st.just(()) | expansions),
+    )
+
+
+@st.composite
+def pairs(draw) -> tuple[Table, Question]:
+    table = draw(tables())
+    cell = st.tuples(st.integers(0, table.num_rows - 1), st.integers(0, table.num_columns - 1))
+    question = Question(
+        draw(TEXTS),
+        draw(TEXTS),
+        answers=tuple(draw(st.lists(TEXTS, max_size=2))),
+        answer_coordinates=tuple(draw(st.lists(cell, max_size=2))),
+        answer_number=draw(st.none() | st.floats() | st.integers(-10, 10)),
+        previous_coordinates=tuple(draw(st.lists(cell, max_size=2))),
+        class_index=draw(st.none() | st.integers(0, 2**31 - 1)),
+        previous_answers=tuple(draw(st.lists(TEXTS, max_size=2))),
+    )
+    return table, question
 
 
 CONFIGS = st.builds(
@@ -47,7 +74,14 @@ CONFIGS = st.builds(
     max_column_id=st.integers(2, 8),
     max_row_id=st.none() | st.integers(3, 8),
     trim_cells=st.booleans(),
+    cell_trim_length=st.none() | st.integers(1, 5),
     drop_rows_to_fit=st.booleans(),
+    prune_columns=st.booleans(),
+    strip_column_names=st.booleans(),
+    use_document_title=st.booleans(),
+    use_context_heading=st.booleans(),
+    label_answer_spans=st.booleans(),
+    add_aggregation_candidates=st.booleans(),
     histogram_row=st.booleans(),
     original_conversion=st.booleans(),
 )
@@ -81,23 +115,52 @@ def check(features: dict[str, np.ndarray], table: Table, config: FeatureConfig, 
     assert np.isnan(features["answer"][0]) or np.isfinite(features["answer"][0])
 
 
+ONE_CELL = Table.from_rows([["1"]], header=["a"])
+
+
 @settings(deadline=BOUND)
-@given(tables(), TEXTS, st.lists(TEXTS, max_size=2), CONFIGS)
-def test_any_table_and_question(wordpiece, table, text, answers, config):
-    question = Question(text, answers=tuple(answers))
+@example((ONE_CELL, Question("?", answers=("1" * 50,))), FeatureConfig())
+@example((ONE_CELL, Question("?", "\ud800", answer_number=1e300)), FeatureConfig())
+@given(pairs(), CONFIGS)
+def test_any_table_and_question(wordpiece, pair, config):
+    table, question = pair
     try:
-        question = supervise(table, question)
+        question = supervise(table, question, original=config.original_conversion)
     except SupervisionError as error:
         assert error.reason
     builder = FeatureBuilder(wordpiece, config)
     try:
         features, report = builder.build(table, question, require_answers=False)
-    except ValueError as error:
+    except ConversionError as error:
         assert "expected" in str(error) and "got" in str(error)
         return
     check(features, table, config, len(wordpiece))
     assert report.num_tokens == features["input_mask"].sum()
     assert serialize_example(features)
+
+
+GOOD = Table.from_rows([["new york", "8"], ["york", "3"]], header=["city", "people"])
+NEIGHBOURS = [Question("which city?", name, answers=("york",)) for name in ("before", "after")]
+
+
+@settings(deadline=BOUND)
+@given(pairs(), CONFIGS, st.booleans())
+def test_the_neighbours_of_any_question_are_converted_as_without_it(
+    wordpiece, pair, config, is_training
+):
+    config = replace(config, max_seq_length=64, max_column_id=8, max_row_id=8)
+    before, after = ((GOOD, question) for question in NEIGHBOURS)
+
+    def convert(*asked):
+        return list(
+            convert_all(TASKS["JSONL"], FeatureBuilder(wordpiece, config), asked, is_training)
+        )
+
+    first, bad, last = convert(before, pair, after)
+    assert (bad.features is None) == bool(bad.reason)
+    for outcome, alone in zip((first, last), convert(before, after), strict=True):
+        assert outcome.features is not None
+        assert serialize_example(outcome.features) == serialize_example(alone.features)
 
 
 LONG = 1_000_000
@@ -131,6 +194,44 @@ def test_a_cell_of_a_megabyte(wordpiece, cell):
         features, _ = FeatureBuilder(wordpiece, config).build(table, question)
         check(features, table, config, len(wordpiece))
         assert features["label_ids"].any()
+
+    run()
+
+
+@pytest.mark.parametrize("name", ["a cell of letters", "a cell of numbers"])
+@pytest.mark.parametrize("place", ["header", "question", "answer", "title", "expansion", "name"])
+def test_a_megabyte_elsewhere(wordpiece, place, name):
+    text = HUGE[name]
+    given_texts = {
+        "question": "which city?",
+        "answer": "york",
+        "title": "t",
+        "name": "q",
+        "header": "a",
+    }
+    texts = given_texts | {place: text}
+    table = replace(
+        GOOD,
+        header=(texts["header"], "people"),
+        document_title=texts["title"],
+        expansions=((text, ""), ("", "")) if place == "expansion" else (),
+    )
+    question = Question(texts["question"], texts["name"], answers=(texts["answer"],))
+
+    @settings(deadline=BOUND, max_examples=1)
+    @given(
+        st.just(FeatureConfig(trim_cells=True, use_document_title=True, label_answer_spans=True))
+    )
+    def run(config):
+        builder = FeatureBuilder(wordpiece, config)
+        (outcome,) = convert_all(TASKS["JSONL"], builder, [(table, question)], is_training=True)
+        if place in ("question", "title"):
+            # A word of more than 100 characters is one unknown piece.
+            assert outcome.reason == ("" if name == "a cell of letters" else "too long")
+        elif place == "answer":
+            assert outcome.reason
+        else:
+            assert outcome.features["label_ids"].any()
 
     run()
 

@@ -366,3 +366,18 @@ def test_errors_count_the_histogram_row(wordpiece, config, message):
     config = {"max_seq_length": None, "histogram_row": True, **config}
     with pytest.raises(ConversionError, match=message):
         build(wordpiece, CITIES, Question("a"), **config)
+
+
+def test_half_a_surrogate_pair_in_a_name_is_escaped(wordpiece):
+    table = dataclasses.replace(TABLE, table_id="t\ud800")
+    question = dataclasses.replace(QUESTION, question_id="q\udfff")
+    for options in ({}, {"add_aggregation_candidates": True, "label_answer_spans": True}):
+        features = build(wordpiece, table, question, require_answers=False, **options).features
+        assert features["table_id"] == [rb"t\ud800"]
+        assert features["question_id"] == [rb"q\udfff"]
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e300])
+def test_a_number_that_single_precision_does_not_hold_is_no_answer(wordpiece, number):
+    question = dataclasses.replace(QUESTION, answer_number=number)
+    assert np.isnan(build(wordpiece, question=question).features["answer"][0])

@@ -121,11 +121,26 @@ def test_without_tags_the_feature_is_left_out(wordpiece):
     )
 
 
+def no_words(text: str) -> list[TaggedWord]:
+    return []
+
+
+@pytest.mark.parametrize("tagger", [None, no_words])
+def test_all_examples_of_a_builder_have_tags_or_none_has(wordpiece, tagger):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=6), tagger)
+    questions = [Question("new", "tagged", part_of_speech_tags=("ADJ",)), Question("new", "not")]
+    for question in questions + questions[::-1]:
+        features = builder.build(TABLE, question).features
+        assert ("part_of_speech_ids" in features) == (tagger is not None)
+        if tagger is not None:
+            expected = "ADJ" if question.part_of_speech_tags else "X"
+            assert names(features["part_of_speech_ids"])[1] == expected
+
+
 def test_the_unknown_piece_is_a_special_token(wordpiece):
     tags = Question("new ж", part_of_speech_tags=("ADJ", "NOUN"))
-    features = (
-        FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=6)).build(TABLE, tags).features
-    )
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=6), no_words)
+    features = builder.build(TABLE, tags).features
     assert names(features["part_of_speech_ids"])[1:3] == ["ADJ", "-"]
 
 
@@ -170,7 +185,7 @@ def test_another_name_is_refused(name):
 def test_hybridqa_s_own_tags_fit_its_questions(wordpiece):
     questions = json.loads(HYBRIDQA.read_text(encoding="utf-8"))
     assert questions
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None))
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None), no_words)
     for question in questions:
         tags = tuple(question["question_postag"].split())
         asked = Question(question["question"], part_of_speech_tags=tags)

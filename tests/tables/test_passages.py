@@ -1,4 +1,5 @@
 import re
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -137,6 +138,14 @@ def test_the_sentences_asked_for_are_shown_up_to_their_limit(lengths, asked, dat
 def test_long_texts_are_split_without_losing_a_word(piece):
     text = piece * (100_000 // len(piece))
     assert " ".join(split_sentences(text)).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize("piece", [". ", ".", "?", "... ", '." '])
+def test_a_megabyte_of_signs_is_no_hang(piece):
+    text = piece * (1_000_000 // len(piece))
+    begin = time.monotonic()
+    assert "".join(split_sentences(text)).replace(" ", "") == text.replace(" ", "")
+    assert time.monotonic() - begin < 10  # a tenth of a second; half a minute if it is split
 
 
 def test_tokens_are_of_the_expanded_cells_and_numbers_of_the_cells_own_texts(wordpiece):

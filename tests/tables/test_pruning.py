@@ -20,7 +20,10 @@ COSTS = [3, 7, 12, 7]
     ("question", "budget", "previous", "kept"),
     [
         ("anything", 29, (), [0, 1, 2, 3]),
-        ("anything", 2, (), []),
+        # None fits: the likeliest, for the rest to be cut.
+        ("anything", 2, (), [0]),
+        ("is there a mountain?", 2, (), [2]),
+        ("is there a mountain?", 2, (3,), [3]),
         ("who is the mayor of Bergen?", 10, (), [0, 3]),
         ("which city has most inhabitants?", 10, (), [0, 1]),
         # By its stem, "mountain" is a word of the third column.
@@ -34,6 +37,29 @@ COSTS = [3, 7, 12, 7]
 )
 def test_the_columns_most_like_the_question_are_kept(question, budget, previous, kept):
     assert keep_columns(TABLE, question, COSTS, budget, previous) == kept
+
+
+def test_the_release_keeps_no_column_where_none_fits():
+    assert keep_columns(TABLE, "mayor", COSTS, 2, original=True) == []
+    assert keep_columns(TABLE, "mayor", COSTS, 10, original=True) == [0, 3]
+
+
+def test_where_no_column_fits_the_likeliest_is_cut_or_the_table_refused(wordpiece):
+    table = Table.from_rows([["a b c", "city city"]] * 3, header=["name", "city"])
+    question = Question("city?")
+
+    def build(**options):
+        config = FeatureConfig(max_seq_length=9, prune_columns=True, **options)
+        return FeatureBuilder(wordpiece, config).build(table, question)
+
+    # [CLS] city ? [SEP] and five tokens: the second column has seven.
+    for options, rows in (({"trim_cells": True}, 3), ({"drop_rows_to_fit": True}, 2)):
+        features = build(**options).features
+        assert set(features["column_ids"]) == {0, 2}
+        assert features["row_ids"].max() == rows
+    with pytest.raises(ConversionError, match="expected at most 9 tokens, got 11"):
+        build()
+    assert not build(original_conversion=True).features["column_ids"].any()
 
 
 def test_a_table_that_is_too_long_loses_columns_and_says_so(wordpiece):
@@ -76,5 +102,7 @@ def test_any_texts_keep_what_fits_and_leave_out_only_what_does_not(texts, questi
     kept = keep_columns(table, question, costs, budget)
     spent = sum(costs[column] for column in kept)
     assert kept == sorted(set(kept))
-    assert spent <= budget
+    if kept and spent > budget:
+        assert len(kept) == 1 and min(costs) > budget
+        return
     assert all(spent + costs[c] > budget for c in range(len(texts)) if c not in kept)

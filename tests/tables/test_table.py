@@ -226,8 +226,36 @@ def test_equal_tables_and_questions_are_equal_keys():
         ({"answer_coordinates": [1]}, "expected pairs of row and column as answer_coordinates"),
         ({"previous_coordinates": [(1, 2, 3)]}, "expected pairs of row and column"),
         ({"previous_coordinates": [(1.5, 2)]}, "expected pairs of row and column"),
+        *(
+            ({"class_index": given}, r"expected a class_index from 0 to 2147483647, got .*'q'\)")
+            for given in (-1, 2**31, 2**40, True, 1.0, "1")
+        ),
+        *(
+            ({"answer_number": given}, r"expected a number as answer_number, got .*'q'\)")
+            for given in (True, "3", [3])
+        ),
+        ({"answer_number": 10**400}, r"of at most 308 digits, got 401 \(question 'q'\)"),
+        ({"part_of_speech_tags": ["NN"] * 3}, r"each of 1 words, got 3 .*\(question 'q'\)"),
+        ({"part_of_speech_tags": [3]}, r"expected a text as a part-of-speech tag, got 3 .*'q'\)"),
+        ({"part_of_speech_tags": ["NONSENSE"]}, r"part-of-speech tag .*'NONSENSE' .*'q'\)"),
     ],
 )
 def test_a_malformed_question_is_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         Question("where?", "q", **fields)
+
+
+def test_names_and_titles_are_texts():
+    with pytest.raises(ValueError, match="expected a text as question_id, got 3"):
+        Question("where?", 3)
+    with pytest.raises(ValueError, match="expected a text as text, got None"):
+        Question(None)
+    with pytest.raises(ValueError, match=r"expected a text as document_title, got 3 .*'cities'"):
+        replace(CITIES, document_title=3)
+
+
+@pytest.mark.parametrize("number", [3, 3.5, float("nan"), float("inf"), 1e300])
+def test_a_question_s_number_may_be_any_float(number):
+    held = Question("where?", answer_number=number).answer_number
+    assert isinstance(held, float)
+    assert held == number or np.isnan([held, number]).all()

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from mate_tf.tables.linked_table import LinkedTable, Passage
+from mate_tf.tables.remembering import remember
 from mate_tf.tables.table import Question, Table, check_coordinates
 from mate_tf.tables.text_files import read_json
 
@@ -22,9 +23,9 @@ def read_hybridqa(
 
     Answers are texts, see `supervise_linked` for cells; `expand_cells` puts sentences of the
     passages into the table. Links are unquoted, as the passages' keys are, and a question has its
-    `part_of_speech_tags` where the release has them. The questions' file is one JSON value and is
-    in memory whole; tables and passages are read as questions ask for them, and the last 1,024 of
-    them are held.
+    `part_of_speech_tags` where the release has them, for a conversion with a tagger. The questions'
+    file is one JSON value and is in memory whole; tables and passages are read as questions ask for
+    them, and the last 1,024 of them are held, of those with more than 20,000 cells the last one.
 
     Args:
         directory: the release: folders `tables_tok` and `request_tok` beside the questions' files,
@@ -48,8 +49,10 @@ def read_hybridqa(
     traced_path = questions / f"{split}.traced.json"
     if traced or (not path.exists() and traced_path.exists()):
         path = traced_path
-    read_table = functools.lru_cache(_TABLES_REMEMBERED)(
-        functools.partial(_read_table, tables, original=original)
+    read_table = remember(
+        functools.partial(_read_table, tables, original=original),
+        size_of=lambda linked: linked.table.num_rows * linked.table.num_columns,
+        count=_TABLES_REMEMBERED,
     )
     records = read_json(path)
     if not isinstance(records, list):
@@ -88,8 +91,6 @@ def _question_from(record: Any, traced: bool, original: bool) -> Question:
     text, id_ = (_get(record, key, str) for key in ("question", "question_id"))
     _get(record, "table_id", str)
     tags = tuple(_get(record, "question_postag", str, default="").split())
-    if tags and len(tags) != len(text.split()):
-        raise ValueError(f"expected a tag for each of {len(text.split())} words, got {len(tags)}")
     answers = (_get(record, "answer-text", str),) if "answer-text" in record else ()
     coordinates = []
     for node in _get(record, "answer-node", list) if traced else ():

@@ -45,13 +45,15 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
 
     Raises:
         FileNotFoundError: if the file or a table is missing.
-        ValueError: if a line or a table is malformed, or two questions have one id; it names file
-            and line.
+        OSError: if a table's file cannot be opened.
+        ValueError: if a line or a table is malformed, or two questions have one id. All errors
+            name file and line.
     """
     path = Path(path)
     read_table = functools.lru_cache(_TABLES_REMEMBERED)(_read_table)
     ids = SeenIds()
     for number, record in read_json_values(path):
+        where = f"(file '{path}', line {number})"
         try:
             _check_record(record)
             name = record["table"]
@@ -66,8 +68,12 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
                     f"expected an id of its own for each question, got {question.question_id!r} "
                     f"again{_line_of(path, question.question_id, number)}"
                 )
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{error} {where}") from None
+        except OSError as error:  # such as a name that is too long
+            raise OSError(f"expected a table's file, got {error} {where}") from None
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{error} (file '{path}', line {number})") from None
+            raise ValueError(f"{error} {where}") from None
         yield table, question
 
 

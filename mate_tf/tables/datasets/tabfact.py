@@ -104,7 +104,11 @@ def _is_entry(entry: Any) -> bool:
 def _read_table(directory: Path, original: bool, table_id: str, caption: str) -> Table:
     path = directory / "data" / "all_csv" / table_id
     if original:
-        rows = list(filter(None, read_original_rows(path, "#")))
-        return Table.from_rows(rows, table_id=f"table_csv/{table_id}")
-    rows = read_csv_rows(path, delimiter="#", quoting=csv.QUOTE_NONE)
-    return replace(Table.from_rows(rows, table_id=table_id), document_title=caption)
+        rows, name = list(filter(None, read_original_rows(path, "#"))), f"table_csv/{table_id}"
+    else:
+        rows, name = read_csv_rows(path, delimiter="#", quoting=csv.QUOTE_NONE), table_id
+    try:
+        table = Table.from_rows(rows, table_id=name)
+    except ValueError as error:
+        raise ValueError(f"{error} (file '{path}')") from None
+    return replace(table, document_title=caption)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mate_tf.tables.supervision import parse_number
+from mate_tf.tables.supervision import parse_number, words_and_signs
 from mate_tf.tables.table import Coordinates, cell_text
 
 TYPES = ("text", "real")
@@ -20,7 +20,6 @@ OPERATORS = ("=", ">", "<")
 _COMPARE = {"=": operator.eq, ">": operator.gt, "<": operator.lt}
 _OF_ANSWERS = {"COUNT": "COUNT", "SUM": "SUM", "AVG": "AVERAGE"}
 _EXTREMES = {"MAX": max, "MIN": min}
-_WORDS_AND_SIGNS = re.compile(r"\w+|[^\w\s]+")
 _FIRST_NUMBER = re.compile(r"[-+]?(?:\d*\.\d+|\d+)", re.ASCII)
 
 
@@ -106,7 +105,9 @@ def _sum(cells: Sequence[Any]) -> float | None:
 def _holds(cell: Any, kind: str, condition: Condition) -> bool:
     compare = _COMPARE[condition.operator]
     if kind == "text":
-        return compare(_words(cell_text(cell)), _words(cell_text(condition.value)))
+        return compare(
+            words_and_signs(cell_text(cell)), words_and_signs(cell_text(condition.value))
+        )
     number, limit = _number(cell), _number(condition.value)
     if limit is None and (match := _FIRST_NUMBER.search(cell_text(condition.value))):
         limit = float(match[0])
@@ -125,10 +126,6 @@ def _number(cell: Any) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _words(text: str) -> list[str]:
-    return _WORDS_AND_SIGNS.findall(text.lower())
-
-
 def execute_as_original(
     rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query
 ) -> Answer:
@@ -136,12 +133,12 @@ def execute_as_original(
 
     MAX and MIN are answered by one cell, the last or the first with the extreme value. Any answer
     of one cell that reads as a number is that number ("12.0" for "12", 5.5 for "5,5"), and no row
-    is the number NaN. A condition that compares values of different types leaves no answer, and
-    neither does a sum of one text; a sum of several has their texts for an answer.
+    is the number NaN. A condition, or MAX or MIN, that compares values of different types leaves
+    no answer, and neither does a sum of one text; a sum of several has their texts for an answer.
     """
     try:
         return _execute_as_original(rows, types, query)
-    except _IncomparableError:
+    except (_IncomparableError, TypeError, OverflowError):  # Python's own, of such cells
         return NO_ANSWER
 
 
@@ -186,7 +183,7 @@ def _original_holds(cell: Any, kind: str, condition: Condition) -> bool:
     if not isinstance(cell, type(value)):
         raise _IncomparableError
     if isinstance(value, str):
-        cell, value = _words(cell), _words(value)
+        cell, value = words_and_signs(cell), words_and_signs(value)
     return _COMPARE[condition.operator](cell, value)
 
 

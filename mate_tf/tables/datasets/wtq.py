@@ -39,7 +39,8 @@ def read_wtq(
 
     Raises:
         FileNotFoundError: if the split or a table is missing.
-        ValueError: if a file is not as the release has it; it names file and line.
+        ValueError: if a file is not as the release has it; it names file and line, or
+            the question of a table that is not.
     """
     directory = Path(directory)
     path = directory / "data" / _FILES.get(split, f"{split}.tsv")
@@ -53,7 +54,11 @@ def read_wtq(
             question = Question(text, f"{question_id}-0_0", tuple(answers.split("|")))
         else:
             question = Question(unescape(text), question_id, split_list(answers))
-        yield read_table(row["context"]), question
+        try:
+            table = read_table(row["context"])
+        except ValueError as error:
+            raise ValueError(f"{error} (file '{path}', question '{question_id}')") from None
+        yield table, question
 
 
 def read_wtq_tsv(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:

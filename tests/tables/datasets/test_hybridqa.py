@@ -132,7 +132,7 @@ QUESTION_ERRORS = [
     ([HIDDEN, {"question_id": "q2"}], r"'question' as str, got none .*question 'q2'\)"),
     ([QUESTION | {"table_id": 3}], r"'table_id' as str, got int .*question 'q1'\)"),
     ([QUESTION | {"answer-text": 3}], r"'answer-text' as str, got int .*question 'q1'\)"),
-    ([QUESTION | {"question_postag": "NN"}], r"a tag for each of 5 words, got 1 .*'q1'\)"),
+    ([QUESTION | {"question_postag": "NN"}], r"one tag for each of 5 words, got 1 .*'q1'\)"),
 ]
 
 

@@ -111,6 +111,10 @@ def test_a_table_may_be_a_file_beside_it(tmp_path):
             r"expected cells within 2 rows and 2 columns, got \(2, 0\)",
         ),
         ({"question": "?", "table": TABLE, "answer_coordinates": [7]}, "expected pairs"),
+        ({"question": "?", "table": TABLE, "class_index": 2**40}, "expected a class_index"),
+        ({"question": "?", "table": TABLE, "answer_number": 10**400}, "expected an answer_number"),
+        ({"question": "?", "table": TABLE, "part_of_speech_tags": [3]}, "expected a text as a p"),
+        ({"question": "?", "table": TABLE, "part_of_speech_tags": ["NN"] * 3}, "1 words, got 3"),
     ],
 )
 def test_a_malformed_line_is_refused_with_file_and_line(tmp_path, record, message):
@@ -123,8 +127,15 @@ def test_missing_files_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.jsonl"):
         list(read_json_lines(tmp_path / "none.jsonl"))
     path = write(tmp_path / "q.jsonl", {"question": "?", "table": "none.csv"})
-    with pytest.raises(FileNotFoundError, match=r"none\.csv"):
+    with pytest.raises(FileNotFoundError, match=r"none\.csv'.*\(file '.*q\.jsonl', line 1\)"):
         list(read_json_lines(path))
+
+
+def test_a_table_s_file_that_cannot_be_opened_is_refused_with_file_and_line(tmp_path):
+    for name, message in (("a" * 5_000, "too long"), ("a\x00b", "null byte"), (".", "directory")):
+        path = write(tmp_path / "q.jsonl", {"question": "?", "table": name})
+        with pytest.raises((OSError, ValueError), match=rf"{message}.*q\.jsonl', line 1\)"):
+            list(read_json_lines(path))
 
 
 def test_a_failed_write_leaves_nothing_and_the_old_file(tmp_path):

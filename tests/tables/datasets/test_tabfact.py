@@ -135,6 +135,18 @@ def test_a_malformed_table_is_refused_with_file_and_line(release):
         list(read_tabfact(release, "dev"))
 
 
+@pytest.mark.parametrize("original", [False, True])
+def test_a_table_without_a_row_is_refused_with_its_file(release, original):
+    (release / "data" / "all_csv" / "1-2.html.csv").write_text("name\n")
+    entries = {"1-2.html.csv": [["so"], [1], ""]}
+    write(release, "tokenized_data/val_examples.json", entries)
+    write(release, "collected_data/r1_training_all.json", entries)
+    write(release, "collected_data/r2_training_all.json", {})
+    write(release, "data/val_id.json", ["1-2.html.csv"])
+    with pytest.raises(ValueError, match=r"at least 1 row .*\(file '.*1-2.html.csv'\)"):
+        list(read_tabfact(release, "dev", original))
+
+
 def test_missing_files_are_named(release):
     with pytest.raises(FileNotFoundError, match=r"tokenized_data/val_examples\.json"):
         list(read_tabfact(release, "dev"))

@@ -180,6 +180,13 @@ def test_queries_are_executed_as_in_the_release(name):
     assert as_comparable(execute_as_original(ROWS, TYPES, asked)) == as_comparable(expected)
 
 
+@pytest.mark.parametrize("aggregation", ["MAX", "MIN"])
+@pytest.mark.parametrize("cells", [["a", 3], ["a", None], [3, "a", 4]])
+def test_cells_that_do_not_compare_have_no_extreme_in_the_release(cells, aggregation):
+    rows = [[cell] for cell in cells]
+    assert execute_as_original(rows, ["text"], query(0, aggregation)) == NO_ANSWER
+
+
 @pytest.mark.parametrize(
     ("cell", "number", "original"),
     [

@@ -70,6 +70,14 @@ def test_a_malformed_split_is_refused_with_file_and_line(release, lines, header,
 
 
 @pytest.mark.parametrize("original", [False, True])
+def test_a_table_without_a_row_is_refused_with_file_and_question(release, original):
+    (release / "csv" / "1.csv").write_text("a,b\n")
+    write_split(release, "nt-1\tq\tcsv/0.csv\t1\nnt-2\tq\tcsv/1.csv\t1\n")
+    with pytest.raises(ValueError, match=r"at least 1 row .*\(file '.*dev.tsv', question 'nt-2'"):
+        list(read_wtq(release, "dev", original))
+
+
+@pytest.mark.parametrize("original", [False, True])
 def test_few_tables_are_held(release, monkeypatch, original):
     monkeypatch.setattr(wtq, "_TABLES_REMEMBERED", 1)
     (release / "csv" / "1.csv").write_text('"a"\n"b"\n')

@@ -1,0 +1,45 @@
+"""What was made of small tables is remembered, of large ones only the latest."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+LARGE = 20_000  # cells, or tokens: about a megabyte once they are tokenized
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+def remember(
+    make: Callable[[Key], Value], size_of: Callable[[Value], int], count: int
+) -> Callable[[Key], Value]:
+    """As functools.lru_cache, but of the values of a size above 20,000 only the latest is held.
+
+    A cache that counts tables may otherwise come to hold gigabytes. One large table is held, so
+    that questions about it that follow each other share it.
+
+    Args:
+        make: what makes a value of its only argument.
+        size_of: the size of a value, in cells or tokens.
+        count: how many values of at most that size are held.
+    """
+    small: OrderedDict[Key, Value] = OrderedDict()
+    large: dict[Key, Value] = {}
+
+    def remembered(key: Key) -> Value:
+        if key in large:
+            return large[key]
+        if key in small:
+            small.move_to_end(key)
+            return small[key]
+        value = make(key)
+        if size_of(value) > LARGE:
+            large.clear()
+            large[key] = value
+        else:
+            small[key] = value
+            if len(small) > count:
+                small.popitem(last=False)
+        return value
+
+    return remembered
