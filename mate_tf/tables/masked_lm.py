@@ -227,7 +227,9 @@ class MaskedLmBuilder:
 
 def example_rng(key: str, seed: int, max_seq_length: int) -> random.Random:
     """The generator of the example of a key: it depends on nothing else, as the original's."""
-    digest = hashlib.sha256(f"{key}_{seed}_{max_seq_length}".encode()).hexdigest()
+    digest = hashlib.sha256(
+        f"{key}_{seed}_{max_seq_length}".encode(errors="backslashreplace")
+    ).hexdigest()
     return random.Random(int(digest, 16))
 
 
