@@ -157,7 +157,7 @@ def load_predictor(
     def run(features: TokenFeatures):
         if PART_OF_SPEECH in names and features.part_of_speech_ids is None:
             raise ValueError(
-                f"expected a tagger for the model in {directory}: its attention is guided by grammar"
+                f"expected a tagger for the model in {directory}, whose attention grammar guides"
             )
         return signature(**{name: getattr(features, name) for name in names})
 
