@@ -11,14 +11,13 @@ from typing import Any
 
 from mate_tf.tables.conversion import convert_all, outcome_counts
 from mate_tf.tables.datasets.tasks import Task
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.features import QUESTIONS_AT_ONCE, FeatureBuilder, FeatureConfig
 from mate_tf.tables.splits import encode, place, remove_other_files, write_shard
 from mate_tf.tables.table import Question
 from mate_tf.tables.taggers import load_tagger
 from mate_tf.tables.wordpiece import Wordpiece
 
 _NAMESPACE = "mate_tf.conversion"
-_CONVERTED_TOGETHER = 256
 
 
 def make_builder(vocab_file: str, config: FeatureConfig, tagger: str | None) -> FeatureBuilder:
@@ -84,7 +83,7 @@ def convert_split(
         | "Start" >> beam.Create([None])
         | "Read" >> beam.FlatMap(lambda _: read())
         | "Spread" >> beam.Reshuffle()
-        | "Batch" >> beam.BatchElements(max_batch_size=_CONVERTED_TOGETHER)
+        | "Batch" >> beam.BatchElements(max_batch_size=QUESTIONS_AT_ONCE)
         | "Convert" >> beam.ParDo(Convert())
     )
     # A shard without questions is a file too.

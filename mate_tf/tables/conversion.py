@@ -14,14 +14,13 @@ from absl import logging
 
 from mate_tf.tables.conversion_report import ConversionReport
 from mate_tf.tables.datasets.tasks import Task
-from mate_tf.tables.features import ConversionError, FeatureBuilder
+from mate_tf.tables.features import QUESTIONS_AT_ONCE, ConversionError, FeatureBuilder
 from mate_tf.tables.records import bucket_length
 from mate_tf.tables.supervision import SupervisionError
 from mate_tf.tables.table import Question, Table
 
 _LEFT_OUT, _KEPT_WITH = "left out: ", "kept with "
 _MESSAGES_KEPT = 3
-_CONVERTED_TOGETHER = 256
 
 
 class Outcome(NamedTuple):
@@ -66,7 +65,7 @@ def convert_all(
     """
     pairs = iter(pairs)
     original = builder.config.original_conversion
-    while chunk := list(itertools.islice(pairs, _CONVERTED_TOGETHER)):
+    while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
         found = [
             _supervised(task, item, question, is_training, original) for item, question in chunk
         ]

@@ -38,11 +38,18 @@ from mate_tf.tables.tokenized_table import (
 )
 from mate_tf.tables.wordpiece import Wordpiece
 
-__all__ = ["ConversionError", "ConversionReport", "Example", "FeatureBuilder", "FeatureConfig"]
+__all__ = [
+    "QUESTIONS_AT_ONCE",
+    "ConversionError",
+    "ConversionReport",
+    "Example",
+    "FeatureBuilder",
+    "FeatureConfig",
+]
 
 _QUESTION_ID_LENGTH = 64
 _TABLES_REMEMBERED = 1024
-_QUESTIONS_AT_ONCE = 256
+QUESTIONS_AT_ONCE = 256
 
 
 class Example(NamedTuple):
@@ -128,7 +135,7 @@ class FeatureBuilder:
         time. At most 256 pairs are drawn ahead of what is yielded.
         """
         pairs = iter(pairs)
-        while chunk := list(itertools.islice(pairs, _QUESTIONS_AT_ONCE)):
+        while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
             pieces = self._pieces(chunk)
             for table, question in chunk:
                 try:

@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.tables.features import ConversionError, Example, FeatureBuilder
+from mate_tf.tables.features import (
+    QUESTIONS_AT_ONCE,
+    ConversionError,
+    Example,
+    FeatureBuilder,
+)
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.answers import Answer, decode_answer
@@ -21,7 +26,6 @@ ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
 
 # Each padded length costs memory once (kernels are cached by shape), padding costs time.
 _LENGTH_STEP = 128
-_QUESTIONS_AT_ONCE = 256
 
 
 class Predictor:
@@ -75,7 +79,7 @@ class Predictor:
     ) -> Iterator[tuple[Table, Question, Answer | ValueError]]:
         """Answers questions in their order; one beyond a limit yields its error as the answer."""
         pairs = iter(pairs)
-        while chunk := list(itertools.islice(pairs, _QUESTIONS_AT_ONCE)):
+        while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
             results: list[Answer | ValueError | None] = [None] * len(chunk)
             examples: dict[int, Example] = {}
             for index, example in enumerate(self._builder.build_all(chunk, require_answers=False)):

@@ -40,6 +40,16 @@ def run(*flags: str) -> subprocess.CompletedProcess:
     )
 
 
+def run_task(task: str, source, output, vocab_file, *flags: str) -> subprocess.CompletedProcess:
+    return run(
+        f"--task={task}",
+        f"--input_dir={source}",
+        f"--output_dir={output}",
+        f"--vocab_file={vocab_file}",
+        *flags,
+    )
+
+
 @pytest.fixture
 def vocab_file(tmp_path):
     path = tmp_path / "bert_vocab.txt"
@@ -52,13 +62,7 @@ def test_training_keeps_what_is_supervised_and_evaluation_all_that_fits(tmp_path
     for name in ("train", "dev"):
         (tmp_path / f"{name}.jsonl").write_text(lines)
     out = tmp_path / "out"
-    done = run(
-        "--task=JSONL",
-        f"--input_dir={tmp_path}",
-        f"--output_dir={out}",
-        f"--vocab_file={vocab_file}",
-        "--max_seq_length=24",
-    )
+    done = run_task("JSONL", tmp_path, out, vocab_file, "--max_seq_length=24")
     assert done.returncode == 0, done.stderr
     assert "train: 2 of 5 questions kept" in done.stdout
     assert "left out: 1 ambiguous answer" in done.stdout
@@ -87,13 +91,8 @@ def write_splits(folder: pathlib.Path, *names: str) -> pathlib.Path:
 
 
 def convert(tmp_path, vocab_file, output: str, *flags: str) -> subprocess.CompletedProcess:
-    return run(
-        "--task=JSONL",
-        f"--input_dir={tmp_path / 'in'}",
-        f"--output_dir={tmp_path / output}",
-        f"--vocab_file={vocab_file}",
-        "--max_seq_length=24",
-        *flags,
+    return run_task(
+        "JSONL", tmp_path / "in", tmp_path / output, vocab_file, "--max_seq_length=24", *flags
     )
 
 
@@ -172,12 +171,7 @@ def test_of_an_official_data_set_the_splits_that_are_there_are_converted(tmp_pat
     ],
 )
 def test_missing_input_is_named_in_one_line(tmp_path, vocab_file, task, vocabulary, error):
-    done = run(
-        f"--task={task}",
-        f"--input_dir={tmp_path}",
-        f"--output_dir={tmp_path / 'out'}",
-        f"--vocab_file={tmp_path / vocabulary}",
-    )
+    done = run_task(task, tmp_path, tmp_path / "out", tmp_path / vocabulary)
     assert done.returncode == 1
     last_line = done.stderr.strip().split("\n")[-1]
     assert last_line.startswith("create_data.py: ")
@@ -187,12 +181,7 @@ def test_missing_input_is_named_in_one_line(tmp_path, vocab_file, task, vocabula
 
 def test_the_input_is_never_written_over(tmp_path, vocab_file):
     (tmp_path / "train.jsonl").write_text(json.dumps(QUESTIONS[0]) + "\n")
-    done = run(
-        "--task=JSONL",
-        f"--input_dir={tmp_path}",
-        f"--output_dir={tmp_path}",
-        f"--vocab_file={vocab_file}",
-    )
+    done = run_task("JSONL", tmp_path, tmp_path, vocab_file)
     assert done.returncode == 1
     assert "expected another folder than the input's" in done.stderr
     assert (tmp_path / "train.jsonl").read_text() == json.dumps(QUESTIONS[0]) + "\n"
@@ -207,13 +196,7 @@ def test_questions_without_their_given_supervision_are_left_out_of_training(tmp_
     for name in ("random-split-1-train", "test"):
         (tmp_path / f"{name}.tsv").write_text(header + "".join(rows))
     out = tmp_path / "out"
-    done = run(
-        "--task=SQA",
-        f"--input_dir={tmp_path}",
-        f"--output_dir={out}",
-        f"--vocab_file={vocab_file}",
-        "--max_seq_length=24",
-    )
+    done = run_task("SQA", tmp_path, out, vocab_file, "--max_seq_length=24")
     assert done.returncode == 0, done.stderr
     assert "train: 1 of 3 questions kept" in done.stdout
     assert "left out: 2 no answer given" in done.stdout
@@ -238,12 +221,7 @@ RELEASE_OF_TASK = {
 def test_every_task_goes_from_its_official_layout_to_records(tmp_path, vocab_file, task):
     source = write_release(tmp_path / "in", RELEASES[RELEASE_OF_TASK[task]])
     output = tmp_path / "out"
-    done = run(
-        f"--task={task}",
-        f"--input_dir={source}",
-        f"--output_dir={output}",
-        f"--vocab_file={vocab_file}",
-    )
+    done = run_task(task, source, output, vocab_file)
     assert done.returncode == 0, done.stderr
     assert "train: 1 of 1 " in done.stdout and "train: 1" in done.stderr
     (record,) = read_records(output / "train.tfrecord").as_numpy_iterator()
