@@ -10,6 +10,7 @@ from mate_tf.tables.conversion_file import read_conversion
 from mate_tf.tables.datasets.json_lines import read_json_lines
 from mate_tf.tables.datasets.tasks import TASKS
 from mate_tf.tables.records import read_records
+from mate_tf.tables.splits import read_questions
 from tests.tables.datasets.releases import RELEASES, write_release
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
