@@ -1,8 +1,8 @@
 """Scores a file of answers by the official definitions of their task.
 
-    python -m experiments.predict --model=out/wtq/saved_model --data=out/wtq_data/dev.jsonl \
+    python -m experiments.predict --model=out/wtq/saved_model --data=out/wtq_data/dev.jsonl \\
         --output=out/wtq/dev_predictions.jsonl
-    python -m experiments.evaluate --predictions=out/wtq/dev_predictions.jsonl \
+    python -m experiments.evaluate --predictions=out/wtq/dev_predictions.jsonl \\
         --data=out/wtq_data/dev.jsonl
 
 The file has an answer for each question of the data, and for no other. A question that the model

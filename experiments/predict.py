@@ -1,6 +1,6 @@
 """Answers all questions of a file with an exported model.
 
-    python -m experiments.predict --model=out/wtq/saved_model --data=out/wtq_data/dev.jsonl \
+    python -m experiments.predict --model=out/wtq/saved_model --data=out/wtq_data/dev.jsonl \\
         --output=out/wtq/dev_predictions.jsonl
 
 The file is one of experiments/create_data.py, or your own in its format, a question and its table

@@ -8,6 +8,7 @@ compares with the gold answers themselves where they are.
 
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
 
 from mate_tf.evaluation.wtq import denotation_correct
 from tests.golden.interactions import load
@@ -32,7 +33,7 @@ def plain_number(item: str) -> str:
 
 
 # By alteration, an altered item made plain again.
-OF_ITEM = {
+OF_ITEM: dict[str, Callable[[str], str]] = {
     "raw": str,
     "paren": lambda item: item.removesuffix(" (note)"),
     "cite": lambda item: item.removesuffix("[1]*"),
