@@ -163,7 +163,8 @@ def _hits_at(task: str, predictions: Sequence[Prediction]) -> list[int]:
     """The numbers of best cells that predictions can be scored on."""
     if task != "HYBRIDQA" or not any(prediction.cells for prediction in predictions):
         return []
-    most = 1 + max(len(prediction.alternatives) for prediction in predictions)
+    # Where there is no answer, the alternatives begin with what would have been it.
+    most = max(prediction.answered + len(prediction.alternatives) for prediction in predictions)
     return [k for k in _HITS_AT if k <= most]
 
 

@@ -158,6 +158,19 @@ def test_hits_reach_as_far_as_there_are_alternatives():
     assert "hits_at_5" not in metrics
 
 
+def test_hits_reach_no_further_where_a_question_is_not_answered():
+    gold = {"answers": ("x",), "answer_coordinates": ((1, 0),)}
+    unanswered = {
+        "answered": False,
+        "alternatives": tuple(
+            Prediction("q", cells=((row, 0),), cell_scores=(0.1,)) for row in (1, 2, 3)
+        ),
+    }
+    metrics = scored("HYBRIDQA", (cell(2, 0.9, (1, 0.5), (3, 0.4)), dict(gold)), (unanswered, gold))
+    assert (metrics["hits_at_1"], metrics["hits_at_3"]) == (0.5, 1.0)
+    assert "hits_at_5" not in metrics
+
+
 def test_a_reader_that_selects_no_cells_has_no_hits():
     metrics = scored("HYBRIDQA", ({"answer": ("x",)}, {"answers": ("x y",)}))
     assert (metrics["exact_match"], metrics["f1"]) == (0.0, pytest.approx(2 / 3))
