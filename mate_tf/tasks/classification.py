@@ -51,12 +51,10 @@ class ClassificationConfig:
             raise ValueError(
                 f"expected class_names that tell classes apart, got {self.class_names}"
             )
-        if self.label_weights and not (
-            min(self.label_weights) >= 0.0 and 0.0 < max(self.label_weights) < math.inf
-        ):
+        weights = self.label_weights
+        if weights and not (all(0.0 <= w < math.inf for w in weights) and any(weights)):
             raise ValueError(
-                "expected finite label_weights of at least 0 and not all 0, got "
-                f"{self.label_weights}"
+                f"expected finite label_weights of at least 0 and not all 0, got {weights}"
             )
         if not 0 <= self.output_dropout < 1:
             raise ValueError(
