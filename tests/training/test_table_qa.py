@@ -251,6 +251,7 @@ def test_a_label_that_cannot_be_learned_is_refused_with_its_question(
         ({}, "train", {"aggregation_function_id": 4}),
         ({}, "dev", {"label_ids": 0}),
         ({"mask_examples_without_labels": True}, "train", {"label_ids": 0}),
+        ({"cell_loss_importance": 0.0}, "train", {"label_ids": 0}),
         ({"select_one_column": False}, "train", {"label_ids": 0}),
         (
             {"use_answer_as_supervision": False, "allow_empty_column_selection": True},
