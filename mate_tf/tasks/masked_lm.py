@@ -62,17 +62,19 @@ class MaskedLanguageModel(keras.Model):
         self.encoder.build()
         self.transform.build((None, None, config.hidden_size))
         self.layer_norm.build((None, None, config.hidden_size))
+        # Without autocast: logits are float32, whatever the encoder uses.
         self.output_bias = self.add_weight(
-            shape=(config.vocab_size,), initializer="zeros", name="output_bias"
+            shape=(config.vocab_size,), initializer="zeros", autocast=False, name="output_bias"
         )
         if self.task_config.next_sentence:
             self.next_sentence_weights = self.add_weight(
                 shape=(2, config.hidden_size),
                 initializer=keras.initializers.TruncatedNormal(stddev=config.initializer_range),
+                autocast=False,
                 name="next_sentence_weights",
             )
             self.next_sentence_bias = self.add_weight(
-                shape=(2,), initializer="zeros", name="next_sentence_bias"
+                shape=(2,), initializer="zeros", autocast=False, name="next_sentence_bias"
             )
         self.built = True
 
@@ -101,19 +103,16 @@ class MaskedLanguageModel(keras.Model):
         if positions is not None:
             hidden = tf.gather(hidden, positions, batch_dims=1)  # [B, P, D]
         hidden = self.layer_norm(self.transform(hidden))
-        # Not keras.Variable.value: convert_to_tensor applies the mixed-precision cast.
         words = tf.convert_to_tensor(self.encoder.embedding.word_embeddings)  # [V, D]
         flat = tf.reshape(hidden, [-1, words.shape[1]])
         logits = tf.cast(tf.matmul(flat, words, transpose_b=True), tf.float32)
-        logits += self.output_bias.value  # [B * P, V]
+        logits += self.output_bias  # [B * P, V]
         shape = tf.concat([tf.shape(hidden)[:-1], [words.shape[0]]], axis=0)
         outputs = {"masked_lm_logits": tf.reshape(logits, shape)}
         if self.task_config.next_sentence:
             pooled = tf.cast(encoded.pooled_output, tf.float32)  # [B, D]
-            weights = tf.convert_to_tensor(self.next_sentence_weights.value)
-            outputs["next_sentence_logits"] = (
-                tf.matmul(pooled, weights, transpose_b=True) + self.next_sentence_bias.value
-            )
+            logits = tf.matmul(pooled, self.next_sentence_weights, transpose_b=True)
+            outputs["next_sentence_logits"] = logits + self.next_sentence_bias  # [B, 2]
         return outputs
 
     def compute_task_loss(

@@ -185,14 +185,16 @@ class SpanReading(keras.Model):
         hidden_size = self.encoder_config.hidden_size
         self.encoder.build()
         self.head.build((None, None, hidden_size))
-        if self.task_config.num_classes:
+        if num_classes := self.task_config.num_classes:
+            # Without autocast: logits are float32, whatever the encoder uses.
             self.output_weights = self.add_weight(
-                shape=(self.task_config.num_classes, hidden_size),
+                shape=(num_classes, hidden_size),
                 initializer=keras.initializers.TruncatedNormal(stddev=0.02),
+                autocast=False,
                 name="output_weights_cls",
             )
             self.output_bias = self.add_weight(
-                shape=(self.task_config.num_classes,), initializer="zeros", name="output_bias_cls"
+                shape=(num_classes,), initializer="zeros", autocast=False, name="output_bias_cls"
             )
         self.built = True
 
@@ -214,9 +216,8 @@ class SpanReading(keras.Model):
             outputs["start_logits"], outputs["end_logits"] = of_tokens  # [B, S] each
         if self.task_config.num_classes:
             pooled = tf.cast(encoded.pooled_output, tf.float32)  # [B, D]
-            weights = tf.convert_to_tensor(self.output_weights.value)
-            classes = tf.matmul(pooled, weights, transpose_b=True) + self.output_bias.value
-            outputs["class_logits"] = classes  # [B, C]
+            logits = tf.matmul(pooled, self.output_weights, transpose_b=True)
+            outputs["class_logits"] = logits + self.output_bias  # [B, C]
         return outputs
 
     def compute_task_loss(
