@@ -85,6 +85,8 @@ def _dev_evaluation(
             if config.task.num_classes:
                 classes = np.argmax(outputs["class_logits"], axis=-1)
                 class_hits.extend(classes == batch[_CLASS].numpy()[:, 0])
+        if not hits:
+            raise ValueError(f"expected labelled answers in the dev split of {data_dir}, got none")
         scores = {"loss": float(np.mean(losses)), BEST_BY: float(np.mean(hits))}
         if class_hits:
             scores["class_accuracy"] = float(np.mean(class_hits))

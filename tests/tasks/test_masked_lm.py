@@ -37,7 +37,7 @@ def make_model(next_sentence=True):
 def batch():
     rng = np.random.default_rng(0)
     ones = tf.ones([2, 6], tf.int32)
-    return {name: ones for name in TokenFeatures._fields} | {
+    return dict.fromkeys(TokenFeatures._fields, ones) | {
         "input_ids": tf.constant(rng.integers(1, 20, (2, 6), np.int32)),
         "masked_lm_positions": tf.constant([[3, 1, 0], [5, 0, 0]]),
         "masked_lm_ids": tf.constant([[7, 2, 0], [19, 0, 0]]),

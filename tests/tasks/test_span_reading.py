@@ -73,7 +73,8 @@ def run(model, batch):
     outputs = model(TokenFeatures.from_dict(batch))
     losses = model.compute_task_loss(batch, outputs)
     arrays = (
-        {name: np.asarray(value) for name, value in tensors.items()} for tensors in (outputs, losses)
+        {name: np.asarray(value) for name, value in tensors.items()}
+        for tensors in (outputs, losses)
     )
     return tuple(arrays)
 
