@@ -306,3 +306,18 @@ def test_a_division_of_what_is_not_there_is_refused(tmp_path, vocab_file, divide
     assert done.returncode == 1
     assert error in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_answers_are_labelled_where_they_first_occur_if_asked_for(tmp_path, vocab_file):
+    (tmp_path / "in").mkdir()
+    table = TABLE | {"rows": [["b", "d e d e"], ["k", "d e"]]}
+    questions = [question("part", "a?", "e d"), question("absent", "a?", "c")]
+    lines = "".join(json.dumps(q | {"table": table}) + "\n" for q in questions)
+    (tmp_path / "in" / "train.jsonl").write_text(lines)
+    done = convert(tmp_path, vocab_file, "out", "--label_answer_spans")
+    assert done.returncode == 0, done.stderr
+    assert "left out: 1 answer cut off" in done.stdout
+    (record,) = read_records(tmp_path / "out" / "train.tfrecord").as_numpy_iterator()
+    pieces = record["input_ids"][record["label_ids"] == 1]
+    assert [VOCABULARY[piece] for piece in pieces] == ["e", "d"]
+    assert read_conversion(tmp_path / "out").features.label_answer_spans
