@@ -5,25 +5,36 @@
 
 Reads CSV, TSV or JSON Lines (.jsonl: a row a line). Prints the answer, the cells it comes from
 with their coordinates (row 0 is the first below the header), what was computed from them, a score
-between 0 and 1, and the table around the cells, which it marks with [brackets]. With --json,
-prints one object for programs. Exits with 1 and one sentence where the table, the question or the
-model cannot be used.
+between 0 and 1, and the table around the cells, which it marks with [brackets]. --alternatives=3
+adds the next best answers. With --min_score, an answer of a lower score is "no answer", and what it
+would have been is said. A classifier answers a statement with its class. With --json, prints one
+object for programs. Exits with 1 and one sentence where the table, the question or the model cannot
+be used.
 """
 
 import dataclasses
 import json
 import pathlib
+from collections.abc import Iterator
 
 from absl import flags
 
 from experiments import terminal
 from mate_tf.tables.table import Table
+from mate_tf.tasks.answers import Answer, SelectedCell
+from mate_tf.tasks.computing import format_number
 
 _MODEL = flags.DEFINE_string(
     "model", None, "folder of an exported model (experiments/export.py writes one)", required=True
 )
 _TABLE = flags.DEFINE_string("table", None, "the table: .csv, .tsv or .jsonl", required=True)
 _QUESTION = flags.DEFINE_string("question", None, "what you want to know", required=True)
+_ALTERNATIVES = flags.DEFINE_integer(
+    "alternatives", 0, "show so many of the next best answers", lower_bound=0
+)
+_MIN_SCORE = flags.DEFINE_float(
+    "min_score", 0.0, "where the score is lower, there is no answer", 0.0, 1.0
+)
 _JSON = flags.DEFINE_bool("json", False, "print one JSON object instead of text")
 _DROP = flags.DEFINE_bool(
     "drop_rows_to_fit",
@@ -57,25 +68,57 @@ def main(_) -> None:
 
     overrides = {"drop_rows_to_fit": True} if _DROP.value else {}
     tagger = load_tagger(_TAGGER.value) if _TAGGER.value else None
-    answer = load_predictor(_MODEL.value, tagger, **overrides).answer(table, _QUESTION.value)
+    predictor = load_predictor(
+        _MODEL.value, tagger, _MIN_SCORE.value, _ALTERNATIVES.value, **overrides
+    )
+    answer = predictor.answer(table, _QUESTION.value)
     if _JSON.value:
         print(json.dumps(dataclasses.asdict(answer), ensure_ascii=False))
         return
-    print(f"answer: {answer.text}")
-    print(f"score: {answer.score:.2f}")
-    if answer.aggregation != "NONE":
-        print(f"aggregation: {answer.aggregation} of {len(answer.cells)} cells = {answer.text}")
+    for line in report_lines(table, answer):
+        print(line)
+
+
+def report_lines(table: Table, answer: Answer) -> Iterator[str]:
+    """What is printed of an answer; where there is none, of what it would have been."""
+    shown, others = answer, list(answer.alternatives)
+    if answer.answered:
+        yield f"answer: {answer.text}"
     else:
-        print("aggregation: NONE")
+        yield "answer: none"
+        if others:
+            shown = others.pop(0)
+            yield f"would have been: {shown.text}"
+    yield f"score: {shown.score:.2f}"
+    if shown.class_index is not None:
+        yield f"class: {shown.class_index}"
+    else:
+        yield f"aggregation: {describe_aggregation(shown)}"
+    if shown.number is not None and format_number(shown.number) != shown.text:
+        yield f"number: {format_number(shown.number)}"
     if answer.rows_dropped:
-        print(f"not read: the last {answer.rows_dropped} of {table.num_rows} rows")
-    for cell in answer.cells:
-        print(
-            f"cell: row {cell.row}, column {cell.column} ({table.header[cell.column]}): "
-            f"{cell.text}  ({cell.score:.2f})"
-        )
-    marked = {(cell.row, cell.column) for cell in answer.cells}
-    print("\n" + terminal.draw_table(table, marked, max_rows=_ROWS_SHOWN))
+        yield f"not read: the last {answer.rows_dropped} of {table.num_rows} rows"
+    for cell in shown.cells:
+        yield f"cell: {describe_cell(table, cell)}: {cell.text}  ({cell.score:.2f})"
+    for other in others:
+        line = f"alternative: {other.text}  ({other.score:.2f})"
+        if other.aggregation != "NONE":
+            line += f", {describe_aggregation(other)}"
+        elif len(other.cells) == 1:
+            line += f", {describe_cell(table, other.cells[0])}"
+        yield line
+    marked = {(cell.row, cell.column) for cell in shown.cells}
+    yield "\n" + terminal.draw_table(table, marked, max_rows=_ROWS_SHOWN)
+
+
+def describe_aggregation(answer: Answer) -> str:
+    if answer.aggregation == "NONE":
+        return "NONE"
+    return f"{answer.aggregation} of {len(answer.cells)} cells = {answer.text}"
+
+
+def describe_cell(table: Table, cell: SelectedCell) -> str:
+    return f"row {cell.row}, column {cell.column} ({table.header[cell.column]})"
 
 
 if __name__ == "__main__":

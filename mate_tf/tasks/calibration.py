@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 # Half the distance from 1 to the next number in single precision: nearer scores are rounding.
 _EPSILON = 2.0**-24
@@ -66,6 +66,8 @@ def fit_calibration(scores: ArrayLike, correct: Sequence[bool] | np.ndarray) -> 
         ValueError: if scores and verdicts are not as many, a score is not between 0 and 1, or
             there are no right or no wrong answers.
     """
+    from scipy import optimize  # a second
+
     logits, is_correct = _logits(scores), np.asarray(correct, bool)
     if logits.shape != is_correct.shape or logits.ndim != 1:
         raise ValueError(

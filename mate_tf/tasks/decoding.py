@@ -3,11 +3,12 @@
 Shapes: B batch, S sequence, C columns or classes, A aggregations, N spans.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from mate_tf.config import EncoderConfig
 from mate_tf.tables.table import Table
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
@@ -15,10 +16,12 @@ from mate_tf.tasks.answers import Answer
 from mate_tf.tasks.cell_answers import decode_cells
 from mate_tf.tasks.class_answers import decode_classes
 from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
+from mate_tf.tasks.span_answers import decode_spans
+from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 
-TaskConfig = TableQAConfig | ClassificationConfig
-TaskModel = TableQuestionAnswering | SequenceClassification
+TaskConfig = TableQAConfig | ClassificationConfig | SpanReadingConfig
+TaskModel = TableQuestionAnswering | SequenceClassification | SpanReading
 
 
 class Kind(NamedTuple):
@@ -26,12 +29,12 @@ class Kind(NamedTuple):
 
     Attributes:
         config: the class of its task config.
-        model: its class.
+        model: its class, made of an encoder's config and a task's.
         outputs: those of its outputs that answers are read from; a model may lack some.
     """
 
     config: type[TaskConfig]
-    model: type[TaskModel]
+    model: Callable[[EncoderConfig, Any], TaskModel]
     outputs: tuple[str, ...]
 
 
@@ -42,6 +45,7 @@ KINDS = {
         ("token_probabilities", "aggregation_logits", "column_logits", "token_logits"),
     ),
     "classification": Kind(ClassificationConfig, SequenceClassification, ("class_logits",)),
+    "span_reading": Kind(SpanReadingConfig, SpanReading, ("span_logits", "class_logits")),
 }
 
 
@@ -80,5 +84,9 @@ def decode_batch(
         raise ValueError(
             f"expected a table for each of {len(tables)} questions, got {len(with_tables)}; only a "
             "classifier takes a sentence alone"
+        )
+    if isinstance(config, SpanReadingConfig):
+        return decode_spans(
+            config, with_tables, features, outputs, wordpiece, histogram_row, num_alternatives
         )
     return decode_cells(config, with_tables, features, outputs, histogram_row, num_alternatives)
