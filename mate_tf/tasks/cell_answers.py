@@ -65,7 +65,7 @@ def decode_cells(
         aggregations = special.softmax(logits, axis=1)  # [B, A]
 
     threshold, number = _THRESHOLD, np.ones(len(tables), np.int64)  # [B]
-    if getattr(config, "cell_cross_entropy", False):
+    if config.cell_cross_entropy:
         threshold = np.inf
     else:
         expected = np.bincount(cells.examples, np.maximum(probabilities, 0.0), len(tables))

@@ -28,7 +28,7 @@ def decode_classes(
     probabilities = special.softmax(logits, axis=1)
     order = np.argsort(-logits, axis=1, kind="stable")[:, : num_alternatives + 1]
     scores = np.take_along_axis(probabilities, order, axis=1)
-    names = getattr(config, "class_names", ()) or tuple(map(str, range(config.num_classes)))
+    names = config.class_names or tuple(map(str, range(config.num_classes)))
     answers = []
     for classes, of_classes in zip(order.tolist(), scores.tolist(), strict=True):
         pairs = zip(classes, of_classes, strict=True)
