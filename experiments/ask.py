@@ -15,14 +15,12 @@ be used.
 import dataclasses
 import json
 import pathlib
-from collections.abc import Iterator
 
 from absl import flags
 
 from experiments import terminal
+from experiments.answer_lines import answer_lines
 from mate_tf.tables.table import Table
-from mate_tf.tasks.answers import Answer, SelectedCell
-from mate_tf.tasks.computing import format_number
 
 _MODEL = flags.DEFINE_string(
     "model", None, "folder of an exported model (experiments/export.py writes one)", required=True
@@ -48,7 +46,6 @@ _TAGGER = flags.DEFINE_string(
     "for a model with grammar-guided attention, the tagger of its training data: textblob, "
     "spacy:MODEL or MODULE:FUNCTION",
 )
-_ROWS_SHOWN = 12
 
 
 def read_table(path: str) -> Table:
@@ -75,50 +72,7 @@ def main(_) -> None:
     if _JSON.value:
         print(json.dumps(dataclasses.asdict(answer), ensure_ascii=False))
         return
-    for line in report_lines(table, answer):
-        print(line)
-
-
-def report_lines(table: Table, answer: Answer) -> Iterator[str]:
-    """What is printed of an answer; where there is none, of what it would have been."""
-    shown, others = answer, list(answer.alternatives)
-    if answer.answered:
-        yield f"answer: {answer.text}"
-    else:
-        yield "answer: none"
-        if others:
-            shown = others.pop(0)
-            yield f"would have been: {shown.text}"
-    yield f"score: {shown.score:.2f}"
-    if shown.class_index is not None:
-        yield f"class: {shown.class_index}"
-    else:
-        yield f"aggregation: {describe_aggregation(shown)}"
-    if shown.number is not None and format_number(shown.number) != shown.text:
-        yield f"number: {format_number(shown.number)}"
-    if answer.rows_dropped:
-        yield f"not read: the last {answer.rows_dropped} of {table.num_rows} rows"
-    for cell in shown.cells:
-        yield f"cell: {describe_cell(table, cell)}: {cell.text}  ({cell.score:.2f})"
-    for other in others:
-        line = f"alternative: {other.text}  ({other.score:.2f})"
-        if other.aggregation != "NONE":
-            line += f", {describe_aggregation(other)}"
-        elif len(other.cells) == 1:
-            line += f", {describe_cell(table, other.cells[0])}"
-        yield line
-    marked = {(cell.row, cell.column) for cell in shown.cells}
-    yield "\n" + terminal.draw_table(table, marked, max_rows=_ROWS_SHOWN)
-
-
-def describe_aggregation(answer: Answer) -> str:
-    if answer.aggregation == "NONE":
-        return "NONE"
-    return f"{answer.aggregation} of {len(answer.cells)} cells = {answer.text}"
-
-
-def describe_cell(table: Table, cell: SelectedCell) -> str:
-    return f"row {cell.row}, column {cell.column} ({table.header[cell.column]})"
+    print("\n".join(answer_lines(table, answer)))
 
 
 if __name__ == "__main__":

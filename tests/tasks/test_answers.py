@@ -18,10 +18,11 @@ CELLS = (SelectedCell(0, 1, "1.5 km", 0.9), SelectedCell(2, 1, "2 km", 0.7))
 
 
 def answer_with_others() -> Answer:
-    answer, *others = (
+    candidates = (
         answer_of_cells(CELLS[:number], aggregation, score)
         for number, aggregation, score in ((2, "SUM", 0.4), (1, "NONE", 0.3), (2, "COUNT", 0.1))
     )
+    answer, *others = [found for found in candidates if found is not None]
     return dataclasses.replace(answer, alternatives=tuple(others))
 
 
@@ -51,9 +52,7 @@ def test_a_calibration_changes_scores_and_nothing_else():
     calibration = Calibration(2.0, -0.5)
     answer = answer_with_others()
     changed = calibrated(answer, calibration)
-    pairs = zip(
-        [changed, *changed.alternatives], [answer, *answer.alternatives], strict=True
-    )
+    pairs = zip([changed, *changed.alternatives], [answer, *answer.alternatives], strict=True)
     for after, before in pairs:
         assert after.score == pytest.approx(calibration.apply(before.score))
         assert dataclasses.replace(after, score=0.0, alternatives=()) == dataclasses.replace(
