@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import json
 import pathlib
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from mate_tf.config import EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig
@@ -199,13 +199,39 @@ def load_config(
         FileNotFoundError: if the folder does not hold one.
         ValueError: if it is not a config of this kind.
     """
+    values = _read_json(model_dir)
+    try:
+        return from_dict(cls, values)
+    except ValueError as error:
+        raise ValueError(f"{pathlib.Path(model_dir) / CONFIG_FILE}: {error}") from None
+
+
+def _read_json(model_dir: str | pathlib.Path) -> Any:
     path = pathlib.Path(model_dir) / CONFIG_FILE
     if not path.is_file():
         raise FileNotFoundError(f"expected {CONFIG_FILE} in {model_dir}; is it a run's folder?")
     try:
-        return from_dict(cls, json.loads(path.read_text(encoding="utf-8")))
-    except ValueError as error:  # includes what is not JSON or not UTF-8
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # includes what is not UTF-8
         raise ValueError(f"{path}: {error}") from None
+
+
+def load_finetuning_config(
+    model_dir: str | pathlib.Path,
+) -> FinetuneConfig | ClassifyConfig | SpanReadConfig:
+    """Reads the config of a fine-tuning run's folder, whatever it learns; its task's options tell.
+
+    Raises:
+        FileNotFoundError, ValueError: as `load_config`.
+    """
+    values = _read_json(model_dir)
+    task = values.get("task") if isinstance(values, dict) else None
+    options = set(task) if isinstance(task, dict) else set()
+    if options <= {field.name for field in dataclasses.fields(ClassificationConfig)}:
+        return load_config(model_dir, ClassifyConfig)
+    if options <= {field.name for field in dataclasses.fields(SpanReadingConfig)}:
+        return load_config(model_dir, SpanReadConfig)
+    return load_config(model_dir, FinetuneConfig)
 
 
 def differences(there: dict, here: dict, prefix: str = "") -> list[str]:

@@ -20,7 +20,7 @@ from mate_tf.tables.record_schema import name_example
 from mate_tf.tables.records import batch_by_length, has_histogram_row, read_records
 from mate_tf.tables.splits import read_questions, split_files
 from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.predictor import decode_batch
+from mate_tf.tasks.cell_answers import decode_cells
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.training.config import FinetuneConfig
 from mate_tf.training.examples import (
@@ -139,7 +139,8 @@ def _dev_evaluation(
             losses.extend(example_loss.numpy()[labelled])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables = [pairs[key][0] for key in keys]
-            answers = decode_batch(tables, TokenFeatures.from_dict(batch), outputs, histogram_row)
+            features = TokenFeatures.from_dict(batch)
+            answers = decode_cells(config.task, tables, features, outputs, histogram_row)
             predictions |= {key: answer.items for key, answer in zip(keys, answers, strict=True)}
         return {
             "loss": float(np.mean(losses)),
