@@ -24,6 +24,7 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
         ({"eval_interval": 0}, "eval_interval of at least 1"),
         ({"warmup_ratio": 1.5}, "warmup_ratio between 0 and 1, got 1.5"),
         ({"head_learning_rate_ratio": 0.0}, "head_learning_rate_ratio above 0, got 0.0"),
+        ({"perturbed_copies": -1}, "perturbed_copies of at least 0, got -1"),
         ({"length_buckets": (256, 128)}, "length_buckets to ascend"),
         ({"length_buckets": (512,)}, r"below max_seq_length \(512\)"),
         (
