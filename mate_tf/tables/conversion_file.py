@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from mate_tf.tables.division import Division
 from mate_tf.tables.feature_config import FeatureConfig
 from mate_tf.tables.records import complete_file
 
@@ -28,12 +29,14 @@ class Conversion:
         features: the limits, and what is in a sequence.
         tagger: what tagged parts of speech; None for nothing, or where that is not known.
         vocabulary_sha256: of the vocabulary's file, in hexadecimal digits.
+        division: how a split was divided by its tables, as text; None where none was.
     """
 
     task: str | None
     features: FeatureConfig
     tagger: str | None
     vocabulary_sha256: str
+    division: str | None = None
 
 
 def conversion_of(
@@ -41,9 +44,11 @@ def conversion_of(
     config: FeatureConfig,
     vocab_file: str | os.PathLike[str],
     tagger: str | None,
+    division: Division | None = None,
 ) -> Conversion:
     """A conversion with a vocabulary; FileNotFoundError where there is none."""
-    return Conversion(task, config, tagger, file_sha256(vocab_file))
+    divided = None if division is None else str(division)
+    return Conversion(task, config, tagger, file_sha256(vocab_file), divided)
 
 
 def write_conversion(directory: str | os.PathLike[str], conversion: Conversion) -> None:
