@@ -87,6 +87,23 @@ def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
             raise ValueError(f"expected how the records were made, got {path}: {error}") from None
 
 
+def task_of(directory: str | os.PathLike[str]) -> str:
+    """The task of the questions in a folder; JSONL, one's own, where it has no conversion.json.
+
+    Raises:
+        ValueError: if conversion.json does not name the task, or is not what `write_conversion`
+            writes.
+    """
+    if not has_conversion(directory):
+        return "JSONL"
+    task = read_conversion(directory).task
+    if task is None:
+        raise ValueError(
+            f"expected a task in {os.path.join(directory, CONVERSION_FILE)}, got null; say which"
+        )
+    return task
+
+
 def check_vocabulary(directory: str | os.PathLike[str]) -> None:
     """Whether the folder's vocabulary is the one that its records were made with.
 
