@@ -4,11 +4,11 @@
         --perturbations=5
 
 Rows and columns of each table are put into random orders, the same for all of its questions, and
-the cells of gold and previous answers go along (TableFormer paper, section 4.1). Prints the
-accuracy before and after, and the variation percentage: the share of the answers that turned from
-right to wrong or from wrong to right, over all perturbations. A question that the model does not
-accept is answered wrongly. The file is one of experiments/create_data.py, as for
-experiments/evaluate.py; previous answers are those of the file.
+the cells of gold answers go along (TableFormer paper, section 4.1). Prints the accuracy before and
+after, by the main score of the task (experiments/evaluate.py), and the variation percentage: the
+share of the answers that turned from right to wrong or from wrong to right, over all perturbations.
+A question that the model does not accept is answered wrongly. The file is as for
+experiments/predict.py; questions in sequences (SQA) have the model's own previous answers.
 
 A table that is too long for the model, and loses rows with --drop_rows_to_fit, loses others in
 another order.
@@ -25,6 +25,11 @@ from experiments import terminal
 
 _MODEL = flags.DEFINE_string("model", None, "folder of an exported model", required=True)
 _DATA = flags.DEFINE_string("data", None, "JSON Lines file of questions with tables", required=True)
+_TASK = flags.DEFINE_string(
+    "task",
+    None,
+    "of the questions, such as SQA; by default what their folder's conversion.json says",
+)
 _PERTURBATIONS = flags.DEFINE_integer(
     "perturbations", 1, "how many orders of each table are tried", lower_bound=1
 )
@@ -44,24 +49,18 @@ _TAGGER = flags.DEFINE_string(
 _LIMIT = flags.DEFINE_integer("limit", None, "ask only so many questions", lower_bound=1)
 
 
-def is_correct(answer, question) -> bool:
-    """By the class where the question is classified, otherwise by the denotation."""
-    from mate_tf.evaluation.wtq import denotation_correct
-
-    if isinstance(answer, ValueError):
-        return False
-    if question.class_index is not None and not question.answers:
-        return answer.class_index == question.class_index
-    return denotation_correct(answer.items, question.answers)
-
-
 def main(_) -> None:
+    from mate_tf.evaluation.predictions import prediction_of
     from mate_tf.evaluation.robustness import measure_robustness
+    from mate_tf.evaluation.scoring import is_correct
     from mate_tf.serving import load_predictor
+    from mate_tf.tables.conversion_file import task_of
     from mate_tf.tables.splits import read_questions
     from mate_tf.tables.taggers import load_tagger
+    from mate_tf.tasks.sequences import answer_sequences
 
     file = pathlib.Path(_DATA.value)
+    task = _TASK.value or task_of(file.parent)
     pairs = list(itertools.islice(read_questions(file.parent, file.stem), _LIMIT.value))
     if not pairs:
         raise ValueError(f"expected questions in {_DATA.value}, found none")
@@ -73,9 +72,15 @@ def main(_) -> None:
     def answer_all(asked):
         number = next(rounds)
         name = f"perturbation {number}" if number else "as they are"
-        return tqdm(predictor.answer_all(asked), desc=name, total=len(asked), unit="question")
+        answers = predictor.answer_all(asked)
+        if task == "SQA":
+            answers = answer_sequences(predictor.answer_all, asked)
+        return tqdm(answers, desc=name, total=len(asked), unit="question")
 
-    metrics = measure_robustness(answer_all, pairs, is_correct, _PERTURBATIONS.value, _SEED.value)
+    def is_right(answer, question):
+        return is_correct(task, prediction_of(question.question_id, answer), question)
+
+    metrics = measure_robustness(answer_all, pairs, is_right, _PERTURBATIONS.value, _SEED.value)
     print(f"questions: {len(pairs)}")
     print(f"perturbations: {_PERTURBATIONS.value}")
     print(f"accuracy before: {metrics['accuracy']:.4f}")

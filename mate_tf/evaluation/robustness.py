@@ -31,7 +31,8 @@ def measure_robustness(
     in another order, which shows as variation.
 
     Args:
-        answer_all: as Predictor.answer_all.
+        answer_all: as Predictor.answer_all, or sequences.answer_sequences with it; in an order
+            that follows from the questions' names alone.
         pairs: Q questions with their gold answers and tables.
         is_correct: says whether an answer is right; an error stands for a question that was not
             accepted.

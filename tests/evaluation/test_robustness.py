@@ -20,6 +20,7 @@ from mate_tf.tables.perturbation import random_order, reorder
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.predictor import Predictor
+from mate_tf.tasks.sequences import answer_sequences
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -171,17 +172,34 @@ def test_answers_to_other_questions_are_refused(before, after, got):
         robustness_metrics(before, after)
 
 
-def test_the_binary_prints_accuracies_and_variation(tmp_path, vocab_file):
+def test_the_binary_scores_sequences_with_their_own_history(tmp_path, vocab_file):
     predictor = predictor_of("tableformer_pcp", vocab_file)
-    pairs = with_own_answers(predictor, make_pairs(4))
-    pairs[0] = pairs[0][0], dataclasses.replace(pairs[0][1], answers=("z",))
+    # Two sequences of two questions.
+    pairs = [
+        (table, dataclasses.replace(question, question_id=f"nt-{n // 2}-0_{n % 2}"))
+        for n, (table, question) in enumerate(make_pairs(3) + make_pairs(1))
+    ]
+    pairs[1] = pairs[0][0], pairs[1][1]
+    pairs[3] = pairs[2][0], pairs[3][1]
+    golds = {
+        question.question_id: tuple((cell.row, cell.column) for cell in answer.cells)
+        for _, question, answer in answer_sequences(predictor.answer_all, pairs)
+    }
+    golds["nt-0-0_0"] = ()  # wrong
+    pairs = [
+        (
+            table,
+            dataclasses.replace(q, answers=("z",), answer_coordinates=golds[q.question_id]),
+        )
+        for table, q in pairs
+    ]
     write_json_lines(tmp_path / "dev.jsonl", pairs)
     model = make_model("tableformer_pcp")
     export_saved_model(model, vocab_file, FEATURES, tmp_path / "model")
     done = subprocess.run(
         [
             *(sys.executable, "-m", "experiments.robustness", f"--model={tmp_path / 'model'}"),
-            *(f"--data={tmp_path / 'dev.jsonl'}", "--perturbations=2"),
+            *(f"--data={tmp_path / 'dev.jsonl'}", "--task=SQA", "--perturbations=2"),
         ],
         cwd=ROOT,
         capture_output=True,
