@@ -10,7 +10,7 @@ import math
 import os
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from mate_tf.tables.record_schema import (
     WIDER_THAN_INT32,
     Path,
     Schema,
+    check_labels,
     check_same_schema,
     example_schema,
     file_schema,
@@ -154,15 +155,25 @@ def parse_record(record: tf.Tensor, schema: Schema) -> dict[str, tf.Tensor]:
     return parsed
 
 
-def check_records(files: Path | Sequence[Path], skip_corrupt: bool = False) -> int:
+def check_records(
+    files: Path | Sequence[Path],
+    skip_corrupt: bool = False,
+    check_example: Callable[[tf.train.Example, str], None] | None = None,
+) -> int:
     """Reads every example, to say in a sentence what a dataset stumbled over.
+
+    Args:
+        files, skip_corrupt: as read_records.
+        check_example: raises ValueError where a task cannot take an example; its second argument
+            is the example's place, for the message.
 
     Returns:
         The number of examples.
 
     Raises:
         FileNotFoundError, ValueError: as read_records, but for every example, not for the first
-            of each file alone. A damaged file is named with the record and the byte.
+            of each file alone; and where a label is outside of the table's body. A damaged file is
+            named with the record and the byte.
     """
     files = _paths(files)
     expected, _ = _schemas(files, skip_corrupt)
@@ -171,6 +182,9 @@ def check_records(files: Path | Sequence[Path], skip_corrupt: bool = False) -> i
         for number, example in enumerate(read_examples(file, skip_corrupt)):
             where = f"{file}, record {number}"
             check_same_schema(expected, example_schema(example, where), files[0], where)
+            check_labels(example, where)
+            if check_example is not None:
+                check_example(example, where)
             count += 1
     return count
 
