@@ -10,7 +10,7 @@ Shape letters: S sequence, R rows and C columns of the table's body.
 import dataclasses
 import random
 from collections.abc import Mapping
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import tensorflow as tf
 
@@ -61,7 +61,8 @@ def reorder(table: AnyTable, question: Question, order: Order) -> tuple[AnyTable
     A header moves with its column. Coordinates stay in their sequence and go with their cells;
     those outside of the table, which a conversion refuses, stay as they are.
     """
-    return _reorder_table(table, order), _reorder_question(question, order)
+    of_kind: Any = _reorder_linked_table if isinstance(table, LinkedTable) else _reorder_table
+    return of_kind(table, order), _reorder_question(question, order)
 
 
 def permute(
@@ -156,13 +157,15 @@ def _shuffled_ids(ids: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     return tf.random.experimental.stateless_shuffle(tf.range(1, tf.reduce_max(ids) + 1), seed)
 
 
-def _reorder_table(table: AnyTable, order: Order) -> AnyTable:
-    if isinstance(table, LinkedTable):
-        return dataclasses.replace(
-            table,
-            table=_reorder_table(table.table, order),
-            passages=_grid(table.passages, order),
-        )
+def _reorder_linked_table(linked: LinkedTable, order: Order) -> LinkedTable:
+    return dataclasses.replace(
+        linked,
+        table=_reorder_table(linked.table, order),
+        passages=_grid(linked.passages, order),
+    )
+
+
+def _reorder_table(table: Table, order: Order) -> Table:
     return dataclasses.replace(
         table,
         header=tuple(table.header[column] for column in order.columns),
