@@ -2,8 +2,10 @@
 
 import dataclasses
 import itertools
+import os
 import random
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.datasets.wtq import read_wtq
+from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
 from mate_tf.tables.masked_lm import MaskedLmBuilder
 from mate_tf.tables.perturbation import (
     Order,
@@ -26,6 +29,7 @@ from mate_tf.tables.records import training_batches, write_records
 from mate_tf.tables.table import Question, Table
 from tests.tables.linked_tables import CITIES, linked_tables
 
+WTQ = Path(os.environ.get("MATE_TF_WTQ_DIR", "../shared/data/wtq"))
 LENGTH = 512
 SEEDS = st.integers(0, 2**32)
 CELLS = st.one_of(
@@ -160,6 +164,19 @@ def test_features_of_the_reordered_table_are_the_reordered_features(wordpiece, p
     features = features_of(wordpiece, *pair)
     check_equal(reordered(features, order), features_of(wordpiece, *reorder(*pair, order)))
     check_equal(reordered(reordered(features, order), order.inverse()), features)
+
+
+@pytest.mark.skipif(not WTQ.is_dir(), reason=f"no WikiTableQuestions at {WTQ}")
+def test_features_of_real_tables_are_reordered_too(wordpiece):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=4096))
+    questions = list(itertools.islice(read_wtq(WTQ, "dev"), 0, 400, 8))
+    examples = list(builder.build_all(questions, require_answers=False))
+    fitting = [n for n, of in enumerate(examples) if not isinstance(of, ConversionError)]
+    assert len(fitting) > 30
+    for n in fitting:
+        order = random_order(questions[n][0], n)
+        expected = builder.build(*reorder(*questions[n], order), require_answers=False).features
+        check_equal(reordered(examples[n].features, order), expected)
 
 
 def test_parts_of_speech_and_titles_stay_before_the_table(wordpiece):
