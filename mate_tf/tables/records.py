@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.tables.perturbation import perturbed_copy
 from mate_tf.tables.record_files import detect_compression, readable_records
 from mate_tf.tables.record_schema import (
     OF_TOKENS,
@@ -265,6 +266,7 @@ def training_batches(
     boundaries: Sequence[int] | None = None,
     skip: int = 0,
     skip_corrupt: bool = False,
+    perturbed_copies: int = 0,
 ) -> tf.data.Dataset:
     """Batches for training without end; each epoch has every example in an order of its own.
 
@@ -276,6 +278,14 @@ def training_batches(
         files, seed, skip_corrupt: as read_records.
         batch_size, boundaries: as batch_by_length.
         skip: how many batches to leave out at the beginning, whole epochs at no cost.
+        perturbed_copies: of each table, with its rows and columns in random orders, in addition to
+            the table as it is. Each epoch has one of them, in turn and the table as it is first
+            (TableFormer paper, sections 4.3 and 5.5); an example's copies follow from the seed and
+            its table alone.
+
+    Raises:
+        ValueError: as read_records, and if tables are to be perturbed whose records do not name
+            them.
     """
     epoch = 0
     if skip:
@@ -289,6 +299,12 @@ def training_batches(
         # cannot combine a seed that is a tensor with a global one of 0.
         tf.random.set_seed(1)
         examples = _parsed(_shuffled(records, seed, epoch), schema)
+        if perturbed_copies:
+            copy = epoch % (perturbed_copies + 1)
+            examples = examples.map(
+                lambda features: perturbed_copy(features, seed, copy),
+                num_parallel_calls=tf.data.AUTOTUNE,
+            )
         return batch_by_length(examples, batch_size, boundaries, remainder="repeat")
 
     return tf.data.Dataset.counter(epoch).flat_map(of_epoch).skip(skip)

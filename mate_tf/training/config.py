@@ -91,6 +91,9 @@ class ExamplesConfig(TrainingConfig):
         skip_corrupt: whether damaged records are passed over, with a warning that counts them;
             otherwise they are an error. It may change when a run goes on, for files are damaged
             meanwhile.
+        perturbed_copies: copies of the training tables with their rows and columns in random orders
+            that epochs take in turn, after one with the tables as they are (TableFormer paper,
+            section 4.3, which has 1, 2, 4, 8 and 16); 0 for the tables as they are alone.
     """
 
     encoder: EncoderConfig
@@ -99,9 +102,14 @@ class ExamplesConfig(TrainingConfig):
     batch_size: int = 32
     eval_batch_size: int = 32
     skip_corrupt: bool = False
+    perturbed_copies: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.perturbed_copies < 0:
+            raise ValueError(
+                f"expected perturbed_copies of at least 0, got {self.perturbed_copies}"
+            )
         bounds = (0, *self.length_buckets, self.max_seq_length)
         if any(low >= high for low, high in itertools.pairwise(bounds)):
             raise ValueError(

@@ -74,12 +74,13 @@ def check_examples(
             f"expected vocab.txt in {data_dir}; experiments/create_data.py writes such a folder"
         )
     of_splits = {split: split_files(data_dir, split) for split in SPLITS}
+    needed = {*features, *(["table_id_hash"] if config.perturbed_copies else [])}
     if has_questions:
         split_files(data_dir, "dev", QUESTIONS)
     check_vocabulary(data_dir)
     for split, files in of_splits.items():
         schema = records_schema(files, config.skip_corrupt)
-        if missing := sorted(set(features) - set(schema)):
+        if missing := sorted(needed - set(schema)):
             raise ValueError(
                 f"expected examples of {task} in {files[0]}, which lack {', '.join(missing)}"
             )
@@ -175,6 +176,7 @@ def examples_task(
             config.length_buckets,
             skip=step,
             skip_corrupt=config.skip_corrupt,
+            perturbed_copies=config.perturbed_copies,
         )
         return batches.map(_without_texts)
 

@@ -39,6 +39,7 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
             r"batch_size to be a multiple of gradient_accumulation_steps \(3\), got 32",
         ),
         ({"head_learning_rate_ratio": 0.0}, "head_learning_rate_ratio above 0, got 0.0"),
+        ({"perturbed_copies": -1}, "perturbed_copies of at least 0, got -1"),
         ({"length_buckets": (256, 128)}, "length_buckets to ascend"),
         ({"length_buckets": (512,)}, r"below max_seq_length \(512\)"),
         (

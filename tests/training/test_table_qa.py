@@ -85,7 +85,8 @@ def run(config, data_dir, model_dir):
 
 
 def test_a_resumed_run_has_the_weights_of_an_uninterrupted_one(data_dir, tmp_path):
-    whole, metrics = run(CONFIG, data_dir, tmp_path / "whole")
+    config = dataclasses.replace(CONFIG, perturbed_copies=1)  # in the second of its two epochs
+    whole, metrics = run(config, data_dir, tmp_path / "whole")
     assert metrics.keys() == {"loss", "denotation_accuracy"}
     assert np.isfinite(metrics["loss"])
 
@@ -94,7 +95,7 @@ def test_a_resumed_run_has_the_weights_of_an_uninterrupted_one(data_dir, tmp_pat
         shutil.copy(path, tmp_path / "resumed")
     state = 'model_checkpoint_path: "ckpt-3"'
     (tmp_path / "resumed" / "checkpoint").write_text(state, encoding="utf-8")
-    resumed, resumed_metrics = run(CONFIG, data_dir, tmp_path / "resumed")
+    resumed, resumed_metrics = run(config, data_dir, tmp_path / "resumed")
     assert resumed_metrics == metrics
     for actual, expected in zip(resumed.variables, whole.variables, strict=True):
         np.testing.assert_array_equal(actual.numpy(), expected.numpy(), err_msg=expected.path)
@@ -325,6 +326,18 @@ def test_a_folder_that_does_not_say_has_histogram_rows_if_its_first_example_has(
     )
     with pytest.raises(ValueError, match=r"got examples without one in .*dev.tfrecord"):
         check_data(HISTOGRAM, mixed)
+
+
+def test_perturbed_copies_need_examples_that_name_their_tables(data_dir, tmp_path):
+    directory = tmp_path / "data"
+    shutil.copytree(data_dir, directory)
+    examples = list(read_records(directory / "train.tfrecord").as_numpy_iterator())
+    for features in examples:
+        del features["table_id_hash"]
+    write_records(directory / "train.tfrecord", examples)
+    check_data(CONFIG, directory)
+    with pytest.raises(ValueError, match=r"train.tfrecord, which lack table_id_hash"):
+        check_data(dataclasses.replace(CONFIG, perturbed_copies=1), directory)
 
 
 @pytest.mark.parametrize(
