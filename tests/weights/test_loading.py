@@ -9,7 +9,8 @@ from safetensors.numpy import save_file
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.encoder import TableEncoder
-from mate_tf.weights.hugging_face import hugging_face_config, load_hugging_face
+from mate_tf.weights.hugging_face import load_hugging_face
+from mate_tf.weights.hugging_face_config import hugging_face_config
 from mate_tf.weights.loading import assign_variables
 from mate_tf.weights.names import variables_by_name
 from mate_tf.weights.tf1 import load_tf1_checkpoint
@@ -156,6 +157,7 @@ def test_absent_and_wrong_files_are_named(tmp_path):
         load_tf1_checkpoint(encoder, tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match=r"config\.json in"):
         hugging_face_config(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     with pytest.raises(FileNotFoundError, match=r"model\.safetensors in"):
         load_hugging_face(encoder, tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"no tensors here")
