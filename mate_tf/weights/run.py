@@ -20,7 +20,7 @@ _ESCAPED = {".S": "/", "..": "."}
 def load_run(model: keras.layers.Layer, directory: str | pathlib.Path, **options) -> LoadReport:
     """Loads the latest checkpoint of a run's folder into a model of another task or attention.
 
-    Variables at the same place of the model go together, heads also by their name.
+    Variables at the same place of the model go together.
 
     Args:
         model: a built model with a `TableEncoder` as `.encoder`.
@@ -46,25 +46,17 @@ def load_run(model: keras.layers.Layer, directory: str | pathlib.Path, **options
     for key in reader.get_variable_to_shape_map():
         if match := _KEY.fullmatch(key):
             path = re.sub(r"\.[S.]", lambda found: _ESCAPED[found.group()], match.group(1))
-            tensors[_name(path, names)] = functools.partial(reader.get_tensor, key)
+            # What the encoder does not have is to name its layer as checkpoints do.
+            other = ENCODER + path if path.startswith("encoder/") else path
+            tensors[names.get(path, other)] = functools.partial(reader.get_tensor, key)
     return assign_variables(model, tensors, prefix, **options)
 
 
 def _names(model: keras.layers.Layer) -> dict[str, str]:
-    """The checkpoint names of a model's variables by path, and of its heads by own name too."""
+    """The checkpoint names of a model's variables by their path in it."""
     of_variables = {id(variable): name for name, variable in variables_by_name(model).items()}
-    names = {
+    return {
         path: of_variables[id(variable)]
         for path, variable in weights_by_path(model).items()
         if id(variable) in of_variables
     }
-    return {name: name for name in names.values() if not name.startswith(ENCODER)} | names
-
-
-def _name(path: str, names: dict[str, str]) -> str:
-    """The name of a weight of the run, which the model may have at another place or not at all."""
-    if path in names:
-        return names[path]
-    if path.startswith("encoder/"):
-        return ENCODER + path
-    return names.get(path.rpartition("/")[2], path)

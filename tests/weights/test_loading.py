@@ -171,3 +171,11 @@ def test_absent_and_wrong_files_are_named(tmp_path):
 def test_unbuilt_model_is_refused():
     with pytest.raises(ValueError, match=r"expected a built model"):
         variables_by_name(TableEncoder(EncoderConfig.from_bert_config(CONFIG)))
+
+
+def test_more_layers_than_the_models_are_refused():
+    encoder = built_encoder()
+    values = encoder_values(encoder)
+    values |= {name.replace("layer_0", "layer_1"): value for name, value in values.items()}
+    with pytest.raises(ValueError, match=r"expected 1 layers .*, got 2 in some.ckpt, .*layer_1/"):
+        assign_variables(encoder, as_readers(values), "some.ckpt")

@@ -20,6 +20,7 @@ from mate_tf.tasks.classification import ClassificationConfig, SequenceClassific
 from mate_tf.tasks.table_qa import TableQuestionAnswering
 from mate_tf.weights.hugging_face import load_hugging_face
 from mate_tf.weights.hugging_face_config import hugging_face_config, hugging_face_task_config
+from tests.weights import transformers_oracle
 
 MISSING = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
 TOLERANCE = 1e-4
@@ -115,10 +116,8 @@ def saved(features, tmp_path_factory) -> pathlib.Path:
         for name, (kind, config, labels) in CASES.items()
     }
     (folder / "cases.json").write_text(json.dumps(cases))
-    script = pathlib.Path(__file__).with_name("transformers_oracle.py")
-    done = subprocess.run(
-        [sys.executable, str(script), str(folder)], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, transformers_oracle.__file__, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder
 

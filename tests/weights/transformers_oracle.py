@@ -12,11 +12,12 @@ import pathlib
 import sys
 
 import numpy as np
-import torch
-import transformers
 
 
 def main(folder: pathlib.Path) -> None:
+    import torch
+    import transformers
+
     with np.load(folder / "inputs.npz") as arrays:
         inputs = {name: torch.tensor(arrays[name]) for name in arrays.files}
     for name, case in json.loads((folder / "cases.json").read_text()).items():
