@@ -73,6 +73,12 @@ _HEADING = flags.DEFINE_bool(
     "let the heading above the table follow the question, where the data set has one: WIKISQL, "
     "HYBRIDQA, JSONL",
 )
+_ANSWER_SPANS = flags.DEFINE_bool(
+    "label_answer_spans",
+    False,
+    "label the answer's text where it first occurs in the table, for a reader of spans, instead of "
+    "whole cells",
+)
 _HISTOGRAM = flags.DEFINE_bool(
     "histogram_row",
     False,
@@ -167,6 +173,7 @@ def main(_) -> None:
         strip_column_names=_STRIP.value,
         use_document_title=_TITLE.value,
         use_context_heading=_HEADING.value,
+        label_answer_spans=_ANSWER_SPANS.value,
         histogram_row=_HISTOGRAM.value,
         original_conversion=_ORIGINAL.value,
     )

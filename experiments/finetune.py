@@ -1,4 +1,4 @@
-"""Fine-tunes table question answering, or a classifier, and evaluates it while it trains.
+"""Fine-tunes table question answering, a classifier or a reader, and evaluates it meanwhile.
 
     python -m experiments.finetune --config=wtq_minilm --data_dir=out/wtq_data \
         --init_checkpoint=minilm --model_dir=out/wtq_minilm
@@ -124,13 +124,14 @@ def finetune(
     import keras
     import tensorflow as tf
 
-    from mate_tf.training import classification, table_qa
-    from mate_tf.training.config import ClassifyConfig, save_config
+    from mate_tf.training import classification, span_reading, table_qa
+    from mate_tf.training.config import ClassifyConfig, SpanReadConfig, save_config
     from mate_tf.training.examples import save_conversion
     from mate_tf.training.loop import train
     from mate_tf.weights.initial import load_weights
 
-    of_task: Any = classification if isinstance(config, ClassifyConfig) else table_qa
+    others: dict[type, Any] = {ClassifyConfig: classification, SpanReadConfig: span_reading}
+    of_task = others.get(type(config), table_qa)
     of_task.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope():

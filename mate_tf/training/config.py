@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 
 from mate_tf.config import EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.overrides import from_dict
 
@@ -28,7 +29,10 @@ class TrainingConfig:
             weights that start anew need thousands of steps.
         warmup_ratio: share of the steps.
         weight_decay_rate: per update and unit of learning rate.
+        gradient_accumulation_steps: parts that a batch is computed in, one after the other, where
+            it does not fit into memory; the weights are updated once, with the mean gradient.
         max_gradient_norm: the gradients are scaled down to this global norm.
+        max_gradient_value: then each of their values is cut to this size; None leaves them.
         dtype: "mixed_bfloat16" computes in bfloat16 and keeps weights in float32.
         seed: of the weights, the dropout and the order of the examples.
         summary_interval: steps between TensorBoard points.
@@ -45,7 +49,9 @@ class TrainingConfig:
     head_learning_rate_ratio: float = 1.0
     warmup_ratio: float = 0.1
     weight_decay_rate: float = 0.01
+    gradient_accumulation_steps: int = 1
     max_gradient_norm: float = 1.0
+    max_gradient_value: float | None = None
     dtype: Literal["float32", "mixed_bfloat16"] = "float32"
     seed: int = 1
     summary_interval: int = 20
@@ -61,6 +67,10 @@ class TrainingConfig:
         if self.head_learning_rate_ratio <= 0.0:
             raise ValueError(
                 f"expected head_learning_rate_ratio above 0, got {self.head_learning_rate_ratio}"
+            )
+        if self.max_gradient_value is not None and self.max_gradient_value <= 0.0:
+            raise ValueError(
+                f"expected max_gradient_value above 0 or None, got {self.max_gradient_value}"
             )
         if not 0.0 <= self.warmup_ratio <= 1.0:
             raise ValueError(f"expected warmup_ratio between 0 and 1, got {self.warmup_ratio}")
@@ -97,6 +107,11 @@ class ExamplesConfig(TrainingConfig):
             raise ValueError(
                 f"expected length_buckets to ascend and stay below max_seq_length "
                 f"({self.max_seq_length}), got {self.length_buckets}"
+            )
+        if self.batch_size % self.gradient_accumulation_steps:
+            raise ValueError(
+                f"expected batch_size to be a multiple of gradient_accumulation_steps "
+                f"({self.gradient_accumulation_steps}), got {self.batch_size}"
             )
         positions = self.encoder.max_position_embeddings
         if self.encoder.position == "absolute" and self.max_seq_length > positions:
@@ -136,6 +151,17 @@ class ClassifyConfig(ExamplesConfig):
     """
 
     task: ClassificationConfig = dataclasses.field(default_factory=ClassificationConfig)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SpanReadConfig(ExamplesConfig):
+    """Fine-tuning of a reader of spans.
+
+    Attributes:
+        task: the head and its loss.
+    """
+
+    task: SpanReadingConfig = dataclasses.field(default_factory=SpanReadingConfig)
 
 
 def save_config(config: TrainingConfig, model_dir: str | pathlib.Path) -> None:

@@ -33,11 +33,12 @@ from mate_tf.tables.splits import QUESTIONS, split_files
 from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.classification import SequenceClassification
+from mate_tf.tasks.span_reading import SpanReading
 from mate_tf.tasks.table_qa import TableQuestionAnswering
 from mate_tf.training.config import ExamplesConfig, differences
 from mate_tf.training.loop import Batch, Task
 
-TaskModel = SequenceClassification | TableQuestionAnswering
+TaskModel = SequenceClassification | SpanReading | TableQuestionAnswering
 SPLITS = ("train", "dev")
 
 

@@ -14,6 +14,7 @@ import tensorflow as tf
 from absl import logging
 
 from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.training.accumulation import Gradients, accumulate
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
 from mate_tf.training.progress import Progress
@@ -49,8 +50,11 @@ class Task:
 class Trainer(orbit.AbstractTrainer):
     """Makes training steps, each a traced function per shape of batch."""
 
-    def __init__(self, task: Task, optimizer: BertAdamW, num_steps: int):
+    def __init__(
+        self, task: Task, optimizer: BertAdamW, num_steps: int, accumulation_steps: int = 1
+    ):
         self._task = task
+        self._accumulation_steps = accumulation_steps
         self._optimizer = optimizer
         self._strategy = tf.distribute.get_strategy()
         self._progress = Progress(num_steps)
@@ -99,21 +103,28 @@ class Trainer(orbit.AbstractTrainer):
     def _replica_step(self, batch: Batch) -> dict[str, tf.Tensor]:
         task = self._task
         learning_rate = tf.convert_to_tensor(self._optimizer.learning_rate)
-        with tf.GradientTape() as tape:
-            outputs = task.model(task.model_inputs(batch), training=True)
-            metrics = task.compute_loss(batch, outputs)
-            share = metrics["loss"] / self._strategy.num_replicas_in_sync
-        variables = task.model.trainable_variables
-        gradients = zip(tape.gradient(share, variables), variables, strict=True)
+        gradients, means = accumulate(self._gradients, batch, self._accumulation_steps)
+        variables = zip(gradients, task.model.trainable_variables, strict=True)
         # A head that this loss does not use has no gradient, and must not decay either.
-        used = [(gradient, variable) for gradient, variable in gradients if gradient is not None]
+        used = [(gradient, variable) for gradient, variable in variables if gradient is not None]
         self._optimizer.apply_gradients(used)
 
         counts = {"num_examples": tf.shape(tf.nest.flatten(batch)[0])[0]}
         if "input_mask" in batch:
             counts["num_tokens"] = tf.reduce_sum(batch["input_mask"])
-        means = {name: tf.reduce_mean(value) for name, value in metrics.items()}
         return means | {"learning_rate": learning_rate} | counts
+
+    def _gradients(self, batch: Batch) -> Gradients:
+        task = self._task
+        with tf.GradientTape() as tape:
+            outputs = task.model(task.model_inputs(batch), training=True)
+            metrics = task.compute_loss(batch, outputs)
+            share = metrics["loss"] / self._strategy.num_replicas_in_sync
+        gradients = [
+            None if gradient is None else tf.convert_to_tensor(gradient)  # of IndexedSlices too
+            for gradient in tape.gradient(share, task.model.trainable_variables)
+        ]
+        return gradients, {name: tf.reduce_mean(value) for name, value in metrics.items()}
 
 
 class Evaluator(orbit.AbstractEvaluator):
@@ -171,10 +182,11 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
         schedule,
         weight_decay_rate=config.weight_decay_rate,
         max_gradient_norm=config.max_gradient_norm,
+        max_gradient_value=config.max_gradient_value,
         head_learning_rate_ratio=config.head_learning_rate_ratio,
     )
     optimizer.build(task.model.trainable_variables)
-    trainer = Trainer(task, optimizer, config.num_steps)
+    trainer = Trainer(task, optimizer, config.num_steps, config.gradient_accumulation_steps)
     step = trainer.global_step
     manager = tf.train.CheckpointManager(
         tf.train.Checkpoint(

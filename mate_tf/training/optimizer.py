@@ -52,7 +52,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 class BertAdamW(keras.optimizers.Optimizer):
     """Adam with decoupled weight decay and without bias correction (Devlin et al., 2019).
 
-    Gradients of the whole batch are clipped by their global norm, then
+    Gradients of the whole batch are clipped by their global norm and by value, then
 
         m = beta_1 * m + (1 - beta_1) * gradient
         v = beta_2 * v + (1 - beta_2) * gradient^2
@@ -65,6 +65,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         weight_decay_rate: per update and unit of learning rate, for the variables whose path
             `not_decayed` (a regular expression) does not match.
         max_gradient_norm: global norm that gradients are scaled down to; None leaves them.
+        max_gradient_value: size that each of their values is then cut to; None leaves them.
         head_learning_rate_ratio: multiplies the rate of the variables whose path `body` (a regular
             expression) does not match.
     """
@@ -77,6 +78,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         beta_2: float = 0.999,
         epsilon: float = 1e-6,
         max_gradient_norm: float | None = 1.0,
+        max_gradient_value: float | None = None,
         not_decayed: str = NOT_DECAYED,
         head_learning_rate_ratio: float = 1.0,
         body: str = BODY,
@@ -88,6 +90,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         self.beta_2 = beta_2
         self.epsilon = epsilon
         self.max_gradient_norm = max_gradient_norm
+        self.max_gradient_value = max_gradient_value
         self.not_decayed = not_decayed
         self.head_learning_rate_ratio = head_learning_rate_ratio
         self.body = body
@@ -107,8 +110,8 @@ class BertAdamW(keras.optimizers.Optimizer):
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
         """Clips and makes one update; in a replica, gradients are its share of the sum."""
         grads = [None if grad is None else tf.convert_to_tensor(grad) for grad in grads]
-        if self.max_gradient_norm is not None:
-            grads = _clip(grads, self.max_gradient_norm)
+        if self.max_gradient_norm is not None or self.max_gradient_value is not None:
+            grads = _clip(grads, self.max_gradient_norm, self.max_gradient_value)
         super().apply(grads, trainable_variables)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
@@ -139,6 +142,7 @@ class BertAdamW(keras.optimizers.Optimizer):
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,
             "max_gradient_norm": self.max_gradient_norm,
+            "max_gradient_value": self.max_gradient_value,
             "not_decayed": self.not_decayed,
             "head_learning_rate_ratio": self.head_learning_rate_ratio,
             "body": self.body,
@@ -146,7 +150,9 @@ class BertAdamW(keras.optimizers.Optimizer):
         }
 
 
-def _clip(grads: list[tf.Tensor | None], max_norm: float) -> list[tf.Tensor | None]:
+def _clip(
+    grads: list[tf.Tensor | None], max_norm: float | None, max_value: float | None
+) -> list[tf.Tensor | None]:
     # Keras would clip each replica's gradients on their own, which makes the result depend on the
     # number of replicas: here the sum is clipped and handed on in equal shares.
     context = tf.distribute.get_replica_context()
@@ -155,5 +161,9 @@ def _clip(grads: list[tf.Tensor | None], max_norm: float) -> list[tf.Tensor | No
         present = [grad for grad in grads if grad is not None]
         summed = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, present))
         grads = [None if grad is None else next(summed) / num_replicas for grad in grads]
-    clipped, _ = tf.clip_by_global_norm(grads, max_norm / num_replicas)
-    return clipped
+    if max_norm is not None:
+        grads, _ = tf.clip_by_global_norm(grads, max_norm / num_replicas)
+    if max_value is not None:
+        limit = max_value / num_replicas
+        grads = [None if g is None else tf.clip_by_value(g, -limit, limit) for g in grads]
+    return grads

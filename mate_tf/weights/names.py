@@ -13,7 +13,8 @@ def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
 
     Args:
         model: a built `TableEncoder`, or a model with one as `.encoder`; the other variables of
-            such a model, those of its heads, go by their own name.
+            such a model, those of its heads, go by their own name, or by that which its
+            `checkpoint_variables`, where it has them, give them: Keras allows no scope in a name.
 
     Raises:
         ValueError: if the variables do not exist yet, or two would have one name.
@@ -22,6 +23,8 @@ def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
     if not encoder.built:
         raise ValueError(f"expected a built model, got {model.name!r} without variables")
     names = _encoder_variables(encoder)
+    if hasattr(model, "checkpoint_variables"):
+        names |= model.checkpoint_variables()
     known = {id(variable) for variable in names.values()}
     for variable in model.weights:
         if id(variable) in known or variable.path.endswith("seed_generator_state"):

@@ -23,6 +23,12 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
         ({"batch_size": -1}, "batch_size of at least 1"),
         ({"eval_interval": 0}, "eval_interval of at least 1"),
         ({"warmup_ratio": 1.5}, "warmup_ratio between 0 and 1, got 1.5"),
+        ({"max_gradient_value": 0.0}, "max_gradient_value above 0 or None, got 0.0"),
+        ({"gradient_accumulation_steps": 0}, "gradient_accumulation_steps of at least 1, got 0"),
+        (
+            {"gradient_accumulation_steps": 3, "batch_size": 32},
+            r"batch_size to be a multiple of gradient_accumulation_steps \(3\), got 32",
+        ),
         ({"head_learning_rate_ratio": 0.0}, "head_learning_rate_ratio above 0, got 0.0"),
         ({"length_buckets": (256, 128)}, "length_buckets to ascend"),
         ({"length_buckets": (512,)}, r"below max_seq_length \(512\)"),

@@ -10,7 +10,7 @@ import tensorflow as tf
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
 
 
-def recomputed(start, gradients, rates, decay, max_norm):
+def recomputed(start, gradients, rates, decay, max_norm, max_value=np.inf):
     """The update rule of the docstring in float64, for a list of arrays."""
     values = [np.array(value, np.float64) for value in start]
     m = [np.zeros_like(value) for value in values]
@@ -19,15 +19,17 @@ def recomputed(start, gradients, rates, decay, max_norm):
         norm = np.sqrt(sum(np.sum(np.square(grad)) for grad in grads))
         scale = 1.0 if max_norm is None else min(1.0, max_norm / norm)
         for i, grad in enumerate(grads):
-            grad = np.asarray(grad, np.float64) * scale
+            grad = np.clip(np.asarray(grad, np.float64) * scale, -max_value, max_value)
             m[i] = 0.9 * m[i] + 0.1 * grad
             v[i] = 0.999 * v[i] + 0.001 * np.square(grad)
             values[i] -= rate * (m[i] / (np.sqrt(v[i]) + 1e-6) + decay[i] * values[i])
     return values
 
 
-@pytest.mark.parametrize("max_norm", [None, 1.0, 1e6])
-def test_updates_follow_the_formula(max_norm):
+@pytest.mark.parametrize(
+    ("max_norm", "max_value"), [(None, None), (1.0, None), (1e6, None), (None, 0.5), (1.0, 0.1)]
+)
+def test_updates_follow_the_formula(max_norm, max_value):
     rng = np.random.default_rng(0)
     start = [rng.normal(size=(3, 4)).astype(np.float32), rng.normal(size=4).astype(np.float32)]
     layer = keras.layers.Dense(4)
@@ -35,14 +37,19 @@ def test_updates_follow_the_formula(max_norm):
     layer.set_weights(start)
     gradients = [[rng.normal(size=(3, 4)), rng.normal(size=4)] for _ in range(5)]
     schedule = WarmupLinearDecay(0.1, num_steps=5, warmup_steps=2)
-    optimizer = BertAdamW(schedule, weight_decay_rate=0.5, max_gradient_norm=max_norm)
+    optimizer = BertAdamW(
+        schedule,
+        weight_decay_rate=0.5,
+        max_gradient_norm=max_norm,
+        max_gradient_value=max_value,
+    )
     optimizer.build(layer.trainable_variables)
 
     for grads in gradients:
         optimizer.apply([tf.constant(grad, tf.float32) for grad in grads])
 
     rates = [0.05, 0.06, 0.04, 0.02, 0.0]
-    expected = recomputed(start, gradients, rates, decay=[0.5, 0.0], max_norm=max_norm)
+    expected = recomputed(start, gradients, rates, [0.5, 0.0], max_norm, max_value or np.inf)
     for actual, value in zip(layer.get_weights(), expected, strict=True):
         # The fused kernel rounds 1 - beta_2 to float32, 1.3e-5 off, in updates of about 0.5.
         np.testing.assert_allclose(actual, value, rtol=1e-5, atol=1e-5)
@@ -137,7 +144,8 @@ def test_heads_and_pooler_learn_faster_by_the_ratio():
     np.testing.assert_allclose(updates[20.0], expected, rtol=0, atol=21 * eps)
 
 
-def test_clipping_does_not_depend_on_the_number_of_replicas():
+@pytest.mark.parametrize(("max_norm", "max_value"), [(0.5, None), (None, 0.5), (2.0, 0.5)])
+def test_clipping_does_not_depend_on_the_number_of_replicas(max_norm, max_value):
     cpus = tf.config.list_logical_devices("CPU")
     if len(cpus) < 2:
         pytest.skip("needs two logical CPU devices")
@@ -146,7 +154,7 @@ def test_clipping_does_not_depend_on_the_number_of_replicas():
     def run(strategy, gradient_of):
         with strategy.scope():
             variable = keras.Variable(np.ones(3, np.float32), name="kernel")
-            optimizer = BertAdamW(0.1, max_gradient_norm=0.5)
+            optimizer = BertAdamW(0.1, max_gradient_norm=max_norm, max_gradient_value=max_value)
             optimizer.build([variable])
 
         @tf.function

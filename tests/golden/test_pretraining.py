@@ -1,0 +1,62 @@
+"""The heads of pre-training against the original: predictions and losses."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tasks.masked_lm import MaskedLanguageModel
+from mate_tf.weights.tf1 import load_tf1_checkpoint
+from tests.golden.test_heads import load_batch
+
+TOLERANCE = 1e-5
+
+
+def pytest_generate_tests(metafunc) -> None:
+    index = metafunc.config.golden.load_index("heads")
+    names = [name for name in index if name.startswith("pretrain_")]
+    metafunc.parametrize("name", names or [pytest.param("", marks=pytest.mark.skip("no heads"))])
+
+
+def pretraining_model(golden, entry: dict, sequence_length: int) -> MaskedLanguageModel:
+    """The model of an entry, with the weights of the pre-training checkpoint."""
+    golden.require("ckpt/pretraining/model.ckpt.index", "ckpt/classifier_all/model.ckpt.index")
+    config = golden.encoder_config(entry["create_model_kwargs"], sequence_length=sequence_length)
+    model = MaskedLanguageModel(config)
+    model.build()
+    # What TableFormer and a Linformer add to BERT is in the other checkpoint alone.
+    load_tf1_checkpoint(model.encoder, golden.directory / "ckpt/classifier_all/model.ckpt")
+    load_tf1_checkpoint(model, golden.directory / "ckpt/pretraining/model.ckpt")
+    return model
+
+
+def test_predictions_and_losses_equal_the_originals(golden, name):
+    entry = golden.load_index("heads")[name]
+    (path,) = golden.require(f"heads/{name}.npz")
+    batch = load_batch(golden, entry)
+    model = pretraining_model(golden, entry, batch["input_ids"].shape[1])
+    features = TokenFeatures.from_dict(batch)
+    outputs = model(features, batch["masked_lm_positions"])
+    losses = model.compute_task_loss(batch, outputs)
+    encoded = model.encoder(features)
+    log_probabilities = tf.nn.log_softmax(outputs["masked_lm_logits"])  # [B, P, V]
+    log_probabilities = tf.reshape(log_probabilities, [-1, log_probabilities.shape[-1]])
+    actual = {
+        "sequence_output": encoded.sequence_output,
+        "pooled": encoded.pooled_output,
+        "masked_lm_loss": losses["masked_lm_loss"],
+        "masked_lm_example_loss": tf.reshape(losses["masked_lm_token_loss"], [-1]),
+        "masked_lm_predictions": tf.argmax(log_probabilities, axis=-1),
+        "masked_lm_log_probs_first8": log_probabilities[:8],
+        "next_sentence_loss": losses["next_sentence_loss"],
+        "next_sentence_example_loss": losses["next_sentence_example_loss"],
+        "next_sentence_log_probs": tf.nn.log_softmax(outputs["next_sentence_logits"]),
+        "total_loss": losses["loss"],
+    }
+    real = batch["input_mask"].numpy()[..., None]  # [B, S, 1]
+    with np.load(path) as expected:
+        for key in expected.files:
+            found, value = np.asarray(actual[key]), expected[key]
+            if found.shape[:2] == real.shape[:2]:
+                found, value = found * real, value * real
+            golden.compare("pretraining", f"{name} {key}", found, value, TOLERANCE)

@@ -1,0 +1,106 @@
+"""Batches computed in parts: the gradients and the weights of the whole batch."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.training.accumulation import accumulate
+from mate_tf.training.config import TrainingConfig
+from mate_tf.training.loop import Task, train
+
+CONFIG = TrainingConfig(
+    num_steps=5, learning_rate=0.05, eval_interval=5, checkpoint_interval=5, summary_interval=5
+)
+ROWS = 6
+
+
+class Lookup(keras.Model):
+    """The sum of a looked-up row, whose gradient is sparse; and a weight that nothing uses."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = self.add_weight((ROWS, 4), "random_normal", name="table")
+        self.unused = self.add_weight((2,), "ones", name="unused")
+        self.built = True
+
+    def call(self, ids, training=False):
+        return tf.reduce_sum(tf.gather(tf.convert_to_tensor(self.table), ids), axis=-1)
+
+
+def make_task(batch_size=8):
+    keras.utils.set_random_seed(3)
+    model = Lookup()
+    ids = np.arange(40, dtype=np.int32) % ROWS
+
+    def train_dataset(step):
+        data = {"ids": ids, "labels": np.sin(ids).astype(np.float32)}
+        dataset = tf.data.Dataset.from_tensor_slices(data)
+        return dataset.shuffle(40, seed=5).repeat().batch(batch_size, True).skip(step)
+
+    def compute_loss(batch, outputs):
+        errors = tf.square(outputs - batch["labels"])
+        return {"loss": tf.reduce_mean(errors), "error": errors}
+
+    def evaluate():
+        loss = float(np.mean(np.square(model(ids).numpy() - np.sin(ids))))
+        return {"loss": loss, "accuracy": -loss}
+
+    return Task(
+        model, train_dataset, compute_loss, evaluate, "accuracy", lambda batch: batch["ids"]
+    )
+
+
+def trained(directory, num_parts, strategy=None):
+    with (strategy or tf.distribute.get_strategy()).scope():
+        task = make_task()
+        config = dataclasses.replace(CONFIG, gradient_accumulation_steps=num_parts)
+        metrics = train(task, config, directory)
+    return [*(weight.numpy() for weight in task.model.weights), metrics["loss"]]
+
+
+@pytest.mark.parametrize("num_parts", [2, 4])
+def test_a_batch_in_parts_gives_the_weights_of_the_whole(tmp_path, num_parts):
+    whole = trained(tmp_path / "whole", 1)
+    parts = trained(tmp_path / "parts", num_parts)
+    # The same mean in another order, in five updates of at most 0.05.
+    for actual, expected in zip(parts, whole, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_batch_in_parts_on_two_replicas_gives_the_weights_of_the_whole(tmp_path):
+    cpus = tf.config.list_logical_devices("CPU")
+    if len(cpus) < 2:
+        pytest.skip("needs two logical CPU devices")
+    whole = trained(tmp_path / "whole", 1)
+    strategy = tf.distribute.MirroredStrategy(cpus[:2], tf.distribute.ReductionToOneDevice())
+    parts = trained(tmp_path / "parts", 2, strategy)
+    for actual, expected in zip(parts, whole, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_part_is_computed_in_one_trace_and_after_the_part_before():
+    traces, order = [], []
+
+    def compute(batch):
+        traces.append(batch["x"].shape)
+        mean = tf.reduce_mean(batch["x"])
+        tf.py_function(lambda value: order.append(float(value)), [mean], [])
+        return [mean, None], {"loss": mean}
+
+    @tf.function(autograph=False)
+    def run(values):
+        return accumulate(compute, {"x": values}, 4)
+
+    gradients, means = run(tf.range(12.0)[:, tf.newaxis])
+    assert traces == [(3, 1)]
+    assert order == [1.0, 4.0, 7.0, 10.0]
+    assert gradients[1] is None
+    assert float(gradients[0]) == float(means["loss"]) == 5.5
+
+
+def test_a_batch_that_cannot_be_divided_is_refused():
+    with pytest.raises(ValueError, match=r"multiple of 3 \(gradient_accumulation_steps\), got 8"):
+        accumulate(lambda batch: ([], batch), {"x": tf.zeros([8, 2])}, 3)

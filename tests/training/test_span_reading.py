@@ -1,0 +1,133 @@
+"""The reader in the loop, on the records of small tables."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.tables.conversion_file import conversion_of, write_conversion
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.records import write_records
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.span_reading import SpanReadingConfig
+from mate_tf.training.config import SpanReadConfig, load_config, save_config
+from mate_tf.training.loop import train
+from mate_tf.training.span_reading import build_model, check_data, make_task
+
+CITIES = ("oslo", "rome", "lima", "cairo")
+VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "in", "of", *CITIES)
+FEATURES = FeatureConfig(max_seq_length=24, label_answer_spans=True)
+CONFIG = SpanReadConfig(
+    num_steps=40,
+    learning_rate=5e-3,
+    max_seq_length=24,
+    length_buckets=(8, 16),
+    batch_size=4,
+    eval_interval=40,
+    checkpoint_interval=40,
+    encoder=EncoderConfig(
+        vocab_size=len(VOCABULARY),
+        hidden_size=16,
+        num_layers=2,
+        num_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=24,
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+        initializer_range=0.2,
+        attention=AttentionConfig("tapas"),
+    ),
+    task=SpanReadingConfig(max_span_length=3, output_dropout=0.0),
+)
+
+
+def pairs(split):
+    """Which city is after "in"? There is another after "of"; the class is in the question."""
+    for index, city in enumerate(CITIES):
+        for offset in (1, 2):
+            other = CITIES[(index + offset) % len(CITIES)]
+            text = f"of {other} in {city}" if offset == 1 else f"in {city} of {other}"
+            table = Table.from_rows([[text]], header=["in"])
+            question = Question(
+                ("in", "of")[offset - 1],
+                question_id=f"{split}-{index}-{offset}",
+                answers=(f"in {city}",),
+                answer_coordinates=((0, 0),),
+                class_index=offset - 1,
+            )
+            yield table, question
+
+
+def write_data(directory, features=FEATURES):
+    directory.mkdir(exist_ok=True)
+    (directory / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    builder = FeatureBuilder(Wordpiece(directory / "vocab.txt"), features)
+    for split in ("train", "dev"):
+        examples = (builder.build(*pair).features for pair in pairs(split))
+        write_records(directory / f"{split}.tfrecord", examples)
+    write_conversion(directory, conversion_of("JSONL", features, directory / "vocab.txt", None))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    return write_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"hidden_size": 16, "num_classes": 2}, {"kind": "boundary"}],
+    ids=["perceptron with classes", "boundary"],
+)
+def test_learns_to_read(data_dir, tmp_path, options):
+    config = dataclasses.replace(CONFIG, task=dataclasses.replace(CONFIG.task, **options))
+    check_data(config, data_dir)
+    keras.utils.set_random_seed(config.seed)
+    metrics = train(make_task(config, data_dir, build_model(config)), config, tmp_path)
+    assert metrics["span_accuracy"] == 1.0
+    assert metrics.get("class_accuracy", 1.0) == 1.0
+    assert metrics["loss"] < np.log(9) / 2  # a cell of four tokens has nine spans of up to three
+
+
+def test_an_answer_longer_than_the_longest_span_counts_as_not_found(data_dir):
+    config = dataclasses.replace(CONFIG, task=SpanReadingConfig(max_span_length=1))
+    metrics = make_task(config, data_dir, build_model(config)).evaluate()
+    assert metrics == {"loss": 0.0, "span_accuracy": 0.0}
+
+
+def test_a_dev_split_without_answers_is_refused(tmp_path):
+    directory = write_data(tmp_path)
+    builder = FeatureBuilder(Wordpiece(directory / "vocab.txt"), FEATURES)
+    table, question = next(pairs("dev"))
+    unanswered = dataclasses.replace(question, answers=(), answer_coordinates=())
+    write_records(directory / "dev.tfrecord", [builder.build(table, unanswered).features])
+    task = make_task(CONFIG, directory, build_model(CONFIG))
+    with pytest.raises(ValueError, match="expected labelled answers in the dev split of"):
+        task.evaluate()
+
+
+def test_labels_of_whole_cells_are_refused(tmp_path):
+    directory = write_data(tmp_path, FeatureConfig(max_seq_length=24))
+    with pytest.raises(ValueError, match="whole cells; make them with --label_answer_spans"):
+        check_data(CONFIG, directory)
+    (directory / "conversion.json").unlink()  # as records of the original have none
+    check_data(CONFIG, directory)
+
+
+def test_the_config_comes_back_from_the_run_s_folder(tmp_path):
+    config = dataclasses.replace(CONFIG, task=SpanReadingConfig("boundary"), max_gradient_value=0.5)
+    save_config(config, tmp_path)
+    assert load_config(tmp_path, SpanReadConfig) == config
+
+
+def test_dropout_is_on_in_training_alone(data_dir):
+    config = dataclasses.replace(CONFIG, task=dataclasses.replace(CONFIG.task, output_dropout=0.5))
+    task = make_task(config, data_dir, build_model(config))
+    features = task.model_inputs(next(iter(task.train_dataset(0))))
+    one, other = (task.model(features)["span_logits"] for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    other = task.model(features, training=True)["span_logits"]
+    assert np.abs(one - other).max() > 0
