@@ -5,6 +5,7 @@ from typing import Any
 
 from mate_tf.config import EncoderConfig, read_json
 from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.tasks.masked_lm import MaskedLMConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 
 _KINDS = ("bert", "tapas")
@@ -51,7 +52,7 @@ def hugging_face_config(directory: str | pathlib.Path, **overrides: Any) -> Enco
 
 def hugging_face_task_config(
     directory: str | pathlib.Path,
-) -> TableQAConfig | ClassificationConfig | None:
+) -> TableQAConfig | ClassificationConfig | MaskedLMConfig | None:
     """The head that a Hugging Face folder describes.
 
     Of TapasForQuestionAnswering it has the limits of 64 rows and 32 columns that the model was
@@ -62,8 +63,8 @@ def hugging_face_task_config(
         directory: holds config.json of a BERT or TAPAS model.
 
     Returns:
-        That of a ...ForQuestionAnswering of TAPAS or of a ...ForSequenceClassification; None for a
-        model with another head or none.
+        That of a TapasForQuestionAnswering, a ...ForSequenceClassification, a ...ForMaskedLM or a
+        BertForPreTraining; None for a model with another head or none.
 
     Raises:
         FileNotFoundError: if there is no config.json.
@@ -73,6 +74,10 @@ def hugging_face_task_config(
     architectures = config.get("architectures") or []
     if any(name.endswith("ForSequenceClassification") for name in architectures):
         return ClassificationConfig(num_classes=_num_classes(config))
+    if any(name.endswith("ForMaskedLM") for name in architectures):
+        return MaskedLMConfig(next_sentence=False)
+    if "BertForPreTraining" in architectures:
+        return MaskedLMConfig()
     if "TapasForQuestionAnswering" in architectures:
         return _table_qa_config(config, pathlib.Path(directory) / "config.json")
     return None

@@ -17,6 +17,9 @@ Tensors = Mapping[str, Callable[[], np.ndarray]]
 ENCODER = "bert/"
 _TYPES = "bert/embeddings/token_type_embeddings"
 _POSITIONS = "bert/embeddings/position_embeddings"
+_POOLER = "bert/pooler/dense/"
+# The heads that read the pooled token; TapasForMaskedLM, which has none of them, has no pooler.
+_OF_POOLED = {"output_weights_agg", "output_weights_cls", "cls/seq_relationship/output_weights"}
 _LAYER = re.compile(r"bert/encoder/layer_(\d+)/")
 # What TableFormer, Linformer, TableETC and a learned grammar bias add to BERT; all start from
 # checkpoints without.
@@ -66,7 +69,7 @@ def assign_variables(
 
     A BERT checkpoint has one table of sentence types: its rows become the first of the segment
     table, and the six other type tables are left as they are. A position table longer than the
-    model's is cut.
+    model's is cut. A pooler may be missing: weights for masked words alone have none.
 
     Args:
         model: a built `TableEncoder` or a model with one as `.encoder`.
@@ -75,7 +78,7 @@ def assign_variables(
         reset_heads: leaves all but the encoder at their initial value (the release's
             reset_output_cls), as for another number of classes.
         require_all: whether a variable that the checkpoint does not have is an error, as it has to
-            be where nothing is trained any more.
+            be where nothing is trained any more; a pooler that no head reads is none.
 
     Raises:
         ValueError: if a tensor of the encoder is missing or the checkpoint has more layers, if one
@@ -84,12 +87,15 @@ def assign_variables(
     variables = variables_by_name(model)
     _check_layers(encoder_of(model).config.num_layers, tensors, source)
     is_bert = _TYPES in tensors
+    has_pooler = any(name.startswith(_POOLER) for name in tensors)
     loaded, new, reset, used = [], [], [], set()
     for name, variable in variables.items():
         stored = _TYPES if is_bert and name == f"{_TYPES}_0" else name
         if stored not in tensors:
-            may_be_new = re.search(_OF_AN_ARCHITECTURE, name) or (
-                is_bert and name.startswith(_TYPES)
+            may_be_new = (
+                re.search(_OF_AN_ARCHITECTURE, name)
+                or (is_bert and name.startswith(_TYPES))
+                or (not has_pooler and name.startswith(_POOLER))
             )
             if name.startswith(ENCODER) and not may_be_new:
                 raise ValueError(f"expected variable {name!r} in {source}, which does not have it")
@@ -102,7 +108,10 @@ def assign_variables(
         value = np.asarray(tensors[stored](), np.float32)
         variable.assign(_fitted(name, value, variable, is_bert, source))
         loaded.append(name)
-    if require_all and (without := new + reset):
+    without = new + reset
+    if not _OF_POOLED & set(variables):
+        without = [name for name in without if not name.startswith(_POOLER)]
+    if require_all and without:
         raise ValueError(
             f"expected every variable of the model in {source}, which has none for "
             f"{', '.join(without)}; they would be left at their initial value"

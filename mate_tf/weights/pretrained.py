@@ -5,15 +5,20 @@ from typing import Any
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
+from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
+from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.weights.hugging_face_config import hugging_face_config, hugging_face_task_config
 from mate_tf.weights.initial import kind_of_weights, load_weights, locate_weights
 from mate_tf.weights.tf1 import CONFIG_FILE
 
-TaskConfig = TableQAConfig | ClassificationConfig
+TaskConfig = TableQAConfig | ClassificationConfig | SpanReadingConfig | MaskedLMConfig
+Model = TableQuestionAnswering | SequenceClassification | SpanReading | MaskedLanguageModel
 _MODELS: dict[type, type] = {
     TableQAConfig: TableQuestionAnswering,
     ClassificationConfig: SequenceClassification,
+    SpanReadingConfig: SpanReading,
+    MaskedLMConfig: MaskedLanguageModel,
 }
 
 
@@ -24,7 +29,7 @@ def load_pretrained(
     revision: str | None = None,
     attention: AttentionConfig | None = None,
     **encoder_overrides: Any,
-) -> TableQuestionAnswering | SequenceClassification:
+) -> Model:
     """The model of a fine-tuned checkpoint, with every variable from there.
 
     Args:

@@ -7,6 +7,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.tasks.masked_lm import MaskedLMConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.weights.hugging_face import load_hugging_face
 from mate_tf.weights.hugging_face_config import hugging_face_config, hugging_face_task_config
@@ -105,10 +106,11 @@ LIMITS = dict(max_num_rows=64, max_num_columns=32, count_padding=True)
         (SQA | {"disable_per_token_loss": True, "aggregation_temperature": 0.5}, None),
         (TABFACT, ClassificationConfig(num_classes=2)),
         (TABFACT | {"id2label": {"0": "no", "1": "yes", "2": "?"}}, ClassificationConfig(3)),
-        (
-            BERT_CONFIG | {"architectures": ["BertForSequenceClassification"]},
-            ClassificationConfig(),
-        ),
+        ({"architectures": ["BertForSequenceClassification"]}, ClassificationConfig()),
+        ({"architectures": ["TapasForMaskedLM"]}, MaskedLMConfig(next_sentence=False)),
+        ({"architectures": ["BertForPreTraining"]}, MaskedLMConfig()),
+        ({"architectures": ["TapasForMaskedLM"]}, MaskedLMConfig(next_sentence=False)),
+        ({"architectures": ["BertForPreTraining"]}, MaskedLMConfig()),
     ],
 )
 def test_a_folder_describes_its_head(tmp_path, config, expected):

@@ -17,7 +17,8 @@ import tensorflow as tf
 from mate_tf.config import TYPE_FEATURES, AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
-from mate_tf.tasks.table_qa import TableQuestionAnswering
+from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
+from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.weights.hugging_face import load_hugging_face
 from mate_tf.weights.hugging_face_config import hugging_face_config, hugging_face_task_config
 from tests.weights import transformers_oracle
@@ -63,8 +64,15 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     ),
     "tabfact": ("TapasForSequenceClassification", {}, []),
     "three classes": ("TapasForSequenceClassification", {"num_labels": 3}, []),
+    "masked words": ("TapasForMaskedLM", {}, []),
 }
 SHARDED = "wtq"
+POOLER = ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
+MODELS: dict[type, type] = {
+    ClassificationConfig: SequenceClassification,
+    MaskedLMConfig: MaskedLanguageModel,
+    TableQAConfig: TableQuestionAnswering,
+}
 
 
 @pytest.fixture(scope="module")
@@ -126,29 +134,26 @@ def saved(features, tmp_path_factory) -> pathlib.Path:
 def test_logits_equal_those_of_transformers(saved, features, name):
     folder = saved / name
     task_config = hugging_face_task_config(folder)
-    kind = (
-        SequenceClassification
-        if isinstance(task_config, ClassificationConfig)
-        else (TableQuestionAnswering)
-    )
-    model = kind(hugging_face_config(folder, attention=DENSE), task_config)
+    model = MODELS[type(task_config)](hugging_face_config(folder, attention=DENSE), task_config)
     model.build()
     report = load_hugging_face(model, folder, require_all=True)
     one_column = getattr(task_config, "select_one_column", True)
     unused = () if one_column else ("column_output_bias", "column_output_weights")
-    assert (report.new, report.ignored) == ((), unused)
+    pooler = () if "TapasForMaskedLM" not in CASES[name] else POOLER
+    assert (report.new, report.ignored) == (pooler, unused)
     assert ("index.json" in report.source) == (name == SHARDED)
 
     outputs = model(features)
     with np.load(folder / "outputs.npz") as arrays:
         expected = dict(arrays)
-    if kind is SequenceClassification:
+    real = features.input_mask.numpy() > 0  # what padding gets is no contract
+    if "class_logits" in outputs:
         pairs = [(outputs["class_logits"], expected["logits"])]
     else:
-        real = features.input_mask.numpy() > 0  # what padding gets is no contract
-        pairs = [(outputs["selection_logits"][real], expected["logits"][real])]
-        if "aggregation_logits" in outputs:
-            pairs.append((outputs["aggregation_logits"], expected["logits_aggregation"]))
+        logits = outputs.get("selection_logits", outputs.get("masked_lm_logits"))
+        pairs = [(logits.numpy()[real], expected["logits"][real])]
+    if "aggregation_logits" in outputs:
+        pairs.append((outputs["aggregation_logits"], expected["logits_aggregation"]))
     for actual, wanted in pairs:
         actual = np.asarray(actual)
         possible = wanted > LOG_ZERO / 2
