@@ -12,6 +12,7 @@ import numpy as np
 
 from mate_tf.weights.hugging_face_config import existing, read_config
 from mate_tf.weights.loading import LoadReport, assign_variables, check_num_heads
+from mate_tf.weights.names import variables_by_name
 
 _WEIGHTS = "model.safetensors"
 _SHARDS = "model.safetensors.index.json"
@@ -35,6 +36,7 @@ _RENAMED = (
 )
 _NOT_WEIGHTS = ("position_ids",)
 _DECODER = "cls/predictions/decoder/weight"
+_WORD_BIAS = "cls/predictions/output_bias"
 _WORDS = "bert/embeddings/word_embeddings"
 
 
@@ -72,8 +74,8 @@ def load_hugging_face(
                 if not name.endswith(_NOT_WEIGHTS):
                     tensors[name] = functools.partial(_read, file, stored, name)
         source = str(shards[0] if len(shards) == 1 else existing(directory, _SHARDS))
-        if decoder := tensors.pop(_DECODER, None):
-            _check_tied(decoder(), tensors, source)
+        if _DECODER in tensors and _WORD_BIAS in variables_by_name(model):
+            _check_tied(tensors.pop(_DECODER)(), tensors, source)
         return assign_variables(model, tensors, source, **options)
 
 

@@ -1,6 +1,7 @@
 """Weights to start from, wherever they are: Hugging Face, a TF1 checkpoint or a run of our own."""
 
 import pathlib
+from collections.abc import Callable
 
 import keras
 
@@ -11,6 +12,12 @@ from mate_tf.weights.loading import LoadReport
 from mate_tf.weights.run import load_run
 from mate_tf.weights.tf1 import find_tf1_checkpoint, load_tf1_checkpoint
 from mate_tf.weights.vocabulary import check_same_vocabulary
+
+_LOADERS: dict[str, Callable[..., LoadReport]] = {
+    "hugging_face": load_hugging_face,
+    "run": load_run,
+    "tf1": load_tf1_checkpoint,
+}
 
 
 def load_weights(
@@ -46,10 +53,8 @@ def load_weights(
     folder = location if location.is_dir() else location.parent
     if vocab_file is not None and (folder / "vocab.txt").is_file():
         check_same_vocabulary(vocab_file, folder / "vocab.txt")
-    load = {"hugging_face": load_hugging_face, "run": load_run, "tf1": load_tf1_checkpoint}
-    return load[kind_of_weights(location)](
-        model, location, reset_heads=reset_heads, require_all=require_all
-    )
+    load = _LOADERS[kind_of_weights(location)]
+    return load(model, location, reset_heads=reset_heads, require_all=require_all)
 
 
 def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pathlib.Path:

@@ -17,7 +17,9 @@ _KEY = re.compile(r"weights/([^/]+)/\.ATTRIBUTES/VARIABLE_VALUE")
 _ESCAPED = {".S": "/", "..": "."}
 
 
-def load_run(model: keras.layers.Layer, directory: str | pathlib.Path, **options) -> LoadReport:
+def load_run(
+    model: keras.layers.Layer, directory: str | pathlib.Path, **options: bool
+) -> LoadReport:
     """Loads the latest checkpoint of a run's folder into a model of another task or attention.
 
     Variables at the same place of the model go together.

@@ -1,19 +1,21 @@
 """Hugging Face folders: what they say of a model, shards, and what cannot be read."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
 from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.tasks.masked_lm import MaskedLMConfig
+from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.weights.hugging_face import load_hugging_face
 from mate_tf.weights.hugging_face_config import hugging_face_config, hugging_face_task_config
 from tests.weights.small_models import (
     BERT_CONFIG,
     classifier,
+    encoder_config,
     table_qa,
     values_of,
     write_hugging_face,
@@ -64,7 +66,7 @@ NOTHING = {
 SQA = WTQ | NOTHING | {"num_aggregation_labels": 0, "temperature": 1.0}
 del SQA["aggregation_labels"]
 TABFACT = SQA | {"architectures": ["TapasForSequenceClassification"]}
-LIMITS = dict(max_num_rows=64, max_num_columns=32, count_padding=True)
+LIMITS: dict[str, Any] = dict(max_num_rows=64, max_num_columns=32, count_padding=True)
 
 
 @pytest.mark.parametrize(
@@ -239,12 +241,17 @@ def test_a_decoder_of_words_has_to_be_their_embeddings(tmp_path, shift, message)
     write_hugging_face(tmp_path, values)
     tensors = load_file(tmp_path / "model.safetensors")
     decoder = tensors["tapas.embeddings.word_embeddings.weight"] + np.float32(shift)
-    bias = np.zeros(len(decoder), np.float32)
+    bias = np.arange(len(decoder), dtype=np.float32)
     tensors |= {"cls.predictions.decoder.weight": decoder, "cls.predictions.decoder.bias": bias}
     save_file(tensors, tmp_path / "model.safetensors")
+    model = MaskedLanguageModel(encoder_config(), MaskedLMConfig(next_sentence=False))
+    model.build()
     if message:
         with pytest.raises(ValueError, match=message):
-            load_hugging_face(classifier(), tmp_path)
+            load_hugging_face(model, tmp_path)
     else:
-        report = load_hugging_face(classifier(), tmp_path)
-        assert report.ignored == ("cls/predictions/output_bias",)
+        load_hugging_face(model, tmp_path)
+        np.testing.assert_array_equal(model.output_bias, bias)
+    # To what predicts no words it is one more head.
+    report = load_hugging_face(classifier(), tmp_path)
+    assert report.ignored == ("cls/predictions/decoder/weight", "cls/predictions/output_bias")
