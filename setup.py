@@ -8,15 +8,19 @@ README = pathlib.Path(__file__).parent / "README.md"
 
 EXTRAS = {
     "beam": ["apache-beam[tfrecord]"],
+    "hub": ["huggingface_hub"],
     "pandas": ["pandas"],
     "plots": ["matplotlib"],
     "spacy": ["spacy"],
     "textblob": ["textblob"],
     "test": ["hypothesis", "pytest>=8"],
+    "test-transformers": ["torch", "transformers>=5"],
     "lint": ["mypy", "ruff"],
 }
-# All but spaCy, which is large and whose models are not on PyPI; its tests skip without it.
-DEVELOPMENT = {name for extra in EXTRAS if extra != "spacy" for name in EXTRAS[extra]}
+# All but spaCy, which is large and whose models are not on PyPI, and PyTorch, which
+# scripts/setup_env.sh installs where it is to be had without CUDA; their tests skip without them.
+APART = ("spacy", "test-transformers")
+DEVELOPMENT = {name for extra in EXTRAS if extra not in APART for name in EXTRAS[extra]}
 
 setup(
     name="mate_tf",

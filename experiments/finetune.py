@@ -53,7 +53,20 @@ _INIT_CHECKPOINT = flags.DEFINE_string(
     "init_checkpoint",
     None,
     "weights to start from: a Hugging Face folder (config.json, model.safetensors) of BERT or "
-    "TAPAS, or the prefix of a TF1 checkpoint of BERT, TAPAS or MATE; without it, random ones",
+    "TAPAS, or its name on the Hub, such as google/tapas-base; the prefix or folder of a TF1 "
+    "checkpoint of BERT, TAPAS or MATE; the folder of another run; without it, random ones",
+)
+_INIT_REVISION = flags.DEFINE_string(
+    "init_revision",
+    None,
+    "commit, branch or tag of an --init_checkpoint on the Hub, such as no_reset; a commit is what "
+    "no one can change",
+)
+_RESET_HEADS = flags.DEFINE_bool(
+    "reset_heads",
+    False,
+    "take only the encoder from --init_checkpoint and start all heads anew, as for another number "
+    "of classes",
 )
 _SKIP_CORRUPT = flags.DEFINE_bool(
     "skip_corrupt",
@@ -101,18 +114,12 @@ def make_config(name: str, architecture: str | None, overrides: list[str]):
     )
 
 
-def load_initial_weights(model, path: str) -> None:
-    """Loads a Hugging Face folder or a TF1 checkpoint and logs what came of it."""
-    from mate_tf.weights.hugging_face import load_hugging_face
-    from mate_tf.weights.tf1 import load_tf1_checkpoint
-
-    is_hugging_face = (pathlib.Path(path) / "config.json").is_file()
-    load = load_hugging_face if is_hugging_face else load_tf1_checkpoint
-    logging.info("%s", load(model, path))
-
-
 def finetune(
-    config, data_dir: pathlib.Path, model_dir: pathlib.Path, init_checkpoint: str | None
+    config,
+    data_dir: pathlib.Path,
+    model_dir: pathlib.Path,
+    init_checkpoint: str | None,
+    **load_options,
 ) -> dict[str, float]:
     """Trains as the config says, or goes on where a run stopped; the last evaluation's metrics."""
     import keras
@@ -122,6 +129,7 @@ def finetune(
     from mate_tf.training.config import ClassifyConfig, SpanReadConfig, save_config
     from mate_tf.training.examples import save_conversion
     from mate_tf.training.loop import train
+    from mate_tf.weights.initial import load_weights
 
     others: dict[type, Any] = {ClassifyConfig: classification, SpanReadConfig: span_reading}
     of_task = others.get(type(config), table_qa)
@@ -130,7 +138,9 @@ def finetune(
     with tf.distribute.get_strategy().scope():
         model = of_task.build_model(config)
         if init_checkpoint and tf.train.latest_checkpoint(model_dir) is None:
-            load_initial_weights(model, init_checkpoint)
+            vocab_file = data_dir / "vocab.txt"
+            report = load_weights(model, init_checkpoint, vocab_file=vocab_file, **load_options)
+            logging.info("%s", report)
         task = of_task.make_task(config, data_dir, model)
         # Only now: a run that was refused leaves no folder behind.
         save_config(config, model_dir)
@@ -144,7 +154,14 @@ def main(argv: list[str]) -> None:
     overrides = [*argv[1:], *(["--config.skip_corrupt=true"] if _SKIP_CORRUPT.value else [])]
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, overrides)
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
-    finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value)
+    finetune(
+        config,
+        data_dir,
+        model_dir,
+        _INIT_CHECKPOINT.value,
+        revision=_INIT_REVISION.value,
+        reset_heads=_RESET_HEADS.value,
+    )
 
 
 def parse_flags(arguments: list[str]) -> list[str]:

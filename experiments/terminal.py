@@ -37,7 +37,8 @@ def run(main: Callable[[list[str]], Any], **kwargs) -> None:
 def _is_for_the_user(error: Exception) -> bool:
     """Whether an error is of the input, the files or the machine, not of the program."""
     from_tensorflow = type(error).__module__.startswith("tensorflow.python.framework.errors")
-    return from_tensorflow or isinstance(error, ValueError | OSError | FloatingPointError)
+    ours = ValueError | OSError | FloatingPointError | ModuleNotFoundError
+    return from_tensorflow or isinstance(error, ours)
 
 
 def _is_ours_or_serious(record: standard_logging.LogRecord) -> bool:

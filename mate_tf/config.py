@@ -42,7 +42,8 @@ def _require(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
-def _read_json(path: str | pathlib.Path) -> dict[str, Any]:
+def read_json(path: str | pathlib.Path) -> dict[str, Any]:
+    """The JSON object in a file; ValueError where it holds something else."""
     try:
         content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
@@ -359,7 +360,7 @@ class EncoderConfig:
             ValueError: if it is not a BERT configuration.
         """
         name = "the given values" if isinstance(source, Mapping) else str(source)
-        content = source if isinstance(source, Mapping) else _read_json(source)
+        content = source if isinstance(source, Mapping) else read_json(source)
         required = (
             "vocab_size",
             "hidden_size",

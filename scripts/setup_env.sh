@@ -6,6 +6,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=${1:-.venv}
 project='.[dev]'
+# transformers, to compare our conversion of its weights with; of PyTorch only a build without CUDA,
+# which would be gigabytes more.
+oracle=('.[test-transformers]' 'torch==2.13.0+cpu')
 
 # TensorFlow 2.20 has packages for Python up to 3.13.
 find_python() {
@@ -19,6 +22,11 @@ find_python() {
   done
 }
 
+without_oracle() {
+  echo "setup_env: no ${oracle[1]} where packages are looked for; the tests that compare with" \
+    "transformers will skip"
+}
+
 install_with_uv() {
   if ! [ -x "$venv/bin/python" ]; then
     local python
@@ -26,6 +34,8 @@ install_with_uv() {
     uv venv --python "${python:->=3.11,<3.14}" "$venv"
   fi
   uv pip install --python "$venv/bin/python" --compile-bytecode --editable "$project"
+  uv pip install --python "$venv/bin/python" --compile-bytecode --editable "${oracle[@]}" ||
+    without_oracle
 }
 
 install_with_pip() {
@@ -47,13 +57,14 @@ install_with_pip() {
   # A venv that uv made has no pip.
   "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$venv/bin/python" -m ensurepip
   "$venv/bin/python" -m pip install --editable "$project"
+  "$venv/bin/python" -m pip install --editable "${oracle[@]}" || without_oracle
   # Where PYTHONDONTWRITEBYTECODE is set every import of TensorFlow would compile it anew (7 s).
   # Some packages carry templates that are no valid Python, so failures are no error.
   "$venv/bin/python" -m compileall -q -j 0 "$("$venv/bin/python" -c \
     'import sysconfig; print(sysconfig.get_path("purelib"))')" >/dev/null || true
 }
 
-echo "Setting up $venv; the first time this takes some minutes and 3 GB."
+echo "Setting up $venv; the first time this takes some minutes and 4 GB."
 if command -v uv >/dev/null; then
   install_with_uv
 else

@@ -18,6 +18,7 @@ from mate_tf.training.accumulation import Gradients, accumulate
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
 from mate_tf.training.progress import Progress
+from mate_tf.weights.names import weights_by_path
 
 EVALUATIONS_FILE = "evaluations.jsonl"
 Batch = Mapping[str, tf.Tensor]
@@ -247,11 +248,7 @@ def _weights_by_path(model: keras.Model) -> dict[str, tf.Variable]:
     Given the model itself, tf.train.Checkpoint would leave out what a Keras 3 layer keeps in a
     dict, without a word.
     """
-    root = f"{model.name}/"  # numbered, where a process makes several models
-    weights = {weight.path.removeprefix(root): weight.value for weight in model.weights}
-    if len(weights) != len(model.weights):
-        raise ValueError(f"expected weights of different paths in {model.name}")
-    return weights
+    return {path: weight.value for path, weight in weights_by_path(model).items()}
 
 
 def _random_state(model: keras.Model) -> list[tf.Variable]:

@@ -10,10 +10,17 @@ from collections.abc import Callable, Mapping
 import keras
 import numpy as np
 
-from mate_tf.weights.names import variables_by_name
+from mate_tf.weights.names import encoder_of, variables_by_name
 
+Tensors = Mapping[str, Callable[[], np.ndarray]]
+
+ENCODER = "bert/"
 _TYPES = "bert/embeddings/token_type_embeddings"
 _POSITIONS = "bert/embeddings/position_embeddings"
+_POOLER = "bert/pooler/dense/"
+# The heads that read the pooled token; TapasForMaskedLM, which has none of them, has no pooler.
+_OF_POOLED = {"output_weights_agg", "output_weights_cls", "cls/seq_relationship/output_weights"}
+_LAYER = re.compile(r"bert/encoder/layer_(\d+)/")
 # What TableFormer, Linformer, TableETC and a learned grammar bias add to BERT; all start from
 # checkpoints without.
 _OF_AN_ARCHITECTURE = "/self/(relative_|proj_seq_length|grammar_bias)|/global_embeddings$"
@@ -28,58 +35,119 @@ class LoadReport:
         loaded: names of the variables that took its values.
         new: names of the model's variables that it does not have, left as they were.
         ignored: names of its variables that the model does not have.
+        reset: names of the variables that both have, but that were to start anew.
     """
 
     source: str
     loaded: tuple[str, ...]
     new: tuple[str, ...]
     ignored: tuple[str, ...]
+    reset: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"loaded {len(self.loaded)} variables from {self.source}"]
+        if heads := [name for name in self.loaded if not name.startswith(ENCODER)]:
+            lines.append(f"heads among them: {', '.join(heads)}")
         if self.new:
             lines.append(f"not in it, left at their initial value: {', '.join(self.new)}")
+        if self.reset:
+            lines.append(f"in it, but left at their initial value: {', '.join(self.reset)}")
         if self.ignored:
             lines.append(f"in it, but not in the model: {', '.join(self.ignored)}")
         return "; ".join(lines)
 
 
 def assign_variables(
-    model: keras.layers.Layer, tensors: Mapping[str, Callable[[], np.ndarray]], source: str
+    model: keras.layers.Layer,
+    tensors: Tensors,
+    source: str,
+    *,
+    reset_heads: bool = False,
+    require_all: bool = False,
 ) -> LoadReport:
     """Assigns tensors, by their TF1 checkpoint names, to a model's variables.
 
     A BERT checkpoint has one table of sentence types: its rows become the first of the segment
     table, and the six other type tables are left as they are. A position table longer than the
-    model's is cut.
+    model's is cut. A pooler may be missing: weights for masked words alone have none.
 
     Args:
         model: a built `TableEncoder` or a model with one as `.encoder`.
         tensors: functions that read a tensor, by name.
         source: what to call the checkpoint in messages.
+        reset_heads: leaves all but the encoder at their initial value (the release's
+            reset_output_cls), as for another number of classes.
+        require_all: whether a variable that the checkpoint does not have is an error, as it has to
+            be where nothing is trained any more; a pooler that no head reads is none.
 
     Raises:
-        ValueError: if a tensor of the encoder is missing or has another shape than the variable.
+        ValueError: if a tensor of the encoder is missing or the checkpoint has more layers, if one
+            has another shape than the variable, or if `require_all` and a variable has none.
     """
     variables = variables_by_name(model)
+    _check_layers(encoder_of(model).config.num_layers, tensors, source)
     is_bert = _TYPES in tensors
-    loaded, new, used = [], [], set()
+    has_pooler = any(name.startswith(_POOLER) for name in tensors)
+    loaded, new, reset, used = [], [], [], set()
     for name, variable in variables.items():
         stored = _TYPES if is_bert and name == f"{_TYPES}_0" else name
         if stored not in tensors:
-            may_be_new = re.search(_OF_AN_ARCHITECTURE, name) or (
-                is_bert and name.startswith(_TYPES)
+            may_be_new = (
+                re.search(_OF_AN_ARCHITECTURE, name)
+                or (is_bert and name.startswith(_TYPES))
+                or (not has_pooler and name.startswith(_POOLER))
             )
-            if name.startswith("bert/") and not may_be_new:
+            if name.startswith(ENCODER) and not may_be_new:
                 raise ValueError(f"expected variable {name!r} in {source}, which does not have it")
             new.append(name)
             continue
         used.add(stored)
+        if reset_heads and not name.startswith(ENCODER):
+            reset.append(name)
+            continue
         value = np.asarray(tensors[stored](), np.float32)
         variable.assign(_fitted(name, value, variable, is_bert, source))
         loaded.append(name)
-    ignored = tuple(sorted(name for name in tensors if name not in used))
-    return LoadReport(source, tuple(loaded), tuple(new), ignored)
+    without = new + reset
+    if not _OF_POOLED & set(variables):
+        without = [name for name in without if not name.startswith(_POOLER)]
+    if require_all and without:
+        raise ValueError(
+            f"expected every variable of the model in {source}, which has none for "
+            f"{', '.join(without)}; they would be left at their initial value"
+        )
+    ignored = sorted(name for name in tensors if name not in used)
+    return LoadReport(source, tuple(loaded), tuple(new), tuple(ignored), tuple(reset))
+
+
+def check_num_heads(model: keras.layers.Layer, num_heads: int | None, file: object) -> None:
+    """Refuses weights of another number of attention heads, which no variable's shape shows.
+
+    Args:
+        model: a `TableEncoder` or a model with one as `.encoder`.
+        num_heads: of the weights; None where that is not known.
+        file: what says so.
+
+    Raises:
+        ValueError: if it is another than the model's.
+    """
+    expected = encoder_of(model).config.num_heads
+    if num_heads is not None and num_heads != expected:
+        raise ValueError(
+            f"expected {expected} attention heads (num_heads of the model), got {num_heads} in "
+            f"{file}"
+        )
+
+
+def _check_layers(num_layers: int, tensors: Tensors, source: str) -> None:
+    for name in sorted(tensors):
+        match = _LAYER.match(name)
+        if match and int(match.group(1)) >= num_layers:
+            layers = {int(found.group(1)) for found in map(_LAYER.match, tensors) if found}
+            raise ValueError(
+                f"expected {num_layers} layers (num_layers of the model), got {len(layers)} in "
+                f"{source}, with variable {name!r}"
+            )
 
 
 def _fitted(
@@ -96,6 +164,7 @@ def _fitted(
         rows = min(len(value), len(filled))
         filled[:rows] = value[:rows]
         return filled
+    hint = "" if name.startswith(ENCODER) else "; reset_heads leaves the heads out"
     raise ValueError(
-        f"expected shape {expected} for variable {name!r}, got {value.shape} in {source}"
+        f"expected shape {expected} for variable {name!r}, got {value.shape} in {source}{hint}"
     )

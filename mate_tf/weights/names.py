@@ -19,7 +19,7 @@ def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
     Raises:
         ValueError: if the variables do not exist yet, or two would have one name.
     """
-    encoder = model if isinstance(model, TableEncoder) else model.encoder
+    encoder = encoder_of(model)
     if not encoder.built:
         raise ValueError(f"expected a built model, got {model.name!r} without variables")
     names = _encoder_variables(encoder)
@@ -33,6 +33,24 @@ def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
             raise ValueError(f"two variables are named {variable.name!r} in model {model.name!r}")
         names[variable.name] = variable
     return names
+
+
+def encoder_of(model: keras.layers.Layer) -> TableEncoder:
+    """The model itself where it is an encoder, or else its `.encoder`."""
+    return model if isinstance(model, TableEncoder) else model.encoder
+
+
+def weights_by_path(model: keras.layers.Layer) -> dict[str, keras.Variable]:
+    """The weights by their path in the model, as the checkpoints of our own runs keep them.
+
+    Raises:
+        ValueError: if two have the same path.
+    """
+    root = f"{model.name}/"  # numbered, where a process makes several models
+    weights = {weight.path.removeprefix(root): weight for weight in model.weights}
+    if len(weights) != len(model.weights):
+        raise ValueError(f"expected weights of different paths in {model.name}")
+    return weights
 
 
 def _encoder_variables(encoder: TableEncoder) -> dict[str, keras.Variable]:

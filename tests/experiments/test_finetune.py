@@ -101,6 +101,14 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     (evaluation,) = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
     assert json.loads(evaluation).keys() == {"step", "loss", "denotation_accuracy"}
 
+    # A chain: the next run starts from this one, here with heads of its own.
+    other = (*flags[:-1], f"--model_dir={tmp_path / 'next'}", "--reset_heads")
+    done = finetune(*other, f"--init_checkpoint={tmp_path / 'run'}")
+    assert done.returncode == 0, done.stderr
+    assert re.search(
+        r"loaded \d+ variables from .*run/ckpt-2; in it, but left .*output_weights", done.stderr
+    )
+
     refused = finetune(*flags, "--config.seed=7")
     assert refused.returncode == 1
     assert "got another: seed=7 (there: 1); choose another folder" in refused.stderr
@@ -212,7 +220,7 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
         (("--config=demo",), "expected vocab.txt in "),
         (("--config=demo", "--architecture=bert"), "expected an architecture among tapas, mate, "),
         ((*SMALL, "--config.max_seq_length=32"), "expected examples of 32 tokens"),
-        ((*SMALL, "--init_checkpoint=nowhere"), "expected a TF1 checkpoint at nowhere"),
+        ((*SMALL, "--init_checkpoint=nowhere"), "expected weights at nowhere, found none: no "),
         ((*SMALL, "more"), "expected --config.key=value, got more"),
     ],
 )

@@ -9,23 +9,16 @@ from safetensors.numpy import save_file
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.encoder import TableEncoder
-from mate_tf.weights.hugging_face import hugging_face_config, load_hugging_face
+from mate_tf.weights.hugging_face import load_hugging_face
+from mate_tf.weights.hugging_face_config import hugging_face_config
 from mate_tf.weights.loading import assign_variables
 from mate_tf.weights.names import variables_by_name
 from mate_tf.weights.tf1 import load_tf1_checkpoint
+from tests.weights.small_models import BERT_CONFIG as CONFIG
+from tests.weights.small_models import classifier, values_of
 
-CONFIG = {
-    "model_type": "bert",
-    "vocab_size": 11,
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 12,
-    "hidden_act": "gelu",
-    "max_position_embeddings": 16,
-    "type_vocab_size": 2,
-}
 LAYER = "encoder.layer.0."
+POOLER = "bert/pooler/dense/"
 
 
 def built_encoder(**overrides) -> TableEncoder:
@@ -156,6 +149,7 @@ def test_absent_and_wrong_files_are_named(tmp_path):
         load_tf1_checkpoint(encoder, tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match=r"config\.json in"):
         hugging_face_config(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     with pytest.raises(FileNotFoundError, match=r"model\.safetensors in"):
         load_hugging_face(encoder, tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"no tensors here")
@@ -169,3 +163,23 @@ def test_absent_and_wrong_files_are_named(tmp_path):
 def test_unbuilt_model_is_refused():
     with pytest.raises(ValueError, match=r"expected a built model"):
         variables_by_name(TableEncoder(EncoderConfig.from_bert_config(CONFIG)))
+
+
+def test_more_layers_than_the_models_are_refused():
+    encoder = built_encoder()
+    values = encoder_values(encoder)
+    values |= {name.replace("layer_0", "layer_1"): value for name, value in values.items()}
+    with pytest.raises(ValueError, match=r"expected 1 layers .*, got 2 in some.ckpt, .*layer_1/"):
+        assign_variables(encoder, as_readers(values), "some.ckpt")
+
+
+def test_without_a_pooler_only_what_reads_it_is_incomplete():
+    model = classifier()
+    values = {
+        name: value for name, value in values_of(model).items() if not name.startswith(POOLER)
+    }
+    report = assign_variables(model, as_readers(values), "words.ckpt")
+    assert report.new == (POOLER + "kernel", POOLER + "bias")
+    with pytest.raises(ValueError, match=f"words.ckpt, which has none for {POOLER}kernel, "):
+        assign_variables(model, as_readers(values), "words.ckpt", require_all=True)
+    assign_variables(model.encoder, as_readers(values), "words.ckpt", require_all=True)

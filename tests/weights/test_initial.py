@@ -1,0 +1,284 @@
+"""One function for all weights: what it takes, what becomes of heads, what it refuses."""
+
+import json
+import sys
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.tasks.table_qa import TableQAConfig
+from mate_tf.training.config import FinetuneConfig, save_config
+from mate_tf.training.loop import Task, train
+from mate_tf.weights.initial import load_weights
+from mate_tf.weights.pretrained import load_pretrained
+from tests.weights.small_models import (
+    classifier,
+    encoder_config,
+    table_qa,
+    values_of,
+    write_hugging_face,
+    write_tf1,
+)
+
+AGGREGATION = ["output_bias_agg", "output_weights_agg"]
+CELLS = ["column_output_bias", "column_output_weights", "output_bias", "output_weights"]
+CLASSES = ["output_bias_cls", "output_weights_cls"]
+NO_AGGREGATION = {"num_aggregation_labels": 0}
+MATE = AttentionConfig("mate", "multi_view", bucket_size=4, global_size=4)
+
+
+def heads(names) -> list[str]:
+    return sorted(name for name in names if not name.startswith("bert/"))
+
+
+def write_tf1_folder(folder, values) -> None:
+    folder.mkdir()
+    write_tf1(folder / "model.ckpt", values)
+
+
+WRITERS = {"tf1": write_tf1_folder, "hugging_face": write_hugging_face}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a run of two layers for cell selection without aggregation, and its values."""
+    folder = tmp_path_factory.mktemp("run")
+    config = FinetuneConfig(
+        encoder=encoder_config(num_layers=2),
+        task=TableQAConfig(**NO_AGGREGATION),
+        num_steps=1,
+        learning_rate=0.1,
+        warmup_ratio=0.0,
+        max_seq_length=16,
+    )
+    model = table_qa(task=NO_AGGREGATION, num_layers=2)
+    features = TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)
+    batch = {key: value for key, value in features._asdict().items() if value is not None}
+    task = Task(
+        model,
+        lambda step: tf.data.Dataset.from_tensors(batch).repeat(),
+        lambda batch, outputs: {"loss": tf.reduce_mean(outputs["token_probabilities"])},
+        lambda: {"accuracy": 0.0},
+        "accuracy",
+    )
+    save_config(config, folder)
+    train(task, config, folder)
+    (folder / "vocab.txt").write_text("[PAD]\n[unused0]\na\n")
+    return folder, values_of(model)
+
+
+# What is trained next, and of its heads what the run has and what is new.
+CHAINS = [
+    (table_qa, {}, CELLS, AGGREGATION, []),
+    (table_qa, {"task": NO_AGGREGATION, "attention": MATE}, CELLS, [], []),
+    (classifier, {}, [], CLASSES, [f"cell_selection/{name}" for name in CELLS]),
+]
+
+
+@pytest.mark.parametrize(("make", "options", "loaded", "new", "ignored"), CHAINS)
+def test_a_chain_goes_on_from_a_run(run, make, options, loaded, new, ignored):
+    folder, trained = run
+    model = make(seed=1, num_layers=2, **options)
+    first = values_of(model)
+    report = load_weights(model, folder)
+    assert heads(report.loaded) == loaded
+    assert sorted(report.new) == new
+    assert list(report.ignored) == ignored
+    for name, value in values_of(model).items():
+        np.testing.assert_array_equal(value, (first if name in new else trained)[name])
+
+
+def test_a_run_of_another_size_is_refused(run):
+    folder, _ = run
+    with pytest.raises(ValueError, match=r"expected 1 layers .*, got 2 in .*ckpt-1.*layer_1/"):
+        load_weights(table_qa(), folder)
+    with pytest.raises(ValueError, match=r"expected 4 attention heads .*, got 2 in .*config\.json"):
+        load_weights(table_qa(num_layers=2, num_heads=4), folder)
+    with pytest.raises(ValueError, match=r"shape \(11, 6\) for variable 'bert.*, got \(11, 8\) in"):
+        load_weights(table_qa(num_layers=2, hidden_size=6), folder)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_every_head_of_a_checkpoint_is_loaded_and_what_is_over_is_listed(tmp_path, kind):
+    values = values_of(table_qa()) | values_of(classifier())
+    WRITERS[kind](tmp_path / "weights", values)
+    for make, of_task, others in (
+        (table_qa, AGGREGATION + CELLS, CLASSES),
+        (classifier, CLASSES, AGGREGATION + CELLS),
+    ):
+        model = make(seed=1)
+        report = load_weights(model, tmp_path / "weights", require_all=True)
+        assert heads(report.loaded) == sorted(of_task)
+        assert (report.new, report.reset) == ((), ())
+        assert list(report.ignored) == sorted(others)
+        for name in (*of_task, *others):
+            assert name in str(report)
+        for name, value in values_of(model).items():
+            np.testing.assert_array_equal(value, values[name])
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_missing_head_is_listed_for_training_and_an_error_for_use(tmp_path, kind):
+    WRITERS[kind](tmp_path / "weights", values_of(classifier()))
+    report = load_weights(table_qa(), tmp_path / "weights")
+    assert sorted(report.new) == sorted(AGGREGATION + CELLS)
+    message = r"expected every variable of the model in .*weights.*, which has none for .*_agg"
+    with pytest.raises(ValueError, match=message):
+        load_weights(table_qa(), tmp_path / "weights", require_all=True)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_head_of_another_shape_is_refused_or_starts_anew(tmp_path, kind):
+    values = values_of(classifier(num_classes=3))
+    WRITERS[kind](tmp_path / "weights", values)
+    message = (
+        r"expected shape \(2, 8\) for variable 'output_weights_cls', got \(3, 8\) in .*weights.*; "
+        "reset_heads"
+    )
+    with pytest.raises(ValueError, match=message):
+        load_weights(classifier(), tmp_path / "weights")
+    model = classifier(seed=1)
+    first = values_of(model)
+    report = load_weights(model, tmp_path / "weights", reset_heads=True)
+    assert (sorted(report.reset), report.new, report.ignored) == (CLASSES, (), ())
+    for name, value in values_of(model).items():
+        np.testing.assert_array_equal(value, (first if name in CLASSES else values)[name])
+    with pytest.raises(ValueError, match="which has none for output_weights_cls"):
+        load_weights(model, tmp_path / "weights", reset_heads=True, require_all=True)
+
+
+def test_a_bert_config_beside_a_tf1_checkpoint_is_compared(tmp_path):
+    write_tf1_folder(tmp_path / "weights", values_of(classifier()))
+    config = encoder_config(num_heads=4).to_bert_config()
+    (tmp_path / "weights" / "bert_config.json").write_text(json.dumps(config))
+    message = r"expected 2 attention heads .*, got 4 in .*bert_config\.json"
+    with pytest.raises(ValueError, match=message):
+        load_weights(classifier(), tmp_path / "weights" / "model.ckpt")
+
+
+VOCABULARIES = [
+    ("[PAD]\n[EMPTY]\na\n", None),
+    ("[PAD]\n[unused0]\n", None),
+    ("[PAD]\n[unused0]\nb\n", r"piece 'a' of .*run.*vocab\.txt in line 3 of .*, got 'b'; make"),
+    ("[PAD]\n[unused0]\na\nb\n", r"at most the 3 pieces of .*vocab\.txt, got 4 in .*; make"),
+    (b"\xff", r"expected a vocabulary in UTF-8, got .*data\.txt"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), VOCABULARIES)
+def test_data_of_other_pieces_is_refused(run, tmp_path, content, message):
+    vocab_file = tmp_path / "data.txt"
+    vocab_file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    model = table_qa(num_layers=2)
+    if message is None:
+        load_weights(model, run[0], vocab_file=vocab_file)
+    else:
+        with pytest.raises(ValueError, match=message):
+            load_weights(model, run[0], vocab_file=vocab_file)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("nowhere", "expected weights at .*nowhere, found none: no Hugging Face folder, TF1 "),
+        ("empty", "expected a TF1 checkpoint at .*empty, found no .index file"),
+        ("strange", r"config\.json of a Hugging Face folder or of a run, got .*strange/config\.j"),
+        ("run", "expected a checkpoint in .*run, found none"),
+    ],
+)
+def test_where_there_are_no_weights_it_says_so(tmp_path, path, message):
+    for name in ("empty", "strange", "run"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "strange" / "config.json").write_text('{"model": "other"}')
+    (tmp_path / "run" / "config.json").write_text('{"encoder": {"num_heads": 2}}')
+    with pytest.raises((FileNotFoundError, ValueError), match=message):
+        load_weights(classifier(), tmp_path / path)
+
+
+def fake_hub(monkeypatch, download) -> None:
+    hub = types.ModuleType("huggingface_hub")
+    hub.snapshot_download = download  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+
+
+def test_a_name_is_downloaded_at_its_revision_without_pickles(tmp_path, monkeypatch):
+    write_hugging_face(
+        tmp_path / "folder",
+        values_of(classifier()),
+        architectures=["TapasForSequenceClassification"],
+    )
+    asked = []
+
+    def download(name, revision, allow_patterns):
+        asked.append((name, revision))
+        assert not any("bin" in pattern or "h5" in pattern for pattern in allow_patterns)
+        return str(tmp_path / "folder")
+
+    fake_hub(monkeypatch, download)
+    load_weights(classifier(), "google/tapas-tiny", revision="no_reset")
+    model = load_pretrained("google/tapas-tiny")
+    assert asked == [("google/tapas-tiny", "no_reset"), ("google/tapas-tiny", None)]
+    assert model.task_config == ClassificationConfig()
+    with pytest.raises(ValueError, match="expected no revision for weights on this machine"):
+        load_weights(classifier(), tmp_path / "folder", revision="main")
+
+
+def test_without_the_package_or_the_network_it_says_what_to_do(monkeypatch):
+    def download(*_, **__):
+        raise ConnectionError("Cannot reach it: offline mode is enabled.\nMore.")
+
+    fake_hub(monkeypatch, download)
+    message = r"model 'google/tapas-tiny' on the .* main, .*ConnectionError: .*enabled.; without"
+    with pytest.raises(OSError, match=message):
+        load_weights(classifier(), "google/tapas-tiny")
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ModuleNotFoundError, match=r"huggingface_hub.*install mate_tf\[hub\]"):
+        load_weights(classifier(), "google/tapas-tiny")
+
+
+def test_the_package_itself_offline_finds_nothing_in_an_empty_cache(tmp_path, monkeypatch):
+    hub = pytest.importorskip("huggingface_hub", reason="not installed: huggingface_hub")
+    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(OSError, match="a model 'google/tapas-tiny' on the Hugging Face Hub"):
+        load_weights(classifier(), "google/tapas-tiny")
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_pretrained_model_has_every_variable_and_its_own_attention(tmp_path, kind):
+    values = values_of(table_qa())
+    folder = tmp_path / "weights"
+    WRITERS[kind](folder, values) if kind == "tf1" else write_hugging_face(
+        folder, values, architectures=["TapasForQuestionAnswering"], num_aggregation_labels=4
+    )
+    (folder / "bert_config.json").write_text(json.dumps(encoder_config().to_bert_config()))
+    task = TableQAConfig() if kind == "tf1" else None
+    model = load_pretrained(folder, task)
+    assert model.encoder_config.attention.architecture == "tapas"
+    for name, value in values_of(model).items():
+        np.testing.assert_array_equal(value, values[name])
+    other = load_pretrained(folder, task, attention=MATE, position="absolute")
+    assert (other.encoder_config.attention, other.encoder_config.position) == (MATE, "absolute")
+
+
+def test_a_pretrained_model_needs_a_head_and_all_of_it(tmp_path, run):
+    write_hugging_face(tmp_path / "a", values_of(classifier()), architectures=["TapasModel"])
+    with pytest.raises(ValueError, match=r"expected a task_config, for none is described in .*a"):
+        load_pretrained(tmp_path / "a")
+    with pytest.raises(ValueError, match=r"which has none for .*output_weights_agg"):
+        load_pretrained(tmp_path / "a", TableQAConfig())
+    with pytest.raises(ValueError, match="expected a published checkpoint, got the run in"):
+        load_pretrained(run[0])
+
+
+def test_the_first_of_several_checkpoints_is_not_guessed(tmp_path):
+    write_tf1_folder(tmp_path / "weights", values_of(classifier()))
+    write_tf1(tmp_path / "weights" / "other.ckpt", values_of(classifier()))
+    with pytest.raises(FileNotFoundError, match=r"expected a TF1 checkpoint at .*weights"):
+        load_weights(classifier(), tmp_path / "weights")
+    assert load_weights(classifier(), tmp_path / "weights" / "other.ckpt").new == ()

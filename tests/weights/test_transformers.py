@@ -1,0 +1,162 @@
+"""Our models with the weights of transformers' TAPAS models: the same logits.
+
+Shapes: B batch, S sequence.
+"""
+
+import importlib.util
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import TYPE_FEATURES, AttentionConfig
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
+from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
+from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.weights.hugging_face import load_hugging_face
+from mate_tf.weights.hugging_face_config import hugging_face_config, hugging_face_task_config
+from tests.weights import transformers_oracle
+
+MISSING = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+TOLERANCE = 1e-4
+LOG_ZERO = -10000.0
+DENSE = AttentionConfig("tapas", "dense")
+SIZES = {
+    "vocab_size": 90,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.2,  # at 0.02 the logits would all be small
+}
+QA = "TapasForQuestionAnswering"
+WTQ = {
+    "num_aggregation_labels": 4,
+    "use_answer_as_supervision": True,
+    "answer_loss_cutoff": 0.664694,
+    "cell_selection_preference": 0.207951,
+    "huber_loss_delta": 0.121194,
+    "init_cell_selection_weights_to_zero": False,
+    "select_one_column": True,
+    "temperature": 0.0352513,
+    "aggregation_labels": {0: "NONE", 1: "SUM", 2: "AVERAGE", 3: "COUNT"},
+    "no_aggregation_label_index": 0,
+}
+# The class, the config beside SIZES, and what transformers needs to give these logits at all.
+CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "sqa": (QA, {}, []),
+    "sqa without reset": (QA, {"reset_position_index_per_cell": False}, []),
+    "wtq": (QA, WTQ, []),
+    "wtq, no column allowed": (QA, WTQ | {"allow_empty_column_selection": True}, []),
+    "few rows and columns": (QA, {"max_num_rows": 3, "max_num_columns": 3}, []),
+    "wikisql": (QA, {"select_one_column": False, "temperature": 0.107515}, ["labels"]),
+    "averaged by cell": (
+        QA,
+        {"select_one_column": False, "average_logits_per_cell": True},
+        ["labels"],
+    ),
+    "tabfact": ("TapasForSequenceClassification", {}, []),
+    "three classes": ("TapasForSequenceClassification", {"num_labels": 3}, []),
+    "masked words": ("TapasForMaskedLM", {}, []),
+}
+SHARDED = "wtq"
+POOLER = ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
+MODELS: dict[type, type] = {
+    ClassificationConfig: SequenceClassification,
+    MaskedLMConfig: MaskedLanguageModel,
+    TableQAConfig: TableQuestionAnswering,
+}
+
+
+@pytest.fixture(scope="module")
+def features() -> TokenFeatures:
+    """Three tables of different sizes, with all features, padded to one length. int32 [3, S]."""
+    random = np.random.default_rng(0)
+    shapes = [(3, 2), (5, 4), (1, 1)]  # rows with the header, columns
+    arrays = {name: np.zeros((len(shapes), 60), np.int32) for name in TokenFeatures._fields[:9]}
+    for index, (rows, columns) in enumerate(shapes):
+        lengths = random.integers(1, 4, rows * columns)
+        cells = np.repeat(np.arange(rows * columns), lengths)
+        question, table = slice(0, 5), slice(5, 5 + len(cells))
+        for where in (question, table):
+            size = arrays["input_ids"][index, where].size
+            arrays["input_ids"][index, where] = random.integers(1, 90, size)
+            arrays["input_mask"][index, where] = 1
+            arrays["numeric_relations"][index, where] = random.integers(0, 8, size)
+        arrays["segment_ids"][index, table] = 1
+        arrays["row_ids"][index, table] = cells // columns
+        arrays["column_ids"][index, table] = cells % columns + 1
+        arrays["prev_label_ids"][index, table] = random.integers(0, 2, len(cells))
+        arrays["column_ranks"][index, table] = random.integers(0, 5, len(cells))
+        arrays["inv_column_ranks"][index, table] = random.integers(0, 5, len(cells))
+    return TokenFeatures(**{name: tf.constant(value) for name, value in arrays.items()})
+
+
+@pytest.fixture(scope="module")
+def saved(features, tmp_path_factory) -> pathlib.Path:
+    """A folder with a saved model of transformers for each case."""
+    if MISSING:
+        pytest.skip(f"not installed: {', '.join(MISSING)} (the extra test-transformers)")
+    folder = tmp_path_factory.mktemp("transformers")
+    types = [getattr(features, name) for name in TYPE_FEATURES]
+    inputs = {
+        "input_ids": features.input_ids.numpy().astype(np.int64),
+        "attention_mask": features.input_mask.numpy().astype(np.int64),
+        "token_type_ids": np.stack(types, axis=-1).astype(np.int64),  # [B, S, 7]
+        "labels": np.zeros(features.input_ids.shape, np.float32),
+    }
+    np.savez(folder / "inputs.npz", **inputs)
+    cases = {
+        name: {
+            "class": kind,
+            "config": SIZES | config,
+            "inputs": ["input_ids", "attention_mask", "token_type_ids"],
+            "labels": labels,
+            "max_shard_size": "30KB" if name == SHARDED else "1GB",
+        }
+        for name, (kind, config, labels) in CASES.items()
+    }
+    (folder / "cases.json").write_text(json.dumps(cases))
+    command = [sys.executable, transformers_oracle.__file__, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_logits_equal_those_of_transformers(saved, features, name):
+    folder = saved / name
+    task_config = hugging_face_task_config(folder)
+    model = MODELS[type(task_config)](hugging_face_config(folder, attention=DENSE), task_config)
+    model.build()
+    report = load_hugging_face(model, folder, require_all=True)
+    one_column = getattr(task_config, "select_one_column", True)
+    unused = () if one_column else ("column_output_bias", "column_output_weights")
+    pooler = () if "TapasForMaskedLM" not in CASES[name] else POOLER
+    assert (report.new, report.ignored) == (pooler, unused)
+    assert ("index.json" in report.source) == (name == SHARDED)
+
+    outputs = model(features)
+    with np.load(folder / "outputs.npz") as arrays:
+        expected = dict(arrays)
+    real = features.input_mask.numpy() > 0  # what padding gets is no contract
+    if "class_logits" in outputs:
+        pairs = [(outputs["class_logits"], expected["logits"])]
+    else:
+        logits = outputs.get("selection_logits", outputs.get("masked_lm_logits"))
+        pairs = [(logits.numpy()[real], expected["logits"][real])]
+    if "aggregation_logits" in outputs:
+        pairs.append((outputs["aggregation_logits"], expected["logits_aggregation"]))
+    for actual, wanted in pairs:
+        actual = np.asarray(actual)
+        possible = wanted > LOG_ZERO / 2
+        np.testing.assert_array_equal(actual > LOG_ZERO / 2, possible)
+        assert np.ptp(wanted[possible]) > 0.1
+        np.testing.assert_allclose(actual[possible], wanted[possible], rtol=0, atol=TOLERANCE)
