@@ -12,7 +12,7 @@ did not accept counts as wrong, and is counted. The scores, in percent:
     SQA                  ALL, SEQ, ALL by position in the sequence; all_d: the denotation accuracy
     TABFACT              accuracy
     HYBRIDQA             exact match, F1; Hits@1, 3 and 5 of a model that selects cells, as far as
-                         there are alternatives for so many
+                         there are alternatives for so many (predict --num_alternatives=4)
 
 and how well the answers' own scores say which are right: expected calibration error in ten bins,
 AUROC (where some answers are right and some wrong). --official_dir=FOLDER, the release that

@@ -4,7 +4,7 @@
 
 The folder serves with stock TensorFlow Serving (signatures `serving_default` on serialized
 tf.Examples and `features` on the nine token features), and experiments/ask.py and
-experiments/evaluate.py answer questions from it, with features made as the training's records were
+experiments/predict.py answer questions from it, with features made as the training's records were
 (the run's conversion.json). It says which kind of model it is; `export_saved_model` in
 mate_tf/serving.py lists the outputs of each.
 """

@@ -56,6 +56,19 @@ _TAGGER = flags.DEFINE_string(
     "for a model with grammar-guided attention, the tagger of its training data: textblob, "
     "spacy:MODEL or MODULE:FUNCTION",
 )
+_MIN_SCORE = flags.DEFINE_float(
+    "min_score",
+    0.0,
+    "give no answer where its score is lower; experiments/calibrate.py says what scores mean",
+    lower_bound=0.0,
+    upper_bound=1.0,
+)
+_ALTERNATIVES = flags.DEFINE_integer(
+    "num_alternatives",
+    0,
+    "how many other answers to write with each; Hits@5 takes 4",
+    lower_bound=0,
+)
 _LIMIT = flags.DEFINE_integer("limit", None, "answer only so many questions", lower_bound=1)
 
 
@@ -77,7 +90,13 @@ def main(_) -> None:
         raise ValueError(f"expected questions in {_DATA.value}, found none")
     overrides: dict[str, Any] = {"drop_rows_to_fit": True} if _DROP.value else {}
     tagger = load_tagger(_TAGGER.value) if _TAGGER.value else None
-    predictor = load_predictor(_MODEL.value, tagger, **overrides)
+    predictor = load_predictor(
+        _MODEL.value,
+        tagger,
+        min_score=_MIN_SCORE.value,
+        num_alternatives=_ALTERNATIVES.value,
+        **overrides,
+    )
     history = _HISTORY.value or ("predicted" if task == "SQA" else "gold")
     if history == "predicted":
         answers = answer_sequences(predictor.answer_all, pairs)

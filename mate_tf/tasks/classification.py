@@ -97,9 +97,13 @@ class SequenceClassification(keras.Model):
             shape=(self.task_config.num_classes, self.encoder_config.hidden_size),
             initializer=keras.initializers.TruncatedNormal(stddev=0.02),
             name="output_weights_cls",
+            autocast=False,
         )
         self.output_bias = self.add_weight(
-            shape=(self.task_config.num_classes,), initializer="zeros", name="output_bias_cls"
+            shape=(self.task_config.num_classes,),
+            initializer="zeros",
+            name="output_bias_cls",
+            autocast=False,
         )
         self.built = True
 

@@ -15,7 +15,8 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.evaluation.wtq import denotation_accuracy
+from mate_tf.evaluation.predictions import Prediction, prediction_of
+from mate_tf.evaluation.scoring import score
 from mate_tf.tables.record_schema import name_example
 from mate_tf.tables.records import batch_by_length, has_histogram_row, read_records
 from mate_tf.tables.splits import read_questions, split_files
@@ -33,7 +34,8 @@ from mate_tf.training.examples import (
 )
 from mate_tf.training.loop import Task
 
-BEST_BY = "denotation_accuracy"
+# What the best evaluation is the best by, of the scores of its task.
+_BEST_BY = {"SQA": "all", "HYBRIDQA": "hits_at_1"}
 _TASK_FEATURES = {
     "aggregation_function_id",
     "answer",
@@ -101,35 +103,49 @@ def make_task(
 ) -> Task:
     """The model's training on the train split, with evaluation on the dev split.
 
-    The evaluation gives "loss", over the examples that have labels, and "denotation_accuracy", over
-    the questions, where one without an example counts as wrong.
+    The evaluation gives "loss", over the examples that have labels, and the scores of the data
+    set's task (mate_tf/evaluation/scoring.py), over the questions that have a gold answer, where
+    one without an example counts as wrong. Previous answers are the gold ones.
+
+    Raises:
+        ValueError: if no question of the dev split has a gold answer.
     """
     data_dir = pathlib.Path(data_dir)
     evaluate = _dev_evaluation(config, data_dir, model)
-    return examples_task(config, data_dir, model, evaluate, BEST_BY)
+    task = records_conversion(data_dir, config.skip_corrupt).task
+    best_by = _BEST_BY.get(task or "", "denotation_accuracy")
+    return examples_task(config, data_dir, model, evaluate, best_by)
 
 
 def _dev_evaluation(
     config: FinetuneConfig, data_dir: pathlib.Path, model: TableQuestionAnswering
 ) -> Callable[[], dict[str, float]]:
     limit = config.eval_questions
-    pairs = {
+    asked = {
         question.question_id: (table, question)
-        for table, question in read_questions(data_dir, "dev")
+        for table, question in itertools.islice(read_questions(data_dir, "dev"), limit)
     }
-    golds = {key: pairs[key][1].answers for key in itertools.islice(pairs, limit)}
+    pairs = [(table, question) for table, question in asked.values() if question.answers]
+    if not pairs:
+        raise ValueError(
+            f"expected questions with answers to evaluate on, got none (split 'dev' in {data_dir})"
+        )
     examples = read_records(split_files(data_dir, "dev"), skip_corrupt=config.skip_corrupt)
     if limit is not None:
-        asked = tf.constant([key.encode() for key in golds])
-        examples = examples.filter(lambda features: tf.reduce_any(features["question_id"] == asked))
+        ids = tf.constant([key.encode() for key in asked])
+        examples = examples.filter(lambda features: tf.reduce_any(features["question_id"] == ids))
     batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
 
     predict = predict_function(model)
-    histogram_row = records_conversion(data_dir, config.skip_corrupt).features.histogram_row
+    conversion = records_conversion(data_dir, config.skip_corrupt)
+    histogram_row = conversion.features.histogram_row
 
     def evaluate() -> dict[str, float]:
         losses: list[float] = []
-        predictions: dict[str, tuple[str, ...]] = {}
+        predictions = {
+            question.question_id: Prediction(question.question_id, answered=False, error="too long")
+            for _, question in pairs
+        }
         for batch in batches:
             outputs, example_loss = predict(batch)
             # Without a labelled cell or a number there is nothing to learn or to measure.
@@ -138,13 +154,13 @@ def _dev_evaluation(
                 labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
             losses.extend(example_loss.numpy()[labelled])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
-            tables = [pairs[key][0] for key in keys]
+            tables = [asked[key][0] for key in keys]
             features = TokenFeatures.from_dict(batch)
             answers = decode_cells(config.task, tables, features, outputs, histogram_row)
-            predictions |= {key: answer.items for key, answer in zip(keys, answers, strict=True)}
-        return {
-            "loss": float(np.mean(losses)),
-            BEST_BY: denotation_accuracy(predictions, golds),
-        }
+            for key, answer in zip(keys, answers, strict=True):
+                if key in predictions:
+                    predictions[key] = prediction_of(key, answer)
+        scores = score(conversion.task or "JSONL", predictions, pairs)
+        return {"loss": float(np.mean(losses))} | scores
 
     return evaluate
