@@ -41,6 +41,7 @@ setup(
         "nltk",
         "numpy",
         "scikit-learn",
+        "scipy",
         "safetensors",
         # At run time: tensorflow_hub, which tf-models-official imports, needs pkg_resources, and
         # setuptools 82 no longer has it.

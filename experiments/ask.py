@@ -5,9 +5,11 @@
 
 Reads CSV, TSV or JSON Lines (.jsonl: a row a line). Prints the answer, the cells it comes from
 with their coordinates (row 0 is the first below the header), what was computed from them, a score
-between 0 and 1, and the table around the cells, which it marks with [brackets]. With --json,
-prints one object for programs. Exits with 1 and one sentence where the table, the question or the
-model cannot be used.
+between 0 and 1, and the table around the cells, which it marks with [brackets]. --alternatives=3
+adds the next best answers. With --min_score, an answer of a lower score is "no answer", and what it
+would have been is said. A classifier answers a statement with its class. With --json, prints one
+object for programs. Exits with 1 and one sentence where the table, the question or the model cannot
+be used.
 """
 
 import dataclasses
@@ -17,6 +19,7 @@ import pathlib
 from absl import flags
 
 from experiments import terminal
+from experiments.answer_lines import answer_lines
 from mate_tf.tables.table import Table
 
 _MODEL = flags.DEFINE_string(
@@ -24,6 +27,12 @@ _MODEL = flags.DEFINE_string(
 )
 _TABLE = flags.DEFINE_string("table", None, "the table: .csv, .tsv or .jsonl", required=True)
 _QUESTION = flags.DEFINE_string("question", None, "what you want to know", required=True)
+_ALTERNATIVES = flags.DEFINE_integer(
+    "alternatives", 0, "show so many of the next best answers", lower_bound=0
+)
+_MIN_SCORE = flags.DEFINE_float(
+    "min_score", 0.0, "where the score is lower, there is no answer", 0.0, 1.0
+)
 _JSON = flags.DEFINE_bool("json", False, "print one JSON object instead of text")
 _DROP = flags.DEFINE_bool(
     "drop_rows_to_fit",
@@ -37,7 +46,6 @@ _TAGGER = flags.DEFINE_string(
     "for a model with grammar-guided attention, the tagger of its training data: textblob, "
     "spacy:MODEL or MODULE:FUNCTION",
 )
-_ROWS_SHOWN = 12
 
 
 def read_table(path: str) -> Table:
@@ -57,25 +65,14 @@ def main(_) -> None:
 
     overrides = {"drop_rows_to_fit": True} if _DROP.value else {}
     tagger = load_tagger(_TAGGER.value) if _TAGGER.value else None
-    answer = load_predictor(_MODEL.value, tagger, **overrides).answer(table, _QUESTION.value)
+    predictor = load_predictor(
+        _MODEL.value, tagger, _MIN_SCORE.value, _ALTERNATIVES.value, **overrides
+    )
+    answer = predictor.answer(table, _QUESTION.value)
     if _JSON.value:
         print(json.dumps(dataclasses.asdict(answer), ensure_ascii=False))
         return
-    print(f"answer: {answer.text}")
-    print(f"score: {answer.score:.2f}")
-    if answer.aggregation != "NONE":
-        print(f"aggregation: {answer.aggregation} of {len(answer.cells)} cells = {answer.text}")
-    else:
-        print("aggregation: NONE")
-    if answer.rows_dropped:
-        print(f"not read: the last {answer.rows_dropped} of {table.num_rows} rows")
-    for cell in answer.cells:
-        print(
-            f"cell: row {cell.row}, column {cell.column} ({table.header[cell.column]}): "
-            f"{cell.text}  ({cell.score:.2f})"
-        )
-    marked = {(cell.row, cell.column) for cell in answer.cells}
-    print("\n" + terminal.draw_table(table, marked, max_rows=_ROWS_SHOWN))
+    print("\n".join(answer_lines(table, answer)))
 
 
 if __name__ == "__main__":

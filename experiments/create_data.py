@@ -14,6 +14,10 @@ Other splits keep every question that fits, with labels as far as the answers ar
 summary at the end says how many were left out and why, with the first few of each reason;
 --verbosity=1 logs them all.
 
+--divide=train:train=90,calibration=10 keeps a tenth of the training tables, always the same, out of
+training: experiments/calibrate.py learns from their questions how much a score is worth.
+--divide=dev:train=72,calibration=8,dev=20 makes all splits of one.
+
 --num_shards=8 writes dev-00000-of-00008.tfrecord to dev-00007-of-00008.tfrecord instead, in an
 order that follows from --seed and the questions' ids. With --beam_options the conversion is an
 Apache Beam pipeline (the extra "beam"), which writes the very same shards with any number of
@@ -92,6 +96,13 @@ _ORIGINAL = flags.DEFINE_bool(
 _TAGGER = flags.DEFINE_string(
     "tagger", None, "part-of-speech tagger: textblob, spacy, spacy:MODEL or MODULE:FUNCTION"
 )
+_DIVIDE = flags.DEFINE_string(
+    "divide",
+    None,
+    "divide the questions of a split by their tables, SPLIT:PART=PERCENT,PART=PERCENT,...: "
+    "train:train=90,calibration=10 keeps a tenth of the training tables for "
+    "experiments/calibrate.py",
+)
 _SHARDS = flags.DEFINE_integer(
     "num_shards", None, "files to spread each split over; without it, one", lower_bound=1
 )
@@ -104,7 +115,7 @@ _BEAM = flags.DEFINE_string(
 )
 
 
-def create_split(builder, name: str):
+def create_split(builder, name: str, division):
     """Converts a split in this process, a question at a time, and gives its summary."""
     from mate_tf.tables.conversion import Summary, convert_all
     from mate_tf.tables.splits import split_writer
@@ -112,7 +123,7 @@ def create_split(builder, name: str):
     task = TASKS[_TASK.value]
     unit = "question" if task.has_tables else "sentence"
     summary = Summary(f"{unit}s")
-    pairs = read_split(_TASK.value, _INPUT.value, name, _ORIGINAL.value)
+    pairs = read_split(_TASK.value, _INPUT.value, name, _ORIGINAL.value, division)
     writer = split_writer(_OUTPUT.value, name, _SHARDS.value, _SEED.value, task.has_tables)
     outcomes = convert_all(task, builder, pairs, is_training=name.startswith("train"))
     with writer as write:
@@ -122,7 +133,7 @@ def create_split(builder, name: str):
     return summary
 
 
-def create_split_with_beam(config, name: str):
+def create_split_with_beam(config, name: str, division):
     """The same in a pipeline."""
     from mate_tf.tables.beam_pipeline import convert_split, make_builder
     from mate_tf.tables.conversion import Summary
@@ -130,7 +141,7 @@ def create_split_with_beam(config, name: str):
     task = TASKS[_TASK.value]
     counts = convert_split(
         task,
-        functools.partial(read_split, _TASK.value, _INPUT.value, name, _ORIGINAL.value),
+        functools.partial(read_split, _TASK.value, _INPUT.value, name, _ORIGINAL.value, division),
         functools.partial(make_builder, _VOCAB.value, config, _TAGGER.value),
         _OUTPUT.value,
         name,
@@ -139,6 +150,19 @@ def create_split_with_beam(config, name: str):
         shlex.split(_BEAM.value),
     )
     return Summary("questions" if task.has_tables else "sentences", counts)
+
+
+def divided(names: list[str], division) -> list[str]:
+    """The splits with the parts of a divided one in its place."""
+    if division.split not in names:
+        raise ValueError(
+            f"expected --divide to divide one of the splits {names}, got {division.split!r}"
+        )
+    others = [name for name in names if name != division.split]
+    if twice := sorted(set(others) & set(division.names)):
+        raise ValueError(f"expected parts beside the splits {others}, got {twice} (--divide)")
+    at = names.index(division.split)
+    return [*names[:at], *division.names, *names[at + 1 :]]
 
 
 class TimedTagger:
@@ -159,6 +183,7 @@ def main(_) -> None:
     import tensorflow as tf
 
     from mate_tf.tables.conversion_file import conversion_of
+    from mate_tf.tables.division import Division
     from mate_tf.tables.features import FeatureBuilder, FeatureConfig
     from mate_tf.tables.splits import prepare_folder
     from mate_tf.tables.taggers import load_tagger
@@ -184,7 +209,12 @@ def main(_) -> None:
     names, absent = _SPLITS.value or [], list[str]()
     if not names:
         names, absent = splits_there(_TASK.value, _INPUT.value, _ORIGINAL.value)
-    conversion = conversion_of(_TASK.value, config, _VOCAB.value, _TAGGER.value)
+    division = Division.from_text(_DIVIDE.value) if _DIVIDE.value else None
+    if division is not None:
+        if not TASKS[_TASK.value].has_tables:
+            raise ValueError(f"expected questions about tables to --divide, got {_TASK.value}")
+        names = divided(names, division)
+    conversion = conversion_of(_TASK.value, config, _VOCAB.value, _TAGGER.value, division)
     prepare_folder(_OUTPUT.value, conversion, names)
     vocab_copy = os.path.join(_OUTPUT.value, "vocab.txt")
     if os.path.abspath(_VOCAB.value) != os.path.abspath(vocab_copy):
@@ -192,9 +222,9 @@ def main(_) -> None:
     empty = []
     for name in names:
         if _BEAM.value is None:
-            summary = create_split(builder, name)
+            summary = create_split(builder, name, division)
         else:
-            summary = create_split_with_beam(config, name)
+            summary = create_split_with_beam(config, name, division)
         print(f"{name}: {summary}", flush=True)
         empty += [] if summary.num_kept else [name]
     for reason in absent:

@@ -72,10 +72,12 @@ def long_table_questions(path: pathlib.Path) -> pathlib.Path:
 
 
 def accuracy(model: pathlib.Path, data: pathlib.Path) -> float:
-    printed = run("experiments.evaluate", f"--model={model}", f"--data={data}")
-    found = re.search(r"denotation accuracy: ([\d.]+)", printed)
+    predictions = model.with_name(f"{data.stem}_predictions.jsonl")
+    files = f"--data={data}", f"--predictions={predictions}"
+    run("experiments.predict", f"--model={model}", files[0], f"--output={predictions}")
+    found = re.search(r"denotation accuracy +([\d.]+)%", run("experiments.evaluate", *files))
     assert found
-    return float(found.group(1))
+    return float(found.group(1)) / 100
 
 
 def ask_some(model: pathlib.Path) -> None:

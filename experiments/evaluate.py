@@ -1,74 +1,87 @@
-"""Answers all questions of a file and scores them by the official WTQ definition.
+"""Scores a file of answers by the official definitions of their task.
 
-    python -m experiments.evaluate --model=out/wtq/saved_model --data=out/wtq_data/dev.jsonl \
-        --predictions=out/wtq/dev.tsv
+    python -m experiments.predict --model=out/wtq/saved_model --data=out/wtq_data/dev.jsonl \\
+        --output=out/wtq/dev_predictions.jsonl
+    python -m experiments.evaluate --predictions=out/wtq/dev_predictions.jsonl \\
+        --data=out/wtq_data/dev.jsonl
 
-The file is one of experiments/create_data.py, or your own in its format: a question, its gold
-answers and its table a line; where create_data wrote shards of dev.jsonl, that name stands for all
-of them. Prints the denotation accuracy over all of its questions; one that the model does not
-accept counts as wrong, and is counted. Predictions are written in the official format: the
-question's id, then the items of the answer, separated by tabs.
+The file has an answer for each question of the data, and for no other. A question that the model
+did not accept counts as wrong, and is counted. The scores, in percent:
+
+    WTQ, WIKISQL, JSONL  denotation accuracy
+    SQA                  ALL, SEQ, ALL by position in the sequence; all_d: the denotation accuracy
+    TABFACT              accuracy
+    HYBRIDQA             exact match, F1; Hits@1, 3 and 5 of a model that selects cells, as far as
+                         there are alternatives for so many
+
+and how well the answers' own scores say which are right: expected calibration error in ten bins,
+AUROC (where some answers are right and some wrong). --official_dir=FOLDER, the release that
+create_data read, adds what is only there: the simple, complex and small parts of TabFact's test
+split; HybridQA's answers in the table and in passages; the numbers and dates that WTQ annotates
+its gold answers with.
 """
 
 import itertools
+import json
 import pathlib
-from typing import Any
 
 from absl import flags
-from tqdm import tqdm
 
 from experiments import terminal
 
-_MODEL = flags.DEFINE_string("model", None, "folder of an exported model", required=True)
-_DATA = flags.DEFINE_string("data", None, "JSON Lines file of questions with tables", required=True)
-_PREDICTIONS = flags.DEFINE_string("predictions", None, "TSV file to write the answers to")
-_DROP = flags.DEFINE_bool(
-    "drop_rows_to_fit",
-    False,
-    "leave out rows at the end of a table that is too long for the model, where its question would "
-    "not be accepted otherwise",
+_PREDICTIONS = flags.DEFINE_string(
+    "predictions", None, "JSON Lines file of answers (experiments/predict.py)", required=True
 )
-_TAGGER = flags.DEFINE_string(
-    "tagger",
+_DATA = flags.DEFINE_string(
+    "data", None, "JSON Lines file of the questions, with gold answers", required=True
+)
+_TASK = flags.DEFINE_string(
+    "task",
     None,
-    "for a model with grammar-guided attention, the tagger of its training data: textblob, "
-    "spacy:MODEL or MODULE:FUNCTION",
+    "of the questions, such as SQA; by default what their folder's conversion.json says",
 )
-_LIMIT = flags.DEFINE_integer("limit", None, "answer only so many questions", lower_bound=1)
+_OFFICIAL = flags.DEFINE_string(
+    "official_dir", None, "folder of the data set's release, for the scores that need it"
+)
+_LIMIT = flags.DEFINE_integer(
+    "limit", None, "score only so many questions, as predict's --limit", lower_bound=1
+)
+_JSON = flags.DEFINE_bool("json", False, "print one JSON object, its scores from 0 to 1")
 
 
 def main(_) -> None:
-    from mate_tf.evaluation.wtq import denotation_accuracy, write_predictions
-    from mate_tf.serving import load_predictor
+    from mate_tf.evaluation.official import read_official
+    from mate_tf.evaluation.predictions import match_predictions, read_predictions
+    from mate_tf.evaluation.scoring import score
+    from mate_tf.tables.conversion_file import task_of
     from mate_tf.tables.splits import read_questions
-    from mate_tf.tables.taggers import load_tagger
 
+    predictions = read_predictions(_PREDICTIONS.value)
     file = pathlib.Path(_DATA.value)
+    task = _TASK.value or task_of(file.parent)
     pairs = list(itertools.islice(read_questions(file.parent, file.stem), _LIMIT.value))
-    if not pairs:
-        raise ValueError(f"expected questions in {_DATA.value}, found none")
-    overrides: dict[str, Any] = {"drop_rows_to_fit": True} if _DROP.value else {}
-    tagger = load_tagger(_TAGGER.value) if _TAGGER.value else None
-    predictor = load_predictor(_MODEL.value, tagger, **overrides)
-    predictions: dict[str, tuple[str, ...]] = {}
-    not_accepted: dict[str, str] = {}
-    rows_dropped = 0
-    answers = predictor.answer_all(pairs)
-    for _table, question, answer in tqdm(answers, total=len(pairs), unit="question"):
-        if isinstance(answer, ValueError):
-            not_accepted[question.question_id] = str(answer)
-        else:
-            predictions[question.question_id] = answer.items
-            rows_dropped += answer.rows_dropped > 0
-    if _PREDICTIONS.value:
-        write_predictions(_PREDICTIONS.value, predictions | dict.fromkeys(not_accepted, ()))
-    golds = {question.question_id: question.answers for _table, question in pairs}
-    print(f"questions: {len(pairs)}")
-    print(f"not accepted: {len(not_accepted)}")
-    for question_id, reason in itertools.islice(not_accepted.items(), 1):
-        print(f"  the first: {question_id}: {reason}")
-    print(f"asked with rows dropped: {rows_dropped}")
-    print(f"denotation accuracy: {denotation_accuracy(predictions, golds):.4f}")
+    match_predictions(predictions, pairs, _PREDICTIONS.value)
+    official = None
+    if _OFFICIAL.value:
+        official = read_official(task, _OFFICIAL.value, file.stem, pairs)
+    scores = score(task, predictions, pairs, official)
+    not_accepted = [prediction for prediction in predictions.values() if prediction.error]
+    counts = {
+        "questions": len(predictions),
+        "not accepted": len(not_accepted),
+        "not answered": sum(not p.answered and not p.error for p in predictions.values()),
+        "asked with rows dropped": sum(p.rows_dropped > 0 for p in predictions.values()),
+    }
+    if _JSON.value:
+        keys = {name.replace(" ", "_"): count for name, count in counts.items()}
+        print(json.dumps({"task": task, **keys, "scores": scores}))
+        return
+    lines = [f"{name:<32} {count:7}" for name, count in counts.items()]
+    lines += [f"{name.replace('_', ' '):<32} {value:7.2%}" for name, value in scores.items()]
+    if not_accepted:
+        first = not_accepted[0]
+        lines.insert(2, f"  the first: {first.question_id}: {first.error}")
+    print("\n".join(lines))
 
 
 if __name__ == "__main__":

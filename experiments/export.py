@@ -1,11 +1,12 @@
-"""Exports a fine-tuned model as a SavedModel.
+"""Exports a fine-tuned model, of table questions, a classifier or a reader, as a SavedModel.
 
     python -m experiments.export --model_dir=out/wtq --output_dir=out/wtq/saved_model
 
 The folder serves with stock TensorFlow Serving (signatures `serving_default` on serialized
 tf.Examples and `features` on the nine token features), and experiments/ask.py and
 experiments/evaluate.py answer questions from it, with features made as the training's records were
-(the run's conversion.json).
+(the run's conversion.json). It says which kind of model it is; `export_saved_model` in
+mate_tf/serving.py lists the outputs of each.
 """
 
 import pathlib
@@ -36,13 +37,14 @@ def main(_) -> None:
 
     from mate_tf.serving import export_saved_model, serving_features
     from mate_tf.tables.conversion_file import read_conversion
-    from mate_tf.tasks.table_qa import TableQuestionAnswering
-    from mate_tf.training.config import FinetuneConfig, load_config
+    from mate_tf.tasks.decoding import KINDS, kind_of
+    from mate_tf.training.config import load_finetuning_config
     from mate_tf.training.loop import restore_weights
 
-    config = load_config(model_dir, FinetuneConfig)
+    config = load_finetuning_config(model_dir)
     trained_on = read_conversion(model_dir).features
-    model = TableQuestionAnswering(config.encoder, config.task)
+    kind = kind_of(config.task)
+    model = KINDS[kind].model(config.encoder, config.task)
     model.build()
     step = restore_weights(model, model_dir)
     longest = config.encoder.longest_sequence
@@ -55,7 +57,7 @@ def main(_) -> None:
         serving_features(trained_on, _MAX_SEQ_LENGTH.value or longest),
         _OUTPUT_DIR.value,
     )
-    print(f"exported step {step} of {model_dir} to {_OUTPUT_DIR.value}")
+    print(f"exported step {step} of {model_dir} ({kind}) to {_OUTPUT_DIR.value}")
 
 
 if __name__ == "__main__":

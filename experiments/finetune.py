@@ -77,7 +77,8 @@ _SKIP_CORRUPT = flags.DEFINE_bool(
 
 def load_preset(name: str):
     """The config of a preset; ValueError if there is no such preset."""
-    names = sorted(path.stem for path in CONFIGS.glob("*.py") if path.stem != "__init__")
+    # _base.py is what they share.
+    names = sorted(path.stem for path in CONFIGS.glob("[!_]*.py"))
     if name not in names:
         raise ValueError(f"expected --config to be one of {', '.join(names)}, got {name!r}")
     return importlib.import_module(f"experiments.configs.{name}").CONFIG

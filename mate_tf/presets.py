@@ -64,6 +64,15 @@ ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         # The grammar-guided attention paper's rules, and its bias of 5 (section 3.2).
         "grammar_hard": {"attention": AttentionConfig("grammar_hard"), "disabled_features": ()},
         "grammar_soft": {"attention": AttentionConfig("grammar_soft"), "disabled_features": ()},
+        # With more rules than the paper's (mate_tf/attention/grammar.py).
+        "grammar_hard_extended": {
+            "attention": AttentionConfig("grammar_hard", grammar_rules="extended"),
+            "disabled_features": (),
+        },
+        "grammar_soft_extended": {
+            "attention": AttentionConfig("grammar_soft", grammar_rules="extended"),
+            "disabled_features": (),
+        },
         # TableFormer paper, section 5.4 and table 5: row and column ids and global positions,
         # taken away one by one, then positions that restart in each cell, which is its final
         # choice. Ranks stay throughout (section 3).

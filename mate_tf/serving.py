@@ -1,9 +1,10 @@
 """A model as a SavedModel, and back as something that answers questions.
 
-The folder is a plain SavedModel with two signatures, and carries the vocabulary and the
-configuration in `assets.extra`, so that a raw table can be asked where only the folder is.
+The folder is a plain SavedModel with two signatures, and carries the vocabulary, the configuration
+and what kind of model it is (mate_tf/tasks/decoding.py) in `assets.extra`, so that a raw table can
+be asked where only the folder is. So is a calibration of its scores, where there is one.
 
-Shapes: B batch, S sequence, A aggregations.
+Shapes: B batch, S sequence, C columns or classes, A aggregations, N spans.
 """
 
 import dataclasses
@@ -18,17 +19,19 @@ from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.calibration import Calibration
+from mate_tf.tasks.decoding import KINDS, TaskModel, kind_of
 from mate_tf.tasks.predictor import Predictor
-from mate_tf.tasks.table_qa import TableQuestionAnswering
+from mate_tf.training.overrides import from_dict
 
 _EXTRA = "assets.extra"
 _CONFIG_FILE = "mate_tf.json"
 _VOCAB_FILE = "vocab.txt"
-_OUTPUTS = ("token_probabilities", "aggregation_logits")
+_CALIBRATION_FILE = "calibration.json"
 
 
 def export_saved_model(
-    model: TableQuestionAnswering,
+    model: TaskModel,
     vocab_file: str | pathlib.Path,
     feature_config: FeatureConfig,
     directory: str | pathlib.Path,
@@ -36,9 +39,15 @@ def export_saved_model(
     """Writes a model as a SavedModel that takes any batch, and any length up to the model's limit.
 
     Its signatures, `serving_default` on serialized tf.Examples (string [B], the TAPAS schema) and
-    `features` on the token features that it reads (int32 [B, S]), return token_probabilities
-    float32 [B, S] and, where the model computes, aggregation_logits float32 [B, A]. With a
-    Linformer, S is its sequence_length: examples are padded to it, features have to be.
+    `features` on the token features that it reads (int32 [B, S]), return in float32, of the outputs
+    of its kind, those that it has:
+
+        table question answering: token_probabilities [B, S]; where it computes, aggregation_logits
+            [B, A]; where it chooses a column first, column_logits [B, C] and token_logits [B, S].
+        classification: class_logits [B, C].
+        span reading: span_logits [B, N], in the order of `span_bounds`; perhaps class_logits.
+
+    With a Linformer, S is its sequence_length: examples are padded to it, features have to be.
 
     Args:
         model: the built model.
@@ -64,9 +73,12 @@ def export_saved_model(
             raise ValueError(f"expected an empty folder or an exported model at {directory}")
         shutil.rmtree(directory)
 
+    kind = kind_of(model.task_config)
+
     def run(features: TokenFeatures) -> dict[str, tf.Tensor]:
         outputs = model(features, training=False)
-        return {name: tf.cast(outputs[name], tf.float32) for name in _OUTPUTS if name in outputs}
+        names = [name for name in KINDS[kind].outputs if name in outputs]
+        return {name: tf.cast(outputs[name], tf.float32) for name in names}
 
     fixed_length = model.encoder_config.fixed_length
     is_grammar_guided = model.encoder_config.attention.is_grammar_guided
@@ -98,8 +110,9 @@ def export_saved_model(
     extra.mkdir()
     shutil.copyfile(vocab_file, extra / _VOCAB_FILE)
     config = {
+        "kind": kind,
         "encoder": model.encoder_config.to_dict(),
-        "task": model.task_config.to_dict(),
+        "task": dataclasses.asdict(model.task_config),
         "features": dataclasses.asdict(feature_config),
     }
     (extra / _CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
@@ -125,27 +138,36 @@ def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureC
 
 
 def load_predictor(
-    directory: str | pathlib.Path, tagger: Tagger | None = None, **feature_overrides
+    directory: str | pathlib.Path,
+    tagger: Tagger | None = None,
+    min_score: float = 0.0,
+    num_alternatives: int = 0,
+    **feature_overrides,
 ) -> Predictor:
     """Loads an exported model, which needs none of the code that made it.
 
     Args:
-        directory: what `export_saved_model` wrote.
+        directory: what `export_saved_model` wrote. Scores are calibrated where it has a calibration
+            (`write_calibration`).
         tagger: tags questions for a model with grammar-guided attention, as its training did.
+        min_score: where the score is lower, there is no answer (`Answer.answered`).
+        num_alternatives: the most alternatives that an answer gets.
         **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
 
     Raises:
         FileNotFoundError: if there is no exported model.
-        ValueError: if max_seq_length is changed to more than the model takes.
+        ValueError: if it is of a kind or has an option that is not known here, max_seq_length is
+            changed to more than it takes, or min_score or num_alternatives is out of its range.
     """
     directory = pathlib.Path(directory)
-    for name in ("saved_model.pb", f"{_EXTRA}/{_CONFIG_FILE}", f"{_EXTRA}/{_VOCAB_FILE}"):
-        if not (directory / name).is_file():
-            raise FileNotFoundError(
-                f"expected an exported model at {directory}, which has no {name}; "
-                "experiments/export.py writes one"
-            )
+    _check_exported(directory)
     config = json.loads((directory / _EXTRA / _CONFIG_FILE).read_text(encoding="utf-8"))
+    kind = config.get("kind")
+    if kind not in KINDS:
+        raise ValueError(
+            f"expected a model of one of the kinds {', '.join(KINDS)} at {directory}, got {kind}; "
+            "export it again"
+        )
     encoder_config = EncoderConfig.from_dict(config["encoder"])
     feature_config = FeatureConfig(**(config["features"] | feature_overrides))
     _check_longest(encoder_config, feature_config)
@@ -161,7 +183,52 @@ def load_predictor(
             )
         return signature(**{name: getattr(features, name) for name in names})
 
-    return Predictor(run, builder, fixed_length=encoder_config.fixed_length)
+    return Predictor(
+        run,
+        builder,
+        fixed_length=encoder_config.fixed_length,
+        task_config=from_dict(KINDS[kind].config, config["task"]),
+        calibration=read_calibration(directory),
+        min_score=min_score,
+        num_alternatives=num_alternatives,
+    )
+
+
+def write_calibration(directory: str | pathlib.Path, calibration: Calibration) -> None:
+    """Stores a calibration of an exported model's scores in its folder, in place of another.
+
+    Raises:
+        FileNotFoundError: if there is no exported model.
+    """
+    directory = pathlib.Path(directory)
+    _check_exported(directory)
+    text = json.dumps(dataclasses.asdict(calibration), indent=2) + "\n"
+    (directory / _EXTRA / _CALIBRATION_FILE).write_text(text, encoding="utf-8")
+
+
+def read_calibration(directory: str | pathlib.Path) -> Calibration | None:
+    """The calibration in an exported model's folder, None where there is none.
+
+    Raises:
+        ValueError: if the file is not one of `write_calibration`.
+    """
+    path = pathlib.Path(directory) / _EXTRA / _CALIBRATION_FILE
+    if not path.is_file():
+        return None
+    try:
+        return from_dict(Calibration, json.loads(path.read_text(encoding="utf-8")))
+    except ValueError as error:  # includes what is not JSON or not UTF-8
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _check_exported(directory: pathlib.Path) -> None:
+    """FileNotFoundError where a folder is no exported model."""
+    for name in ("saved_model.pb", f"{_EXTRA}/{_CONFIG_FILE}", f"{_EXTRA}/{_VOCAB_FILE}"):
+        if not (directory / name).is_file():
+            raise FileNotFoundError(
+                f"expected an exported model at {directory}, which has no {name}; "
+                "experiments/export.py writes one"
+            )
 
 
 def _check_longest(encoder: EncoderConfig, features: FeatureConfig) -> None:

@@ -40,6 +40,8 @@ SEES = {
     "table_etc": (True, True, True, True),
     "grammar_hard": (True, True, True, True),
     "grammar_soft": (True, True, True, True),
+    "grammar_hard_extended": (True, True, True, True),
+    "grammar_soft_extended": (True, True, True, True),
     "tableformer_rc_gp": (True, True, True, True),
     "tableformer_c_gp": (False, True, True, True),
     "tableformer_gp": (False, False, True, True),

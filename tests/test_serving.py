@@ -77,6 +77,20 @@ def test_exported_model_answers_like_the_model(exported):
         assert actual.score == pytest.approx(expected.score, abs=1e-5)
 
 
+def test_alternatives_are_the_exported_models_as_they_are_the_models(exported):
+    model, vocab_file, directory = exported
+    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=1024))
+    ours = Predictor(model, builder, num_alternatives=4)
+    expected = ours.answer(CAPITALS, "which city")
+    actual = load_predictor(directory, num_alternatives=4).answer(CAPITALS, "which city")
+    assert len(actual.alternatives) == 4
+    columns = {cell.column for answer in actual.alternatives for cell in answer.cells}
+    assert columns == {0, 1}  # also of the column that was not chosen
+    for one, other in zip(expected.alternatives, actual.alternatives, strict=True):
+        assert one.items == other.items
+        assert one.score == pytest.approx(other.score, abs=1e-5)
+
+
 def test_serving_default_takes_serialized_examples_of_different_lengths(exported):
     model, vocab_file, directory = exported
     builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=None))

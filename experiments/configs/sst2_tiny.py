@@ -1,7 +1,8 @@
 """The grammar-guided attention paper's model on SST-2 (section 4): 2 layers, 128 wide, 2 heads.
 
-    python -m experiments.compare_grammar --config=sst2_tiny --data_dir=out/sst2 \
-        --init_checkpoint=bert-tiny --output_dir=out/grammar_tiny
+    python -m experiments.compare_attention --config=sst2_tiny --data_dir=out/sst2 \
+        --init_checkpoint=bert-tiny --output_dir=out/grammar_tiny \
+        --architectures=tapas,grammar_hard,grammar_soft
 
 with the data of sst2_minilm and `bert-tiny` the Hugging Face folder of prajjwal1/bert-tiny, from
 which the paper starts; without --init_checkpoint the weights are random ones. Three epochs of the

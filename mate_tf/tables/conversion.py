@@ -69,6 +69,8 @@ def convert_all(
         found = [
             _supervised(task, item, question, is_training, original) for item, question in chunk
         ]
+        if builder.config.label_answer_spans:  # an answer may be a part of a cell's text
+            found = [(table, question, None) for table, question, _ in found]
         examples = builder.build_all(
             ((table, question) for table, question, error in found if not (error and is_training)),
             require_answers=is_training,

@@ -12,6 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from mate_tf.tables.division import Division
 from mate_tf.tables.feature_config import FeatureConfig
 from mate_tf.tables.records import complete_file
 
@@ -28,12 +29,14 @@ class Conversion:
         features: the limits, and what is in a sequence.
         tagger: what tagged parts of speech; None for nothing, or where that is not known.
         vocabulary_sha256: of the vocabulary's file, in hexadecimal digits.
+        division: how a split was divided by its tables, as text; None where none was.
     """
 
     task: str | None
     features: FeatureConfig
     tagger: str | None
     vocabulary_sha256: str
+    division: str | None = None
 
 
 def conversion_of(
@@ -41,9 +44,11 @@ def conversion_of(
     config: FeatureConfig,
     vocab_file: str | os.PathLike[str],
     tagger: str | None,
+    division: Division | None = None,
 ) -> Conversion:
     """A conversion with a vocabulary; FileNotFoundError where there is none."""
-    return Conversion(task, config, tagger, file_sha256(vocab_file))
+    divided = None if division is None else str(division)
+    return Conversion(task, config, tagger, file_sha256(vocab_file), divided)
 
 
 def write_conversion(directory: str | os.PathLike[str], conversion: Conversion) -> None:
@@ -80,6 +85,23 @@ def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
             return _from_json(Conversion, values | {"features": features})
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"expected how the records were made, got {path}: {error}") from None
+
+
+def task_of(directory: str | os.PathLike[str]) -> str:
+    """The task of the questions in a folder; JSONL, one's own, where it has no conversion.json.
+
+    Raises:
+        ValueError: if conversion.json does not name the task, or is not what `write_conversion`
+            writes.
+    """
+    if not has_conversion(directory):
+        return "JSONL"
+    task = read_conversion(directory).task
+    if task is None:
+        raise ValueError(
+            f"expected a task in {os.path.join(directory, CONVERSION_FILE)}, got null; say which"
+        )
+    return task
 
 
 def check_vocabulary(directory: str | os.PathLike[str]) -> None:

@@ -140,3 +140,32 @@ def check_same_schema(
                 f"expected {name} of length {feature.shape[0]}, as in {expected_file}, got length "
                 f"{actual[name].shape[0]} (file {file})"
             )
+
+
+def check_labels(example: tf.train.Example, where: str) -> None:
+    """ValueError where a token is labelled that is none of a cell in the table's body."""
+    features = example.features.feature
+    if "label_ids" not in features:
+        return
+    labels = features["label_ids"].int64_list.value
+    labelled = [token for token, label in enumerate(labels) if label]
+    wrong = [labels[token] for token in labelled if labels[token] != 1]
+    if wrong:
+        raise ValueError(
+            f"expected label_ids of 0 or 1, got {wrong[0]} {name_example(example, where)}"
+        )
+    for name in ("row_ids", "column_ids", "input_mask"):
+        values = features[name].int64_list.value
+        for token in labelled:
+            if values[token] < 1:
+                raise ValueError(
+                    "expected labels on cells of the table's body alone, got one on token "
+                    f"{token}, whose {name} is {values[token]} {name_example(example, where)}"
+                )
+
+
+def name_example(example: tf.train.Example, where: str) -> str:
+    """The example in a message: "(question 'q1', train.tfrecord, record 3)"."""
+    names = example.features.feature["question_id"].bytes_list.value
+    question = f"question {names[0].decode(errors='replace')!r}, " if names else ""
+    return f"({question}{where})"

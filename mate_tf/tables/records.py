@@ -10,12 +10,13 @@ import math
 import os
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.tables.perturbation import perturbed_copy
 from mate_tf.tables.record_files import detect_compression, readable_records
 from mate_tf.tables.record_schema import (
     OF_TOKENS,
@@ -23,6 +24,7 @@ from mate_tf.tables.record_schema import (
     WIDER_THAN_INT32,
     Path,
     Schema,
+    check_labels,
     check_same_schema,
     example_schema,
     file_schema,
@@ -153,15 +155,25 @@ def parse_record(record: tf.Tensor, schema: Schema) -> dict[str, tf.Tensor]:
     return parsed
 
 
-def check_records(files: Path | Sequence[Path], skip_corrupt: bool = False) -> int:
+def check_records(
+    files: Path | Sequence[Path],
+    skip_corrupt: bool = False,
+    check_example: Callable[[tf.train.Example, str], None] | None = None,
+) -> int:
     """Reads every example, to say in a sentence what a dataset stumbled over.
+
+    Args:
+        files, skip_corrupt: as read_records.
+        check_example: raises ValueError where a task cannot take an example; its second argument
+            is the example's place, for the message.
 
     Returns:
         The number of examples.
 
     Raises:
         FileNotFoundError, ValueError: as read_records, but for every example, not for the first
-            of each file alone. A damaged file is named with the record and the byte.
+            of each file alone; and where a label is outside of the table's body. A damaged file is
+            named with the record and the byte.
     """
     files = _paths(files)
     expected, _ = _schemas(files, skip_corrupt)
@@ -170,6 +182,9 @@ def check_records(files: Path | Sequence[Path], skip_corrupt: bool = False) -> i
         for number, example in enumerate(read_examples(file, skip_corrupt)):
             where = f"{file}, record {number}"
             check_same_schema(expected, example_schema(example, where), files[0], where)
+            check_labels(example, where)
+            if check_example is not None:
+                check_example(example, where)
             count += 1
     return count
 
@@ -251,6 +266,7 @@ def training_batches(
     boundaries: Sequence[int] | None = None,
     skip: int = 0,
     skip_corrupt: bool = False,
+    perturbed_copies: int = 0,
 ) -> tf.data.Dataset:
     """Batches for training without end; each epoch has every example in an order of its own.
 
@@ -262,6 +278,14 @@ def training_batches(
         files, seed, skip_corrupt: as read_records.
         batch_size, boundaries: as batch_by_length.
         skip: how many batches to leave out at the beginning, whole epochs at no cost.
+        perturbed_copies: of each table, with its rows and columns in random orders, in addition to
+            the table as it is. Each epoch has one of them, in turn and the table as it is first
+            (TableFormer paper, sections 4.3 and 5.5); an example's copies follow from the seed and
+            its table alone.
+
+    Raises:
+        ValueError: as read_records, and if tables are to be perturbed whose records do not name
+            them.
     """
     epoch = 0
     if skip:
@@ -275,6 +299,12 @@ def training_batches(
         # cannot combine a seed that is a tensor with a global one of 0.
         tf.random.set_seed(1)
         examples = _parsed(_shuffled(records, seed, epoch), schema)
+        if perturbed_copies:
+            copy = epoch % (perturbed_copies + 1)
+            examples = examples.map(
+                lambda features: perturbed_copy(features, seed, copy),
+                num_parallel_calls=tf.data.AUTOTUNE,
+            )
         return batch_by_length(examples, batch_size, boundaries, remainder="repeat")
 
     return tf.data.Dataset.counter(epoch).flat_map(of_epoch).skip(skip)

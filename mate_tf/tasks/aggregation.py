@@ -7,10 +7,12 @@ Shapes: B batch, S sequence, D hidden, A aggregations, of which 0 is NONE, 1 SUM
 from typing import Literal
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 AverageApproximation = Literal["ratio", "first_order", "second_order"]
 _EPSILON = 1e-10
+_SMALLEST = float(np.finfo(np.float32).tiny)  # of a number with a finite logarithm
 
 
 def log_aggregation_probability(logits):
@@ -86,6 +88,30 @@ def expected_result(
         average = tf.reduce_sum(weights * values * inverse, axis=1, keepdims=True)  # [B, 1]
     results = tf.concat([total, average, count], axis=1)  # [B, 3]
     return tf.reduce_sum(results * tf.nn.softmax(logits[:, 1:] / temperature), axis=1)
+
+
+def logistic_noise(shape, seed):
+    """Noise that makes the logit of a decision one of the binary concrete distribution.
+
+    The sigmoid of (logit + noise) / temperature is a relaxed draw (Maddison et al., 2017).
+
+    Args:
+        shape: of the noise.
+        seed: a keras.random.SeedGenerator or a number.
+    """
+    uniform = keras.random.uniform(shape, _SMALLEST, dtype="float32", seed=seed)
+    return tf.math.log(uniform) - tf.math.log1p(-uniform)
+
+
+def gumbel_noise(shape, seed):
+    """Noise that makes the softmax of (logits + noise) / temperature a relaxed draw.
+
+    Args:
+        shape: of the noise.
+        seed: a keras.random.SeedGenerator or a number.
+    """
+    uniform = keras.random.uniform(shape, _SMALLEST, dtype="float32", seed=seed)
+    return -tf.math.log(-tf.math.log(uniform))
 
 
 def answer_loss(result, answer, computed, huber_loss_delta: float, normalize: bool = False):

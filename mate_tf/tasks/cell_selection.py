@@ -22,12 +22,14 @@ class Cells(NamedTuple):
         token_weights: float32 [B, S], the weight of a token in the mean of its cell.
         column_ids: int32 [B, K], the column of each cell.
         exists: float32 [B, K], 1 for a cell that has a token, 0 for a gap.
+        in_body: bool [B, K], whether a cell is of the table's body: no gap, header or question.
     """
 
     token_cells: tf.Tensor
     token_weights: tf.Tensor
     column_ids: tf.Tensor
     exists: tf.Tensor
+    in_body: tf.Tensor
 
 
 def group_cells(
@@ -55,6 +57,7 @@ def group_cells(
     # The first place of a key in sorted order is a number below S that only its cell has.
     token_cells = tf.searchsorted(tf.sort(keys, axis=-1), keys)  # [B, S]
     weights = tf.ones_like(keys) if count_padding else input_mask
+    in_body = tf.where((rows > 0) & (columns > 0), input_mask, 0)  # [B, S]
     return Cells(
         token_cells=token_cells,
         token_weights=tf.cast(weights, tf.float32),
@@ -62,6 +65,7 @@ def group_cells(
         exists=tf.cast(
             _reduce(tf.math.unsorted_segment_max, input_mask, token_cells) > 0, tf.float32
         ),
+        in_body=_reduce(tf.math.unsorted_segment_max, in_body, token_cells) > 0,
     )
 
 
@@ -86,6 +90,11 @@ def mean_by_cell(values, cells: Cells):
     total = _reduce(tf.math.unsorted_segment_sum, values * weights, cells.token_cells)
     count = _reduce(tf.math.unsorted_segment_sum, weights, cells.token_cells)
     return total / tf.maximum(count, 1.0)
+
+
+def is_labelled(label_ids, cells: Cells):
+    """Whether a token of the cell is labelled: int32 [B, S] to bool [B, K]."""
+    return _reduce(tf.math.unsorted_segment_max, label_ids, cells.token_cells) > 0
 
 
 def to_tokens(cell_values, cells: Cells):
@@ -178,9 +187,9 @@ def column_selection_loss(token_logits, columns_logits, label_ids, cells: Cells)
     column = tf.argmax(counts, axis=-1, output_type=tf.int32)  # [B]; 0 where all counts are 0
     column_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(column, columns_logits)  # [B]
 
-    labels = _reduce(tf.math.unsorted_segment_max, label_ids, cells.token_cells)  # [B, K]
+    labels = tf.cast(is_labelled(label_ids, cells), tf.float32)  # [B, K]
     losses = tf.nn.sigmoid_cross_entropy_with_logits(
-        tf.cast(labels, tf.float32), mean_by_cell(token_logits, cells)
+        labels, mean_by_cell(token_logits, cells)
     )  # [B, K]
     in_column = cells.exists * tf.cast(cells.column_ids == column[:, tf.newaxis], tf.float32)
     cell_loss = tf.reduce_sum(losses * in_column, axis=1)

@@ -4,6 +4,7 @@ Shapes: B batch, S sequence, D hidden, C classes.
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,11 +18,16 @@ from mate_tf.tables.token_features import TokenFeatures
 
 @dataclasses.dataclass(frozen=True)
 class ClassificationConfig:
-    """The head of a classifier.
+    """The head of a classifier, and its loss.
 
     Attributes:
         num_classes: C.
         output_dropout: dropout on the pooled output while training.
+        class_names: what the classes are called in answers, C names or none. TabFact's are
+            ("refuted", "entailed").
+        label_weights: C factors, one a class, of the loss of its examples, whose mean is taken
+            over all examples as without them; none for 1. The release's
+            classification_label_weight.
 
     Raises:
         ValueError: if a value is out of its range.
@@ -29,14 +35,39 @@ class ClassificationConfig:
 
     num_classes: int = 2
     output_dropout: float = 0.1
+    class_names: tuple[str, ...] = ()
+    label_weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.num_classes < 2:
             raise ValueError(f"expected num_classes of at least 2, got {self.num_classes}")
+        for name in ("class_names", "label_weights"):
+            values = getattr(self, name)
+            if len(values) not in (0, self.num_classes):
+                raise ValueError(
+                    f"expected {self.num_classes} {name} (num_classes) or none, got {values}"
+                )
+        if len(set(self.class_names)) < len(self.class_names) or "" in self.class_names:
+            raise ValueError(
+                f"expected class_names that tell classes apart, got {self.class_names}"
+            )
+        weights = self.label_weights
+        if weights and not (all(0.0 <= w < math.inf for w in weights) and any(weights)):
+            raise ValueError(
+                f"expected finite label_weights of at least 0 and not all 0, got {weights}"
+            )
         if not 0 <= self.output_dropout < 1:
             raise ValueError(
                 f"expected output_dropout from 0 to below 1, got {self.output_dropout}"
             )
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "ClassificationConfig":
+        """The inverse of dataclasses.asdict, by way of JSON or not."""
+        tuples = {
+            name: tuple(values[name]) for name in ("class_names", "label_weights") if name in values
+        }
+        return cls(**{**values, **tuples})
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -82,7 +113,7 @@ class SequenceClassification(keras.Model):
     def compute_task_loss(
         self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """Cross-entropy with classification_class_index int32 [B, 1].
+        """Cross-entropy with classification_class_index int32 [B, 1], weighted by label.
 
         Returns:
             "loss", the mean over the batch of "example_loss" float32 [B].
@@ -91,6 +122,8 @@ class SequenceClassification(keras.Model):
         example_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
             labels, outputs["class_logits"]
         )
+        if self.task_config.label_weights:
+            example_loss *= tf.gather(tf.constant(self.task_config.label_weights), labels)  # [B]
         return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss}
 
     def get_config(self) -> dict[str, Any]:
@@ -104,6 +137,6 @@ class SequenceClassification(keras.Model):
         config = dict(config)
         return cls(
             EncoderConfig.from_dict(config.pop("encoder_config")),
-            ClassificationConfig(**config.pop("task_config")),
+            ClassificationConfig.from_dict(config.pop("task_config")),
             **config,
         )

@@ -3,9 +3,7 @@
 Shapes: B batch, S sequence, C columns, A aggregations.
 """
 
-import dataclasses
 from collections.abc import Mapping
-from typing import Any, get_args
 
 import keras
 import tensorflow as tf
@@ -13,107 +11,8 @@ import tensorflow as tf
 from mate_tf.config import EncoderConfig
 from mate_tf.encoder import TableEncoder
 from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks import aggregation, cell_selection
-
-
-@dataclasses.dataclass(frozen=True)
-class TableQAConfig:
-    """What the heads and losses of table question answering do (TAPAS, section 3).
-
-    The names are those of the TAPAS release; the defaults are its flags', except that a table may
-    have more than 64 rows and 32 columns.
-
-    Attributes:
-        num_aggregation_labels: 4 (NONE, SUM, AVERAGE, COUNT), or 0 for cell selection alone.
-        use_answer_as_supervision: learns from the answer alone (weak supervision, as for WTQ);
-            otherwise from `aggregation_function_id` and the labelled cells.
-        select_one_column: chooses a column first and then cells in it.
-        allow_empty_column_selection: whether no column may be chosen.
-        average_logits_per_cell: gives the tokens of a cell one logit.
-        init_cell_selection_weights_to_zero: starts with all cells equally likely.
-        temperature: the token logits are divided by it.
-        agg_temperature: the same for SUM, AVERAGE and COUNT in the expected result.
-        positive_weight: how much more a token of the answer counts; without one column only.
-        cell_select_pref: a numeric answer that is in the table is selected, not computed, up to
-            this probability of an aggregation.
-        cell_loss_importance: weight of the cell selection loss.
-        aggregation_loss_importance: weight of the aggregation loss.
-        answer_loss_importance: weight of the loss on the expected number.
-        answer_loss_cutoff: an example with a larger loss on its number is left out of the
-            aggregation losses; None keeps all.
-        huber_loss_delta: the error of a number beyond which its loss is linear.
-        use_normalized_answer_loss: measures that error relative to the larger number.
-        average_approximation_function: "ratio", "first_order" or "second_order".
-        output_dropout: dropout on the sequence output while training.
-        max_num_columns: C, with column 0 of the question; column ids beyond count as the last.
-        max_num_rows: the same for rows, None for any number. The release has 32 and 64.
-        count_padding: lets padding count as question in the means, as the release does.
-
-    Raises:
-        ValueError: if a value is out of its range.
-    """
-
-    num_aggregation_labels: int = 4
-    use_answer_as_supervision: bool = True
-    select_one_column: bool = True
-    allow_empty_column_selection: bool = False
-    average_logits_per_cell: bool = False
-    init_cell_selection_weights_to_zero: bool = False
-    temperature: float = 1.0
-    agg_temperature: float = 1.0
-    positive_weight: float = 10.0
-    cell_select_pref: float = 0.5
-    cell_loss_importance: float = 1.0
-    aggregation_loss_importance: float = 1.0
-    answer_loss_importance: float = 1.0
-    answer_loss_cutoff: float | None = 100.0
-    huber_loss_delta: float = 25.0
-    use_normalized_answer_loss: bool = False
-    average_approximation_function: aggregation.AverageApproximation = "ratio"
-    output_dropout: float = 0.1
-    max_num_columns: int = 512
-    max_num_rows: int | None = None
-    count_padding: bool = False
-
-    def __post_init__(self) -> None:
-        for name in ("temperature", "agg_temperature", "huber_loss_delta"):
-            _require(getattr(self, name) > 0, f"{name} above 0", getattr(self, name))
-        choices = get_args(aggregation.AverageApproximation)
-        approximation = self.average_approximation_function
-        _require(
-            approximation in choices, f"average_approximation_function in {choices}", approximation
-        )
-        labels = self.num_aggregation_labels
-        _require(labels in (0, 4), "num_aggregation_labels of 0 or 4", labels)
-        _require(
-            0 <= self.output_dropout < 1, "output_dropout from 0 to below 1", self.output_dropout
-        )
-        _require(self.max_num_columns >= 2, "max_num_columns of at least 2", self.max_num_columns)
-        rows = self.max_num_rows
-        _require(rows is None or rows >= 2, "max_num_rows of at least 2 or None", rows)
-
-    @property
-    def is_weakly_supervised(self) -> bool:
-        """Whether each example shows by its answer if it selects or computes."""
-        return self.num_aggregation_labels > 0 and self.use_answer_as_supervision
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON and for Keras's get_config."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "TableQAConfig":
-        """The inverse of to_dict; an unknown key is an error that lists the known ones."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(values) - known)
-        if unknown:
-            raise ValueError(f"unknown task config keys {unknown}; known are {sorted(known)}")
-        return cls(**values)
-
-
-def _require(condition: bool, expected: str, got: Any) -> None:
-    if not condition:
-        raise ValueError(f"expected {expected}, got {got!r}")
+from mate_tf.tasks import aggregation, cell_cross_entropy, cell_selection
+from mate_tf.tasks.table_qa_config import TableQAConfig
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -125,9 +24,13 @@ class TableQuestionAnswering(keras.Model):
         token_logits [B, S]: the score of each token, divided by the temperature.
         column_logits [B, C]: with `select_one_column`.
         selection_logits [B, S]: the decision on each token, after averaging over cells and
-            leaving out other columns where the config says so.
-        token_probabilities [B, S]: the sigmoid of these, 0 for padding.
+            leaving out other columns where the config says so; with `cell_cross_entropy` the log
+            of the probability of its cell.
+        token_probabilities [B, S]: the sigmoid of these, 0 for padding; with `cell_cross_entropy`
+            the probability of the token's cell, 0 outside of the table's body.
         aggregation_logits [B, A]: with `num_aggregation_labels`.
+        drawn_selection_logits [B, S], drawn_aggregation_logits [B, A]: while training with
+            `use_gumbel_for_cells` and `use_gumbel_for_agg`, these with noise.
     """
 
     def __init__(
@@ -148,6 +51,9 @@ class TableQuestionAnswering(keras.Model):
             self.aggregation = aggregation.AggregationHead(
                 config.num_aggregation_labels, name="aggregation"
             )
+        self.seeds = None
+        if config.use_gumbel_for_cells or config.use_gumbel_for_agg:
+            self.seeds = keras.random.SeedGenerator()
 
     def build(self, input_shape=None) -> None:
         """Creates the weights; they do not depend on the input."""
@@ -173,6 +79,9 @@ class TableQuestionAnswering(keras.Model):
             )
             outputs["column_logits"] = columns  # [B, C]
             logits = cell_selection.select_in_best_column(token_logits, columns, cells)
+        elif config.cell_cross_entropy:
+            log_cells = cell_cross_entropy.log_cell_probabilities(token_logits, cells)  # [B, K]
+            logits = cell_selection.to_tokens(log_cells, cells)
         elif config.average_logits_per_cell:
             cell_logits = cell_selection.mean_by_cell(token_logits, cells)
             logits = cell_selection.to_tokens(cell_logits, cells)
@@ -180,9 +89,12 @@ class TableQuestionAnswering(keras.Model):
             logits = token_logits
         outputs["selection_logits"] = logits
         mask = tf.cast(features.input_mask, tf.float32)
-        outputs["token_probabilities"] = tf.sigmoid(logits) * mask  # [B, S]
+        probabilities = tf.exp(logits) if config.cell_cross_entropy else tf.sigmoid(logits)
+        outputs["token_probabilities"] = probabilities * mask  # [B, S]
         if self.aggregation is not None:
             outputs["aggregation_logits"] = self.aggregation(encoded.pooled_output)
+        if training:
+            outputs |= self._drawn_logits(outputs)
         return outputs
 
     def compute_task_loss(
@@ -218,6 +130,18 @@ class TableQuestionAnswering(keras.Model):
             example_loss += losses["aggregation_loss"]
         return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss} | losses
 
+    def _drawn_logits(self, outputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        drawn = {}
+        if self.task_config.use_gumbel_for_cells:
+            logits = outputs["selection_logits"]  # [B, S], the temperature is in them already
+            noise = aggregation.logistic_noise(tf.shape(logits), self.seeds)
+            drawn["drawn_selection_logits"] = logits + noise / self.task_config.temperature
+        if self.task_config.use_gumbel_for_agg:
+            logits = outputs["aggregation_logits"]  # [B, A]
+            noise = aggregation.gumbel_noise(tf.shape(logits), self.seeds)
+            drawn["drawn_aggregation_logits"] = logits + noise
+        return drawn
+
     def _cells(self, features: TokenFeatures) -> cell_selection.Cells:
         config = self.task_config
         return cell_selection.group_cells(
@@ -230,19 +154,32 @@ class TableQuestionAnswering(keras.Model):
         )
 
     def _selection_loss(self, batch, outputs):
-        if self.task_config.select_one_column:
-            return cell_selection.column_selection_loss(
+        config = self.task_config
+        if config.cell_cross_entropy:
+            cells = self._cells(TokenFeatures.from_dict(batch))
+            return cell_cross_entropy.cell_cross_entropy_loss(
+                cell_cross_entropy.log_cell_probabilities(outputs["token_logits"], cells),
+                batch["label_ids"],
+                cells,
+                config.cell_cross_entropy_hard_em,
+            )
+        if config.select_one_column:
+            loss = cell_selection.column_selection_loss(
                 outputs["token_logits"],
                 outputs["column_logits"],
                 batch["label_ids"],
                 self._cells(TokenFeatures.from_dict(batch)),
             )
-        return cell_selection.token_selection_loss(
-            outputs["selection_logits"],
-            batch["label_ids"],
-            batch["input_mask"],
-            self.task_config.positive_weight,
-        )
+        else:
+            loss = cell_selection.token_selection_loss(
+                outputs["selection_logits"],
+                batch["label_ids"],
+                batch["input_mask"],
+                config.positive_weight,
+            )
+        if config.mask_examples_without_labels:
+            loss = tf.where(tf.reduce_any(batch["label_ids"] > 0, axis=1), loss, 0.0)
+        return loss
 
     def _weak_aggregation_losses(self, batch, outputs):
         config = self.task_config
@@ -255,11 +192,11 @@ class TableQuestionAnswering(keras.Model):
         none = aggregation.aggregation_loss(logits, tf.zeros_like(computed, tf.int32))
         some = -aggregation.log_aggregation_probability(logits)
         result = aggregation.expected_result(
-            tf.sigmoid(outputs["selection_logits"]),
+            tf.sigmoid(outputs.get("drawn_selection_logits", outputs["selection_logits"])),
             batch["numeric_values"],
             batch["numeric_values_scale"],
             batch["row_ids"],
-            logits,
+            outputs.get("drawn_aggregation_logits", logits),
             config.agg_temperature,
             config.average_approximation_function,
         )

@@ -30,7 +30,8 @@ def accumulate(compute: Callable[[Batch], Gradients], batch: Batch, num_parts: i
         return compute(batch)
     parts = {name: _divide(values, num_parts) for name, values in batch.items()}  # [P, B/P, ...]
     traced = tf.function(compute, autograph=False)
-    sums: Gradients = traced({name: values[0] for name, values in parts.items()})
+    # What depends on a call of a function itself need not wait for its results.
+    sums = _map(tf.identity, traced({name: values[0] for name, values in parts.items()}))
     for index in range(1, num_parts):
         # Side by side the parts would need the memory of the whole.
         done = [tensor for tensor in tf.nest.flatten(sums) if tensor is not None]

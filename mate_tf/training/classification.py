@@ -7,8 +7,10 @@ import pathlib
 from collections.abc import Callable
 
 import numpy as np
+import tensorflow as tf
 
 from mate_tf.evaluation.classification import classification_metrics
+from mate_tf.tables.record_schema import name_example
 from mate_tf.tables.records import batch_by_length, read_records
 from mate_tf.tables.splits import split_files
 from mate_tf.tasks.classification import SequenceClassification
@@ -29,9 +31,19 @@ def check_data(config: ClassifyConfig, data_dir: str | pathlib.Path) -> None:
     """Refuses a folder that cannot be trained on with this config.
 
     Raises:
-        FileNotFoundError, ValueError: as `check_examples`.
+        FileNotFoundError, ValueError: as `check_examples`, and if one is of a class that there is
+            not.
     """
-    check_examples(config, data_dir, "classification", [_LABEL])
+
+    def check_example(split: str, example: tf.train.Example, where: str) -> None:
+        (index,) = example.features.feature[_LABEL].int64_list.value
+        if not 0 <= index < config.task.num_classes:
+            raise ValueError(
+                f"expected {_LABEL} from 0 to {config.task.num_classes - 1} (task.num_classes), "
+                f"got {index} {name_example(example, where)}"
+            )
+
+    check_examples(config, data_dir, "classification", [_LABEL], check_example=check_example)
 
 
 def build_model(config: ClassifyConfig) -> SequenceClassification:

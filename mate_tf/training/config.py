@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import json
 import pathlib
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from mate_tf.config import EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig
@@ -91,6 +91,9 @@ class ExamplesConfig(TrainingConfig):
         skip_corrupt: whether damaged records are passed over, with a warning that counts them;
             otherwise they are an error. It may change when a run goes on, for files are damaged
             meanwhile.
+        perturbed_copies: copies of the training tables with their rows and columns in random orders
+            that epochs take in turn, after one with the tables as they are (TableFormer paper,
+            section 4.3, which has 1, 2, 4, 8 and 16); 0 for the tables as they are alone.
     """
 
     encoder: EncoderConfig
@@ -99,9 +102,14 @@ class ExamplesConfig(TrainingConfig):
     batch_size: int = 32
     eval_batch_size: int = 32
     skip_corrupt: bool = False
+    perturbed_copies: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.perturbed_copies < 0:
+            raise ValueError(
+                f"expected perturbed_copies of at least 0, got {self.perturbed_copies}"
+            )
         bounds = (0, *self.length_buckets, self.max_seq_length)
         if any(low >= high for low, high in itertools.pairwise(bounds)):
             raise ValueError(
@@ -199,13 +207,39 @@ def load_config(
         FileNotFoundError: if the folder does not hold one.
         ValueError: if it is not a config of this kind.
     """
+    values = _read_json(model_dir)
+    try:
+        return from_dict(cls, values)
+    except ValueError as error:
+        raise ValueError(f"{pathlib.Path(model_dir) / CONFIG_FILE}: {error}") from None
+
+
+def _read_json(model_dir: str | pathlib.Path) -> Any:
     path = pathlib.Path(model_dir) / CONFIG_FILE
     if not path.is_file():
         raise FileNotFoundError(f"expected {CONFIG_FILE} in {model_dir}; is it a run's folder?")
     try:
-        return from_dict(cls, json.loads(path.read_text(encoding="utf-8")))
-    except ValueError as error:  # includes what is not JSON or not UTF-8
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # includes what is not UTF-8
         raise ValueError(f"{path}: {error}") from None
+
+
+def load_finetuning_config(
+    model_dir: str | pathlib.Path,
+) -> FinetuneConfig | ClassifyConfig | SpanReadConfig:
+    """Reads the config of a fine-tuning run's folder, whatever it learns; its task's options tell.
+
+    Raises:
+        FileNotFoundError, ValueError: as `load_config`.
+    """
+    values = _read_json(model_dir)
+    task = values.get("task") if isinstance(values, dict) else None
+    options = set(task) if isinstance(task, dict) else set()
+    if options <= {field.name for field in dataclasses.fields(ClassificationConfig)}:
+        return load_config(model_dir, ClassifyConfig)
+    if options <= {field.name for field in dataclasses.fields(SpanReadingConfig)}:
+        return load_config(model_dir, SpanReadConfig)
+    return load_config(model_dir, FinetuneConfig)
 
 
 def differences(there: dict, here: dict, prefix: str = "") -> list[str]:

@@ -8,6 +8,7 @@ Shapes: B batch.
 
 import contextlib
 import dataclasses
+import functools
 import pathlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 
@@ -48,6 +49,7 @@ def check_examples(
     task: str,
     features: Collection[str],
     has_questions: bool = False,
+    check_example: Callable[[str, tf.train.Example, str], None] | None = None,
 ) -> None:
     """Refuses a folder that cannot be trained on with this config.
 
@@ -57,12 +59,14 @@ def check_examples(
         task: what the examples are of, for messages.
         features: what they need beside the token features.
         has_questions: whether the folder has to hold the questions of the dev split too.
+        check_example: raises ValueError where the task cannot take an example; called with the
+            split, the example and its place.
 
     Raises:
         FileNotFoundError: if the folder or one of its files is missing.
-        ValueError: if a file is not what its name says, if the examples lack a feature or have
-            another length than the config, or if the vocabulary is not theirs or larger than the
-            encoder's.
+        ValueError: if a file is not what its name says, if the examples lack a feature, have
+            another length than the config or labels outside of their tables, or if the vocabulary
+            is not theirs or larger than the encoder's.
     """
     data_dir = pathlib.Path(data_dir)
     if not (data_dir / "vocab.txt").is_file():
@@ -70,13 +74,13 @@ def check_examples(
             f"expected vocab.txt in {data_dir}; experiments/create_data.py writes such a folder"
         )
     of_splits = {split: split_files(data_dir, split) for split in SPLITS}
+    needed = {*features, *(["table_id_hash"] if config.perturbed_copies else [])}
     if has_questions:
         split_files(data_dir, "dev", QUESTIONS)
     check_vocabulary(data_dir)
-    for files in of_splits.values():
-        check_records(files, config.skip_corrupt)
+    for split, files in of_splits.items():
         schema = records_schema(files, config.skip_corrupt)
-        if missing := sorted(set(features) - set(schema)):
+        if missing := sorted(needed - set(schema)):
             raise ValueError(
                 f"expected examples of {task} in {files[0]}, which lack {', '.join(missing)}"
             )
@@ -91,6 +95,8 @@ def check_examples(
                 f"expected examples of {config.max_seq_length} tokens (max_seq_length), got "
                 f"{length} in {files[0]}"
             )
+        of_split = functools.partial(check_example, split) if check_example else None
+        check_records(files, config.skip_corrupt, of_split)
     pieces = len(Wordpiece(data_dir / "vocab.txt").vocabulary)
     if pieces > config.encoder.vocab_size:
         raise ValueError(
@@ -170,6 +176,7 @@ def examples_task(
             config.length_buckets,
             skip=step,
             skip_corrupt=config.skip_corrupt,
+            perturbed_copies=config.perturbed_copies,
         )
         return batches.map(_without_texts)
 

@@ -7,6 +7,7 @@ vocabulary, conversion.json says how the examples were made.
 Shapes: B batch, S sequence.
 """
 
+import functools
 import itertools
 import pathlib
 from collections.abc import Callable
@@ -15,11 +16,12 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.evaluation.wtq import denotation_accuracy
+from mate_tf.tables.record_schema import name_example
 from mate_tf.tables.records import batch_by_length, has_histogram_row, read_records
 from mate_tf.tables.splits import read_questions, split_files
 from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.predictor import decode_batch
-from mate_tf.tasks.table_qa import TableQuestionAnswering
+from mate_tf.tasks.cell_answers import decode_cells
+from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.training.config import FinetuneConfig
 from mate_tf.training.examples import (
     SPLITS,
@@ -47,9 +49,12 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
 
     Raises:
         FileNotFoundError, ValueError: as `check_examples` and `records_conversion`, and if examples
-            have a histogram row where the conversion says none, or none where it says one.
+            have a histogram row where the conversion says none, or none where it says one, or if
+            one has an aggregation that there is not, or none of the labels that training needs.
     """
-    check_examples(config, data_dir, "table question answering", _TASK_FEATURES, True)
+    check_example = functools.partial(_check_example, config.task)
+    task = "table question answering"
+    check_examples(config, data_dir, task, _TASK_FEATURES, True, check_example)
     histogram_row = records_conversion(data_dir, config.skip_corrupt).features.histogram_row
     for split in SPLITS:
         files = split_files(data_dir, split)
@@ -59,6 +64,28 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
                 f"expected examples {expected} a histogram row, as the folder's others, got "
                 f"examples {got} one in {files[0]}; make the records again"
             )
+
+
+def _check_example(task: TableQAConfig, split: str, example: tf.train.Example, where: str) -> None:
+    features = example.features.feature
+    number_of = task.num_aggregation_labels
+    if number_of and not task.use_answer_as_supervision:
+        (index,) = features["aggregation_function_id"].int64_list.value
+        if not 0 <= index < number_of:
+            raise ValueError(
+                f"expected aggregation_function_id from 0 to {number_of - 1}, got {index} "
+                f"{name_example(example, where)}"
+            )
+    if split != "train" or not task.needs_labels:
+        return
+    has_number = np.isfinite(features["answer"].float_list.value).any()
+    is_computed = task.is_weakly_supervised and has_number
+    if not (is_computed or any(features["label_ids"].int64_list.value)):
+        raise ValueError(
+            f"expected a labelled cell to select, got none {name_example(example, where)}; with "
+            "task.mask_examples_without_labels selection is not learned from such questions, with "
+            "task.allow_empty_column_selection they select nothing"
+        )
 
 
 def build_model(config: FinetuneConfig) -> TableQuestionAnswering:
@@ -107,11 +134,13 @@ def _dev_evaluation(
             outputs, example_loss = predict(batch)
             # Without a labelled cell or a number there is nothing to learn or to measure.
             labelled = batch["label_ids"].numpy().any(axis=1)
-            labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
+            if config.task.is_weakly_supervised or not config.task.needs_labels:
+                labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
             losses.extend(example_loss.numpy()[labelled])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables = [pairs[key][0] for key in keys]
-            answers = decode_batch(tables, TokenFeatures.from_dict(batch), outputs, histogram_row)
+            features = TokenFeatures.from_dict(batch)
+            answers = decode_cells(config.task, tables, features, outputs, histogram_row)
             predictions |= {key: answer.items for key, answer in zip(keys, answers, strict=True)}
         return {
             "loss": float(np.mean(losses)),

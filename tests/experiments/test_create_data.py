@@ -10,6 +10,7 @@ from mate_tf.tables.conversion_file import read_conversion
 from mate_tf.tables.datasets.json_lines import read_json_lines
 from mate_tf.tables.datasets.tasks import TASKS
 from mate_tf.tables.records import read_records
+from mate_tf.tables.splits import read_questions
 from tests.tables.datasets.releases import RELEASES, write_release
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -252,3 +253,71 @@ def test_files_of_others_are_never_written_over(tmp_path, vocab_file):
     assert refused.returncode == 1
     assert "expected a new folder or one that create_data wrote, got" in refused.stderr
     assert len(contents(tmp_path / "out")) == 1
+
+
+def test_a_split_is_divided_by_its_tables(tmp_path, vocab_file):
+    source = tmp_path / "in"
+    source.mkdir()
+    table = {"header": ["a"], "rows": [["b"]]}
+    questions = [
+        {"id": f"{t}-{n}", "question": "a", "answers": ["b"], "table": table | {"id": f"{t}.csv"}}
+        for t in range(30)
+        for n in range(2)
+    ]
+    lines = "".join(f"{json.dumps(question)}\n" for question in questions)
+    for split in ("train", "test"):
+        (source / f"{split}.jsonl").write_text(lines)
+    divide = "--divide=train:train=60,calibration=40"
+    of_part = {}
+    for name, beam in (("one", ()), ("beam", ("--beam_options=",))):
+        done = run_task("JSONL", source, tmp_path / name, vocab_file, divide, *beam)
+        assert done.returncode == 0, done.stderr
+        of_part[name] = {
+            part: {q.question_id: t.table_id for t, q in read_questions(tmp_path / name, part)}
+            for part in ("train", "calibration", "test")
+        }
+    assert of_part["one"] == of_part["beam"]
+    parts = of_part["one"]
+    assert parts["test"].keys() == {question["id"] for question in questions}
+    assert parts["train"].keys() | parts["calibration"].keys() == parts["test"].keys()
+    assert parts["train"] and parts["calibration"]
+    assert not set(parts["train"].values()) & set(parts["calibration"].values())
+
+    again = run_task("JSONL", source, tmp_path / "one", vocab_file, "--splits=test")
+    assert again.returncode == 1
+    assert "as for the splits ['calibration', 'train']" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("divide", "error"),
+    [
+        (
+            "dev:train=50,dev=50",
+            "expected --divide to divide one of the splits ['train'], got 'dev'",
+        ),
+        ("train:train=50,dev=40", "add up to 100"),
+    ],
+)
+def test_a_division_of_what_is_not_there_is_refused(tmp_path, vocab_file, divide, error):
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "train.jsonl").write_text(json.dumps(QUESTIONS[0]) + "\n")
+    done = run_task("JSONL", source, tmp_path / "out", vocab_file, f"--divide={divide}")
+    assert done.returncode == 1
+    assert error in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_answers_are_labelled_where_they_first_occur_if_asked_for(tmp_path, vocab_file):
+    (tmp_path / "in").mkdir()
+    table = TABLE | {"rows": [["b", "d e d e"], ["k", "d e"]]}
+    questions = [question("part", "a?", "e d"), question("absent", "a?", "c")]
+    lines = "".join(json.dumps(q | {"table": table}) + "\n" for q in questions)
+    (tmp_path / "in" / "train.jsonl").write_text(lines)
+    done = convert(tmp_path, vocab_file, "out", "--label_answer_spans")
+    assert done.returncode == 0, done.stderr
+    assert "left out: 1 answer cut off" in done.stdout
+    (record,) = read_records(tmp_path / "out" / "train.tfrecord").as_numpy_iterator()
+    pieces = record["input_ids"][record["label_ids"] == 1]
+    assert [VOCABULARY[piece] for piece in pieces] == ["e", "d"]
+    assert read_conversion(tmp_path / "out").features.label_answer_spans

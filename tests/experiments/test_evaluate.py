@@ -1,14 +1,17 @@
-"""The binary from the outside: what it counts as right, wrong and not accepted."""
+"""Two binaries from the outside: what predict writes, and what evaluate counts as right."""
 
+import json
 import pathlib
 import subprocess
 import sys
 
+import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.evaluation.wtq import read_predictions
+from mate_tf.evaluation.predictions import read_predictions
 from mate_tf.serving import export_saved_model, load_predictor
+from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.table import Question, Table
@@ -20,9 +23,15 @@ TABLE = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]], table_id="letters"
 LONG = Table.from_rows([["a", "b"], *[["c", "d"]] * 40], table_id="long")
 
 
-def export_model(directory):
-    vocab_file = directory / "vocab.txt"
-    vocab_file.write_text("".join(f"{piece}\n" for piece in PIECES))
+@pytest.fixture(scope="module")
+def vocab_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+    path.write_text("".join(f"{piece}\n" for piece in PIECES))
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(vocab_file, tmp_path_factory):
     tf.keras.utils.set_random_seed(0)
     encoder = EncoderConfig(
         vocab_size=len(PIECES),
@@ -34,37 +43,83 @@ def export_model(directory):
     )
     model = TableQuestionAnswering(encoder)
     model.build()
-    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=64), directory / "model")
-    return directory / "model"
+    directory = tmp_path_factory.mktemp("exported") / "model"
+    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=64), directory)
+    return directory
 
 
-def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path):
-    model = export_model(tmp_path)
-    items = load_predictor(model).answer(TABLE, "c d").items
-    data = tmp_path / "dev.jsonl"
-    write_json_lines(
-        data,
-        [
-            (TABLE, Question("c d", "right", answers=items)),
-            (TABLE, Question("c d", "wrong", answers=(*items, "h"))),
-            (LONG, Question("c d", "long", answers=("c",))),
-        ],
-    )
-    predictions = tmp_path / "predictions.tsv"
-    command = [sys.executable, "-m", "experiments.evaluate", f"--model={model}", f"--data={data}"]
-    done = subprocess.run(
-        [*command, f"--predictions={predictions}"],
+@pytest.fixture(scope="module")
+def answer(model):
+    return load_predictor(model).answer(TABLE, "c d")
+
+
+def run(name: str, *flags: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", f"experiments.{name}", *flags],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+
+
+def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path, model, answer):
+    data, output = tmp_path / "dev.jsonl", tmp_path / "predictions.jsonl"
+    write_json_lines(
+        data,
+        [
+            (TABLE, Question("c d", "right", answers=answer.items)),
+            (TABLE, Question("c d", "wrong", answers=(*answer.items, "h"))),
+            (LONG, Question("c d", "long", answers=("c",))),
+        ],
+    )
+    done = run("predict", f"--model={model}", f"--data={data}", f"--output={output}")
     lines = done.stdout.splitlines()
-    assert lines[:2] == ["questions: 3", "not accepted: 1"]
+    assert lines[:2] == ["questions: 3", "not accepted: 1"], done.stderr
     assert lines[2].startswith("  the first: long: ") and "64" in lines[2] and "'long'" in lines[2]
-    assert lines[3:] == ["asked with rows dropped: 0", "denotation accuracy: 0.3333"]
-    assert read_predictions(predictions) == {
-        "right": list(items),
-        "wrong": list(items),
-        "long": [],
-    }
+    assert lines[3:] == ["asked with rows dropped: 0", f"written to {output}"]
+    predictions = read_predictions(output)
+    assert list(predictions) == ["right", "wrong", "long"]
+    assert predictions["right"].answer == predictions["wrong"].answer == answer.items
+    assert predictions["long"].error and not predictions["long"].answered
+
+    done = run("evaluate", f"--predictions={output}", f"--data={data}")
+    first, *rest = done.stdout.splitlines()
+    assert first.split() == ["questions", "3"], done.stderr
+    assert rest[0].split() == ["not", "accepted", "1"]
+    assert rest[1].startswith("  the first: long: ")
+    assert "denotation accuracy               33.33%" in rest
+
+
+def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, vocab_file, model):
+    write_conversion(tmp_path, conversion_of("SQA", FeatureConfig(), vocab_file, None))
+    data, output = tmp_path / "dev.jsonl", tmp_path / "predictions.jsonl"
+    official = tmp_path / "official.tsv"
+    turns = [Question("c d", f"nt-1-0_{n}", ("x",), ((0, 0),)) for n in (1, 0)]
+    write_json_lines(data, [(TABLE, question) for question in turns])
+    files = f"--data={data}", f"--output={output}", f"--official={official}"
+    done = run("predict", f"--model={model}", *files)
+    assert not done.returncode, done.stderr
+    predictions = read_predictions(output)
+    assert list(predictions) == ["nt-1-0_1", "nt-1-0_0"]
+    cells = load_predictor(model).answer(TABLE, turns[1]).cells
+    assert predictions["nt-1-0_0"].cells == tuple((cell.row, cell.column) for cell in cells)
+    assert [line.split("\t")[:3] for line in official.read_text().splitlines()[1:]] == [
+        ["nt-1", "0", "1"],
+        ["nt-1", "0", "0"],
+    ]
+
+    done = run("evaluate", f"--predictions={output}", f"--data={data}", "--json")
+    printed = json.loads(done.stdout)
+    assert (printed["task"], printed["questions"], printed["not_accepted"]) == ("SQA", 2, 0)
+    assert {"all", "all_d", "seq", "all_position_0", "all_position_1"} < set(printed["scores"])
+
+
+def test_answers_to_other_questions_are_refused_with_the_file(tmp_path):
+    data, predictions = tmp_path / "dev.jsonl", tmp_path / "predictions.jsonl"
+    write_json_lines(data, [(TABLE, Question("c d", "asked", answers=("c",)))])
+    predictions.write_text("")
+    done = run("evaluate", f"--predictions={predictions}", f"--data={data}")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert f"predictions for 1 questions, got 0 in '{predictions}'" in done.stderr
+    assert "the first 'asked'" in done.stderr

@@ -23,7 +23,7 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.training.config import ExamplesConfig, load_config
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PRESETS = sorted(path.stem for path in (ROOT / "experiments" / "configs").glob("*.py"))
+PRESETS = sorted(path.stem for path in (ROOT / "experiments" / "configs").glob("[!_]*.py"))
 PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 SMALL = (
     "--config=demo",

@@ -1,4 +1,8 @@
-"""Cell selection and aggregation against the original: logits, losses and gradients."""
+"""Cell selection, aggregation and classification against the original: logits, losses, gradients.
+
+Of the same folder test_span_reading.py compares the span readers, test_pretraining.py the heads of
+pre-training, and test_optimizer.py the training steps.
+"""
 
 import dataclasses
 import gzip
@@ -11,6 +15,7 @@ import tensorflow as tf
 
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.cell_selection import LOG_ZERO
+from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.weights.names import variables_by_name
 from mate_tf.weights.tf1 import load_tf1_checkpoint
@@ -30,20 +35,24 @@ ENCODER_KEYS = (
     "restrict_attention_mode",
     "restrict_attention_row_heads_ratio",
 )
-# What the project does not have yet, with the value that leaves it out.
+# What the project does not have, with the value that leaves it out. The original takes
+# cell_cross_entropy and does not act on it.
 UNSUPPORTED = {
-    "span_prediction": "none",
-    "num_classification_labels": 0,
-    "table_pruning_config_file": None,
+    "classification_label_weight": None,
     "cell_cross_entropy": False,
+    "table_pruning_config_file": None,
+    "use_gumbel_for_agg": False,  # what it draws cannot be drawn again
     "use_gumbel_for_cells": False,
-    "use_gumbel_for_agg": False,
 }
 
 
 def pytest_generate_tests(metafunc) -> None:
     index = metafunc.config.golden.load_index("heads")
-    names = [name for name in index if not name.startswith("_")]
+    names = [
+        name
+        for name, entry in index.items()
+        if "tapas_config" in entry and entry["tapas_config"]["span_prediction"] == "none"
+    ]
     metafunc.parametrize("name", names or [pytest.param("", marks=pytest.mark.skip("no heads"))])
 
 
@@ -59,10 +68,15 @@ def test_logits_losses_and_gradients_equal_the_originals(golden, name):
     expected = dict(np.load(files[0]))
     batch = load_batch(golden, entry)
 
-    model = TableQuestionAnswering(encoder_config, task_config(tapas))
-    model.build()
-    load_tf1_checkpoint(model, files[1].with_suffix(""))
-    actual = arrays(model, batch, tapas)
+    table_qa = TableQuestionAnswering(encoder_config, task_config(tapas))
+    table_qa.build()
+    load_tf1_checkpoint(table_qa, files[1].with_suffix(""))
+    actual = arrays(table_qa, batch, tapas)
+    if num_classes := tapas["num_classification_labels"]:
+        # The original's classifier has a head for tokens too, on which its loss does not depend.
+        assert tapas["disable_per_token_loss"] and not tapas["num_aggregation_labels"]
+        classifier = load_classifier(golden, encoder_config, num_classes, files[1])
+        actual |= classification_arrays(classifier, batch)
 
     real = batch["input_mask"].numpy() > 0  # [B, S]; what padding computes is no contract
     for key, value in expected.items():
@@ -86,14 +100,51 @@ def test_logits_losses_and_gradients_equal_the_originals(golden, name):
         golden.compare("heads", f"{name} {key}", found[possible], value[possible], tolerance)
 
 
-def arrays(model: TableQuestionAnswering, batch: dict[str, tf.Tensor], tapas: dict) -> dict:
-    """What the golden files hold, by their names."""
+def gradients(model, batch: dict[str, tf.Tensor]) -> tuple[dict, dict, dict]:
+    """The model's outputs and losses, and the gradients by the golden files' names."""
     variables = variables_by_name(model)
     with tf.GradientTape() as tape:
-        features = TokenFeatures.from_dict(batch)
-        outputs = model(features)
+        outputs = model(TokenFeatures.from_dict(batch))
         losses = model.compute_task_loss(batch, outputs)
-    gradients = tape.gradient(losses["loss"], [v.value for v in variables.values()])
+    found = tape.gradient(losses["loss"], [v.value for v in variables.values()])
+    by_name = {
+        "grad:" + key.replace("/", "|"): tf.convert_to_tensor(gradient)
+        for key, gradient in zip(variables, found, strict=True)
+        if gradient is not None
+    }
+    return outputs, losses, by_name
+
+
+def load_classifier(golden, encoder_config, num_classes: int, checkpoint) -> SequenceClassification:
+    """The classifier of the checkpoint, which has two classes; other heads have files."""
+    classifier = SequenceClassification(encoder_config, ClassificationConfig(2))
+    classifier.build()
+    load_tf1_checkpoint(classifier, checkpoint.with_suffix(""))
+    if num_classes == 2:
+        return classifier
+    (path,) = golden.require(f"ckpt/cls{num_classes}_extra.npz")
+    values = np.load(path)
+    other = SequenceClassification(encoder_config, ClassificationConfig(num_classes))
+    other.build()
+    for name, variable in variables_by_name(classifier).items():
+        value = values.get(name, variable)
+        variables_by_name(other)[name].assign(value)
+    return other
+
+
+def classification_arrays(model: SequenceClassification, batch: dict[str, tf.Tensor]) -> dict:
+    """What the golden files hold of a classifier, by their names."""
+    outputs, losses, by_name = gradients(model, batch)
+    return by_name | {
+        "out_logits_cls": outputs["class_logits"],
+        "out_total_loss": losses["loss"],
+    }
+
+
+def arrays(model: TableQuestionAnswering, batch: dict[str, tf.Tensor], tapas: dict) -> dict:
+    """What the golden files hold, by their names."""
+    outputs, losses, by_name = gradients(model, batch)
+    features = TokenFeatures.from_dict(batch)
     encoded = model.encoder(features)
     found: dict[str, Any] = {
         "sequence_output": encoded.sequence_output,
@@ -120,16 +171,11 @@ def arrays(model: TableQuestionAnswering, batch: dict[str, tf.Tensor], tapas: di
         found["aggregation_loss"] = loss
         found["aggregation_loss_known"] = unscaled * (1 - computed)
         found["aggregation_loss_unknown"] = unscaled * computed
-    for key, gradient in zip(variables, gradients, strict=True):
-        if gradient is not None:
-            found["grad:" + key.replace("/", "|")] = tf.convert_to_tensor(gradient)
-    return found
+    return found | by_name
 
 
 def supported_config(golden, entry: dict) -> dict:
     """The original's configuration of an entry, if the project has all that it asks for."""
-    if "tapas_config" not in entry:
-        raise golden.NotSupportedError("no table question answering")
     for key, value in UNSUPPORTED.items():
         if entry["tapas_config"].get(key, value) != value:
             raise golden.NotSupportedError(f"{key}={entry['tapas_config'][key]}")

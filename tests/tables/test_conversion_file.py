@@ -8,6 +8,7 @@ from mate_tf.tables.conversion_file import (
     conversion_of,
     file_sha256,
     read_conversion,
+    task_of,
     write_conversion,
 )
 from mate_tf.tables.features import FeatureConfig
@@ -90,3 +91,12 @@ def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):
 def test_a_folder_that_does_not_say_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=rf"expected conversion.json in {tmp_path}; exp"):
         read_conversion(tmp_path)
+
+
+def test_a_folders_task_is_that_of_its_conversion_or_else_ones_own(tmp_path, vocab_file):
+    assert task_of(tmp_path) == "JSONL"
+    write_conversion(tmp_path, conversion_of("SQA", FeatureConfig(), vocab_file, None))
+    assert task_of(tmp_path) == "SQA"
+    write_conversion(tmp_path, conversion_of(None, FeatureConfig(), vocab_file, None))
+    with pytest.raises(ValueError, match=r"expected a task in .*conversion\.json, got null"):
+        task_of(tmp_path)

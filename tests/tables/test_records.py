@@ -217,6 +217,25 @@ def damaged(tmp_path, examples, name: str, compression: str):
     return path, number, begin, readable
 
 
+@pytest.mark.parametrize("token", ["question", "header", "padding"])
+def test_a_label_outside_of_the_table_is_named_with_its_question(tmp_path, examples, token):
+    example = dict(examples[3])
+    places = {
+        "question": example["segment_ids"] == 0,
+        "header": (example["column_ids"] > 0) & (example["row_ids"] == 0),
+        "padding": example["input_mask"] == 0,
+    }
+    place = np.flatnonzero(places[token])[0]
+    example["label_ids"] = np.where(np.arange(LENGTH) == place, 1, example["label_ids"])
+    path = tmp_path / "train.tfrecord"
+    write_records(path, [*examples[:3], example])
+    message = (
+        rf"body alone, got one on token {place}, whose row_ids is 0 \(question 'q3', .*, record 3"
+    )
+    with pytest.raises(ValueError, match=message):
+        check_records(path)
+
+
 @pytest.mark.parametrize("name", ["content", "length", "its checksum", "cut short"])
 def test_damage_is_named_with_its_place_or_passed_over_and_counted(
     tmp_path, examples, name, caplog

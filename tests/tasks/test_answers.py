@@ -1,159 +1,79 @@
-"""Reading answers off probabilities."""
+"""Answers with calibrated scores, and none where the score is too low."""
 
-import numpy as np
+import dataclasses
+
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mate_tf.tables.table import Table
-from mate_tf.tasks.answers import decode_answer, format_number
-
-TABLE = Table.from_rows(
-    [
-        ["city", "people", "founded"],
-        ["Ulm", "1,200", "854"],
-        ["Bonn", "300", "11 BC"],
-        ["Jena", "unknown", ""],
-    ]
+from mate_tf.tasks.answers import (
+    Answer,
+    SelectedCell,
+    answer_of_cells,
+    answered_from,
+    calibrated,
+    no_answer,
 )
-CELLS = [(row, column) for row in range(4) for column in range(1, 4)]
+from mate_tf.tasks.calibration import Calibration
+
+CELLS = (SelectedCell(0, 1, "1.5 km", 0.9), SelectedCell(2, 1, "2 km", 0.7))
 
 
-def decode(selected, aggregation=None, table=TABLE, **options):
-    """Answers from probabilities by (row id, column id); each cell has one token."""
-    row_ids, column_ids = np.array([(0, 0), *CELLS, (0, 0)]).T
-    probabilities = [selected.get(place, 0.0) for place in zip(row_ids, column_ids, strict=True)]
-    logits = None if aggregation is None else [20.0 * (i == aggregation) for i in range(4)]
-    return decode_answer(table, column_ids, row_ids, probabilities, logits, **options)
-
-
-def test_cells_above_the_threshold_in_table_order():
-    answer = decode({(2, 1): 0.9, (1, 1): 0.7, (3, 1): 0.4})
-    assert answer.items == ("Ulm", "Bonn")
-    assert answer.text == "Ulm, Bonn"
-    assert [(cell.row, cell.column) for cell in answer.cells] == [(0, 0), (1, 0)]
-    assert [cell.score for cell in answer.cells] == [0.7, 0.9]
-    assert (answer.aggregation, answer.value) == ("NONE", None)
-    assert answer.score == pytest.approx(0.8)
-
-
-def test_the_best_cell_where_none_passes():
-    answer = decode({(3, 2): 0.2, (1, 1): 0.1})
-    assert answer.items == ("unknown",)
-    assert answer.score == pytest.approx(0.2)
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "count"),
-    [((0.45, 0.4, 0.3), 1), ((0.45, 0.5, 0.6), 2), ((0.4, 0.3, 0.0), 1), ((0.1, 0.0, 0.0), 1)],
-)
-def test_as_many_cells_as_expected_are_counted_where_none_passes(probabilities, count):
-    selected = dict(zip([(1, 1), (2, 1), (3, 1)], probabilities, strict=True))
-    answer = decode(selected, 3, threshold=0.7)
-    assert (answer.aggregation, answer.value, len(answer.cells)) == ("COUNT", count, count)
-    most_probable = sorted(probabilities)[-count:]
-    assert sorted(cell.score for cell in answer.cells) == pytest.approx(most_probable)
-    assert [cell.row for cell in answer.cells] == sorted(cell.row for cell in answer.cells)
-
-
-def test_headers_and_question_are_never_selected():
-    answer = decode({(0, 1): 1.0, (0, 0): 1.0, (2, 2): 0.6})
-    assert [(cell.row, cell.column) for cell in answer.cells] == [(1, 1)]
-
-
-@pytest.mark.parametrize(
-    ("aggregation", "selected", "items", "value", "name"),
-    [
-        (1, [(1, 2), (2, 2)], ("1500",), 1500.0, "SUM"),
-        (2, [(1, 2), (2, 2)], ("750",), 750.0, "AVERAGE"),
-        (3, [(1, 1), (2, 1), (3, 1)], ("3",), 3.0, "COUNT"),
-        (1, [(1, 2), (3, 2)], ("1200",), 1200.0, "SUM"),
-        (2, [(1, 2), (3, 2)], ("1200",), 1200.0, "AVERAGE"),
-        (1, [(1, 1), (2, 1)], ("Ulm", "Bonn"), None, "NONE"),
-        (2, [(3, 2), (3, 3)], ("unknown", ""), None, "NONE"),
-    ],
-)
-def test_what_is_computed(aggregation, selected, items, value, name):
-    answer = decode(dict.fromkeys(selected, 1.0), aggregation)
-    assert (answer.items, answer.value, answer.aggregation) == (items, value, name)
-
-
-def test_a_cell_is_as_probable_as_its_tokens_on_average():
-    answer = decode_answer(TABLE, [1, 1, 1, 2], [1, 1, 1, 1], [0.9, 0.3, 0.6, 0.58])
-    assert [(cell.row, cell.column) for cell in answer.cells] == [(0, 0), (0, 1)]
-    assert answer.cells[0].score == pytest.approx(0.6)
-
-
-def test_score_is_cells_times_aggregation():
-    answer = decode_answer(TABLE, [1], [1], [0.8], [np.log(3.0), 0.0, -np.inf, -np.inf])
-    assert answer.score == pytest.approx(0.8 * 0.75)
-
-
-def test_no_body_token_gives_an_empty_answer():
-    answer = decode_answer(TABLE, [0, 1], [0, 0], [1.0, 1.0])
-    assert (answer.items, answer.text, answer.cells, answer.score) == ((), "", (), 0.0)
-
-
-@pytest.mark.parametrize(
-    ("column_ids", "row_ids", "message"),
-    [
-        ([1], [4], r"expected tokens of at most 3 rows, got 4 \(table 'cities'\)"),
-        ([9], [1], r"expected tokens of at most 3 columns, got 9 \(table 'cities'\)"),
-    ],
-)
-def test_tokens_of_another_table_are_refused(column_ids, row_ids, message):
-    table = Table(TABLE.header, TABLE.rows, "cities")
-    with pytest.raises(ValueError, match=message):
-        decode_answer(table, column_ids, row_ids, [0.5])
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (3.0, "3"),
-        (-0.0, "0"),
-        (0.25, "0.25"),
-        (0.1 + 0.2, "0.3"),
-        (1234567890123.0, "1234567890123"),
-        (1e21, "1000000000000000000000"),
-        (1e-7, "0.0000001"),
-        (-12.5, "-12.5"),
-        (float("inf"), "inf"),
-    ],
-)
-def test_numbers_are_written_plainly(value, text):
-    assert format_number(value) == text
-
-
-def test_sums_are_in_double_precision():
-    table = Table.from_rows([["n"], ["123,456,789"], ["0.1"], ["third"]])
-    answer = decode_answer(table, [1, 1, 1], [1, 2, 3], [1.0, 1.0, 1.0], [0, 9, 0, 0])
-    assert answer.items == ("123456792.1",)
-
-
-@given(st.lists(st.floats(0, 1), min_size=9, max_size=9), st.integers(0, 3), st.floats(0, 0.99))
-def test_an_answer_always_has_a_cell_and_a_score_between_0_and_1(values, aggregation, threshold):
-    body = [place for place in CELLS if place[0]]
-    answer = decode(dict(zip(body, values, strict=True)), aggregation, threshold=threshold)
-    assert answer.cells
-    assert answer.items
-    assert 0.0 <= answer.score <= 1.0
-    coordinates = [(cell.row, cell.column) for cell in answer.cells]
-    assert coordinates == sorted(set(coordinates))
-    for cell in answer.cells:
-        assert cell.text == TABLE.rows[cell.row][cell.column]
-
-
-@pytest.mark.parametrize("kept_rows", [3, 2])
-def test_a_histogram_row_is_never_selected(kept_rows):
-    """Of three rows, perhaps one was dropped: the histogram's id is then that of the third."""
-    places = [(row, column) for row in range(kept_rows + 2) for column in range(1, 4)]
-    row_ids, column_ids = np.array([*places, (0, 0)]).T
-    probabilities = np.where(row_ids == kept_rows + 1, 0.9, np.where(row_ids == 2, 0.3, 0.1))
-    answer = decode_answer(TABLE, column_ids, row_ids, probabilities, histogram_row=True)
-    assert [(cell.row, cell.column) for cell in answer.cells] == [(1, 0)]
-    answer = decode_answer(
-        TABLE, column_ids, row_ids, probabilities, [0, 0, 0, 9], histogram_row=True
+def answer_with_others() -> Answer:
+    candidates = (
+        answer_of_cells(CELLS[:number], aggregation, score)
+        for number, aggregation, score in ((2, "SUM", 0.4), (1, "NONE", 0.3), (2, "COUNT", 0.1))
     )
-    # 0.3 in each cell of the second row, 0.1 in the others: so many are expected.
-    assert answer.value == round(3 * 0.3 + 3 * 0.1 * (kept_rows - 1))
+    answer, *others = [found for found in candidates if found is not None]
+    return dataclasses.replace(answer, alternatives=tuple(others))
+
+
+@pytest.mark.parametrize("min_score", [0.0, 0.3, 0.4])
+def test_an_answer_of_enough_score_is_given(min_score):
+    answer = answer_with_others()
+    assert answered_from(answer, min_score) is answer
+
+
+def test_below_the_score_asked_for_there_is_no_answer_but_what_it_would_have_been():
+    answer = answer_with_others()
+    refused = answered_from(answer, 0.41)
+    assert not refused.answered
+    assert (refused.items, refused.text, refused.cells, refused.value) == ((), "", (), None)
+    assert (refused.score, refused.aggregation, refused.number) == (0.4, "NONE", None)
+    would_be, *others = refused.alternatives
+    assert would_be == dataclasses.replace(answer, alternatives=())
+    assert tuple(others) == answer.alternatives
+
+
+def test_no_answer_stays_none_at_any_score():
+    assert answered_from(no_answer(), 0.0) == no_answer()
+    assert calibrated(no_answer(), Calibration(2.0, 3.0)) == no_answer()
+
+
+def test_a_calibration_changes_scores_and_nothing_else():
+    calibration = Calibration(2.0, -0.5)
+    answer = answer_with_others()
+    changed = calibrated(answer, calibration)
+    pairs = zip([changed, *changed.alternatives], [answer, *answer.alternatives], strict=True)
+    for after, before in pairs:
+        assert after.score == pytest.approx(calibration.apply(before.score))
+        assert dataclasses.replace(after, score=0.0, alternatives=()) == dataclasses.replace(
+            before, score=0.0, alternatives=()
+        )
+
+
+@pytest.mark.parametrize(
+    ("cells", "aggregation", "items", "number"),
+    [
+        (CELLS, "NONE", ("1.5 km", "2 km"), None),
+        (CELLS[:1], "NONE", ("1.5 km",), 1.5),
+        (CELLS, "SUM", ("3.5",), 3.5),
+        (CELLS, "COUNT", ("2",), 2.0),
+    ],
+)
+def test_one_item_has_a_number_without_its_unit(cells, aggregation, items, number):
+    answer = answer_of_cells(cells, aggregation, 0.5)
+    assert (answer.items, answer.number) == (items, number)
+    assert answer.value == (None if aggregation == "NONE" else number)
+
+
+def test_cells_without_numbers_have_no_sum():
+    assert answer_of_cells((SelectedCell(0, 0, "Ulm", 1.0),), "SUM", 0.5) is None

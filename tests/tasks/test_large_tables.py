@@ -13,7 +13,7 @@ from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.answers import decode_answer
+from mate_tf.tasks.cell_answers import decode_cells
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 
 VOCABULARY = "[PAD] [EMPTY] [UNK] [CLS] [SEP] [MASK] where here head x".split()
@@ -57,8 +57,7 @@ def selected(builder, rows: int, columns: int, cell: tuple[int, int], **limits):
     head = model.cell_selection
     head.output_weights.assign(separating(features["label_ids"]))
     head.column_output_weights.assign(separating(features["column_ids"] == cell[1] + 1))
-    (probabilities,) = model(batch)["token_probabilities"].numpy()  # [S]
-    answer = decode_answer(table, features["column_ids"], features["row_ids"], probabilities)
+    (answer,) = decode_cells(model.task_config, [table], batch, model(batch))
     return [(found.row, found.column) for found in answer.cells]
 
 

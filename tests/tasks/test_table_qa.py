@@ -1,5 +1,6 @@
 """The whole model: outputs, losses, gradients, saving, and what its config refuses."""
 
+import dataclasses
 import functools
 
 import keras
@@ -29,6 +30,20 @@ CONFIGS = {
         "select_one_column": False,
         "average_logits_per_cell": True,
     },
+    "one cell": {
+        "num_aggregation_labels": 0,
+        "select_one_column": False,
+        "cell_cross_entropy": True,
+    },
+    "one cell, hard": {
+        "num_aggregation_labels": 0,
+        "select_one_column": False,
+        "cell_cross_entropy": True,
+        "cell_cross_entropy_hard_em": True,
+        "temperature": 0.1,
+    },
+    "masked": {"mask_examples_without_labels": True},
+    "drawn": {"use_gumbel_for_cells": True, "use_gumbel_for_agg": True},
     "other losses": {
         "use_normalized_answer_loss": True,
         "average_approximation_function": "second_order",
@@ -68,9 +83,9 @@ def batch() -> dict[str, tf.Tensor]:
     return {key: tf.constant(value) for key, value in arrays.items()}
 
 
-def build(**options) -> TableQuestionAnswering:
+def build(encoder: EncoderConfig = ENCODER, **options) -> TableQuestionAnswering:
     keras.utils.set_random_seed(0)
-    model = TableQuestionAnswering(ENCODER, TableQAConfig(**options))
+    model = TableQuestionAnswering(encoder, TableQAConfig(**options))
     model.build()
     return model
 
@@ -80,6 +95,27 @@ def step(model: TableQuestionAnswering, batch: dict[str, tf.Tensor]):
         outputs = model(TokenFeatures.from_dict(batch))
         losses = model.compute_task_loss(batch, outputs)
     return outputs, losses, tape.gradient(losses["loss"], model.cell_selection.trainable_variables)
+
+
+def train(model: TableQuestionAnswering, batch: dict[str, tf.Tensor], steps: int = 60):
+    """Fits the model to the batch; the first loss and the last."""
+    optimizer = keras.optimizers.Adam(1e-2)
+    variables = model.trainable_variables
+    if model.aggregation is None:  # nothing reads the pooled output
+        pooler = {id(variable) for variable in model.encoder.pooler.trainable_variables}
+        variables = [variable for variable in variables if id(variable) not in pooler]
+
+    @tf.function(autograph=False)
+    def step():
+        with tf.GradientTape() as tape:
+            outputs = model(TokenFeatures.from_dict(batch), training=True)
+            loss = model.compute_task_loss(batch, outputs)["loss"]
+        gradients = tape.gradient(loss, variables)
+        optimizer.apply(gradients, variables)
+        return loss
+
+    losses = [float(step()) for _ in range(steps + 1)]
+    return losses[0], losses[-1]
 
 
 @pytest.mark.parametrize("options", CONFIGS.values(), ids=CONFIGS.keys())
@@ -117,6 +153,74 @@ def test_probabilities_are_zero_for_padding_and_confined_to_one_column(batch):
     for example in range(2):
         columns = set(batch["column_ids"].numpy()[example][probabilities[example] > 1e-3])
         assert len(columns) == 1
+
+
+def test_of_one_cell_the_probabilities_sum_to_one_over_the_body(batch):
+    model = build(**CONFIGS["one cell"])
+    outputs = model(TokenFeatures.from_dict(batch))
+    probabilities = outputs["token_probabilities"].numpy()
+    body = batch["row_ids"].numpy() > 0
+    # Each cell is one token here.
+    np.testing.assert_allclose(np.where(body, probabilities, 0.0).sum(axis=1), [1, 1], rtol=1e-5)
+    assert not probabilities[~body].any()
+    losses = model.compute_task_loss(batch, outputs)["example_loss"].numpy()
+    np.testing.assert_allclose(losses, [-np.log(probabilities[0, 6]), 0.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"select_one_column": False},
+        {"select_one_column": True},
+        {"select_one_column": True, "allow_empty_column_selection": True},
+    ],
+)
+def test_examples_without_labels_are_masked_where_asked(batch, options):
+    options |= {"num_aggregation_labels": 0}
+    plain, masked = build(**options), build(**options, mask_examples_without_labels=True)
+    outputs = plain(TokenFeatures.from_dict(batch))
+    without, with_mask = (m.compute_task_loss(batch, outputs) for m in (plain, masked))
+    labelled, unlabelled = with_mask["example_loss"].numpy()
+    assert labelled == without["example_loss"].numpy()[0] > 0.0
+    assert unlabelled == 0.0 < without["example_loss"].numpy()[1]
+    np.testing.assert_allclose(with_mask["loss"], labelled / 2, rtol=1e-6)
+
+
+def test_a_supervised_count_of_nothing_is_of_the_empty_column(batch):
+    model = build(use_answer_as_supervision=False, allow_empty_column_selection=True)
+    batch = batch | {"aggregation_function_id": tf.constant([[0], [3]], tf.int32)}
+    outputs = model(TokenFeatures.from_dict(batch))
+    losses = model.compute_task_loss(batch, outputs)
+    log_columns = tf.nn.log_softmax(outputs["column_logits"])[1].numpy()
+    log_aggregations = tf.nn.log_softmax(outputs["aggregation_logits"])[1].numpy()
+    expected = -log_columns[0] - log_aggregations[3]
+    np.testing.assert_allclose(losses["example_loss"][1], expected, rtol=1e-5)
+
+
+def test_a_model_learns_one_of_two_correct_cells(batch):
+    model = build(**CONFIGS["one cell"], output_dropout=0.0)
+    labels = np.zeros((2, 12), np.int32)
+    labels[0, [4, 7]] = labels[1, 9] = 1
+    batch = batch | {"label_ids": tf.constant(labels)}
+    train(model, batch)
+    probabilities = model(TokenFeatures.from_dict(batch))["token_probabilities"].numpy()
+    assert (probabilities * labels).sum(axis=1).min() > 0.9
+
+
+def test_what_is_drawn_stands_in_for_what_is_expected_in_training_alone(batch):
+    encoder = dataclasses.replace(ENCODER, hidden_dropout=0.0, attention_dropout=0.0)
+    plain = build(encoder)
+    model = build(encoder, **CONFIGS["drawn"], output_dropout=0.0)
+    features = TokenFeatures.from_dict(batch)
+    expected = plain.compute_task_loss(batch, plain(features))
+    evaluated = model.compute_task_loss(batch, model(features))
+    np.testing.assert_array_equal(evaluated["expected_result"], expected["expected_result"])
+    first, second = (
+        model.compute_task_loss(batch, model(features, training=True)) for _ in range(2)
+    )
+    for name in ("selection_loss", "aggregation_loss", "aggregate_mask"):
+        np.testing.assert_allclose(first[name], expected[name], rtol=1e-6)
+    assert not np.allclose(first["expected_result"], second["expected_result"])
 
 
 def test_weak_supervision_sends_each_example_to_selection_or_aggregation(batch):
@@ -161,20 +265,7 @@ def test_training_answers_the_batch(batch):
     labels = np.zeros((2, 12), np.int32)
     labels[0, 6] = labels[1, [5, 7, 9]] = 1
     batch = batch | {"label_ids": tf.constant(labels)}
-    optimizer = keras.optimizers.Adam(1e-2)
-
-    @tf.function
-    def step():
-        with tf.GradientTape() as tape:
-            outputs = model(TokenFeatures.from_dict(batch))
-            loss = model.compute_task_loss(batch, outputs)["loss"]
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply(gradients, model.trainable_variables)
-        return loss
-
-    first = step()
-    for _ in range(60):
-        last = step()
+    first, last = train(model, batch)
     assert last < 0.2 * first
     outputs = model(TokenFeatures.from_dict(batch))
     assert np.argmax(outputs["aggregation_logits"], axis=1).tolist() == [0, 1]
@@ -203,6 +294,26 @@ def test_configs_survive_saving(batch):
         ({"average_approximation_function": "third_order"}, "got 'third_order'"),
         ({"output_dropout": 1.0}, "expected output_dropout from 0 to below 1, got 1.0"),
         ({"max_num_columns": 1}, "expected max_num_columns of at least 2, got 1"),
+        (
+            {"cell_cross_entropy": True, "num_aggregation_labels": 0},
+            "expected no select_one_column with cell_cross_entropy, got True",
+        ),
+        (
+            {"cell_cross_entropy": True, "select_one_column": False},
+            "expected num_aggregation_labels of 0 with cell_cross_entropy, got 4",
+        ),
+        (
+            {"cell_cross_entropy_hard_em": True},
+            "expected cell_cross_entropy with cell_cross_entropy_hard_em, got False",
+        ),
+        (
+            {"use_gumbel_for_cells": True, "num_aggregation_labels": 0},
+            "aggregation and use_answer_as_supervision with use_gumbel_for_cells, got False",
+        ),
+        (
+            {"use_gumbel_for_agg": True, "use_answer_as_supervision": False},
+            "aggregation and use_answer_as_supervision with use_gumbel_for_agg, got False",
+        ),
         ({"max_num_rows": 0}, "expected max_num_rows of at least 2 or None, got 0"),
         ({"temprature": 1.0}, r"unknown task config keys \['temprature'\]; known are .*temperat"),
     ],

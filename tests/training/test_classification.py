@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import shutil
 
 import keras
 import numpy as np
@@ -96,6 +97,23 @@ def test_examples_without_tags_are_refused_for_grammar_alone(tmp_path):
         check_data(with_architecture("grammar_hard"), directory)
 
 
+@pytest.mark.parametrize("index", [2, -1])
+def test_a_class_that_there_is_not_is_refused_with_its_question(data_dir, tmp_path, index):
+    shutil.copytree(data_dir, tmp_path, dirs_exist_ok=True)
+    file = tmp_path / "train.tfrecord"
+    examples = [dict(example) for example in read_records(file).as_numpy_iterator()]
+    examples[3]["classification_class_index"] = np.array([index], np.int32)
+    write_records(file, examples)
+    message = (
+        rf"expected classification_class_index from 0 to 1 \(task.num_classes\), got {index} "
+        r"\(question 'train-3', .*train.tfrecord, record 3\)"
+    )
+    with pytest.raises(ValueError, match=message):
+        check_data(CONFIG, tmp_path)
+    if index == 2:
+        check_data(dataclasses.replace(CONFIG, task=ClassificationConfig(3)), tmp_path)
+
+
 def test_the_rules_change_what_the_model_computes(data_dir):
     (batch,) = read_records(data_dir / "dev.tfrecord").batch(len(SENTENCES))
     features = TokenFeatures.from_dict(batch)
@@ -134,6 +152,8 @@ def test_a_model_comes_back_from_its_file(tmp_path):
 
 def test_the_config_comes_back_from_the_run_s_folder(tmp_path):
     config = with_architecture("grammar_soft")
+    task = ClassificationConfig(class_names=("bad", "good"), label_weights=(1.0, 0.5))
+    config = dataclasses.replace(config, task=task)
     save_config(config, tmp_path)
     assert load_config(tmp_path, ClassifyConfig) == config
 

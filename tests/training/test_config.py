@@ -5,7 +5,16 @@ import dataclasses
 import pytest
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.training.config import FinetuneConfig, TrainingConfig, load_config, save_config
+from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.training.config import (
+    ClassifyConfig,
+    FinetuneConfig,
+    SpanReadConfig,
+    TrainingConfig,
+    load_config,
+    load_finetuning_config,
+    save_config,
+)
 
 CONFIG = FinetuneConfig(
     num_steps=10,
@@ -30,6 +39,7 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
             r"batch_size to be a multiple of gradient_accumulation_steps \(3\), got 32",
         ),
         ({"head_learning_rate_ratio": 0.0}, "head_learning_rate_ratio above 0, got 0.0"),
+        ({"perturbed_copies": -1}, "perturbed_copies of at least 0, got -1"),
         ({"length_buckets": (256, 128)}, "length_buckets to ascend"),
         ({"length_buckets": (512,)}, r"below max_seq_length \(512\)"),
         (
@@ -82,3 +92,30 @@ def test_a_damaged_config_is_named(tmp_path, content):
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(ValueError, match=r"config\.json: "):
         load_config(tmp_path, TrainingConfig)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        CONFIG,
+        ClassifyConfig(
+            num_steps=1,
+            learning_rate=1e-3,
+            encoder=CONFIG.encoder,
+            task=ClassificationConfig(2, class_names=("no", "yes")),
+        ),
+        SpanReadConfig(num_steps=1, learning_rate=1e-3, encoder=CONFIG.encoder),
+    ],
+)
+def test_a_run_is_of_the_kind_that_its_task_is(tmp_path, config):
+    save_config(config, tmp_path)
+    assert load_finetuning_config(tmp_path) == config
+
+
+def test_the_kind_of_a_run_without_a_config_is_not_guessed(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"expected config.json in .*; is it a run's"):
+        load_finetuning_config(tmp_path)
+    for content in ("{}", "[]", '{"task": 1}'):
+        (tmp_path / "config.json").write_text(content)
+        with pytest.raises(ValueError, match=r"config\.json: "):
+            load_finetuning_config(tmp_path)

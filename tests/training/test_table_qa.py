@@ -1,6 +1,7 @@
 """Table question answering in the loop, on the records of small tables."""
 
 import dataclasses
+import re
 import shutil
 
 import keras
@@ -12,7 +13,7 @@ from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tables.conversion_file import conversion_of, read_conversion, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.records import write_records
+from mate_tf.tables.records import read_records, write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.table_qa import TableQAConfig
@@ -84,7 +85,8 @@ def run(config, data_dir, model_dir):
 
 
 def test_a_resumed_run_has_the_weights_of_an_uninterrupted_one(data_dir, tmp_path):
-    whole, metrics = run(CONFIG, data_dir, tmp_path / "whole")
+    config = dataclasses.replace(CONFIG, perturbed_copies=1)  # in the second of its two epochs
+    whole, metrics = run(config, data_dir, tmp_path / "whole")
     assert metrics.keys() == {"loss", "denotation_accuracy"}
     assert np.isfinite(metrics["loss"])
 
@@ -93,7 +95,7 @@ def test_a_resumed_run_has_the_weights_of_an_uninterrupted_one(data_dir, tmp_pat
         shutil.copy(path, tmp_path / "resumed")
     state = 'model_checkpoint_path: "ckpt-3"'
     (tmp_path / "resumed" / "checkpoint").write_text(state, encoding="utf-8")
-    resumed, resumed_metrics = run(CONFIG, data_dir, tmp_path / "resumed")
+    resumed, resumed_metrics = run(config, data_dir, tmp_path / "resumed")
     assert resumed_metrics == metrics
     for actual, expected in zip(resumed.variables, whole.variables, strict=True):
         np.testing.assert_array_equal(actual.numpy(), expected.numpy(), err_msg=expected.path)
@@ -198,6 +200,74 @@ def test_data_that_does_not_fit_is_refused(data_dir, tmp_path, config, damage, e
         check_data(config, directory)
 
 
+def with_changed_record(source, directory, split, **changes):
+    """The folder with other features in the second record of a split."""
+    shutil.copytree(source, directory)
+    file = directory / f"{split}.tfrecord"
+    examples = [dict(example) for example in read_records(file).as_numpy_iterator()]
+    for name, values in changes.items():
+        examples[1][name] = np.broadcast_to(values, examples[1][name].shape)
+    write_records(file, examples)
+    return directory
+
+
+def with_task(**options):
+    return dataclasses.replace(CONFIG, task=TableQAConfig(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "split", "changes", "message"),
+    [
+        ({}, "dev", {"label_ids": 1}, "table's body alone, got one on token 0, whose row_ids is 0"),
+        ({}, "train", {"label_ids": -1}, "label_ids of 0 or 1, got -1"),
+        ({}, "train", {"label_ids": 0}, "a labelled cell to select, got none"),
+        (
+            {"use_answer_as_supervision": False},
+            "train",
+            {"label_ids": 0, "answer": 3.0},
+            "got none .*; with task.mask_examples_without_labels .*allow_empty_column_selection",
+        ),
+        (
+            {"use_answer_as_supervision": False},
+            "dev",
+            {"aggregation_function_id": 4},
+            "aggregation_function_id from 0 to 3, got 4",
+        ),
+    ],
+)
+def test_a_label_that_cannot_be_learned_is_refused_with_its_question(
+    data_dir, tmp_path, options, split, changes, message
+):
+    directory = with_changed_record(data_dir, tmp_path / "data", split, **changes)
+    name = rf"\(question '{split}-1', .*{split}.tfrecord, record 1\)"
+    with pytest.raises(ValueError, match=message) as error:
+        check_data(with_task(**options), directory)
+    assert re.search(name, str(error.value))
+
+
+@pytest.mark.parametrize(
+    ("options", "split", "changes"),
+    [
+        ({}, "train", {"label_ids": 0, "answer": 3.0}),
+        ({}, "train", {"aggregation_function_id": 4}),
+        ({}, "dev", {"label_ids": 0}),
+        ({"mask_examples_without_labels": True}, "train", {"label_ids": 0}),
+        ({"cell_loss_importance": 0.0}, "train", {"label_ids": 0}),
+        ({"select_one_column": False}, "train", {"label_ids": 0}),
+        (
+            {"use_answer_as_supervision": False, "allow_empty_column_selection": True},
+            "train",
+            {"label_ids": 0, "aggregation_function_id": 3},
+        ),
+    ],
+)
+def test_what_the_task_can_learn_or_does_not_look_at_is_accepted(
+    data_dir, tmp_path, options, split, changes
+):
+    directory = with_changed_record(data_dir, tmp_path / "data", split, **changes)
+    check_data(with_task(**options), directory)
+
+
 HISTOGRAM = dataclasses.replace(CONFIG, max_seq_length=48)
 HISTOGRAM_FEATURES = FeatureConfig(
     max_seq_length=48, histogram_row=True, max_row_id=5, drop_rows_to_fit=True
@@ -256,6 +326,18 @@ def test_a_folder_that_does_not_say_has_histogram_rows_if_its_first_example_has(
     )
     with pytest.raises(ValueError, match=r"got examples without one in .*dev.tfrecord"):
         check_data(HISTOGRAM, mixed)
+
+
+def test_perturbed_copies_need_examples_that_name_their_tables(data_dir, tmp_path):
+    directory = tmp_path / "data"
+    shutil.copytree(data_dir, directory)
+    examples = list(read_records(directory / "train.tfrecord").as_numpy_iterator())
+    for features in examples:
+        del features["table_id_hash"]
+    write_records(directory / "train.tfrecord", examples)
+    check_data(CONFIG, directory)
+    with pytest.raises(ValueError, match=r"train.tfrecord, which lack table_id_hash"):
+        check_data(dataclasses.replace(CONFIG, perturbed_copies=1), directory)
 
 
 @pytest.mark.parametrize(

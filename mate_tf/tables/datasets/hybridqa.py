@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from mate_tf.tables.linked_table import LinkedTable, Passage
@@ -73,18 +73,64 @@ def read_hybridqa(
         yield linked, question
 
 
-def read_hybridqa_reference(directory: str | Path, split: str) -> dict[str, str]:
-    """Reads the answer of each question id from {split}_reference.json, which scores are against.
+class Reference(NamedTuple):
+    """What scores are against.
+
+    Attributes:
+        answers: of each question id.
+        in_table: the ids of the questions whose answer stands in a cell.
+        in_passage: of those whose answer stands in a passage.
+    """
+
+    answers: dict[str, str]
+    in_table: frozenset[str]
+    in_passage: frozenset[str]
+
+
+def read_hybridqa_reference(directory: str | Path, split: str) -> Reference:
+    """Reads the answers that scores are against, and where they stand, of {split}_reference.json.
+
+    A split without that file, such as train, is told by its traced one, in which an answer that is
+    in cells and in passages counts as in the table.
 
     Raises:
-        FileNotFoundError: if there is no such file, as of the test split.
+        FileNotFoundError: if there is neither file, as of the test split.
         ValueError: if it is not as the release has it.
     """
-    directory = Path(directory)
-    folder = directory / _QUESTIONS if (directory / _QUESTIONS).is_dir() else directory
-    path = folder / f"{split}_reference.json"
-    reference = _get(read_json(path), "reference", dict, f"(file '{path}')")
-    return {id_: _get(reference, id_, str, f"(file '{path}')") for id_ in reference}
+    folder = Path(directory)
+    folder = folder / _QUESTIONS if (folder / _QUESTIONS).is_dir() else folder
+    path, traced_path = folder / f"{split}_reference.json", folder / f"{split}.traced.json"
+    where = f"(file '{path}')"
+    if not path.exists() and traced_path.exists():
+        return _traced_reference(traced_path)
+    record = read_json(path)
+    answers = _get(record, "reference", dict, where)
+    in_table, in_passage = (_get(record, key, list, where) for key in ("table", "passage"))
+    for id_ in (*in_table, *in_passage):
+        if not isinstance(id_, str) or id_ not in answers:
+            raise ValueError(f"expected ids that have an answer, got {id_!r} {where}")
+    return Reference(
+        {id_: _get(answers, id_, str, where) for id_ in answers},
+        frozenset(in_table),
+        frozenset(in_passage),
+    )
+
+
+def _traced_reference(path: Path) -> Reference:
+    where = f"(file '{path}')"
+    answers, places = dict[str, str](), dict[str, set[str]]()
+    for record in read_json(path):
+        id_ = _get(record, "question_id", str, where)
+        answers[id_] = _get(record, "answer-text", str, where)
+        nodes = _get(record, "answer-node", list, where)
+        places[id_] = {str(node[3]) for node in nodes if _is_node(node)}
+    in_table = frozenset(id_ for id_ in places if "table" in places[id_])
+    in_passage = frozenset(id_ for id_ in places if "passage" in places[id_]) - in_table
+    return Reference(answers, in_table, in_passage)
+
+
+def _is_node(node: Any) -> bool:
+    return isinstance(node, list) and len(node) == 4 and isinstance(node[1], list)
 
 
 def _question_from(record: Any, traced: bool, original: bool) -> Question:
@@ -94,7 +140,7 @@ def _question_from(record: Any, traced: bool, original: bool) -> Question:
     answers = (_get(record, "answer-text", str),) if "answer-text" in record else ()
     coordinates = []
     for node in _get(record, "answer-node", list) if traced else ():
-        if not (isinstance(node, list) and len(node) == 4 and isinstance(node[1], list)):
+        if not _is_node(node):
             raise ValueError(f"expected a text, coordinates, link and kind, got {node!r}")
         coordinates.append(node[1])
     return Question(

@@ -88,6 +88,21 @@ def read_sqa(
             previous, previous_answers = inside, turn.question.answers
 
 
+def split_question_id(question_id: str) -> tuple[str, int]:
+    """The sequence of a question and its position in it: of "nt-639-0_1" "nt-639-0" and 1.
+
+    Raises:
+        ValueError: if the identifier does not end in such a position.
+    """
+    sequence, separator, position = question_id.rpartition("_")
+    if not separator or not (position.isascii() and position.isdigit()):
+        raise ValueError(
+            "expected the id of a question in a sequence, such as 'nt-639-0_1', got "
+            f"'{question_id}'"
+        )
+    return sequence, int(position)
+
+
 def _sequences(path: Path) -> Iterator[Iterable[_Turn]]:
     rows = stream_csv_records(path, _COLUMNS, delimiter="\t")
     turns = (_turn(row, f"(file '{path}', line {line})") for line, row in rows)

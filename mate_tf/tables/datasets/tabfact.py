@@ -47,13 +47,13 @@ def read_tabfact(
     ids_file = directory / "data" / f"{name}_id.json"
     if original:
         sources = [directory / file for file in _ROUNDS]
-        ids = _read_ids(ids_file)
+        ids = read_table_ids(ids_file)
     elif name in ("train", "val", "test"):
         sources = [directory / "tokenized_data" / f"{name}_examples.json"]
         ids = None
     else:
         sources = [directory / "tokenized_data" / "test_examples.json"]
-        ids = _read_ids(ids_file)
+        ids = read_table_ids(ids_file)
     entries = _read_entries(sources)
     for table_id in entries if ids is None else ids:
         if table_id not in entries:
@@ -67,7 +67,13 @@ def read_tabfact(
             yield table, Question(text, f"{table_id}_{i}-0_0", class_index=label)
 
 
-def _read_ids(path: Path) -> list[str]:
+def read_table_ids(path: str | Path) -> list[str]:
+    """Reads the tables' names from one of the release's lists of them, such as small_test_id.json.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is no list of texts.
+    """
     ids = read_json(path)
     if not isinstance(ids, list) or not all(isinstance(table_id, str) for table_id in ids):
         raise ValueError(f"expected a list of tables' names, got {ids!r:.80} (file '{path}')")

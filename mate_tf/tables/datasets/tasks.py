@@ -17,7 +17,9 @@ from mate_tf.tables.datasets.sst2 import read_sst2
 from mate_tf.tables.datasets.tabfact import read_tabfact
 from mate_tf.tables.datasets.wikisql import read_wikisql
 from mate_tf.tables.datasets.wtq import read_wtq
+from mate_tf.tables.division import Division
 from mate_tf.tables.linked_supervision import supervise_linked
+from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.passages import expand_cells
 from mate_tf.tables.supervision import check_supervision, supervise
 from mate_tf.tables.table import Question
@@ -83,10 +85,32 @@ TASKS = {
 }
 
 
-def read_split(task: str, directory: str, split: str, original: bool = False) -> Pairs:
-    """The questions of a split in the files' order; errors as the task's reader has them."""
+def read_split(
+    task: str,
+    directory: str,
+    split: str,
+    original: bool = False,
+    division: Division | None = None,
+) -> Pairs:
+    """The questions of a split in the files' order; errors as the task's reader has them.
+
+    Args:
+        task: a name in TASKS.
+        directory: its folder.
+        split: one of its splits, or a part of the one that is divided.
+        original: whether to read as the authors' release does.
+        division: divides a split by the tables of its questions.
+    """
     options = {"original": original} if TASKS[task].has_original else {}
-    return TASKS[task].read(directory, split, **options)
+    if division is None or split not in division.names:
+        return TASKS[task].read(directory, split, **options)
+    pairs = TASKS[task].read(directory, division.split, **options)
+    return (pair for pair in pairs if division.part_of(_table_id(pair[0])) == split)
+
+
+def _table_id(item: Any) -> str:
+    table = item.table if isinstance(item, LinkedTable) else item
+    return table.table_id
 
 
 def splits_there(task: str, directory: str, original: bool = False) -> tuple[list[str], list[str]]:

@@ -43,6 +43,7 @@ TRACED = QUESTION | {
         ["Sweden", [1, 0], "/wiki/Sweden", "passage"],
     ]
 }
+REFERENCE = {"reference": {"q1": "Oslo"}, "table": ["q1"], "passage": []}
 HIDDEN = {key: value for key, value in QUESTION.items() if key != "answer-text"}
 
 
@@ -58,7 +59,7 @@ def write_release(directory, questions="", tables=""):
     write(directory / questions / "dev.traced.json", [TRACED])
     write(directory / questions / "train.traced.json", [TRACED])
     write(directory / questions / "test.json", [HIDDEN])
-    write(directory / questions / "dev_reference.json", {"reference": {"q1": "Oslo"}, "table": []})
+    write(directory / questions / "dev_reference.json", REFERENCE)
     return directory
 
 
@@ -120,10 +121,27 @@ def test_the_original_lengthens_ids_and_leaves_out_the_heading(release):
     assert (question.question_id, linked.table.context_heading) == ("q1-0_0", "")
 
 
-def test_the_reference_has_an_answer_for_each_id(release):
-    assert read_hybridqa_reference(release, "dev") == {"q1": "Oslo"}
+@pytest.mark.parametrize("split", ["dev", "train"])
+def test_the_reference_or_else_the_traces_say_answers_and_where_they_stand(release, split):
+    reference = read_hybridqa_reference(release, split)
+    assert reference == ({"q1": "Oslo"}, frozenset({"q1"}), frozenset())
     with pytest.raises(FileNotFoundError, match=r"test_reference\.json"):
         read_hybridqa_reference(release, "test")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"table": None}, "expected 'table' as list"),
+        ({"passage": ["q9"]}, "expected ids that have an answer, got 'q9'"),
+        ({"reference": {"q1": 3}}, "expected 'q1' as str"),
+    ],
+)
+def test_a_reference_unlike_the_releases_is_refused(release, changed, message):
+    path = release / "dev_reference.json"
+    write(path, REFERENCE | changed)
+    with pytest.raises(ValueError, match=rf"{message}.*\(file '{path}'\)"):
+        read_hybridqa_reference(release, "dev")
 
 
 QUESTION_ERRORS = [
@@ -216,7 +234,7 @@ def test_every_question_of_the_sample_is_read_expanded_and_supervised():
         pytest.skip(f"no sample of HybridQA at {SAMPLE}")
     pairs = list(read_hybridqa(SAMPLE, "dev"))
     assert len({question.question_id for _, question in pairs}) == 24 == len(pairs)
-    reference = read_hybridqa_reference(SAMPLE, "dev")
+    reference = read_hybridqa_reference(SAMPLE, "dev").answers
     not_found = []
     for linked, question in pairs:
         assert question.answers == (reference[question.question_id],)
@@ -227,3 +245,11 @@ def test_every_question_of_the_sample_is_read_expanded_and_supervised():
         except SupervisionError:
             not_found.append(question.question_id)
     assert not_found == ["abd1a0a646f6c1ab"]  # a count, which the text does not say
+
+
+def test_traces_say_of_the_sample_what_the_reference_says(tmp_path):
+    if not SAMPLE.is_dir():
+        pytest.skip(f"no sample of HybridQA at {SAMPLE}")
+    traces = (SAMPLE / "dev.traced.json").read_bytes()
+    (tmp_path / "dev.traced.json").write_bytes(traces)
+    assert read_hybridqa_reference(tmp_path, "dev") == read_hybridqa_reference(SAMPLE, "dev")

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from experiments.compare_grammar import spread
+from experiments.compare_attention import spread
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VOCABULARY = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "good", "bad", "film"]
@@ -53,31 +53,33 @@ def data_dir(tmp_path_factory):
 
 
 def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
+    names = ("tapas", "grammar_hard", "grammar_soft", "mate")
     flags = (*SMALL, "--seeds=1", f"--data_dir={data_dir}", f"--output_dir={tmp_path}")
-    first = run("experiments.compare_grammar", *flags)
+    flags += (f"--architectures={','.join(names)}",)
+    first = run("experiments.compare_attention", *flags)
     assert first.returncode == 0, first.stderr
     rows = [line.split(" | ") for line in first.stdout.splitlines()[2:]]
-    assert [row[0] for row in rows] == ["| full", "| hard", "| soft"]
-    shares = [float(row[4]) for row in rows]
+    assert [row[0] for row in rows] == [f"| {name}" for name in names]
+    shares = [float(row[5]) for row in rows]
     # Of 25 + 25 + 9 + 16 pairs of real tokens a hard model leaves out, in "a good film", film to a
     # and to good, a to good and good to a, and as many in the second; in "bad film" film to bad.
-    # No word is an adverb, a pronoun or a verb: nothing is favoured.
-    assert shares == [100.0, round(100 * (75 - 9) / 75, 1), 0.0]
-    result = json.loads((tmp_path / "hard_1" / "result.json").read_text())
-    assert {"accuracy", "precision", "f1", "seconds"} == set(result)
+    # No word is an adverb, a pronoun or a verb: nothing is favoured. To MATE all is question.
+    assert shares == [100.0, round(100 * (75 - 9) / 75, 1), 0.0, 100.0]
+    result = json.loads((tmp_path / "grammar_hard_1" / "result.json").read_text())
+    assert set(result["metrics"]) == {"loss", "accuracy", "precision", "f1"}
 
-    again = run("experiments.compare_grammar", *flags)
+    again = run("experiments.compare_attention", *flags)
     assert again.stdout == first.stdout
     assert "training" not in again.stderr
 
 
-def test_another_strategy_is_refused(data_dir, tmp_path):
+def test_another_architecture_is_refused(data_dir, tmp_path):
     done = run(
-        "experiments.compare_grammar",
-        *(*SMALL, f"--data_dir={data_dir}", f"--output_dir={tmp_path}", "--strategies=half"),
+        "experiments.compare_attention",
+        *(*SMALL, f"--data_dir={data_dir}", f"--output_dir={tmp_path}", "--architectures=half"),
     )
     assert done.returncode == 1
-    assert "expected --strategies among full, hard," in done.stderr
+    assert "expected an architecture among tapas, mate," in done.stderr
 
 
 def test_spread_is_the_median_and_half_the_interquartile_range():

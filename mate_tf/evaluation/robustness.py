@@ -1,0 +1,89 @@
+"""How far a model's answers hang on the order of a table's rows and columns.
+
+The order says nothing about the answer, so that each change of it is an error (TableFormer paper,
+sections 4.1 and 5.2).
+
+Shapes: Q questions, N perturbations.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from mate_tf.tables.perturbation import permute
+from mate_tf.tables.table import Question, Table
+from mate_tf.tasks.answers import Answer
+
+Pair = tuple[Table, Question]
+Answered = tuple[Table, Question, Answer | ValueError]
+
+
+def measure_robustness(
+    answer_all: Callable[[Sequence[Pair]], Iterable[Answered]],
+    pairs: Sequence[Pair],
+    is_correct: Callable[[Answer | ValueError, Question], bool],
+    num_perturbations: int = 1,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Answers questions on their tables as they are, and on tables in random orders.
+
+    Where a table is longer than the model's limit and rows at its end are dropped, they are others
+    in another order, which shows as variation.
+
+    Args:
+        answer_all: as Predictor.answer_all, or sequences.answer_sequences with it; in an order
+            that follows from the questions' names alone.
+        pairs: Q questions with their gold answers and tables.
+        is_correct: says whether an answer is right; an error stands for a question that was not
+            accepted.
+        num_perturbations: N; number n has the orders of the seed + n, the same for all questions of
+            a table.
+        seed: of the orders.
+
+    Returns:
+        As `robustness_metrics`.
+
+    Raises:
+        ValueError: if there is no question or no perturbation.
+    """
+
+    def outcomes(asked: Sequence[Pair]) -> list[bool]:
+        return [is_correct(answer, question) for _, question, answer in answer_all(asked)]
+
+    before = outcomes(pairs)
+    after = [
+        outcomes([permute(table, question, seed + n) for table, question in pairs])
+        for n in range(num_perturbations)
+    ]
+    return robustness_metrics(before, after)
+
+
+def robustness_metrics(
+    before: Sequence[bool] | np.ndarray, after: Sequence[Sequence[bool]] | np.ndarray
+) -> dict[str, float]:
+    """The TableFormer paper's measures of robustness (section 4.1, equation 5).
+
+    Args:
+        before: whether each answer on the tables as they are is right: bool [Q].
+        after: whether it is on the perturbed tables: bool [N, Q].
+
+    Returns:
+        Each from 0 to 1: "accuracy", "perturbed_accuracy" and "variation_percentage", the share of
+        answers that turned from right to wrong or from wrong to right, a lower bound of those that
+        changed. The last two are over all perturbations.
+
+    Raises:
+        ValueError: if there is no question or no perturbation, or not as many answers after as
+            before.
+    """
+    first, others = np.asarray(before, bool), np.asarray(after, bool)  # [Q], [N, Q]
+    if not (first.size and others.size) or others.shape[1:] != first.shape:
+        raise ValueError(
+            "expected answers to the same questions, at least 1, before and after at least 1 "
+            f"perturbation, got {first.size} before and {list(map(len, after))} after"
+        )
+    return {
+        "accuracy": float(first.mean()),
+        "perturbed_accuracy": float(others.mean()),
+        "variation_percentage": float((others != first).mean()),
+    }

@@ -1,0 +1,182 @@
+"""Scores of predictions by the official definition of each task."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from mate_tf.evaluation import hybridqa, sqa
+from mate_tf.evaluation.calibration import auroc, expected_calibration_error
+from mate_tf.evaluation.official import Official
+from mate_tf.evaluation.predictions import Prediction, match_predictions
+from mate_tf.evaluation.wtq import Denotation, denotation_correct
+from mate_tf.tables.table import Question, Table
+
+_HITS_AT = (1, 3, 5)
+_Gold = Sequence[str | Denotation]
+
+
+def is_correct(
+    task: str, prediction: Prediction, question: Question, gold: _Gold | None = None
+) -> bool:
+    """Says whether an answer is right, by the main score of its task.
+
+    That is the denotation for WTQ, WIKISQL and WIKISQL_SUPERVISED, the cells for SQA, the exact
+    match for HYBRIDQA and the class for TABFACT and SST2; for JSONL the class where the question
+    has one and no answers, otherwise the denotation. A question that was not accepted is wrong.
+
+    Args:
+        task: the name of the data set's reader.
+        prediction: the answer.
+        question: the question, with its gold answer.
+        gold: the gold answer where the release has it otherwise (official.read_official).
+
+    Raises:
+        ValueError: if the task is unknown or the question has no gold answer.
+    """
+    return bool(next(iter(_scores(task, prediction, question, gold).values())))
+
+
+def score(
+    task: str,
+    predictions: Mapping[str, Prediction],
+    pairs: Iterable[tuple[Table, Question]],
+    official: Official | None = None,
+) -> dict[str, float]:
+    """All scores of a task, each from 0 to 1, over all of its questions.
+
+    Args:
+        task: the name of the data set's reader.
+        predictions: by question id, one for each question.
+        pairs: the questions with their tables and gold answers.
+        official: what the release says beyond them.
+
+    Returns:
+        In this order, and as far as the task has them:
+
+            denotation_accuracy: of WTQ, WIKISQL, WIKISQL_SUPERVISED, and of JSONL's answers.
+            accuracy: of TABFACT and SST2, and of JSONL's classes.
+            all, all_d, seq, all_position_0 and so on: of SQA; the share of questions with the
+                right cells, with the right denotation, of sequences with the right cells, and of
+                the questions of one position.
+            exact_match, f1: of HYBRIDQA; and hits_at_1, hits_at_3, hits_at_5 for a model that
+                selects cells, as far as predictions have alternatives for so many.
+            All but those of sequences also with "_" and the name of each official part.
+            expected_calibration_error, auroc: of the scores of all that was answered; the first
+                where something was, the second where some of it is right and some is wrong.
+
+    Raises:
+        ValueError: if predictions are for other questions, the task is unknown or a question has no
+            gold answer.
+    """
+    matched = match_predictions(predictions, pairs)
+    official = official or Official()
+    hits = _hits_at(task, [prediction for prediction, _, _ in matched])
+    scores = {
+        question.question_id: _scores(
+            task, prediction, question, official.golds.get(question.question_id), hits
+        )
+        for prediction, _, question in matched
+    }
+    metrics = _means(scores)
+    if task == "SQA":
+        correct = {id_: bool(of_question["all"]) for id_, of_question in scores.items()}
+        metrics["seq"] = sqa.sequence_accuracy(correct)
+        positions = sqa.position_accuracies(correct)
+        metrics |= {f"all_position_{position}": share for position, share in positions.items()}
+    for part, ids in official.parts.items():
+        of_part = _means({id_: scores[id_] for id_ in scores if id_ in ids})
+        metrics |= {f"{name}_{part}": value for name, value in of_part.items()}
+    answered = [prediction for prediction, _, _ in matched if prediction.answered]
+    return metrics | _calibration(
+        [prediction.score for prediction in answered],
+        [bool(next(iter(scores[p.question_id].values()))) for p in answered],
+    )
+
+
+def _scores(
+    task: str,
+    prediction: Prediction,
+    question: Question,
+    gold: _Gold | None,
+    hits: Sequence[int] = (),
+) -> dict[str, float]:
+    """The scores of one question, the main one first."""
+    if task not in _TASKS:
+        raise ValueError(f"expected a task of {list(_TASKS)}, got {task!r}")
+    gold = question.answers if gold is None else gold
+    scores = _TASKS[task](prediction, question, gold)
+    for k in hits:
+        scores[f"hits_at_{k}"] = hybridqa.hits_at(
+            k, prediction.ranked_cells, question.answer_coordinates
+        )
+    return dict.fromkeys(scores, 0.0) if prediction.error else scores
+
+
+def _score_answer(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
+    _require_gold(bool(gold), question)
+    return {"denotation_accuracy": float(denotation_correct(prediction.answer, gold))}
+
+
+def _score_class(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
+    _require_gold(question.class_index is not None, question)
+    return {"accuracy": float(prediction.class_index == question.class_index)}
+
+
+def _score_stated(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
+    is_classified = question.class_index is not None and not gold
+    return (_score_class if is_classified else _score_answer)(prediction, question, gold)
+
+
+def _score_sequential(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
+    return {
+        "all": float(sqa.cells_correct(prediction.cells, question)),
+        "all_d": float(denotation_correct(prediction.answer, gold)),
+    }
+
+
+def _score_text(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
+    _require_gold(bool(gold), question)
+    texts = [item.text if isinstance(item, Denotation) else item for item in gold]
+    return {
+        "exact_match": max(hybridqa.exact_match(prediction.text, text) for text in texts),
+        "f1": max(hybridqa.f1(prediction.text, text) for text in texts),
+    }
+
+
+_TASKS: Mapping[str, Callable[[Prediction, Question, _Gold], dict[str, float]]] = {
+    **dict.fromkeys(("WTQ", "WIKISQL", "WIKISQL_SUPERVISED"), _score_answer),
+    **dict.fromkeys(("TABFACT", "SST2"), _score_class),
+    "JSONL": _score_stated,
+    "SQA": _score_sequential,
+    "HYBRIDQA": _score_text,
+}
+
+
+def _require_gold(has_gold: bool, question: Question) -> None:
+    if not has_gold:
+        raise ValueError(
+            f"expected a gold answer to score against, got none (question '{question.question_id}')"
+        )
+
+
+def _hits_at(task: str, predictions: Sequence[Prediction]) -> list[int]:
+    """The numbers of best cells that predictions can be scored on."""
+    if task != "HYBRIDQA" or not any(prediction.cells for prediction in predictions):
+        return []
+    # Where there is no answer, the alternatives begin with what would have been it.
+    most = max(prediction.answered + len(prediction.alternatives) for prediction in predictions)
+    return [k for k in _HITS_AT if k <= most]
+
+
+def _means(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each score over the questions that have it."""
+    names = dict.fromkeys(name for of_question in scores.values() for name in of_question)
+    return {name: float(np.mean([s[name] for s in scores.values() if name in s])) for name in names}
+
+
+def _calibration(scores: Sequence[float], correct: Sequence[bool]) -> dict[str, float]:
+    if not scores:
+        return {}
+    metrics = {"expected_calibration_error": expected_calibration_error(scores, correct)}
+    area = auroc(scores, correct)
+    return metrics if area is None else metrics | {"auroc": area}

@@ -1,0 +1,83 @@
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.evaluation.hybridqa import exact_match, f1, hits_at, normalize_answer, write_official
+from mate_tf.tables.datasets.hybridqa import read_hybridqa_reference
+
+SAMPLE = Path(os.environ.get("MATE_TF_HYBRIDQA_DIR", "../shared/data/hybridqa_sample"))
+WORDS = st.lists(st.sampled_from(["the", "a", "Oslo", "oslo", "3", "%", "it's"])).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "normalized"),
+    [
+        ("The  Asian\telephant !", "asian elephant"),
+        ("it's", "its"),
+        ("A-an", "aan"),
+        ("–the–", "– –"),
+        ("theatre", "theatre"),
+        ("1,000.5", "10005"),
+        ("Über", "über"),
+        ("A", ""),
+    ],
+)
+def test_case_ascii_punctuation_articles_and_white_space_do_not_count(text, normalized):
+    assert normalize_answer(text) == normalized
+
+
+@pytest.mark.parametrize(
+    ("prediction", "gold", "exact", "overlap"),
+    [
+        ("the Oslo.", "oslo", 1.0, 1.0),
+        ("Oslo and Rome", "Rome", 0.0, 0.5),
+        ("Rome Rome", "Rome", 0.0, 2 / 3),
+        ("Rome", "Oslo", 0.0, 0.0),
+        ("", "Oslo", 0.0, 0.0),
+        ("The", "a", 1.0, 1.0),
+        ("", "", 1.0, 1.0),
+    ],
+)
+def test_words_are_counted_as_often_as_they_come(prediction, gold, exact, overlap):
+    assert exact_match(prediction, gold) == exact
+    assert f1(prediction, gold) == pytest.approx(overlap)
+
+
+@given(WORDS, WORDS)
+def test_f1_is_symmetric_from_0_to_1_and_1_for_a_match(prediction, gold):
+    assert 0 <= f1(prediction, gold) == f1(gold, prediction) <= 1
+    assert exact_match(prediction, gold) <= f1(prediction, gold)
+
+
+def test_the_official_scores_of_the_sample_are_reproduced():
+    if not SAMPLE.is_dir():
+        pytest.skip(f"no sample of HybridQA at {SAMPLE}")
+    golds = read_hybridqa_reference(SAMPLE, "dev").answers.values()
+    answers = [f"The {gold.split()[0]} !" for gold in golds]
+    means = [
+        100 * np.mean([metric(*pair) for pair in zip(answers, golds, strict=True)])
+        for metric in (exact_match, f1)
+    ]
+    assert len(answers) == 24
+    # The release's own figures, with two digits.
+    assert means == pytest.approx([54.17, 82.50], abs=0.005)
+
+
+@pytest.mark.parametrize(("k", "expected"), [(1, 0.0), (2, 0.0), (3, 1.0), (5, 1.0)])
+def test_a_hit_is_any_of_the_answers_cells_among_the_k_best(k, expected):
+    ranked = [(0, 0), (0, 0), (1, 1), (2, 0)]  # three cells, one twice
+    assert hits_at(k, ranked, {(2, 0), (9, 9)}) == expected
+    assert hits_at(k, ranked, set()) == hits_at(k, [], {(0, 0)}) == 0.0
+
+
+def test_answers_are_written_as_the_official_script_reads_them(tmp_path):
+    write_official(tmp_path / "pred.json", {"q1": "Oslo", "q2": "é"})
+    assert json.loads((tmp_path / "pred.json").read_text(encoding="utf-8")) == [
+        {"question_id": "q1", "pred": "Oslo"},
+        {"question_id": "q2", "pred": "é"},
+    ]

@@ -1,0 +1,89 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from mate_tf.evaluation.official import check_official_format, read_official, write_official
+from mate_tf.evaluation.predictions import Prediction
+from mate_tf.evaluation.scoring import score
+from mate_tf.evaluation.wtq import read_predictions
+from mate_tf.tables.datasets.hybridqa import read_hybridqa
+from mate_tf.tables.table import Question, Table
+
+SAMPLE = Path(os.environ.get("MATE_TF_HYBRIDQA_DIR", "../shared/data/hybridqa_sample"))
+TABLE = Table(("a",), (("b",),), "1.csv")
+
+
+def asked(*ids):
+    return [(TABLE, Question("?", id_, answers=("x",))) for id_ in ids]
+
+
+@pytest.fixture
+def wtq(tmp_path):
+    folder = tmp_path / "tagged" / "data"
+    folder.mkdir(parents=True)
+    for name, id_ in (("training", "nt-1"), ("pristine-unseen-tables", "nu-1")):
+        text = f"id\ttargetValue\ttargetCanon\n{id_}\t1,000\t1000.0\n"
+        (folder / f"{name}.tagged").write_text(text)
+    return tmp_path
+
+
+def test_annotated_golds_are_found_in_whichever_file_has_them(wtq):
+    official = read_official("WTQ", wtq, "dev", asked("nt-1-0_0", "nu-1"))
+    assert {id_: gold[0].value for id_, gold in official.golds.items()} == {
+        "nt-1-0_0": 1000.0,
+        "nu-1": 1000.0,
+    }
+
+
+def test_a_question_that_the_release_does_not_know_is_refused(wtq):
+    with pytest.raises(ValueError, match=r"of 2 questions, got none for 1 of them.*'nt-9'"):
+        read_official("WTQ", wtq, "dev", asked("nt-1", "nt-9"))
+    with pytest.raises(FileNotFoundError, match=r"expected \.tagged files in"):
+        read_official("WTQ", wtq / "tagged", "dev", asked("nt-1"))
+
+
+def test_statements_of_the_test_split_are_parted(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "simple_test_id.json").write_text('["1.csv"]')
+    official = read_official("TABFACT", tmp_path, "test", asked("1.csv_0-0_0"))
+    assert official.parts == {"simple": {"1.csv_0-0_0"}}
+
+
+def test_a_task_without_official_files_or_format_is_refused():
+    with pytest.raises(ValueError, match=r"one of \['WTQ', 'TABFACT', 'HYBRIDQA'\], got SQA"):
+        read_official("SQA", ".", "dev", asked("q"))
+    with pytest.raises(ValueError, match=r"one of \['WTQ', 'SQA', 'HYBRIDQA'\], got TABFACT"):
+        check_official_format("TABFACT")
+
+
+def test_answers_are_written_in_each_format_by_the_releases_ids(tmp_path):
+    path = tmp_path / "official"
+    write_official("WTQ", path, [Prediction("nt-1-0_0", ("a", "b")), Prediction("nt-2")])
+    assert read_predictions(path) == {"nt-1": ["a", "b"], "nt-2": []}
+    write_official("HYBRIDQA", path, [Prediction("ab-0_0", ("a", "b")), Prediction("cd")])
+    assert [entry["pred"] for entry in json.loads(path.read_text())] == ["a, b", ""]
+    write_official("SQA", path, [Prediction("nt-1-0_0", cells=((0, 1),))])
+    assert path.read_text().splitlines()[1] == "nt-1\t0\t0\t['(0, 1)']"
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_the_sample_of_hybridqa_is_scored_in_the_table_and_in_passages(original):
+    if not SAMPLE.is_dir():
+        pytest.skip(f"no sample of HybridQA at {SAMPLE}")
+    pairs = [(linked.table, q) for linked, q in read_hybridqa(SAMPLE, "dev", original=original)]
+    official = read_official("HYBRIDQA", SAMPLE, "dev", pairs)
+    predictions = {
+        question.question_id: Prediction(
+            question.question_id, (f"The {question.answers[0].split()[0]} !",)
+        )
+        for _, question in pairs
+    }
+    metrics = score("HYBRIDQA", predictions, pairs, official)
+    # The release's own figures, with two digits; those of the parts in whole questions.
+    assert 100 * metrics["exact_match"] == pytest.approx(54.17, abs=0.005)
+    assert 100 * metrics["f1"] == pytest.approx(82.50, abs=0.005)
+    matches = 10 * metrics["exact_match_in_table"] + 13 * metrics["exact_match_in_passage"]
+    # One question is in neither part: its answer, of one word, is a count.
+    assert matches + 1 == pytest.approx(24 * metrics["exact_match"])

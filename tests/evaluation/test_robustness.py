@@ -1,0 +1,217 @@
+"""Robustness to the order of rows and columns, as the TableFormer paper measures it."""
+
+import dataclasses
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import EncoderConfig
+from mate_tf.evaluation.robustness import measure_robustness, robustness_metrics
+from mate_tf.evaluation.wtq import denotation_correct
+from mate_tf.presets import with_architecture
+from mate_tf.serving import export_saved_model
+from mate_tf.tables.datasets.json_lines import write_json_lines
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.perturbation import random_order, reorder
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.predictor import Predictor
+from mate_tf.tasks.sequences import answer_sequences
+from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WORDS = [*"bcdefghijklmnopq"]
+PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *map(str, range(10))]
+FEATURES = FeatureConfig(max_seq_length=128)
+
+
+def make_pairs(count=12) -> list[tuple[Table, Question]]:
+    """Questions about tables of 3 to 6 rows and 2 to 4 columns, whose cells all differ."""
+    random = np.random.default_rng(5)
+    pairs = []
+    for index in range(count):
+        num_columns = 2 + index % 3
+        words = random.permutation(len(WORDS) ** 2)
+        texts = iter(f"{WORDS[n // len(WORDS)]} {WORDS[n % len(WORDS)]}" for n in words)
+        rows = [[next(texts) for _ in range(num_columns)] for _ in range(3 + index % 4)]
+        rows = [[str(n), *row[1:]] for n, row in enumerate(rows)]
+        table = Table.from_rows(rows, [next(texts) for _ in range(num_columns)], f"t{index // 2}")
+        pairs.append((table, Question(f"{next(texts)} {index % 10}", f"q{index}")))
+    return pairs
+
+
+def make_model(architecture: str) -> TableQuestionAnswering:
+    """With random weights, large enough for answers that differ; relations are not zero."""
+    encoder = EncoderConfig(
+        vocab_size=len(PIECES),
+        hidden_size=16,
+        num_layers=2,
+        num_heads=2,
+        intermediate_size=16,
+        position="absolute",
+        initializer_range=0.5,
+    )
+    tf.keras.utils.set_random_seed(1)
+    model = TableQuestionAnswering(with_architecture(encoder, architecture), TableQAConfig())
+    model.build()
+    random = np.random.default_rng(0)
+    for weight in model.weights:
+        if "relative_" in weight.path:
+            weight.assign(random.normal(size=weight.shape))
+    return model
+
+
+@pytest.fixture(scope="module")
+def vocab_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+    path.write_text("".join(f"{piece}\n" for piece in PIECES))
+    return path
+
+
+def predictor_of(architecture: str, vocab_file) -> Predictor:
+    model = make_model(architecture)
+    return Predictor(lambda f: model(f), FeatureBuilder(Wordpiece(vocab_file), FEATURES))
+
+
+def with_own_answers(predictor, pairs):
+    """The questions, with what the model answers as gold."""
+    return [
+        (table, dataclasses.replace(question, answers=answer.items))
+        for table, question, answer in predictor.answer_all(pairs)
+    ]
+
+
+def is_correct(answer, question) -> bool:
+    return denotation_correct(answer.items, question.answers)
+
+
+@pytest.mark.parametrize("architecture", ["tableformer_pcp", "mate_tableformer"])
+def test_relations_without_ids_answer_alike_in_every_order(vocab_file, architecture):
+    predictor = predictor_of(architecture, vocab_file)
+    pairs = with_own_answers(predictor, make_pairs())
+    wrong = [(table, dataclasses.replace(q, answers=("z",))) for table, q in pairs[:3]]
+    metrics = measure_robustness(predictor.answer_all, [*wrong, *pairs[3:]], is_correct, 2, 7)
+    expected = {"accuracy": 0.75, "perturbed_accuracy": 0.75, "variation_percentage": 0.0}
+    assert metrics == expected
+    answers = [answer for _, _, answer in predictor.answer_all(pairs)]
+    assert len({answer.text for answer in answers}) > 3
+    orders = [random_order(table, 7) for table, _ in pairs]
+    reordered = [reorder(*pair, order) for pair, order in zip(pairs, orders, strict=True)]
+    assert all(table != former for (table, _), (former, _) in zip(reordered, pairs, strict=True))
+    found = predictor.answer_all(reordered)
+    for (_, _, actual), expected, order in zip(found, answers, orders, strict=True):
+        there = {(order.rows[cell.row], order.columns[cell.column]) for cell in actual.cells}
+        assert there == {(cell.row, cell.column) for cell in expected.cells}
+        assert actual.aggregation == expected.aggregation
+
+
+def test_ids_and_absolute_positions_make_answers_vary(vocab_file):
+    predictor = predictor_of("tapas", vocab_file)
+    pairs = with_own_answers(predictor, make_pairs())
+    metrics = measure_robustness(predictor.answer_all, pairs, is_correct, num_perturbations=3)
+    assert metrics["accuracy"] == 1.0
+    assert metrics["perturbed_accuracy"] < 1.0
+    assert metrics["variation_percentage"] == pytest.approx(1.0 - metrics["perturbed_accuracy"])
+    again = measure_robustness(predictor.answer_all, pairs, is_correct, num_perturbations=3)
+    assert again == metrics
+    other = measure_robustness(predictor.answer_all, pairs, is_correct, 3, seed=50)
+    assert other != metrics
+
+
+def test_each_perturbation_has_an_order_of_its_own_and_the_questions_of_a_table_share_it():
+    asked = []
+
+    def answer_all(pairs):
+        asked.append(pairs)
+        return [(*pair, ValueError("not accepted")) for pair in pairs]
+
+    table = Table.from_rows([[str(n)] for n in range(20)], ["x"])
+    pairs = [(table, Question("a", answer_coordinates=((3, 0),))), (table, Question("b"))]
+    metrics = measure_robustness(answer_all, pairs, lambda answer, question: False, 2, 3)
+    assert metrics == {"accuracy": 0, "perturbed_accuracy": 0, "variation_percentage": 0}
+    assert asked[0] == pairs
+    assert len({asked[n][0][0] for n in range(3)}) == 3
+    for (first, question), (second, _) in asked:
+        assert first == second
+        ((row, _),) = question.answer_coordinates
+        assert first.rows[row] == ("3",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "accuracy", "perturbed", "variation"),
+    [
+        # One of each: t2t, t2f, f2t, f2f.
+        ([1, 1, 0, 0], [[1, 0, 1, 0]], 0.5, 0.5, 0.5),
+        ([1, 1, 0, 0], [[1, 1, 0, 0]], 0.5, 0.5, 0.0),
+        ([1, 1], [[0, 0], [0, 1]], 1.0, 0.25, 0.75),
+        ([0], [[1]], 0.0, 1.0, 1.0),
+    ],
+)
+def test_variation_counts_turns_in_both_directions(before, after, accuracy, perturbed, variation):
+    assert robustness_metrics(before, after) == {
+        "accuracy": accuracy,
+        "perturbed_accuracy": perturbed,
+        "variation_percentage": variation,
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "got"),
+    [
+        ([], [[]], r"0 before and \[0\] after"),
+        ([True], [], r"1 before and \[\] after"),
+        ([True], [[True, False]], r"1 before and \[2\] after"),
+    ],
+)
+def test_answers_to_other_questions_are_refused(before, after, got):
+    with pytest.raises(ValueError, match=f"expected answers to the same questions, .*{got}"):
+        robustness_metrics(before, after)
+
+
+def test_the_binary_scores_sequences_with_their_own_history(tmp_path, vocab_file):
+    predictor = predictor_of("tableformer_pcp", vocab_file)
+    # Two sequences of two questions.
+    pairs = [
+        (table, dataclasses.replace(question, question_id=f"nt-{n // 2}-0_{n % 2}"))
+        for n, (table, question) in enumerate(make_pairs(3) + make_pairs(1))
+    ]
+    pairs[1] = pairs[0][0], pairs[1][1]
+    pairs[3] = pairs[2][0], pairs[3][1]
+    golds = {
+        question.question_id: tuple((cell.row, cell.column) for cell in answer.cells)
+        for _, question, answer in answer_sequences(predictor.answer_all, pairs)
+    }
+    golds["nt-0-0_0"] = ()  # wrong
+    pairs = [
+        (
+            table,
+            dataclasses.replace(q, answers=("z",), answer_coordinates=golds[q.question_id]),
+        )
+        for table, q in pairs
+    ]
+    write_json_lines(tmp_path / "dev.jsonl", pairs)
+    model = make_model("tableformer_pcp")
+    export_saved_model(model, vocab_file, FEATURES, tmp_path / "model")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "experiments.robustness", f"--model={tmp_path / 'model'}"),
+            *(f"--data={tmp_path / 'dev.jsonl'}", "--task=SQA", "--perturbations=2"),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "questions: 4",
+        "perturbations: 2",
+        "accuracy before: 0.7500",
+        "accuracy after: 0.7500",
+        "variation percentage: 0.00 %",
+    ]
+    assert "perturbation 2: 100%" in done.stderr

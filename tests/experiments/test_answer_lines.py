@@ -1,0 +1,67 @@
+"""An answer as text for a person."""
+
+import dataclasses
+
+import pytest
+
+from experiments.answer_lines import answer_lines
+from mate_tf.tables.table import Table
+from mate_tf.tasks.answers import Answer, SelectedCell, answer_of_cells, answered_from
+
+TABLE = Table.from_rows([["river", "length"], ["Nile", "6,650 km"], ["Rhine", "1,230 km"]])
+NILE, RHINE = (SelectedCell(row, 1, TABLE.rows[row][1], 0.9 - 0.6 * row) for row in range(2))
+
+
+def answer(*others: Answer | None) -> Answer:
+    best, *alternatives = [
+        found for found in (answer_of_cells((NILE,), "NONE", 0.9), *others) if found is not None
+    ]
+    return dataclasses.replace(best, alternatives=tuple(alternatives))
+
+
+def test_an_answer_with_its_cells_and_its_number():
+    lines = list(answer_lines(TABLE, answer()))
+    assert lines[:5] == [
+        "answer: 6,650 km",
+        "score: 0.90",
+        "aggregation: NONE",
+        "number: 6650",
+        "cell: row 0, column 1 (length): 6,650 km  (0.90)",
+    ]
+    assert len(lines) == 6
+    assert "[6,650 km]" in lines[5]
+
+
+def test_alternatives_with_where_they_come_from():
+    others = answer_of_cells((RHINE,), "NONE", 0.3), answer_of_cells((NILE, RHINE), "SUM", 0.1)
+    lines = list(answer_lines(TABLE, answer(*others)))
+    assert lines[5:7] == [
+        "alternative: 1,230 km  (0.30), row 1, column 1 (length)",
+        "alternative: 7880  (0.10), SUM of 2 cells = 7880",
+    ]
+
+
+def test_no_answer_with_what_it_would_have_been():
+    other = answer_of_cells((RHINE,), "NONE", 0.3)
+    lines = list(answer_lines(TABLE, answered_from(answer(other), 0.95)))
+    assert lines[:3] == ["answer: none", "would have been: 6,650 km", "score: 0.90"]
+    assert lines[6].startswith("alternative: 1,230 km")
+    assert "[6,650 km]" in lines[-1]
+
+
+def test_no_answer_where_nothing_was_seen():
+    lines = list(answer_lines(TABLE, Answer((), "", (), "NONE", None, 0.0, answered=False)))
+    assert lines[:2] == ["answer: none", "score: 0.00"]
+
+
+@pytest.mark.parametrize("rows_dropped", [0, 3])
+def test_a_class_and_rows_that_were_not_read(rows_dropped):
+    entailed, refuted = (
+        Answer((name,), name, (), "NONE", None, score, class_index=index)
+        for name, score, index in (("entailed", 0.7, 1), ("refuted", 0.3, 0))
+    )
+    answer = dataclasses.replace(entailed, alternatives=(refuted,), rows_dropped=rows_dropped)
+    lines = list(answer_lines(TABLE, answer))
+    assert lines[:3] == ["answer: entailed", "score: 0.70", "class: 1"]
+    assert ("not read: the last 3 of 2 rows" in lines) == (rows_dropped > 0)
+    assert "alternative: refuted  (0.30)" in lines

@@ -1,0 +1,98 @@
+"""The binary from the outside: runs of classifiers and readers become models that answer."""
+
+import dataclasses
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import keras
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.serving import load_predictor
+from mate_tf.tables.conversion_file import conversion_of, write_conversion
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.tasks.predictor import Predictor
+from mate_tf.tasks.span_reading import SpanReadingConfig
+from mate_tf.training import classification, span_reading
+from mate_tf.training.config import ClassifyConfig, SpanReadConfig, save_config
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
+TABLES = [
+    Table.from_rows([["a", "b"], ["c d", "D"], ["e", "F g"]]),
+    Table.from_rows([["a"], *[["c d"]] * 60]),
+]
+ENCODER = EncoderConfig(
+    vocab_size=len(PIECES),
+    hidden_size=16,
+    num_layers=1,
+    num_heads=2,
+    intermediate_size=16,
+    initializer_range=0.5,
+    attention=AttentionConfig(bucket_size=8, global_size=16),
+)
+RUNS = {
+    "classification": (
+        classification,
+        ClassifyConfig,
+        ClassificationConfig(3, class_names=("no", "yes", "perhaps")),
+    ),
+    "span_reading": (span_reading, SpanReadConfig, SpanReadingConfig(max_span_length=3)),
+}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_a_run_becomes_a_model_that_answers_like_it(tmp_path, kind):
+    module, config_class, task_config = RUNS[kind]
+    config = config_class(num_steps=1, learning_rate=1e-3, encoder=ENCODER, task=task_config)
+    keras.utils.set_random_seed(0)
+    model = module.build_model(config)
+    vocab_file = tmp_path / "vocab.txt"
+    vocab_file.write_text("".join(f"{piece}\n" for piece in PIECES))
+    run_dir, exported = tmp_path / "run", tmp_path / "model"
+    save_config(config, run_dir)
+    shutil.copyfile(vocab_file, run_dir / "vocab.txt")
+    features = FeatureConfig(max_seq_length=256)
+    write_conversion(run_dir, conversion_of(None, features, vocab_file, None))
+    weights = {weight.path.partition("/")[2]: weight.value for weight in model.weights}
+    tf.train.Checkpoint(weights=weights).save(str(run_dir / "ckpt"))
+
+    command = [sys.executable, "-m", "experiments.export", f"--model_dir={run_dir}"]
+    done = subprocess.run(
+        [*command, f"--output_dir={exported}", "--max_seq_length=256"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"exported step 1 of {run_dir} ({kind})" in done.stdout
+    written = json.loads((exported / "assets.extra" / "mate_tf.json").read_text())
+    assert written["kind"] == kind
+
+    builder = FeatureBuilder(Wordpiece(vocab_file), features)
+    ours = Predictor(
+        lambda batch: model(batch, training=False),
+        builder,
+        task_config=task_config,
+        num_alternatives=2,
+    )
+    pairs = [(table, Question("h g", str(number))) for number, table in enumerate(TABLES)]
+    loaded = load_predictor(exported, num_alternatives=2)
+    answers = zip(ours.answer_all(pairs), loaded.answer_all(pairs), strict=True)
+    for (_, _, expected), (_, _, actual) in answers:
+        assert len(expected.alternatives) == 2
+        for one, other in zip(
+            [expected, *expected.alternatives], [actual, *actual.alternatives], strict=True
+        ):
+            assert one.score == pytest.approx(other.score, abs=1e-5)
+            assert (one.items, one.class_index) == (other.items, other.class_index)
+            assert [dataclasses.astuple(cell)[:3] for cell in one.cells] == [
+                dataclasses.astuple(cell)[:3] for cell in other.cells
+            ]

@@ -1,0 +1,188 @@
+"""The original's prediction files: the same cells, aggregations, classes and spans.
+
+A line of them has the cells whose tokens' mean probability is above one half, without ours where
+none is, and the runs of tokens above one half, with the geometric mean of their probabilities; a
+run goes on into the next cell and is listed under the one that it begins in.
+
+Shapes: B batch, S sequence.
+"""
+
+import ast
+import csv
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from mate_tf.tables.records import read_records
+from mate_tf.tables.table import Table
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.cell_answers import decode_cells
+from mate_tf.tasks.cell_probabilities import group_body_cells, mean_by_cell
+from mate_tf.tasks.class_answers import decode_classes
+from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
+from mate_tf.tasks.span_answers import decode_spans
+from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.tasks.spans import best_spans
+from mate_tf.tasks.table_qa import TableQuestionAnswering
+from mate_tf.weights.tf1 import load_tf1_checkpoint
+from tests.golden.test_heads import ENCODER_KEYS, task_config
+
+TOLERANCE = 1e-5
+
+
+class Run(NamedTuple):
+    """A prediction file of the original, and the examples that it is about."""
+
+    tapas: dict[str, Any]  # its config
+    encoder_config: Any
+    checkpoint: str
+    features: TokenFeatures  # int32 [B, S]
+    tables: list[Table]  # of the right sizes, with empty cells
+    lines: list[dict[str, Any]]
+    vocab_file: str
+
+    def outputs(self, model_class, config) -> dict[str, np.ndarray]:
+        """What a model with the checkpoint's weights makes of the examples."""
+        model = model_class(self.encoder_config, config)
+        model.build()
+        report = load_tf1_checkpoint(model, self.checkpoint)
+        assert not report.new
+        return {name: value.numpy() for name, value in model(self.features).items()}
+
+
+@pytest.fixture
+def run(golden, request) -> Run:
+    name = request.param
+    entry = golden.load_index("e2e").get(name)
+    if entry is None:
+        pytest.skip(f"no e2e/{name} in the golden folder")
+    predictions, records, index, vocab_file = golden.require(
+        f"e2e/{name}.tsv",
+        f"data/{entry['data']}.tfrecord",
+        "ckpt/classifier_all/model.ckpt.index",
+        "data/vocab.txt",
+    )
+    with predictions.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file, delimiter="\t"))
+    for line in lines:
+        line["answers"] = json.loads(line["answers"])
+    (batch,) = read_records(str(records)).batch(1000)
+    keys = [key.decode() for key in batch["question_id"].numpy().flat]
+    assert keys == [line["question_id"] for line in lines]
+    features = TokenFeatures.from_dict(batch)
+    sizes = np.max([features.row_ids, features.column_ids], axis=2).T.clip(1).tolist()
+    tapas = entry["tapas_config"]
+    return Run(
+        tapas,
+        golden.encoder_config({key: tapas[key] for key in ENCODER_KEYS}, tapas["bert_config"]),
+        str(index.with_suffix("")),
+        features,
+        [
+            Table(("",) * max(width, 1), (("",) * max(width, 1),) * max(height, 1))
+            for height, width in sizes
+        ],
+        lines,
+        str(vocab_file),
+    )
+
+
+def token_runs(probabilities, ids, rows, columns) -> list[dict[str, Any]]:
+    """The runs of an example's tokens above one half, as a prediction file has them; each [S]."""
+    selected = (probabilities > 0.5) & (rows > 0) & (columns > 0)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], selected, [0]])))
+    found = []
+    for begin, end in edges.reshape(-1, 2).tolist():
+        cell = (rows == rows[begin]) & (columns == columns[begin])
+        first = int(cell.argmax())
+        found.append(
+            {
+                "column_index": int(columns[begin]) - 1,
+                "row_index": int(rows[begin]) - 1,
+                "begin_token_index": begin - first,
+                "end_token_index": end - first,
+                "token_ids": ids[begin:end].tolist(),
+                "score": float(np.exp(np.log(probabilities[begin:end]).mean())),
+            }
+        )
+    return found
+
+
+@pytest.mark.parametrize("run", ["sqa", "wtq", "tabfact"], indirect=True)
+def test_cells_and_aggregations_are_the_originals(golden, request, run):
+    name = request.node.callspec.params["run"]
+    config = task_config(run.tapas)
+    outputs = run.outputs(TableQuestionAnswering, config)
+    cells = group_body_cells(run.tables, run.features.column_ids, run.features.row_ids)
+    means = mean_by_cell(outputs["token_probabilities"], cells)
+    answers = decode_cells(config, run.tables, run.features, outputs)
+    ids, rows, columns = (
+        np.asarray(getattr(run.features, key)) for key in ("input_ids", "row_ids", "column_ids")
+    )
+    scores: list[float] = []
+    expected_scores: list[float] = []
+    num_cells = 0
+    for index, line in enumerate(run.lines):
+        where = f"{name} {line['question_id']}"
+        expected = {
+            ast.literal_eval(place) for place in ast.literal_eval(line["answer_coordinates"])
+        }
+        of_table = means[cells.begins[index] : cells.begins[index + 1]]
+        places = np.divmod(np.flatnonzero(of_table > 0.5), run.tables[index].num_columns)
+        assert set(zip(*map(np.ndarray.tolist, places), strict=True)) == expected, where
+        if expected:
+            assert {(cell.row, cell.column) for cell in answers[index].cells} == expected, where
+            num_cells += len(expected)
+        found = token_runs(
+            outputs["token_probabilities"][index], ids[index], rows[index], columns[index]
+        )
+        scores += [run.pop("score") for run in found]
+        expected_scores += [run.pop("score") for run in line["answers"]]
+        assert found == line["answers"], where
+        if "pred_aggr" in line:
+            chosen = int(outputs["aggregation_logits"][index].argmax())
+            assert chosen == int(line["pred_aggr"]), where
+    assert num_cells
+    golden.compare("predictions", f"{name} scores", scores, expected_scores, TOLERANCE)
+
+
+@pytest.mark.parametrize("run", ["tabfact"], indirect=True)
+def test_classes_are_the_originals(golden, run):
+    config = ClassificationConfig()
+    outputs = run.outputs(SequenceClassification, config)
+    answers = decode_classes(config, outputs)
+    assert [answer.class_index for answer in answers] == [
+        int(line["pred_cls"]) for line in run.lines
+    ]
+    # Of two classes the file has the difference of their logits.
+    logits = outputs["class_logits"][:, 1] - outputs["class_logits"][:, 0]
+    expected = [float(line["logits_cls"]) for line in run.lines]
+    golden.compare("predictions", "tabfact logits", logits, expected, TOLERANCE)
+
+
+@pytest.mark.parametrize("run", ["hybridqa_rc_span"], indirect=True)
+def test_spans_are_the_originals(golden, run):
+    config = SpanReadingConfig(kind=run.tapas["span_prediction"])
+    outputs = run.outputs(SpanReading, config)
+    wordpiece = Wordpiece(run.vocab_file)
+    answers = decode_spans(config, run.tables, run.features, outputs, wordpiece)
+    best = best_spans(
+        outputs["span_logits"], run.features.input_ids.shape[1], config.max_span_length
+    )
+    rows, columns = np.asarray(run.features.row_ids), np.asarray(run.features.column_ids)
+    for index, line in enumerate(run.lines):
+        (expected,) = line["answers"]
+        start, end = best.starts[index, 0], best.ends[index, 0]
+        cell = (rows[index] == rows[index, start]) & (columns[index] == columns[index, start])
+        places = np.array([start, end + 1]) - cell.argmax()
+        assert places.tolist() == [expected["begin_token_index"], expected["end_token_index"]]
+        (read,) = answers[index].cells
+        assert (read.row, read.column) == (expected["row_index"], expected["column_index"])
+        # The tables here are empty, so that the pieces themselves are the text.
+        pieces = [wordpiece.vocabulary[piece] for piece in expected["token_ids"]]
+        assert answers[index].text == " ".join(pieces).replace(" ##", "")
+    scores = outputs["span_logits"].max(axis=1)
+    expected_scores = [line["answers"][0]["score"] for line in run.lines]
+    golden.compare("predictions", "hybridqa_rc_span scores", scores, expected_scores, TOLERANCE)

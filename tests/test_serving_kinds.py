@@ -1,0 +1,170 @@
+"""What an exported model's folder says of it: its kind, and a calibration of its scores."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.serving import (
+    export_saved_model,
+    load_predictor,
+    read_calibration,
+    write_calibration,
+)
+from mate_tf.tables.features import FeatureConfig
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tasks.calibration import Calibration
+from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
+from mate_tf.tasks.decoding import KINDS, decode_batch, kind_of
+from mate_tf.tasks.predictor import Predictor
+from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+
+PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
+TABLE = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
+ENCODER = EncoderConfig(
+    vocab_size=len(PIECES),
+    hidden_size=16,
+    num_layers=1,
+    num_heads=2,
+    intermediate_size=16,
+    initializer_range=0.5,
+    attention=AttentionConfig(bucket_size=8, global_size=16),
+)
+MODELS = {
+    "table_qa": TableQuestionAnswering(ENCODER, TableQAConfig()),
+    "classification": SequenceClassification(
+        ENCODER, ClassificationConfig(2, class_names=("refuted", "entailed"))
+    ),
+    "span_reading": SpanReading(ENCODER, SpanReadingConfig(max_span_length=3, num_classes=2)),
+}
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    """An exported classifier with random weights; a test that calibrates it undoes that."""
+    directory = tmp_path_factory.mktemp("classifier")
+    vocab_file = directory / "vocab.txt"
+    vocab_file.write_text("".join(f"{piece}\n" for piece in PIECES))
+    tf.keras.utils.set_random_seed(0)
+    model = SequenceClassification(ENCODER, MODELS["classification"].task_config)
+    model.build()
+    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=64), directory / "model")
+    return directory / "model"
+
+
+@pytest.fixture(scope="module")
+def predictor(classifier):
+    return load_predictor(classifier, num_alternatives=3)
+
+
+@pytest.fixture
+def calibration(classifier):
+    calibration = Calibration(temperature=2.0, offset=-0.25)
+    write_calibration(classifier, calibration)
+    yield calibration
+    (classifier / "assets.extra" / "calibration.json").unlink()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_known_by_its_config_and_has_the_outputs_it_is_read_from(kind):
+    model = MODELS[kind]
+    assert kind_of(model.task_config) == kind
+    features = TokenFeatures(*[tf.ones([1, 8], tf.int32)] * 9)
+    outputs = model(features)
+    assert set(KINDS[kind].outputs) <= set(outputs)
+    remade = KINDS[kind].model(ENCODER, model.task_config)
+    assert type(remade) is type(model)
+
+
+def test_a_statement_is_judged_with_a_table_and_without(predictor):
+    for table in (TABLE, None):
+        answer = predictor.answer(table, "g h")
+        (other,) = answer.alternatives
+        assert {answer.text, other.text} == {"refuted", "entailed"}
+        assert {answer.class_index, other.class_index} == {0, 1}
+        assert answer.score + other.score == pytest.approx(1.0)
+        assert answer.score >= other.score
+
+
+@pytest.mark.parametrize("kind", ["table_qa", "span_reading"])
+def test_a_question_that_needs_a_table_is_refused_without_one(kind):
+    model = MODELS[kind]
+    features = TokenFeatures(*[tf.ones([2, 8], tf.int32)] * 9)
+    message = "expected a table for each of 2 questions, got 1; only a classifier"
+    with pytest.raises(ValueError, match=message):
+        decode_batch(model.task_config, [TABLE, None], features, model(features), None)
+
+
+def test_a_calibration_in_the_folder_is_applied(classifier, predictor, calibration):
+    answer = predictor.answer(TABLE, "g h")
+    calibrated = load_predictor(classifier, num_alternatives=1).answer(TABLE, "g h")
+    assert calibrated.items == answer.items
+    scores = [answer.score, answer.alternatives[0].score]
+    found = [calibrated.score, calibrated.alternatives[0].score]
+    np.testing.assert_allclose(found, calibration.apply(scores), rtol=1e-6)
+
+
+def test_a_calibration_is_read_back_and_replaced(classifier, calibration):
+    assert read_calibration(classifier) == calibration
+    write_calibration(classifier, Calibration())
+    assert read_calibration(classifier) == Calibration()
+
+
+def test_a_model_without_a_calibration_has_none(classifier):
+    assert read_calibration(classifier) is None
+
+
+def test_below_the_score_asked_for_there_is_no_answer(classifier, predictor):
+    answer = predictor.answer(TABLE, "g h")
+    assert answer.answered
+    refused = load_predictor(classifier, min_score=answer.score + 1e-4).answer(TABLE, "g h")
+    assert not refused.answered
+    assert refused.score == pytest.approx(answer.score, abs=1e-5)
+    (would_be,) = refused.alternatives
+    assert would_be.items == answer.items
+
+
+def test_a_question_beyond_the_limit_is_still_its_own_error(predictor):
+    pairs = [(TABLE, Question("g " * 99, "long")), (TABLE, Question("g h", "short"))]
+    first, second = [answer for _, _, answer in predictor.answer_all(pairs)]
+    assert isinstance(first, ValueError) and "long" in str(first)
+    assert second.answered
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_score": 1.5}, "min_score from 0 to 1, got 1.5"),
+        ({"min_score": float("nan")}, "min_score from 0 to 1, got nan"),
+        ({"num_alternatives": -1}, "num_alternatives of at least 0, got -1"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(predictor, options, message):
+    with pytest.raises(ValueError, match=message):
+        Predictor(MODELS["table_qa"], predictor._builder, **options)
+
+
+def test_a_folder_of_an_unknown_kind_is_refused(classifier):
+    path = classifier / "assets.extra" / "mate_tf.json"
+    written = path.read_text()
+    for kind in ("translation", None):
+        path.write_text(json.dumps(json.loads(written) | {"kind": kind}))
+        with pytest.raises(ValueError, match=f"classification, span_reading at .*, got {kind}"):
+            load_predictor(classifier)
+    path.write_text(written)
+
+
+@pytest.mark.parametrize("content", ["{", '{"temperature": 0.0}', '{"slope": 1.0}', "[]"])
+def test_a_damaged_calibration_is_named(classifier, calibration, content):
+    (classifier / "assets.extra" / "calibration.json").write_text(content)
+    with pytest.raises(ValueError, match=r"calibration\.json: "):
+        read_calibration(classifier)
+
+
+def test_a_calibration_needs_a_model(tmp_path):
+    with pytest.raises(FileNotFoundError, match="expected an exported model"):
+        write_calibration(tmp_path, Calibration())
