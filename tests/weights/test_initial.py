@@ -1,5 +1,6 @@
 """One function for all weights: what it takes, what becomes of heads, what it refuses."""
 
+import importlib
 import json
 import sys
 import types
@@ -242,9 +243,10 @@ def test_without_the_package_or_the_network_it_says_what_to_do(monkeypatch):
 
 
 def test_the_package_itself_offline_finds_nothing_in_an_empty_cache(tmp_path, monkeypatch):
-    hub = pytest.importorskip("huggingface_hub", reason="not installed: huggingface_hub")
-    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    pytest.importorskip("huggingface_hub", reason="not installed: huggingface_hub")
+    constants = importlib.import_module("huggingface_hub.constants")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(OSError, match="a model 'google/tapas-tiny' on the Hugging Face Hub"):
         load_weights(classifier(), "google/tapas-tiny")
 
