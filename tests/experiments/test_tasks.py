@@ -1,0 +1,88 @@
+"""Each task from its official layout to its official scores, by way of an exported model."""
+
+import dataclasses
+
+import pytest
+
+from experiments.finetune import finetune, load_preset
+from mate_tf.evaluation.predictions import prediction_of, read_predictions, write_predictions
+from mate_tf.evaluation.scoring import score
+from mate_tf.serving import export_saved_model, load_predictor, serving_features
+from mate_tf.tables.conversion import convert_all
+from mate_tf.tables.conversion_file import conversion_of, write_conversion
+from mate_tf.tables.datasets.tasks import TASKS, read_split
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.splits import read_questions, split_writer
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.sequences import answer_sequences
+from mate_tf.training import classification, table_qa
+from mate_tf.training.config import ClassifyConfig
+from mate_tf.training.loop import restore_weights
+from tests.experiments.test_finetune import PIECES
+from tests.experiments.test_paper_presets import small
+from tests.tables.datasets.releases import RELEASES, write_release
+
+# The layout, the preset, and the scores, the main one first.
+TASKS_HERE = {
+    "WTQ": ("WTQ", "wtq_base", ["denotation_accuracy"]),
+    "SQA": ("SQA", "sqa_base", ["all", "all_d", "seq", "all_position_0"]),
+    "WIKISQL": ("WikiSQL", "wikisql_base", ["denotation_accuracy"]),
+    "WIKISQL_SUPERVISED": ("WikiSQL", "wikisql_supervised_base", ["denotation_accuracy"]),
+    "TABFACT": ("TabFact", "tabfact_base", ["accuracy"]),
+    "HYBRIDQA": ("HybridQA", "hybridqa_mate_large", ["exact_match", "f1", "hits_at_1"]),
+    "JSONL": ("JSON Lines", "wtq_minilm", ["denotation_accuracy"]),
+}
+
+
+def test_every_task_about_tables_is_here():
+    assert set(TASKS_HERE) == {name for name, task in TASKS.items() if task.has_tables}
+
+
+def write_records(source, output, task: str) -> FeatureConfig:
+    """What create_data writes, the training split also as the dev split."""
+    output.mkdir()
+    vocab_file = output / "vocab.txt"
+    vocab_file.write_text("".join(f"{piece}\n" for piece in [*PIECES, "?", *"01234x"]))
+    config = FeatureConfig(max_seq_length=24)
+    builder = FeatureBuilder(Wordpiece(vocab_file), config)
+    for split in ("train", "dev"):
+        with split_writer(str(output), split) as write:
+            pairs = read_split(task, str(source), "train")
+            for outcome in convert_all(TASKS[task], builder, pairs, is_training=True):
+                write(outcome)
+    write_conversion(output, conversion_of(task, config, vocab_file, None))
+    return config
+
+
+@pytest.mark.parametrize("task", TASKS_HERE)
+def test_a_task_goes_from_its_layout_to_its_scores(task, tmp_path):
+    layout, preset, names = TASKS_HERE[task]
+    source = write_release(tmp_path / "in", RELEASES[layout])
+    data_dir, model_dir, exported = (tmp_path / name for name in ("data", "run", "model"))
+    features = write_records(source, data_dir, task)
+
+    config = small(load_preset(preset))
+    encoder = dataclasses.replace(config.encoder, vocab_size=len(PIECES) + 7)
+    config = dataclasses.replace(config, encoder=encoder)
+    metrics = finetune(config, data_dir, model_dir, None)
+    assert metrics.keys() >= {names[0], "loss"}
+
+    of_task = classification if isinstance(config, ClassifyConfig) else table_qa
+    model = of_task.build_model(config)
+    assert restore_weights(model, model_dir) == 2
+    export_saved_model(model, data_dir / "vocab.txt", serving_features(features, 24), exported)
+
+    pairs = list(read_questions(data_dir, "dev"))
+    predictor = load_predictor(exported)
+    answer_all = predictor.answer_all(pairs)
+    if task == "SQA":
+        answer_all = answer_sequences(predictor.answer_all, pairs)
+    predictions = [
+        prediction_of(question.question_id, answer) for _, question, answer in answer_all
+    ]
+    assert not any(prediction.error for prediction in predictions)
+    write_predictions(tmp_path / "predictions.jsonl", predictions)
+    scores = score(task, read_predictions(tmp_path / "predictions.jsonl"), pairs)
+    assert [name for name in scores if name not in ("expected_calibration_error", "auroc")] == names
+    # With one answer no more than right or wrong.
+    assert set(scores.values()) - {scores["expected_calibration_error"]} <= {0.0, 1.0}
