@@ -1,12 +1,20 @@
 """Exports a fine-tuned model, of table questions, a classifier or a reader, as a SavedModel.
 
     python -m experiments.export --model_dir=out/wtq --output_dir=out/wtq/saved_model
+    python -m experiments.export --checkpoint=google/tapas-base-finetuned-wtq \\
+        --architecture=mate --output_dir=out/tapas_wtq
 
 The folder serves with stock TensorFlow Serving (signatures `serving_default` on serialized
 tf.Examples and `features` on the nine token features), and experiments/ask.py and
 experiments/predict.py answer questions from it, with features made as the training's records were
 (the run's conversion.json). It says which kind of model it is; `export_saved_model` in
 mate_tf/serving.py lists the outputs of each.
+
+--checkpoint takes a published model in place of a run: a Hugging Face folder of TAPAS or the name
+of one on the Hub (the extra "hub"), or a TF1 checkpoint with its bert_config.json, for which
+--config names the preset that has its heads, such as wtq_base. Features are then made as the
+authors' release makes them. --architecture lets the weights attend in another way, MATE's on tables
+beyond 512 tokens.
 """
 
 import pathlib
@@ -15,8 +23,25 @@ from absl import flags
 
 from experiments import terminal
 
-_MODEL_DIR = flags.DEFINE_string(
-    "model_dir", None, "folder of a run of experiments/finetune.py", required=True
+_MODEL_DIR = flags.DEFINE_string("model_dir", None, "folder of a run of experiments/finetune.py")
+_CHECKPOINT = flags.DEFINE_string(
+    "checkpoint",
+    None,
+    "a published model in place of a run: a Hugging Face folder, a name on the Hub or the prefix "
+    "of a TF1 checkpoint",
+)
+_REVISION = flags.DEFINE_string("revision", None, "of a --checkpoint on the Hub")
+_CONFIG = flags.DEFINE_string(
+    "config", None, "the preset whose heads a TF1 --checkpoint has, such as wtq_base"
+)
+_ARCHITECTURE = flags.DEFINE_string(
+    "architecture",
+    "tapas",
+    "how the tokens of a --checkpoint attend to each other: a name of mate_tf/presets.py that adds "
+    "no weights, such as tapas, sat, mate or mate_exact",
+)
+_VOCAB = flags.DEFINE_string(
+    "vocab_file", None, "the vocabulary of a --checkpoint; by default vocab.txt beside it"
 )
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "folder to write", required=True)
 _MAX_SEQ_LENGTH = flags.DEFINE_integer(
@@ -30,34 +55,62 @@ _MAX_SEQ_LENGTH = flags.DEFINE_integer(
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
 
 
-def main(_) -> None:
-    model_dir = pathlib.Path(_MODEL_DIR.value)
+def trained_here(model_dir: pathlib.Path):
+    """The model of a run, its vocabulary and features, and what to call it."""
     if not model_dir.is_dir():
         raise FileNotFoundError(f"expected the folder of a run at {model_dir}, found none")
 
-    from mate_tf.serving import export_saved_model, serving_features
     from mate_tf.tables.conversion_file import read_conversion
     from mate_tf.tasks.decoding import KINDS, kind_of
     from mate_tf.training.config import load_finetuning_config
     from mate_tf.training.loop import restore_weights
 
     config = load_finetuning_config(model_dir)
-    trained_on = read_conversion(model_dir).features
-    kind = kind_of(config.task)
-    model = KINDS[kind].model(config.encoder, config.task)
+    features = read_conversion(model_dir).features
+    model = KINDS[kind_of(config.task)].model(config.encoder, config.task)
     model.build()
     step = restore_weights(model, model_dir)
-    longest = config.encoder.longest_sequence
+    return model, model_dir / "vocab.txt", features, f"step {step} of {model_dir}"
+
+
+def published(checkpoint: str):
+    """The same of a published checkpoint."""
+    from experiments.presets import load_preset
+    from mate_tf.config import EncoderConfig
+    from mate_tf.presets import with_architecture
+    from mate_tf.tables.features import FeatureConfig
+    from mate_tf.weights.initial import locate_weights
+    from mate_tf.weights.pretrained import load_pretrained
+
+    task_config = load_preset(_CONFIG.value).task if _CONFIG.value else None
+    location = locate_weights(checkpoint, _REVISION.value)
+    folder = location if location.is_dir() else location.parent
+    vocab_file = pathlib.Path(_VOCAB.value or folder / "vocab.txt")
+    if not vocab_file.is_file():
+        raise FileNotFoundError(f"expected a vocabulary at {vocab_file}; name one by --vocab_file")
+    attention = with_architecture(EncoderConfig(), _ARCHITECTURE.value).attention
+    model = load_pretrained(location, task_config, attention=attention)
+    return model, vocab_file, FeatureConfig(original_conversion=True), checkpoint
+
+
+def main(_) -> None:
+    if (_MODEL_DIR.value is None) == (_CHECKPOINT.value is None):
+        raise ValueError("expected either --model_dir or --checkpoint")
+    if _MODEL_DIR.value is not None:
+        model, vocab_file, features, what = trained_here(pathlib.Path(_MODEL_DIR.value))
+    else:
+        model, vocab_file, features, what = published(_CHECKPOINT.value)
+
+    from mate_tf.serving import export_saved_model, serving_features
+    from mate_tf.tasks.decoding import kind_of
+
+    encoder = model.encoder_config
+    longest = encoder.longest_sequence
     if longest is None:
-        is_linear = config.encoder.attention.is_linear
-        longest = _LONGEST_LINEAR if is_linear else _LONGEST_DENSE
-    export_saved_model(
-        model,
-        model_dir / "vocab.txt",
-        serving_features(trained_on, _MAX_SEQ_LENGTH.value or longest),
-        _OUTPUT_DIR.value,
-    )
-    print(f"exported step {step} of {model_dir} ({kind}) to {_OUTPUT_DIR.value}")
+        longest = _LONGEST_LINEAR if encoder.attention.is_linear else _LONGEST_DENSE
+    features = serving_features(features, _MAX_SEQ_LENGTH.value or longest)
+    export_saved_model(model, vocab_file, features, _OUTPUT_DIR.value)
+    print(f"exported {what} ({kind_of(model.task_config)}) to {_OUTPUT_DIR.value}")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,14 @@ from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.training import classification, span_reading
 from mate_tf.training.config import ClassifyConfig, SpanReadConfig, save_config
+from tests.weights.small_models import (
+    BERT_CONFIG,
+    encoder_config,
+    table_qa,
+    values_of,
+    write_hugging_face,
+    write_tf1,
+)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
@@ -96,3 +104,47 @@ def test_a_run_becomes_a_model_that_answers_like_it(tmp_path, kind):
             assert [dataclasses.astuple(cell)[:3] for cell in one.cells] == [
                 dataclasses.astuple(cell)[:3] for cell in other.cells
             ]
+
+
+@pytest.mark.parametrize("kind", ["hugging_face", "tf1"])
+def test_a_published_checkpoint_becomes_a_model_that_attends_as_asked(tmp_path, kind):
+    values = values_of(table_qa())
+    folder = tmp_path / "weights"
+    flags = [f"--checkpoint={folder}"]
+    if kind == "tf1":
+        folder.mkdir()
+        write_tf1(folder / "model.ckpt", values)
+        (folder / "bert_config.json").write_text(json.dumps(encoder_config().to_bert_config()))
+        flags = [f"--checkpoint={folder / 'model.ckpt'}", "--config=wtq_base"]
+    else:
+        of_tapas = {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4}
+        write_hugging_face(folder, values, **of_tapas)
+    pieces = PIECES[: BERT_CONFIG["vocab_size"]]
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    exported = tmp_path / "model"
+    flags += ["--architecture=mate", f"--output_dir={exported}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.export", *flags],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    written = json.loads((exported / "assets.extra" / "mate_tf.json").read_text())
+    assert written["encoder"]["attention"]["architecture"] == "mate"
+    assert written["features"]["original_conversion"]
+    assert written["features"]["max_seq_length"] == 16384
+    assert load_predictor(exported).answer(TABLES[1], "a").cells
+
+
+def test_a_run_and_a_checkpoint_are_not_exported_together(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.export", f"--output_dir={tmp_path}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "expected either --model_dir or --checkpoint" in done.stderr

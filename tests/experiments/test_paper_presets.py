@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from experiments.finetune import finetune, load_preset, make_config
+from experiments.finetune import finetune
+from experiments.presets import load_preset, make_config
 from mate_tf.presets import with_architecture
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines

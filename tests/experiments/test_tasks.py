@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from experiments.finetune import finetune, load_preset
+from experiments.finetune import finetune
+from experiments.presets import load_preset
 from mate_tf.evaluation.predictions import prediction_of, read_predictions, write_predictions
 from mate_tf.evaluation.scoring import score
 from mate_tf.serving import export_saved_model, load_predictor, serving_features
