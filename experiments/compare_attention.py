@@ -104,15 +104,14 @@ def main(argv: list[str]) -> None:
             result = run_once(configs[name], data_dir, output_dir / f"{name}_{seed}", init)
             results[name].append(result)
     metrics = [name for name in result["metrics"] if name != "loss"]
-    print(f"| architecture | {', % | '.join(metrics)}, % | loss | pairs, % | minutes |")
-    print("|---" * (len(metrics) + 4) + "|")
+    print(f"| architecture | {', % | '.join(metrics)}, % | pairs, % | minutes |")
+    print("|---" * (len(metrics) + 3) + "|")
     for name, runs in results.items():
         scores = [spread([run["metrics"][metric] for run in runs], 100.0) for metric in metrics]
-        losses = spread([run["metrics"]["loss"] for run in runs], digits=3)
         timed = [run["seconds"] / 60 for run in runs if run["seconds"] is not None]
         minutes = spread(timed) if timed else "interrupted"
         share = 100 * attended_share(configs[name], data_dir)
-        print(f"| {name} | {' | '.join(scores)} | {losses} | {share:.1f} | {minutes} |")
+        print(f"| {name} | {' | '.join(scores)} | {share:.1f} | {minutes} |")
 
 
 if __name__ == "__main__":

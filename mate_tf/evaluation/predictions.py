@@ -33,6 +33,7 @@ class Prediction:
         cell_scores: the probability of each of them.
         aggregation: what was computed from them.
         value: the computed number, None where none was computed or it is not finite.
+        number: the answer's number without its unit: the computed one, or that of a single cell.
         class_index: the class, of a model that classifies.
         score: the probability that the answer is right, as far as the model knows.
         answered: False where the score was below what was asked for, or there is an error.
@@ -47,6 +48,7 @@ class Prediction:
     cell_scores: tuple[float, ...] = ()
     aggregation: str = "NONE"
     value: float | None = None
+    number: float | None = None
     class_index: int | None = None
     score: float = 0.0
     answered: bool = True
@@ -76,20 +78,25 @@ def prediction_of(question_id: str, answer: Answer | ValueError) -> Prediction:
     """The prediction of an answer, or of the error of a question that was not accepted."""
     if isinstance(answer, ValueError):
         return Prediction(question_id, answered=False, error=str(answer))
-    value = answer.value
     return Prediction(
         question_id,
         answer.items,
         tuple((cell.row, cell.column) for cell in answer.cells),
         tuple(cell.score for cell in answer.cells),
         answer.aggregation,
-        value if value is not None and math.isfinite(value) else None,
+        _finite(answer.value),
+        _finite(answer.number),
         answer.class_index,
         answer.score,
         answer.answered,
         tuple(prediction_of(question_id, other) for other in answer.alternatives),
         answer.rows_dropped,
     )
+
+
+def _finite(number: float | None) -> float | None:
+    """JSON has no other."""
+    return number if number is not None and math.isfinite(number) else None
 
 
 def write_predictions(path: str | Path, predictions: Iterable[Prediction]) -> None:
@@ -205,6 +212,7 @@ _ANSWER: _Kinds = {
     "cell_scores": (lambda v: _is_list(v, _is_number), "a list of numbers"),
     "aggregation": (lambda v: v in AGGREGATIONS, f"one of {AGGREGATIONS}"),
     "value": (lambda v: v is None or _is_number(v), "a number or null"),
+    "number": (lambda v: v is None or _is_number(v), "a number or null"),
     "class_index": (lambda v: v is None or _is_index(v), "an index or null"),
     "score": (lambda v: _is_number(v) and 0 <= v <= 1, "a number from 0 to 1"),
     "answered": (lambda v: isinstance(v, bool), "true or false"),
@@ -216,7 +224,7 @@ _QUESTION: _Kinds = {
     "rows_dropped": (_is_index, "a count"),
     "error": (_is_text, "a text"),
 }
-_OPTIONAL = ("cell_scores", "alternatives", "rows_dropped", "error")
+_OPTIONAL = ("cell_scores", "number", "alternatives", "rows_dropped", "error")
 
 
 def _prediction(record: Any, kinds: _Kinds, where: str, question_id: str = "") -> Prediction:

@@ -10,7 +10,7 @@ Shapes: B batch, S sequence.
 import functools
 import itertools
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 import tensorflow as tf
@@ -52,9 +52,11 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
     Raises:
         FileNotFoundError, ValueError: as `check_examples` and `records_conversion`, and if examples
             have a histogram row where the conversion says none, or none where it says one, or if
-            one has an aggregation that there is not, or none of the labels that training needs.
+            one has an aggregation that there is not, none of the labels that training needs, or,
+            of the dev split, a question that the split's questions lack.
     """
-    check_example = functools.partial(_check_example, config.task)
+    questions = {question.question_id for _, question in read_questions(data_dir, "dev")}
+    check_example = functools.partial(_check_example, config.task, questions)
     task = "table question answering"
     check_examples(config, data_dir, task, _TASK_FEATURES, True, check_example)
     histogram_row = records_conversion(data_dir, config.skip_corrupt).features.histogram_row
@@ -68,8 +70,20 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
             )
 
 
-def _check_example(task: TableQAConfig, split: str, example: tf.train.Example, where: str) -> None:
+def _check_example(
+    task: TableQAConfig,
+    dev_questions: Collection[str],
+    split: str,
+    example: tf.train.Example,
+    where: str,
+) -> None:
     features = example.features.feature
+    (question_id,) = features["question_id"].bytes_list.value
+    if split == "dev" and question_id.decode() not in dev_questions:
+        raise ValueError(
+            f"expected examples of the {len(dev_questions)} questions in dev.jsonl, got another "
+            f"{name_example(example, where)}; make records and questions together"
+        )
     number_of = task.num_aggregation_labels
     if number_of and not task.use_answer_as_supervision:
         (index,) = features["aggregation_function_id"].int64_list.value
@@ -103,9 +117,9 @@ def make_task(
 ) -> Task:
     """The model's training on the train split, with evaluation on the dev split.
 
-    The evaluation gives "loss", over the examples that have labels, and the scores of the data
-    set's task (mate_tf/evaluation/scoring.py), over the questions that have a gold answer, where
-    one without an example counts as wrong. Previous answers are the gold ones.
+    The evaluation gives "loss", over the examples that have labels, if any, and the scores of the
+    data set's task (mate_tf/evaluation/scoring.py), over the questions that have a gold answer,
+    where one without an example counts as wrong. Previous answers are the gold ones.
 
     Raises:
         ValueError: if no question of the dev split has a gold answer.
@@ -161,6 +175,6 @@ def _dev_evaluation(
                 if key in predictions:
                     predictions[key] = prediction_of(key, answer)
         scores = score(conversion.task or "JSONL", predictions, pairs)
-        return {"loss": float(np.mean(losses))} | scores
+        return ({"loss": float(np.mean(losses))} if losses else {}) | scores
 
     return evaluate

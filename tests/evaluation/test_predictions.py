@@ -23,6 +23,7 @@ LINE = {
     "cell_scores": [0.5],
     "aggregation": "NONE",
     "value": None,
+    "number": None,
     "class_index": None,
     "score": 0.25,
     "answered": True,
@@ -42,6 +43,7 @@ def predictions(draw, question_id, num_alternatives=2):
         tuple((row, column) for row, column, _ in cells),
         tuple(score for _, _, score in cells),
         draw(st.sampled_from(AGGREGATIONS)),
+        draw(st.none() | NUMBERS),
         draw(st.none() | NUMBERS),
         draw(st.none() | st.integers(0, 9)),
         draw(SCORES),
@@ -69,12 +71,14 @@ def test_what_is_written_is_read_back_in_its_order(tmp_path_factory, written):
 
 def test_a_line_is_an_object_with_the_names_of_an_answer(tmp_path):
     path = tmp_path / "dev.jsonl"
-    answer = Answer(("é",), "é", (SelectedCell(0, 1, "é", 0.5),), "NONE", None, 0.25)
+    cell = SelectedCell(0, 1, "3 é", 0.5)
+    answer = Answer(("3 é",), "3 é", (cell,), "NONE", None, 0.25, number=3.0)
     write_predictions(path, [prediction_of("q1", answer)])
     assert "é" in path.read_text(encoding="utf-8")
     assert json.loads(path.read_text(encoding="utf-8")) == LINE | {
-        "answer": ["é"],
+        "answer": ["3 é"],
         "cells": [[0, 1]],
+        "number": 3.0,
     }
 
 
@@ -86,7 +90,8 @@ def test_a_question_that_was_not_accepted_has_its_error_and_no_answer():
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 def test_a_value_that_json_cannot_say_is_left_to_the_answers_text(value):
-    assert prediction_of("q1", Answer((str(value),), "", (), "SUM", value, 0.5)).value is None
+    answer = Answer((str(value),), "", (), "SUM", value, 0.5, number=value)
+    assert (prediction_of("q1", answer).value, prediction_of("q1", answer).number) == (None, None)
 
 
 def test_cells_are_ranked_by_their_scores_then_by_the_alternatives():

@@ -60,7 +60,7 @@ def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     assert first.returncode == 0, first.stderr
     rows = [line.split(" | ") for line in first.stdout.splitlines()[2:]]
     assert [row[0] for row in rows] == [f"| {name}" for name in names]
-    shares = [float(row[5]) for row in rows]
+    shares = [float(row[4]) for row in rows]
     # Of 25 + 25 + 9 + 16 pairs of real tokens a hard model leaves out, in "a good film", film to a
     # and to good, a to good and good to a, and as many in the second; in "bad film" film to bad.
     # No word is an adverb, a pronoun or a verb: nothing is favoured. To MATE all is question.

@@ -245,6 +245,23 @@ def test_a_label_that_cannot_be_learned_is_refused_with_its_question(
     assert re.search(name, str(error.value))
 
 
+def test_examples_of_other_questions_than_the_folder_has_are_refused(data_dir, tmp_path):
+    directory = shutil.copytree(data_dir, tmp_path / "data")
+    write_json_lines(directory / "dev.jsonl", pairs("dev", 5))
+    message = r"the 5 questions in dev.jsonl, got another \(question 'dev-5', .*dev.tfrecord"
+    with pytest.raises(ValueError, match=message):
+        check_data(CONFIG, directory)
+
+
+def test_without_a_labelled_example_there_is_no_loss_but_a_score(data_dir, tmp_path):
+    changes = {"label_ids": 0, "answer": np.nan}
+    directory = with_changed_record(data_dir, tmp_path / "data", "dev", **changes)
+    (unlabelled,) = list(read_records(directory / "dev.tfrecord").skip(1).take(1))
+    write_records(directory / "dev.tfrecord", [{k: v.numpy() for k, v in unlabelled.items()}])
+    metrics = make_task(CONFIG, directory, build_model(CONFIG)).evaluate()
+    assert "loss" not in metrics and "denotation_accuracy" in metrics
+
+
 @pytest.mark.parametrize(
     ("options", "split", "changes"),
     [
