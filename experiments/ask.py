@@ -1,15 +1,15 @@
 """Asks a question of a table.
 
-    python -m experiments.ask --model=out/demo/saved_model --table=planets.csv \
+    python -m experiments.ask --model=out/demo/saved_model --table=planets.csv \\
         --question="which planet has the most moons?"
 
 Reads CSV, TSV or JSON Lines (.jsonl: a row a line). Prints the answer, the cells it comes from
 with their coordinates (row 0 is the first below the header), what was computed from them, a score
-between 0 and 1, and the table around the cells, which it marks with [brackets]. --alternatives=3
-adds the next best answers. With --min_score, an answer of a lower score is "no answer", and what it
-would have been is said. A classifier answers a statement with its class. With --json, prints one
-object for programs. Exits with 1 and one sentence where the table, the question or the model cannot
-be used.
+between 0 and 1, and the table around the cells, which it marks with [brackets].
+--num_alternatives=3 adds the next best answers. With --min_score, an answer of a lower score is "no
+answer", and what it would have been is said. A classifier answers a statement with its class. With
+--json, prints one object for programs. Exits with 1 and one sentence where the table, the question
+or the model cannot be used.
 """
 
 import dataclasses
@@ -18,34 +18,19 @@ import pathlib
 
 from absl import flags
 
-from experiments import terminal
+from experiments import asking, terminal
 from experiments.answer_lines import answer_lines
 from mate_tf.tables.table import Table
 
-_MODEL = flags.DEFINE_string(
-    "model", None, "folder of an exported model (experiments/export.py writes one)", required=True
-)
 _TABLE = flags.DEFINE_string("table", None, "the table: .csv, .tsv or .jsonl", required=True)
 _QUESTION = flags.DEFINE_string("question", None, "what you want to know", required=True)
 _ALTERNATIVES = flags.DEFINE_integer(
-    "alternatives", 0, "show so many of the next best answers", lower_bound=0
+    "num_alternatives", 0, "show so many of the next best answers", lower_bound=0
 )
 _MIN_SCORE = flags.DEFINE_float(
     "min_score", 0.0, "where the score is lower, there is no answer", 0.0, 1.0
 )
 _JSON = flags.DEFINE_bool("json", False, "print one JSON object instead of text")
-_DROP = flags.DEFINE_bool(
-    "drop_rows_to_fit",
-    False,
-    "leave out rows at the end of a table that is longer than the model accepts, instead of "
-    "refusing it",
-)
-_TAGGER = flags.DEFINE_string(
-    "tagger",
-    None,
-    "for a model with grammar-guided attention, the tagger of its training data: textblob, "
-    "spacy:MODEL or MODULE:FUNCTION",
-)
 
 
 def read_table(path: str) -> Table:
@@ -60,14 +45,7 @@ def main(_) -> None:
     if not _QUESTION.value.strip():
         raise ValueError("expected a question, got an empty one")
 
-    from mate_tf.serving import load_predictor
-    from mate_tf.tables.taggers import load_tagger
-
-    overrides = {"drop_rows_to_fit": True} if _DROP.value else {}
-    tagger = load_tagger(_TAGGER.value) if _TAGGER.value else None
-    predictor = load_predictor(
-        _MODEL.value, tagger, _MIN_SCORE.value, _ALTERNATIVES.value, **overrides
-    )
+    predictor = asking.load(min_score=_MIN_SCORE.value, num_alternatives=_ALTERNATIVES.value)
     answer = predictor.answer(table, _QUESTION.value)
     if _JSON.value:
         print(json.dumps(dataclasses.asdict(answer), ensure_ascii=False))
@@ -76,4 +54,5 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
+    flags.mark_flag_as_required("model")
     terminal.run(main)

@@ -1,7 +1,7 @@
 """Compares architectures: the same preset, data, first weights, steps and seeds for each.
 
-    python -m experiments.compare_attention --config=wtq_minilm --data_dir=out/wtq \
-        --init_checkpoint=minilm --architectures=tapas,mate,tableformer_rc_gp \
+    python -m experiments.compare_attention --config=wtq_minilm --data_dir=out/wtq \\
+        --init_checkpoint=minilm --architectures=tapas,mate,tableformer_rc_gp \\
         --output_dir=out/compare_wtq
 
 Trains each architecture (a name of mate_tf/presets.py) with each seed, in a folder of its own under
@@ -21,7 +21,7 @@ import time
 from absl import flags, logging
 
 from experiments import terminal
-from experiments.finetune import finetune, parse_flags
+from experiments.finetune import finetune, load_options, parse_flags
 from experiments.presets import make_config
 
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each architecture", lower_bound=1)
@@ -69,7 +69,7 @@ def attended_share(config, data_dir: pathlib.Path) -> float:
     return allowed / (pairs * config.encoder.num_heads)
 
 
-def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path, init: str | None) -> dict:
+def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path) -> dict:
     """The metrics and the seconds of a run, from its folder if it is there already."""
     path = model_dir / RESULT_FILE
     if path.is_file():
@@ -77,7 +77,8 @@ def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path, init: str 
     logging.info("training %s", model_dir)
     is_new = not model_dir.exists()
     started = time.perf_counter()
-    metrics = finetune(config, data_dir, model_dir, init)
+    init = flags.FLAGS.init_checkpoint
+    metrics = finetune(config, data_dir, model_dir, init, **load_options())
     seconds = time.perf_counter() - started if is_new else None
     result = {"metrics": metrics, "seconds": seconds}
     path.write_text(json.dumps(result) + "\n", encoding="utf-8")
@@ -93,6 +94,11 @@ def spread(values: list[float], scale: float = 1.0, digits: int = 1) -> str:
 
 
 def main(argv: list[str]) -> None:
+    for name in ("architecture", "model_dir", "skip_corrupt"):
+        if flags.FLAGS[name].value:
+            raise ValueError(
+                f"expected no --{name} for a comparison, got {flags.FLAGS[name].value}"
+            )
     data_dir, output_dir = pathlib.Path(flags.FLAGS.data_dir), pathlib.Path(_OUTPUT.value)
     results: dict[str, list[dict]] = {name: [] for name in _ARCHITECTURES.value}
     configs = {}
@@ -100,10 +106,11 @@ def main(argv: list[str]) -> None:
         for name in _ARCHITECTURES.value:
             overrides = [*argv[1:], f"--config.seed={seed}"]
             configs[name] = make_config(flags.FLAGS.config, name, overrides)
-            init = flags.FLAGS.init_checkpoint
-            result = run_once(configs[name], data_dir, output_dir / f"{name}_{seed}", init)
-            results[name].append(result)
-    metrics = [name for name in result["metrics"] if name != "loss"]
+            run_dir = output_dir / f"{name}_{seed}"
+            results[name].append(run_once(configs[name], data_dir, run_dir))
+    every = [run["metrics"] for runs in results.values() for run in runs]
+    # Of some runs there is no AUROC: all of their answers are wrong.
+    metrics = [name for name in every[0] if name != "loss" and all(name in run for run in every)]
     print(f"| architecture | {', % | '.join(metrics)}, % | pairs, % | minutes |")
     print("|---" * (len(metrics) + 3) + "|")
     for name, runs in results.items():
@@ -115,6 +122,6 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    # Of experiments/finetune.py's flags, all but the folder of its one run.
+    # Of experiments/finetune.py's flags, all but those of its one run.
     flags.FLAGS.set_default("model_dir", "")
     terminal.run(main, flags_parser=parse_flags)

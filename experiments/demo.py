@@ -10,7 +10,6 @@ longer than 2,048 tokens; no row of it is dropped.
 
 import json
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -75,9 +74,8 @@ def accuracy(model: pathlib.Path, data: pathlib.Path) -> float:
     predictions = model.with_name(f"{data.stem}_predictions.jsonl")
     files = f"--data={data}", f"--predictions={predictions}"
     run("experiments.predict", f"--model={model}", files[0], f"--output={predictions}")
-    found = re.search(r"denotation accuracy +([\d.]+)%", run("experiments.evaluate", *files))
-    assert found
-    return float(found.group(1)) / 100
+    scores = json.loads(run("experiments.evaluate", *files, "--json"))["scores"]
+    return scores["denotation_accuracy"]
 
 
 def ask_some(model: pathlib.Path) -> None:

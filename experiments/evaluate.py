@@ -8,7 +8,7 @@
 The file has an answer for each question of the data, and for no other. A question that the model
 did not accept counts as wrong, and is counted. The scores, in percent:
 
-    WTQ, WIKISQL, JSONL  denotation accuracy
+    WTQ, WIKISQL, JSONL  denotation accuracy; of JSONL's questions with a class, accuracy
     SQA                  ALL, SEQ, ALL by position in the sequence; all_d: the denotation accuracy
     TABFACT              accuracy
     HYBRIDQA             exact match, F1; Hits@1, 3 and 5 of a model that selects cells, as far as
@@ -21,30 +21,18 @@ split; HybridQA's answers in the table and in passages; the numbers and dates th
 its gold answers with.
 """
 
-import itertools
 import json
-import pathlib
 
 from absl import flags
 
 from experiments import terminal
+from experiments.question_files import read_asked
 
 _PREDICTIONS = flags.DEFINE_string(
     "predictions", None, "JSON Lines file of answers (experiments/predict.py)", required=True
 )
-_DATA = flags.DEFINE_string(
-    "data", None, "JSON Lines file of the questions, with gold answers", required=True
-)
-_TASK = flags.DEFINE_string(
-    "task",
-    None,
-    "of the questions, such as SQA; by default what their folder's conversion.json says",
-)
 _OFFICIAL = flags.DEFINE_string(
     "official_dir", None, "folder of the data set's release, for the scores that need it"
-)
-_LIMIT = flags.DEFINE_integer(
-    "limit", None, "score only so many questions, as predict's --limit", lower_bound=1
 )
 _JSON = flags.DEFINE_bool("json", False, "print one JSON object, its scores from 0 to 1")
 
@@ -53,17 +41,13 @@ def main(_) -> None:
     from mate_tf.evaluation.official import read_official
     from mate_tf.evaluation.predictions import match_predictions, read_predictions
     from mate_tf.evaluation.scoring import score
-    from mate_tf.tables.conversion_file import task_of
-    from mate_tf.tables.splits import read_questions
 
     predictions = read_predictions(_PREDICTIONS.value)
-    file = pathlib.Path(_DATA.value)
-    task = _TASK.value or task_of(file.parent)
-    pairs = list(itertools.islice(read_questions(file.parent, file.stem), _LIMIT.value))
+    task, split, pairs = read_asked()
     match_predictions(predictions, pairs, _PREDICTIONS.value)
     official = None
     if _OFFICIAL.value:
-        official = read_official(task, _OFFICIAL.value, file.stem, pairs)
+        official = read_official(task, _OFFICIAL.value, split, pairs)
     scores = score(task, predictions, pairs, official)
     not_accepted = [prediction for prediction in predictions.values() if prediction.error]
     counts = {
@@ -85,4 +69,5 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
+    flags.mark_flag_as_required("data")
     terminal.run(main)

@@ -1,6 +1,6 @@
 """Exports a fine-tuned model, of table questions, a classifier or a reader, as a SavedModel.
 
-    python -m experiments.export --model_dir=out/wtq --output_dir=out/wtq/saved_model
+    python -m experiments.export --model_dir=out/wtq_run --output_dir=out/wtq_model
     python -m experiments.export --checkpoint=google/tapas-base-finetuned-wtq \\
         --architecture=mate --output_dir=out/tapas_wtq
 
@@ -8,7 +8,8 @@ The folder serves with stock TensorFlow Serving (signatures `serving_default` on
 tf.Examples and `features` on the nine token features), and experiments/ask.py and
 experiments/predict.py answer questions from it, with features made as the training's records were
 (the run's conversion.json). It says which kind of model it is; `export_saved_model` in
-mate_tf/serving.py lists the outputs of each.
+mate_tf/serving.py lists the outputs of each. An exported model that is there already is replaced,
+with its calibration (experiments/calibrate.py).
 
 --checkpoint takes a published model in place of a run: a Hugging Face folder of TAPAS or the name
 of one on the Hub (the extra "hub"), or a TF1 checkpoint with its bert_config.json, for which
@@ -18,6 +19,7 @@ beyond 512 tokens.
 """
 
 import pathlib
+from typing import Any
 
 from absl import flags
 
@@ -34,11 +36,18 @@ _REVISION = flags.DEFINE_string("revision", None, "of a --checkpoint on the Hub"
 _CONFIG = flags.DEFINE_string(
     "config", None, "the preset whose heads a TF1 --checkpoint has, such as wtq_base"
 )
+_POSITION = flags.DEFINE_enum(
+    "position",
+    None,
+    ["per_cell", "absolute"],
+    "how a TF1 --checkpoint counts positions; by default as the preset, in each cell (TAPAS's "
+    "checkpoints whose names end in _reset)",
+)
 _ARCHITECTURE = flags.DEFINE_string(
     "architecture",
-    "tapas",
+    None,
     "how the tokens of a --checkpoint attend to each other: a name of mate_tf/presets.py that adds "
-    "no weights, such as tapas, sat, mate or mate_exact",
+    "no weights, such as sat, mate or mate_exact; by default all to all, as TAPAS was trained",
 )
 _VOCAB = flags.DEFINE_string(
     "vocab_file", None, "the vocabulary of a --checkpoint; by default vocab.txt beside it"
@@ -52,6 +61,7 @@ _MAX_SEQ_LENGTH = flags.DEFINE_integer(
     "sequence_length",
     lower_bound=4,
 )
+_OF_CHECKPOINTS = (_REVISION, _CONFIG, _POSITION, _ARCHITECTURE, _VOCAB)
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
 
 
@@ -79,17 +89,28 @@ def published(checkpoint: str):
     from mate_tf.config import EncoderConfig
     from mate_tf.presets import with_architecture
     from mate_tf.tables.features import FeatureConfig
-    from mate_tf.weights.initial import locate_weights
+    from mate_tf.weights.hugging_face_config import hugging_face_task_config
+    from mate_tf.weights.initial import kind_of_weights, locate_weights
     from mate_tf.weights.pretrained import load_pretrained
 
-    task_config = load_preset(_CONFIG.value).task if _CONFIG.value else None
+    preset = load_preset(_CONFIG.value) if _CONFIG.value else None
     location = locate_weights(checkpoint, _REVISION.value)
+    is_described = kind_of_weights(location) == "hugging_face"
+    if preset is None and not (is_described and hugging_face_task_config(location)):
+        raise ValueError(
+            f"expected --config with the preset whose heads the checkpoint has, such as wtq_base, "
+            f"for {location} describes none"
+        )
     folder = location if location.is_dir() else location.parent
     vocab_file = pathlib.Path(_VOCAB.value or folder / "vocab.txt")
     if not vocab_file.is_file():
         raise FileNotFoundError(f"expected a vocabulary at {vocab_file}; name one by --vocab_file")
-    attention = with_architecture(EncoderConfig(), _ARCHITECTURE.value).attention
-    model = load_pretrained(location, task_config, attention=attention)
+    encoder: dict[str, Any] = {"original_ids": True}
+    if _ARCHITECTURE.value:
+        encoder["attention"] = with_architecture(EncoderConfig(), _ARCHITECTURE.value).attention
+    if preset is not None and not is_described:
+        encoder["position"] = _POSITION.value or preset.encoder.position
+    model = load_pretrained(location, preset.task if preset else None, **encoder)
     return model, vocab_file, FeatureConfig(original_conversion=True), checkpoint
 
 
@@ -97,6 +118,8 @@ def main(_) -> None:
     if (_MODEL_DIR.value is None) == (_CHECKPOINT.value is None):
         raise ValueError("expected either --model_dir or --checkpoint")
     if _MODEL_DIR.value is not None:
+        if given := [flag.name for flag in _OF_CHECKPOINTS if flag.value is not None]:
+            raise ValueError(f"expected --{given[0]} with --checkpoint alone, got --model_dir")
         model, vocab_file, features, what = trained_here(pathlib.Path(_MODEL_DIR.value))
     else:
         model, vocab_file, features, what = published(_CHECKPOINT.value)

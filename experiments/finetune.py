@@ -1,6 +1,6 @@
 """Fine-tunes table question answering, a classifier or a reader, and evaluates it meanwhile.
 
-    python -m experiments.finetune --config=wtq_minilm --data_dir=out/wtq_data \
+    python -m experiments.finetune --config=wtq_minilm --data_dir=out/wtq_data \\
         --init_checkpoint=minilm --model_dir=out/wtq_minilm
 
 A config is a preset of experiments/configs; each says what it is for, how long it takes and what
@@ -109,18 +109,19 @@ def finetune(
         return train(task, config, model_dir)
 
 
+def load_options() -> dict[str, Any]:
+    """How weights are loaded; ValueError where there are none to load."""
+    options = {"revision": _INIT_REVISION.value, "reset_heads": _RESET_HEADS.value}
+    if any(options.values()) and not _INIT_CHECKPOINT.value:
+        raise ValueError("expected --init_revision and --reset_heads with --init_checkpoint alone")
+    return options
+
+
 def main(argv: list[str]) -> None:
     overrides = [*argv[1:], *(["--config.skip_corrupt=true"] if _SKIP_CORRUPT.value else [])]
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, overrides)
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
-    finetune(
-        config,
-        data_dir,
-        model_dir,
-        _INIT_CHECKPOINT.value,
-        revision=_INIT_REVISION.value,
-        reset_heads=_RESET_HEADS.value,
-    )
+    finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **load_options())
 
 
 def parse_flags(arguments: list[str]) -> list[str]:

@@ -9,33 +9,22 @@ object a question (mate_tf/evaluation/predictions.py says what is in it), in the
 those that the model does not accept, with the reason. experiments/evaluate.py scores that file.
 
 Questions in sequences (SQA) are answered one after the other, each with the model's own answers
-before it; --history=gold takes the answers that the data has. --official writes the answers a
-second time, in the format of the data set's own evaluation: WTQ, SQA and HYBRIDQA have one.
+before it; --history=gold takes the answers that the data has. --official_output writes the answers
+a second time, in the format of the data set's own evaluation: WTQ, SQA and HYBRIDQA have one.
 """
 
-import itertools
 import pathlib
-from typing import Any
 
 from absl import flags
-from tqdm import tqdm
 
-from experiments import terminal
+from experiments import asking, terminal
+from experiments.question_files import read_asked
 
-_MODEL = flags.DEFINE_string(
-    "model", None, "folder of an exported model (experiments/export.py writes one)", required=True
-)
-_DATA = flags.DEFINE_string("data", None, "JSON Lines file of questions with tables", required=True)
 _OUTPUT = flags.DEFINE_string(
     "output", None, "JSON Lines file to write the answers to", required=True
 )
 _OFFICIAL = flags.DEFINE_string(
-    "official", None, "file to write the answers to in the data set's official format"
-)
-_TASK = flags.DEFINE_string(
-    "task",
-    None,
-    "of the questions, such as SQA; by default what their folder's conversion.json says",
+    "official_output", None, "file to write the answers to in the data set's official format"
 )
 _HISTORY = flags.DEFINE_enum(
     "history",
@@ -43,18 +32,6 @@ _HISTORY = flags.DEFINE_enum(
     ["predicted", "gold"],
     "the previous answers of a question in a sequence; by default predicted for SQA, gold for "
     "other tasks, whose questions mostly have none",
-)
-_DROP = flags.DEFINE_bool(
-    "drop_rows_to_fit",
-    False,
-    "leave out rows at the end of a table that is too long for the model, where its question would "
-    "not be accepted otherwise",
-)
-_TAGGER = flags.DEFINE_string(
-    "tagger",
-    None,
-    "for a model with grammar-guided attention, the tagger of its training data: textblob, "
-    "spacy:MODEL or MODULE:FUNCTION",
 )
 _MIN_SCORE = flags.DEFINE_float(
     "min_score",
@@ -69,47 +46,27 @@ _ALTERNATIVES = flags.DEFINE_integer(
     "how many other answers to write with each; Hits@5 takes 4",
     lower_bound=0,
 )
-_LIMIT = flags.DEFINE_integer("limit", None, "answer only so many questions", lower_bound=1)
 
 
 def main(_) -> None:
     from mate_tf.evaluation.official import check_official_format, write_official
     from mate_tf.evaluation.predictions import prediction_of, write_predictions
-    from mate_tf.serving import load_predictor
-    from mate_tf.tables.conversion_file import task_of
-    from mate_tf.tables.splits import read_questions
-    from mate_tf.tables.taggers import load_tagger
-    from mate_tf.tasks.sequences import answer_sequences
 
-    file = pathlib.Path(_DATA.value)
-    task = _TASK.value or task_of(file.parent)
+    asked = read_asked()
+    ids = [question.question_id for _table, question in asked.pairs]
     if _OFFICIAL.value:
-        check_official_format(task)
-    pairs = list(itertools.islice(read_questions(file.parent, file.stem), _LIMIT.value))
-    if not pairs:
-        raise ValueError(f"expected questions in {_DATA.value}, found none")
-    overrides: dict[str, Any] = {"drop_rows_to_fit": True} if _DROP.value else {}
-    tagger = load_tagger(_TAGGER.value) if _TAGGER.value else None
-    predictor = load_predictor(
-        _MODEL.value,
-        tagger,
-        min_score=_MIN_SCORE.value,
-        num_alternatives=_ALTERNATIVES.value,
-        **overrides,
-    )
-    history = _HISTORY.value or ("predicted" if task == "SQA" else "gold")
-    if history == "predicted":
-        answers = answer_sequences(predictor.answer_all, pairs)
-    else:
-        answers = predictor.answer_all(pairs)
+        check_official_format(asked.task, ids)
+    for path in filter(None, (_OUTPUT.value, _OFFICIAL.value)):
+        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+    predictor = asking.load(min_score=_MIN_SCORE.value, num_alternatives=_ALTERNATIVES.value)
     by_id = {
         question.question_id: prediction_of(question.question_id, answer)
-        for _table, question, answer in tqdm(answers, total=len(pairs), unit="question")
+        for _table, question, answer in asking.answers(predictor, asked, history=_HISTORY.value)
     }
-    predictions = [by_id[question.question_id] for _table, question in pairs]
+    predictions = [by_id[id_] for id_ in ids]
     write_predictions(_OUTPUT.value, predictions)
     if _OFFICIAL.value:
-        write_official(task, _OFFICIAL.value, predictions)
+        write_official(asked.task, _OFFICIAL.value, predictions)
     not_accepted = [prediction for prediction in predictions if prediction.error]
     print(f"questions: {len(predictions)}")
     print(f"not accepted: {len(not_accepted)}")
@@ -120,4 +77,5 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
+    flags.mark_flags_as_required(["model", "data"])
     terminal.run(main)

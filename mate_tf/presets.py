@@ -94,7 +94,7 @@ ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 def with_architecture(encoder: EncoderConfig, name: str) -> EncoderConfig:
     """The same encoder with the architecture of a preset.
 
-    A Linformer's sequence_length is the MATE paper's 2,048; experiments/finetune.py makes it the
+    A Linformer's sequence_length is the MATE paper's 2,048; experiments/presets.py makes it the
     run's.
 
     Raises:

@@ -12,7 +12,7 @@ paper's (appendix A.2); the release has them too, but for the loss.
 
 Hardware: the paper trained on 32 cores of Cloud TPU v3; where 128 examples of 2,048 tokens do not
 fit, --config.gradient_accumulation_steps=32 computes them in parts.
-Time: not measured; 80,000 steps, one day in the paper.
+Time: not measured; 80,000 steps, one day in the paper. Scores are medians of 5 seeds.
 Score: not run here. The MATE paper (table 6) has 80.1 % of dev questions with an answer in the best
 cell, 89.2 % in the best three and 91.5 % in the best five; from TAPAS's weights 75.5 %, 86.5 % and
 89.9 %.

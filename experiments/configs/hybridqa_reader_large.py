@@ -13,7 +13,7 @@ paper starts. The values are the paper's (appendix A.2) and the release's.
 
 Hardware: the paper trained on 32 cores of Cloud TPU v3; where 512 examples of 512 tokens do not
 fit, --config.gradient_accumulation_steps=64 computes them in parts.
-Time: not measured; 25,000 steps, six hours in the paper.
+Time: not measured; 25,000 steps, six hours in the paper. Scores are medians of 5 seeds.
 Score: not run here. The MATE paper (table 5) has 63.4 % exact match and 71.0 % F1 on dev with the
 cells of hybridqa_mate_large.
 """

@@ -10,7 +10,7 @@ with the weights of sqa_base. --architecture=mate trains MATE.
 
 Hardware: an accelerator; where 512 examples of 512 tokens do not fit,
 --config.gradient_accumulation_steps=32 computes them in parts.
-Time: not measured; 80,000 steps.
+Time: not measured; 80,000 steps. Scores are medians of 5 seeds.
 Score: not run here. The release has 79.2 % accuracy on dev after intermediate pre-training (base,
 reset); the TableFormer paper 78.4 % on dev and 77.9 % on test for the base model, the MATE paper,
 of large models, 81.0 % on test for TAPAS and 81.4 % for MATE.

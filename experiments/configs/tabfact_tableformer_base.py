@@ -7,7 +7,7 @@ with the data of tabfact_base and the weights of sqa_base; sqa_tableformer_base 
 is not read.
 
 Hardware: as tabfact_base.
-Time: not measured; 80,000 steps.
+Time: not measured; 80,000 steps. Scores are medians of 5 seeds.
 Score: not run here. The TableFormer paper (table 2) has 79.7 % accuracy on dev and 79.2 % on test,
 before and after perturbation; without intermediate pre-training 75.1 % and 75.0 %.
 """

@@ -10,7 +10,7 @@
 with the weights of sqa_base. --architecture=mate trains MATE.
 
 Hardware: as wikisql_base.
-Time: not measured; 50,000 steps.
+Time: not measured; 50,000 steps. Scores are medians of 5 seeds.
 Score: not run here, and the release names none for this model.
 """
 

@@ -1,9 +1,9 @@
 """WikiTableQuestions with the MATE paper's base model and window, and TAPAS's training.
 
     python -m experiments.create_data --task=WTQ --input_dir=WikiTableQuestions \
-        --output_dir=out/wtq_2048 --vocab_file=vocab.txt --max_seq_length=2048 \
+        --output_dir=out/wtq_mate_2048 --vocab_file=mate_base/vocab.txt --max_seq_length=2048 \
         --trim_cells --original_conversion
-    python -m experiments.finetune --config=wtq_mate_base_2048 --data_dir=out/wtq_2048 \
+    python -m experiments.finetune --config=wtq_mate_base_2048 --data_dir=out/wtq_mate_2048 \
         --init_checkpoint=mate_base/model.ckpt --model_dir=out/wtq_mate_base_2048
 
 Hardware: an accelerator; 512 examples of 2,048 tokens do not fit one device in one step:

@@ -6,7 +6,7 @@
 with the data of wtq_base and the run of sqa_tableformer_base ("inter-sqa").
 
 Hardware: as wtq_base.
-Time: not measured; 50,000 steps.
+Time: not measured; 50,000 steps. Scores are medians of 5 seeds.
 Score: not run here. The TableFormer paper (table 3) has 46.7 % denotation accuracy on dev and
 46.5 % on test; without intermediate pre-training and SQA 34.4 % and 34.8 %.
 """

@@ -1,5 +1,6 @@
 """What a data set's release says beyond its questions, and the formats that it takes answers in."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,12 +63,17 @@ def write_official(task: str, path: str | Path, predictions: Iterable[Prediction
     Raises:
         ValueError: if the task has no format, or an id is not one of its.
     """
-    check_official_format(task)
+    _check_has_format(task)
     _WRITERS[task](path, {prediction.question_id: prediction for prediction in predictions})
 
 
-def check_official_format(task: str) -> None:
-    """ValueError where a task has no official format for answers."""
+def check_official_format(task: str, question_ids: Iterable[str]) -> None:
+    """ValueError where a task has no official format for answers, or not for such questions."""
+    _check_has_format(task)
+    _WRITERS[task](os.devnull, {id_: Prediction(id_) for id_ in question_ids})
+
+
+def _check_has_format(task: str) -> None:
     if task not in _WRITERS:
         raise ValueError(
             f"expected a task with an official format for answers, one of {list(_WRITERS)}, got "

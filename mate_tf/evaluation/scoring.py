@@ -114,11 +114,21 @@ def _scores(
 
 def _score_answer(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
     _require_gold(bool(gold), question)
+    if prediction.class_index is not None:
+        raise ValueError(
+            f"expected an answer from the table, got class {prediction.class_index} (question "
+            f"'{question.question_id}'); a classifier does not answer questions"
+        )
     return {"denotation_accuracy": float(denotation_correct(prediction.answer, gold))}
 
 
 def _score_class(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
     _require_gold(question.class_index is not None, question)
+    if prediction.answered and prediction.class_index is None:
+        raise ValueError(
+            f"expected the class of a classifier, got the answer '{prediction.text}' (question "
+            f"'{question.question_id}')"
+        )
     return {"accuracy": float(prediction.class_index == question.class_index)}
 
 
@@ -128,6 +138,8 @@ def _score_stated(prediction: Prediction, question: Question, gold: _Gold) -> di
 
 
 def _score_sequential(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
+    # Of a few questions the release has cells beyond the table, of which there are none here.
+    _require_gold(bool(gold or question.answer_coordinates), question)
     return {
         "all": float(sqa.cells_correct(prediction.cells, question)),
         "all_d": float(denotation_correct(prediction.answer, gold)),

@@ -50,8 +50,18 @@ KINDS = {
 
 
 def kind_of(config: TaskConfig) -> str:
-    """The name of the kind of model that has such a task config."""
-    return next(name for name, kind in KINDS.items() if type(config) is kind.config)
+    """The name of the kind of model that has such a task config.
+
+    Raises:
+        ValueError: if it is that of a model that does not answer, such as one of masked words.
+    """
+    for name, kind in KINDS.items():
+        if type(config) is kind.config:
+            return name
+    raise ValueError(
+        f"expected a model that answers, of one of the kinds {', '.join(KINDS)}, got one with a "
+        f"{type(config).__name__}; fine-tune it first"
+    )
 
 
 def decode_batch(

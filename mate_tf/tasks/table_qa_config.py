@@ -85,6 +85,17 @@ class TableQAConfig:
     def __post_init__(self) -> None:
         for name in ("temperature", "agg_temperature", "huber_loss_delta"):
             _require(getattr(self, name) > 0, f"{name} above 0", getattr(self, name))
+        for name in (
+            "positive_weight",
+            "cell_loss_importance",
+            "aggregation_loss_importance",
+            "answer_loss_importance",
+        ):
+            _require(getattr(self, name) >= 0, f"{name} of at least 0", getattr(self, name))
+        preference = self.cell_select_pref
+        _require(0 <= preference <= 1, "cell_select_pref from 0 to 1", preference)
+        cutoff = self.answer_loss_cutoff
+        _require(cutoff is None or cutoff > 0, "answer_loss_cutoff above 0 or None", cutoff)
         choices = get_args(aggregation.AverageApproximation)
         approximation = self.average_approximation_function
         _require(

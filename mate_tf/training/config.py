@@ -233,7 +233,10 @@ def load_finetuning_config(
         FileNotFoundError, ValueError: as `load_config`.
     """
     values = _read_json(model_dir)
-    task = values.get("task") if isinstance(values, dict) else None
+    if not isinstance(values, dict) or "encoder" not in values:
+        path = pathlib.Path(model_dir) / CONFIG_FILE
+        raise ValueError(f"{path}: expected the config of a run, got another")
+    task = values.get("task")
     options = set(task) if isinstance(task, dict) else set()
     if options <= {field.name for field in dataclasses.fields(ClassificationConfig)}:
         return load_config(model_dir, ClassifyConfig)

@@ -156,10 +156,8 @@ def _dev_evaluation(
 
     def evaluate() -> dict[str, float]:
         losses: list[float] = []
-        predictions = {
-            question.question_id: Prediction(question.question_id, answered=False, error="too long")
-            for _, question in pairs
-        }
+        ids = [question.question_id for _, question in pairs]
+        predictions = {id_: Prediction(id_, answered=False, error="has no example") for id_ in ids}
         for batch in batches:
             outputs, example_loss = predict(batch)
             # Without a labelled cell or a number there is nothing to learn or to measure.

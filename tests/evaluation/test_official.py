@@ -55,7 +55,7 @@ def test_a_task_without_official_files_or_format_is_refused():
     with pytest.raises(ValueError, match=r"one of \['WTQ', 'TABFACT', 'HYBRIDQA'\], got SQA"):
         read_official("SQA", ".", "dev", asked("q"))
     with pytest.raises(ValueError, match=r"one of \['WTQ', 'SQA', 'HYBRIDQA'\], got TABFACT"):
-        check_official_format("TABFACT")
+        check_official_format("TABFACT", ["1"])
 
 
 def test_answers_are_written_in_each_format_by_the_releases_ids(tmp_path):

@@ -199,7 +199,7 @@ def test_the_binary_scores_sequences_with_their_own_history(tmp_path, vocab_file
     done = subprocess.run(
         [
             *(sys.executable, "-m", "experiments.robustness", f"--model={tmp_path / 'model'}"),
-            *(f"--data={tmp_path / 'dev.jsonl'}", "--task=SQA", "--perturbations=2"),
+            *(f"--data={tmp_path / 'dev.jsonl'}", "--task=SQA", "--num_perturbations=2"),
         ],
         cwd=ROOT,
         capture_output=True,
@@ -210,8 +210,8 @@ def test_the_binary_scores_sequences_with_their_own_history(tmp_path, vocab_file
     assert done.stdout.splitlines() == [
         "questions: 4",
         "perturbations: 2",
-        "accuracy before: 0.7500",
-        "accuracy after: 0.7500",
-        "variation percentage: 0.00 %",
+        "accuracy before: 75.00%",
+        "accuracy after: 75.00%",
+        "variation percentage: 0.00%",
     ]
     assert "perturbation 2: 100%" in done.stderr

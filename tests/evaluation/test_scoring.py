@@ -28,7 +28,7 @@ def scored(task, *answered, official=None):
         ("JSONL", {"answer": ("x",)}, {"answers": ("x",), "class_index": 1}, True),
         ("JSONL", {"class_index": 1}, {"class_index": 1}, True),
         ("TABFACT", {"class_index": 0}, {"class_index": 1}, False),
-        ("TABFACT", {}, {"class_index": 0}, False),
+        ("TABFACT", {"answered": False}, {"class_index": 0}, False),
         ("SST2", {"class_index": 1}, {"class_index": 1}, True),
         ("SQA", {"cells": ((0, 1),)}, {"answer_coordinates": ((0, 1),), "answers": ("z",)}, True),
         ("SQA", {"answer": ("z",)}, {"answer_coordinates": ((0, 1),), "answers": ("z",)}, False),
@@ -36,7 +36,7 @@ def scored(task, *answered, official=None):
         ("HYBRIDQA", {"answer": ("Oslo", "Rome")}, {"answers": ("Oslo",)}, False),
         # Not accepted: wrong even where nothing would be right.
         ("HYBRIDQA", {"error": "too long"}, {"answers": ("The",)}, False),
-        ("SQA", {"error": "too long"}, {}, False),
+        ("SQA", {"error": "too long"}, {"answers": ("z",)}, False),
     ],
 )
 def test_an_answer_is_right_by_the_definition_of_its_task(task, prediction, question, correct):
@@ -49,6 +49,23 @@ def test_an_answer_is_right_by_the_definition_of_its_task(task, prediction, ques
 def test_a_question_without_gold_answer_is_refused(task):
     with pytest.raises(ValueError, match=r"expected a gold answer .*, got none \(question 'q'\)"):
         is_correct(task, Prediction("q"), Question("?", "q"))
+
+
+@pytest.mark.parametrize(
+    ("task", "prediction", "question", "message"),
+    [
+        (
+            "TABFACT",
+            {"answer": ("x",)},
+            {"class_index": 1},
+            "a classifier, got .* 'x'",
+        ),
+        ("WTQ", {"class_index": 1}, {"answers": ("x",)}, "answer from the table, got class 1"),
+    ],
+)
+def test_answers_of_another_kind_of_model_are_refused(task, prediction, question, message):
+    with pytest.raises(ValueError, match=rf"{message} \(question 'q0'\)"):
+        scored(task, (prediction, question))
 
 
 def test_an_unknown_task_is_refused():

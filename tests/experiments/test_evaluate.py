@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.evaluation.predictions import read_predictions
-from mate_tf.serving import export_saved_model, load_predictor
+from mate_tf.serving import export_saved_model, load_predictor, read_calibration
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureConfig
@@ -97,7 +98,7 @@ def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, voc
     official = tmp_path / "official.tsv"
     turns = [Question("c d", f"nt-1-0_{n}", ("x",), ((0, 0),)) for n in (1, 0)]
     write_json_lines(data, [(TABLE, question) for question in turns])
-    files = f"--data={data}", f"--output={output}", f"--official={official}"
+    files = f"--data={data}", f"--output={output}", f"--official_output={official}"
     done = run("predict", f"--model={model}", *files)
     assert not done.returncode, done.stderr
     predictions = read_predictions(output)
@@ -123,3 +124,24 @@ def test_answers_to_other_questions_are_refused_with_the_file(tmp_path):
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert f"predictions for 1 questions, got 0 in '{predictions}'" in done.stderr
     assert "the first 'asked'" in done.stderr
+
+
+def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer):
+    exported = shutil.copytree(model, tmp_path / "model")
+    pairs = [
+        (TABLE, Question("c d", str(n), answers=answer.items if n % 4 else ("h",)))
+        for n in range(8)
+    ]
+    for split in ("calibration", "dev"):
+        write_json_lines(tmp_path / f"{split}.jsonl", pairs)
+    done = run("calibrate", f"--model={exported}", f"--data={tmp_path / 'calibration.jsonl'}")
+    assert done.returncode == 0, done.stderr
+    assert "questions: 8, answered 8, right 6" in done.stdout
+    calibration = read_calibration(exported)
+    after = load_predictor(exported).answer(TABLE, "c d")
+    assert after.score == pytest.approx(float(calibration.apply(answer.score)))
+    assert abs(after.score - 0.75) < abs(answer.score - 0.75)
+
+    done = run("calibrate", f"--model={exported}", f"--data={tmp_path / 'dev.jsonl'}")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "expected questions kept for calibration, got the split 'dev'" in done.stderr
