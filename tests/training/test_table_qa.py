@@ -306,6 +306,16 @@ def test_a_folder_s_histogram_rows_are_as_it_says(data_dir, histogram_dir, tmp_p
         check_data(CONFIG, wrong)
 
 
+def test_a_softmax_over_cells_takes_no_histogram_row(data_dir, histogram_dir):
+    softmax = TableQAConfig(
+        num_aggregation_labels=0, select_one_column=False, cell_cross_entropy=True
+    )
+    check_data(dataclasses.replace(CONFIG, task=softmax), data_dir)
+    message = r"cell_cross_entropy, .*, got examples with one in .*; make them without --histogram"
+    with pytest.raises(ValueError, match=message):
+        check_data(dataclasses.replace(HISTOGRAM, task=softmax), histogram_dir)
+
+
 def test_a_folder_that_does_not_say_has_histogram_rows_if_its_first_example_has(
     data_dir, histogram_dir, tmp_path
 ):
