@@ -19,8 +19,9 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import FinetuneConfig
 from mate_tf.training.examples import records_conversion, save_conversion
-from mate_tf.training.loop import restore_weights, train
+from mate_tf.training.loop import train
 from mate_tf.training.table_qa import build_model, check_data, make_task
+from mate_tf.weights.run import restore_weights
 
 NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "rank", *NAMES)

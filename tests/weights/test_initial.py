@@ -17,6 +17,7 @@ from mate_tf.training.config import FinetuneConfig, save_config
 from mate_tf.training.loop import Task, train
 from mate_tf.weights.initial import load_weights
 from mate_tf.weights.pretrained import load_pretrained
+from mate_tf.weights.run import restore_weights
 from tests.weights.small_models import (
     classifier,
     encoder_config,
@@ -102,6 +103,45 @@ def test_a_run_of_another_size_is_refused(run):
         load_weights(table_qa(num_layers=2, num_heads=4), folder)
     with pytest.raises(ValueError, match=r"shape \(11, 6\) for variable 'bert.*, got \(11, 8\) in"):
         load_weights(table_qa(num_layers=2, hidden_size=6), folder)
+
+
+OTHERS = [
+    (
+        {"num_layers": 2, "hidden_size": 6},
+        r"expected shape \(11, 6\) for variable 'encoder/.*', got \(11, 8\) in .*ckpt-1; make the",
+    ),
+    (
+        {"num_layers": 3},
+        r"expected variable 'encoder/.*2/.*' of shape \(8, 8\) in .*ckpt-1, which lacks 16 of",
+    ),
+    (
+        {"num_layers": 1},
+        r"with variable 'encoder/.*1/.*' of shape \(8,\), got one that lacks 16 of .*ckpt-1; make",
+    ),
+    (
+        {"num_layers": 2, "task": {}},
+        r"expected variable 'aggregation/.*' of shape \(4, 8\) in .*, which lacks 2 of",
+    ),
+    (
+        {"num_layers": 2, "task": NO_AGGREGATION | {"select_one_column": False}},
+        r"with variable 'cell_selection/column_output_bias' of shape \(\), got one that lacks 2 of",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), OTHERS)
+def test_a_run_is_restored_into_its_own_model_alone(run, options, message):
+    folder, trained = run
+    own = table_qa(seed=1, task=NO_AGGREGATION, num_layers=2)
+    assert restore_weights(own, folder) == 1
+    for name, value in values_of(own).items():
+        np.testing.assert_array_equal(value, trained[name])
+    other = table_qa(seed=1, **{"task": NO_AGGREGATION} | options)
+    first = values_of(other)
+    with pytest.raises(ValueError, match=message):
+        restore_weights(other, folder)
+    for name, value in values_of(other).items():
+        np.testing.assert_array_equal(value, first[name])
 
 
 @pytest.mark.parametrize("kind", WRITERS)
