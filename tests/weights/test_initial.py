@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import logging
 import sys
 import types
 
@@ -12,6 +13,7 @@ import tensorflow as tf
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import FinetuneConfig, save_config
 from mate_tf.training.loop import Task, train
@@ -316,6 +318,70 @@ def test_a_pretrained_model_needs_a_head_and_all_of_it(tmp_path, run):
         load_pretrained(tmp_path / "a", TableQAConfig())
     with pytest.raises(ValueError, match="expected a published checkpoint, got the run in"):
         load_pretrained(run[0])
+
+
+COLUMNS, TOKENS = CELLS[:2], CELLS[2:]
+SPAN = ["loss/span_output_bias", "loss/span_output_weights"]
+BOUNDARY = [f"loss/{end}_output_{part}" for end in ("end", "start") for part in ("bias", "weights")]
+OF_CLASSES = "ClassificationConfig or num_classes of SpanReadingConfig"
+# A task config, the heads that it takes of a checkpoint, those that it would lose, and what uses
+# them.
+LOST = [
+    (TableQAConfig(**NO_AGGREGATION), CELLS, AGGREGATION, "num_aggregation_labels=4 of Table"),
+    (
+        TableQAConfig(select_one_column=False),
+        AGGREGATION + TOKENS,
+        COLUMNS,
+        "select_one_column of Table",
+    ),
+    (TableQAConfig(), AGGREGATION + CELLS, CLASSES, OF_CLASSES),
+    (SpanReadingConfig(), SPAN, CLASSES, OF_CLASSES),
+    (SpanReadingConfig(), SPAN, BOUNDARY, "kind='boundary' of SpanReadingConfig"),
+    (SpanReadingConfig("boundary"), BOUNDARY, SPAN, "kind='span' of SpanReadingConfig"),
+]
+
+
+def write_with_heads(folder, heads) -> None:
+    """A TF1 folder with an encoder and the heads of these names."""
+    values = values_of(table_qa()) | values_of(classifier())
+    sizes = {"loss/span_output_weights": (16,)} | dict.fromkeys(BOUNDARY[1::2], (8,))
+    for name in SPAN + BOUNDARY:
+        values[name] = np.zeros(sizes.get(name, ()), np.float32)
+    stored = {
+        name: value for name, value in values.items() if name.startswith("bert/") or name in heads
+    }
+    write_tf1_folder(folder, stored)
+    (folder / "bert_config.json").write_text(json.dumps(encoder_config().to_bert_config()))
+
+
+@pytest.mark.parametrize(("task", "used", "lost", "use"), LOST)
+def test_a_pretrained_model_loses_no_head(tmp_path, caplog, task, used, lost, use):
+    write_with_heads(tmp_path / "more", used + lost)
+    message = f"uses {', '.join(lost)} of .*model.ckpt, got one without, {type(task).__name__}.*; "
+    with pytest.raises(ValueError, match=f"{message}take {use}"):
+        load_pretrained(tmp_path / "more", task)
+    write_with_heads(tmp_path / "same", used)
+    with caplog.at_level(logging.INFO, logger="absl"):
+        load_pretrained(tmp_path / "same", task)
+    said = caplog.messages[-1]
+    assert said.startswith("loaded ")
+    assert all(name in said for name in used)
+
+
+def test_a_published_classifier_may_have_a_head_for_tokens(tmp_path):
+    write_with_heads(tmp_path / "weights", CLASSES + CELLS)
+    load_pretrained(tmp_path / "weights", ClassificationConfig())
+
+
+def test_transformers_keep_a_head_for_columns_that_nothing_chooses(tmp_path):
+    described = {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4}
+    values = values_of(table_qa())
+    folder = tmp_path / "weights"
+    write_hugging_face(folder, values, **described, select_one_column=False)
+    assert load_pretrained(folder).task_config.select_one_column is False
+    write_hugging_face(folder, values, **described)
+    with pytest.raises(ValueError, match="uses column_output_bias, column_output_weights of"):
+        load_pretrained(folder, TableQAConfig(select_one_column=False))
 
 
 def test_the_first_of_several_checkpoints_is_not_guessed(tmp_path):
