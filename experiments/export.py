@@ -73,7 +73,7 @@ def trained_here(model_dir: pathlib.Path):
     from mate_tf.tables.conversion_file import read_conversion
     from mate_tf.tasks.decoding import KINDS, kind_of
     from mate_tf.training.config import load_finetuning_config
-    from mate_tf.training.loop import restore_weights
+    from mate_tf.weights.run import restore_weights
 
     config = load_finetuning_config(model_dir)
     features = read_conversion(model_dir).features

@@ -99,6 +99,20 @@ def test_a_question_that_needs_a_table_is_refused_without_one(kind):
         decode_batch(model.task_config, [TABLE, None], features, model(features), None)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_outputs_that_are_not_finite_are_no_answer(kind, value):
+    model = MODELS[kind]
+    features = TokenFeatures(*[tf.ones([2, 8], tf.int32)] * 9)
+    outputs = {name: values.numpy() for name, values in model(features).items()}
+    for name in KINDS[kind].outputs:
+        broken = outputs[name].copy()
+        broken[1, -1] = value
+        message = f"expected finite {name} of the model, got NaN or infinity for 1 of 2 questions"
+        with pytest.raises(ValueError, match=message):
+            decode_batch(model.task_config, [TABLE] * 2, features, outputs | {name: broken}, None)
+
+
 def test_a_calibration_in_the_folder_is_applied(classifier, predictor, calibration):
     answer = predictor.answer(TABLE, "g h")
     calibrated = load_predictor(classifier, num_alternatives=1).answer(TABLE, "g h")

@@ -15,7 +15,8 @@ _NEVER = -1e30
 def log_cell_probabilities(token_logits, cells: Cells):
     """Log of the probability that a cell is the one to select, of all cells of the table's body.
 
-    The logit of a cell is the mean of its tokens' (MATE, section 4.1, the equations for S and P).
+    The logit of a cell is the mean of its tokens' (MATE, section 4.1, the equations for S and P). A
+    histogram row's cells would be among them; training refuses examples with one.
 
     Args:
         token_logits: float32 [B, S].

@@ -23,6 +23,7 @@ class Cells(NamedTuple):
         column_ids: int32 [B, K], the column of each cell.
         exists: float32 [B, K], 1 for a cell that has a token, 0 for a gap.
         in_body: bool [B, K], whether a cell is of the table's body: no gap, header or question.
+            The cells of a histogram row, whose tokens look like any other's, count as of the body.
     """
 
     token_cells: tf.Tensor

@@ -6,6 +6,7 @@ Shapes: B batch, S sequence, C columns or classes, A aggregations, N spans.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
@@ -85,8 +86,10 @@ def decode_batch(
         num_alternatives: the most alternatives that an answer gets.
 
     Raises:
-        ValueError: if an id is beyond its table's size, or a question that needs a table has none.
+        ValueError: if an output is not finite, an id is beyond its table's size, or a question that
+            needs a table has none.
     """
+    _check_finite(KINDS[kind_of(config)], outputs)
     if isinstance(config, ClassificationConfig):
         return decode_classes(config, outputs, num_alternatives)
     with_tables = [table for table in tables if table is not None]
@@ -100,3 +103,18 @@ def decode_batch(
             config, with_tables, features, outputs, wordpiece, histogram_row, num_alternatives
         )
     return decode_cells(config, with_tables, features, outputs, histogram_row, num_alternatives)
+
+
+def _check_finite(kind: Kind, outputs: Mapping[str, tf.Tensor]) -> None:
+    """ValueError where a number that answers are read from is none."""
+    for name in kind.outputs:
+        if name not in outputs:
+            continue
+        values = np.asarray(outputs[name])  # [B, ...]
+        broken = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))  # [b]
+        if len(broken):
+            raise ValueError(
+                f"expected finite {name} of the model, got NaN or infinity for {len(broken)} of "
+                f"{len(values)} questions; see whether its weights are finite, and take a "
+                "checkpoint of which they are"
+            )

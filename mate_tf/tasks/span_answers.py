@@ -1,7 +1,7 @@
 """Answers of span reading: a stretch of a cell's text.
 
-A span's probability is among all spans that lie within one cell of the body. Alternatives are the
-next spans that say something else.
+A span's probability is among all spans that lie within one cell of the body, to which a histogram
+row does not belong. Alternatives are the next spans that say something else.
 
 Shapes: B batch, S sequence, N spans, C classes, K spans looked at.
 """
@@ -17,9 +17,10 @@ from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.answers import Answer, SelectedCell, no_answer
 from mate_tf.tasks.cell_probabilities import places_in_body
+from mate_tf.tasks.cell_selection import LOG_ZERO
 from mate_tf.tasks.computing import unit_free_number
 from mate_tf.tasks.span_reading import SpanReadingConfig
-from mate_tf.tasks.spans import best_spans
+from mate_tf.tasks.spans import best_spans, span_bounds
 
 # Spans looked at for each that is wanted: neighbours often say the same, in another cell.
 _SPANS_EACH = 8
@@ -53,7 +54,10 @@ def decode_spans(
     wanted = num_alternatives + 1
     length = features.input_ids.shape[1]
     number = 1 if wanted == 1 else wanted * _SPANS_EACH
-    best = best_spans(outputs["span_logits"], length, config.max_span_length, number)
+    starts, _ = span_bounds(length, config.max_span_length)  # [N]
+    readable = ((rows >= 0) & (columns >= 0))[:, starts]  # [B, N]
+    logits = np.where(readable, outputs["span_logits"], LOG_ZERO)
+    best = best_spans(logits, length, config.max_span_length, number)
     classes: list[int | None] = [None] * len(tables)
     if "class_logits" in outputs:
         classes = np.asarray(outputs["class_logits"]).argmax(axis=1).tolist()
@@ -65,8 +69,6 @@ def decode_spans(
         for start, end, score in spans:
             if len(found) == wanted or score <= 0.0:
                 break
-            if rows[index, start] < 0:
-                continue
             other = _span_answer(table, tokens[index], start, end, score, wordpiece)
             if all(other.items != earlier.items for earlier in found):
                 found.append(other)

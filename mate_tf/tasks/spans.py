@@ -64,7 +64,8 @@ def body_cells(row_ids: tf.Tensor, column_ids: tf.Tensor) -> tf.Tensor:
     """Numbers the cells of the table's body in the order of the sequence.
 
     Args:
-        row_ids, column_ids: int [B, S]; 0 for the header's row, the question and padding.
+        row_ids, column_ids: int [B, S]; 0 for the header's row, the question and padding. A
+            histogram row is like any other here.
 
     Returns:
         int32 [B, S]; 0 for a token outside the body, which no span may have.

@@ -22,7 +22,7 @@ class TableQAConfig:
         allow_empty_column_selection: whether no column may be chosen.
         cell_cross_entropy: chooses one cell out of all in the table, by a softmax over them in
             place of decisions on each column, cell and token (MATE, section 4.1). Needs no
-            `select_one_column` and no aggregation.
+            `select_one_column` and no aggregation, and examples without a histogram row.
         cell_cross_entropy_hard_em: of several correct cells learns the one that the model takes
             for the most probable, not each as far as it believes in it.
         average_logits_per_cell: gives the tokens of a cell one logit.

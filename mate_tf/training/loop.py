@@ -228,20 +228,6 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
         return metrics or controller.evaluate()
 
 
-def restore_weights(model: keras.Model, model_dir: str | pathlib.Path) -> int:
-    """Loads the weights of a run's latest checkpoint into a model and returns its step.
-
-    Raises:
-        FileNotFoundError: if the folder holds no checkpoint.
-    """
-    path = tf.train.latest_checkpoint(str(model_dir))
-    if path is None:
-        raise FileNotFoundError(f"expected a checkpoint in {model_dir}, found none")
-    checkpoint = tf.train.Checkpoint(weights=_weights_by_path(model))
-    checkpoint.restore(path).expect_partial().assert_existing_objects_matched()
-    return int(path.rpartition("-")[2])
-
-
 def _weights_by_path(model: keras.Model) -> dict[str, tf.Variable]:
     """The weights by their path in the model.
 

@@ -11,16 +11,18 @@ from collections.abc import Callable
 import numpy as np
 
 from mate_tf.tables.conversion_file import has_conversion, read_conversion
-from mate_tf.tables.records import batch_by_length, read_records
+from mate_tf.tables.records import batch_by_length, has_histogram_row, read_records
 from mate_tf.tables.splits import split_files
 from mate_tf.tasks.span_reading import SpanReading
 from mate_tf.tasks.spans import answer_spans, body_cells
 from mate_tf.training.config import SpanReadConfig
 from mate_tf.training.examples import (
+    SPLITS,
     check_examples,
     examples_task,
     first_weights,
     predict_function,
+    records_conversion,
 )
 from mate_tf.training.loop import Task
 
@@ -32,7 +34,8 @@ def check_data(config: SpanReadConfig, data_dir: str | pathlib.Path) -> None:
     """Refuses a folder that cannot be trained on with this config.
 
     Raises:
-        FileNotFoundError, ValueError: as `check_examples`, and if the labels are of whole cells.
+        FileNotFoundError, ValueError: as `check_examples`, if the labels are of whole cells, and if
+            examples have a histogram row, in which answers would be sought.
     """
     features = ["label_ids", *([_CLASS] if config.task.num_classes else [])]
     check_examples(config, data_dir, "reading", features)
@@ -41,6 +44,14 @@ def check_data(config: SpanReadConfig, data_dir: str | pathlib.Path) -> None:
             f"expected examples in {data_dir} whose labels are the answers' spans, got labels of "
             "whole cells; make them with --label_answer_spans"
         )
+    has_row = records_conversion(data_dir, config.skip_corrupt).features.histogram_row
+    for split in SPLITS:
+        files = split_files(data_dir, split)
+        if has_row or has_histogram_row(files, config.skip_corrupt):
+            raise ValueError(
+                "expected examples without a histogram row, whose cells a reader would take for "
+                f"answers, got examples with one in {files[0]}; make them without --histogram_row"
+            )
 
 
 def build_model(config: SpanReadConfig) -> SpanReading:

@@ -51,9 +51,10 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
 
     Raises:
         FileNotFoundError, ValueError: as `check_examples` and `records_conversion`, and if examples
-            have a histogram row where the conversion says none, or none where it says one, or if
-            one has an aggregation that there is not, none of the labels that training needs, or,
-            of the dev split, a question that the split's questions lack.
+            have a histogram row where the conversion says none, or none where it says one, or one
+            at all with `cell_cross_entropy`, or if one has an aggregation that there is not, none
+            of the labels that training needs, or, of the dev split, a question that the split's
+            questions lack.
     """
     questions = {question.question_id for _, question in read_questions(data_dir, "dev")}
     check_example = functools.partial(_check_example, config.task, questions)
@@ -67,6 +68,12 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
             raise ValueError(
                 f"expected examples {expected} a histogram row, as the folder's others, got "
                 f"examples {got} one in {files[0]}; make the records again"
+            )
+        if histogram_row and config.task.cell_cross_entropy:
+            raise ValueError(
+                "expected examples without a histogram row with task.cell_cross_entropy, whose "
+                f"softmax would take in its cells, got examples with one in {files[0]}; make them "
+                "without --histogram_row"
             )
 
 

@@ -10,7 +10,7 @@ from mate_tf.tasks.table_qa import TableQAConfig
 
 _KINDS = ("bert", "tapas")
 _AGGREGATIONS = ["NONE", "SUM", "AVERAGE", "COUNT"]
-# TapasConfig's names of TableQAConfig's fields; a value of null there is our default.
+# TapasConfig's names of TableQAConfig's fields; of a value of null the default counts.
 _TABLE_QA = {
     "num_aggregation_labels": "num_aggregation_labels",
     "use_answer_as_supervision": "use_answer_as_supervision",
@@ -31,6 +31,13 @@ _TABLE_QA = {
     "use_gumbel_for_aggregation": "use_gumbel_for_agg",
     "max_num_rows": "max_num_rows",
     "max_num_columns": "max_num_columns",
+}
+# Where TapasConfig's default is not ours.
+_TAPAS_DEFAULTS = {
+    "num_aggregation_labels": 0,
+    "use_answer_as_supervision": False,
+    "max_num_rows": 64,
+    "max_num_columns": 32,
 }
 
 
@@ -121,7 +128,7 @@ def _table_qa_config(config: dict[str, Any], path: pathlib.Path) -> TableQAConfi
     values = {
         ours: config[theirs] for theirs, ours in _TABLE_QA.items() if config.get(theirs) is not None
     }
-    values.setdefault("num_aggregation_labels", 0)  # where TapasConfig's default is not ours
+    values = _TAPAS_DEFAULTS | values
     values["cell_loss_importance"] = 0.0 if config.get("disable_per_token_loss") else 1.0
     return TableQAConfig(
         **values, answer_loss_cutoff=config.get("answer_loss_cutoff"), count_padding=True

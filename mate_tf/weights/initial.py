@@ -73,7 +73,11 @@ def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pat
             f"expected weights at {path}, found none: no Hugging Face folder, TF1 checkpoint or "
             "folder of a run"
         )
-    return download(str(path), revision)
+    try:
+        return download(str(path), revision)
+    except (ModuleNotFoundError, OSError) as error:
+        # A mistyped path of two parts is a name that the Hub might have.
+        raise type(error)(f"found no folder or checkpoint {str(path)!r} here; {error}") from error
 
 
 def kind_of_weights(location: pathlib.Path) -> str:

@@ -75,8 +75,8 @@ def assign_variables(
         model: a built `TableEncoder` or a model with one as `.encoder`.
         tensors: functions that read a tensor, by name.
         source: what to call the checkpoint in messages.
-        reset_heads: leaves all but the encoder at their initial value (the release's
-            reset_output_cls), as for another number of classes.
+        reset_heads: leaves all but the encoder at their initial value, as for another number of
+            classes. The release's reset_output_cls does so with the head for classes alone.
         require_all: whether a variable that the checkpoint does not have is an error, as it has to
             be where nothing is trained any more; a pooler that no head reads is none.
 

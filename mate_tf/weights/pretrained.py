@@ -1,15 +1,23 @@
 """A published fine-tuned model, whole: encoder, heads and weights."""
 
 import pathlib
+import re
 from typing import Any
+
+from absl import logging
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
 from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
 from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.weights.hugging_face_config import hugging_face_config, hugging_face_task_config
+from mate_tf.weights.hugging_face_config import (
+    hugging_face_config,
+    hugging_face_task_config,
+    read_config,
+)
 from mate_tf.weights.initial import kind_of_weights, load_weights, locate_weights
+from mate_tf.weights.loading import LoadReport
 from mate_tf.weights.tf1 import CONFIG_FILE
 
 TaskConfig = TableQAConfig | ClassificationConfig | SpanReadingConfig | MaskedLMConfig
@@ -20,6 +28,16 @@ _MODELS: dict[type, type] = {
     SpanReadingConfig: SpanReading,
     MaskedLMConfig: MaskedLanguageModel,
 }
+# Heads that published models were trained with, and what of a task config uses them. A token head
+# alone says nothing of the task: the releases' classifiers have one too, with its columns.
+_HEADS = {
+    r"output_(weights|bias)_agg": "num_aggregation_labels=4 of TableQAConfig",
+    r"output_(weights|bias)_cls": "ClassificationConfig or num_classes of SpanReadingConfig",
+    r"loss/span_output_(weights|bias)": "kind='span' of SpanReadingConfig",
+    r"loss/span_hidden_(weights|bias)": "hidden_size of SpanReadingConfig",
+    r"loss/(start|end)_output_(weights|bias)": "kind='boundary' of SpanReadingConfig",
+}
+_COLUMNS = {r"column_output_(weights|bias)": "select_one_column of TableQAConfig"}
 
 
 def load_pretrained(
@@ -30,7 +48,9 @@ def load_pretrained(
     attention: AttentionConfig | None = None,
     **encoder_overrides: Any,
 ) -> Model:
-    """The model of a fine-tuned checkpoint, with every variable from there.
+    """The model of a fine-tuned checkpoint, with every variable from there and every head of it.
+
+    What was loaded and what was not is logged. A head of pre-training may be left out.
 
     Args:
         path: a Hugging Face folder of TAPAS or BERT, the name of one on the Hub, or a TF1
@@ -45,8 +65,8 @@ def load_pretrained(
         The model of the task config's kind, built.
 
     Raises:
-        ValueError: if the checkpoint lacks a variable of the model or does not fit it, or if there
-            is no task config.
+        ValueError: if the checkpoint lacks a variable of the model or does not fit it, if it has a
+            head that the task config does not use, or if there is no task config.
         FileNotFoundError, ModuleNotFoundError, OSError: as `load_weights`.
 
     Example:
@@ -70,5 +90,31 @@ def load_pretrained(
         raise ValueError(f"expected a task_config, for none is described in {location}")
     model = _MODELS[type(task_config)](encoder_config, task_config)
     model.build()
-    load_weights(model, location, require_all=True)
+    report = load_weights(model, location, require_all=True)
+    logging.info("%s", report)
+    _check_heads(task_config, location, report)
     return model
+
+
+def _check_heads(task_config: TaskConfig, location: pathlib.Path, report: LoadReport) -> None:
+    """ValueError where a head was left out that the checkpoint was trained with."""
+    heads = _HEADS
+    if isinstance(task_config, TableQAConfig) and _chooses_columns(location):
+        heads = heads | _COLUMNS
+    lost = {
+        name: use
+        for name in report.ignored
+        for pattern, use in heads.items()
+        if re.fullmatch(pattern, name)
+    }
+    if lost:
+        raise ValueError(
+            f"expected a task config that uses {', '.join(lost)} of {report.source}, got one "
+            f"without, {task_config}; take {', '.join(dict.fromkeys(lost.values()))}"
+        )
+
+
+def _chooses_columns(location: pathlib.Path) -> bool:
+    """Whether a head for columns is in use; transformers stores one also where it is not."""
+    is_hugging_face = kind_of_weights(location) == "hugging_face"
+    return not is_hugging_face or read_config(location).get("select_one_column") is not False

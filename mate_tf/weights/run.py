@@ -1,10 +1,16 @@
-"""The weights of a run of our own into another model, for chains such as SQA, then WTQ."""
+"""The weights of a run of our own: into its own model, or into another for chains of tasks.
+
+SQA, then WTQ, is such a chain.
+"""
 
 import functools
 import pathlib
 import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from mate_tf.config import read_json
@@ -37,21 +43,80 @@ def load_run(
         ValueError: if it does not fit the model.
     """
     directory = pathlib.Path(directory)
-    prefix = tf.train.latest_checkpoint(str(directory))
-    if prefix is None:
-        raise FileNotFoundError(f"expected a checkpoint in {directory}, found none")
+    prefix, stored = _latest_checkpoint(directory)
     config = read_json(directory / "config.json")
     check_num_heads(model, config["encoder"].get("num_heads"), directory / "config.json")
     names = _names(model)
-    reader = tf.train.load_checkpoint(prefix)
     tensors = {}
-    for key in reader.get_variable_to_shape_map():
+    for path, tensor in stored.items():
+        # What the encoder does not have is to name its layer as checkpoints do.
+        other = ENCODER + path if path.startswith("encoder/") else path
+        tensors[names.get(path, other)] = tensor.read
+    return assign_variables(model, tensors, prefix, **options)
+
+
+def restore_weights(model: keras.layers.Layer, directory: str | pathlib.Path) -> int:
+    """Loads the latest checkpoint of a run's folder into the run's own model.
+
+    Args:
+        model: the model of the run's config, built.
+        directory: a run's, with checkpoints.
+
+    Returns:
+        The checkpoint's step.
+
+    Raises:
+        FileNotFoundError: if it holds no checkpoint.
+        ValueError: if a weight of either is missing in the other, or has another shape there; the
+            model is then as it was.
+    """
+    prefix, stored = _latest_checkpoint(directory)
+    weights = weights_by_path(model)
+    hint = "; make the model from the config.json of the run"
+    if missing := [path for path in weights if path not in stored]:
+        shape = tuple(weights[missing[0]].shape)
+        raise ValueError(
+            f"expected variable {missing[0]!r} of shape {shape} in {prefix}, which lacks "
+            f"{len(missing)} of the model's {len(weights)} variables{hint}"
+        )
+    if ignored := sorted(stored.keys() - weights.keys()):
+        raise ValueError(
+            f"expected a model with variable {ignored[0]!r} of shape {stored[ignored[0]].shape}, "
+            f"got one that lacks {len(ignored)} of the {len(stored)} variables in {prefix}{hint}"
+        )
+    for path, weight in weights.items():
+        if stored[path].shape != tuple(weight.shape):
+            raise ValueError(
+                f"expected shape {tuple(weight.shape)} for variable {path!r}, got "
+                f"{stored[path].shape} in {prefix}{hint}"
+            )
+    for path, weight in weights.items():
+        weight.assign(stored[path].read())
+    return int(prefix.rpartition("-")[2])
+
+
+class _Stored(NamedTuple):
+    """A weight in a checkpoint, not yet read."""
+
+    shape: tuple[int, ...]
+    read: Callable[[], np.ndarray]
+
+
+def _latest_checkpoint(directory: str | pathlib.Path) -> tuple[str, Mapping[str, _Stored]]:
+    """The prefix of a run's latest checkpoint, and its weights by their path in the model.
+
+    The optimizer's and the random state are none.
+    """
+    prefix = tf.train.latest_checkpoint(str(directory))
+    if prefix is None:
+        raise FileNotFoundError(f"expected a checkpoint in {directory}, found none")
+    reader = tf.train.load_checkpoint(prefix)
+    stored = {}
+    for key, shape in reader.get_variable_to_shape_map().items():
         if match := _KEY.fullmatch(key):
             path = re.sub(r"\.[S.]", lambda found: _ESCAPED[found.group()], match.group(1))
-            # What the encoder does not have is to name its layer as checkpoints do.
-            other = ENCODER + path if path.startswith("encoder/") else path
-            tensors[names.get(path, other)] = functools.partial(reader.get_tensor, key)
-    return assign_variables(model, tensors, prefix, **options)
+            stored[path] = _Stored(tuple(shape), functools.partial(reader.get_tensor, key))
+    return prefix, stored
 
 
 def _names(model: keras.layers.Layer) -> dict[str, str]:

@@ -18,7 +18,7 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.sequences import answer_sequences
 from mate_tf.training import classification, table_qa
 from mate_tf.training.config import ClassifyConfig
-from mate_tf.training.loop import restore_weights
+from mate_tf.weights.run import restore_weights
 from tests.experiments.test_finetune import PIECES
 from tests.experiments.test_paper_presets import small
 from tests.tables.datasets.releases import RELEASES, write_release

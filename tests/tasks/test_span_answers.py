@@ -107,13 +107,16 @@ def test_the_class_is_the_likeliest(wordpiece):
     assert answer.class_index == 1
 
 
-def test_the_histogram_row_is_never_read(wordpiece):
+@pytest.mark.parametrize("num_alternatives", [0, 1])
+def test_the_histogram_row_is_never_read_and_has_no_probability(wordpiece, num_alternatives):
     config = FeatureConfig(histogram_row=True)
-    table = Table.from_rows([["a"], ["de"], ["de"]])
-    # The histogram row says "de 2"; its first piece follows the two cells.
-    answer = read(wordpiece, table, [(3, 3, 5.0), (1, 1, 0.0)], config, num_alternatives=1)
+    table = Table.from_rows([["a"], ["de"], ["km"]])
+    # The histogram row's first piece follows the two cells.
+    spans = [(3, 3, 5.0), (1, 1, 1.0), (2, 2, 0.0)]
+    answer = read(wordpiece, table, spans, config, num_alternatives)
     assert answer.text == "de"
-    assert answer.score == pytest.approx(1.0 / (1.0 + np.exp(5.0)))
+    assert answer.score == pytest.approx(1.0 / (1.0 + np.exp(-1.0)))
+    assert [other.text for other in answer.alternatives] == ["km"][:num_alternatives]
 
 
 def test_a_span_of_what_a_cell_expands_to_is_read_there(wordpiece):

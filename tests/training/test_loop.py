@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.loop import Task, best_evaluation, restore_weights, train
+from mate_tf.training.loop import Task, best_evaluation, train
+from mate_tf.weights.run import restore_weights
 
 CONFIG = TrainingConfig(
     num_steps=12,

@@ -114,6 +114,17 @@ def test_labels_of_whole_cells_are_refused(tmp_path):
     check_data(CONFIG, directory)
 
 
+def test_a_histogram_row_is_refused(tmp_path):
+    features = FeatureConfig(max_seq_length=24, label_answer_spans=True, histogram_row=True)
+    directory = write_data(tmp_path, features)
+    message = r"without a histogram row.*with one in .*train\.tfrecord; make them without"
+    with pytest.raises(ValueError, match=message):
+        check_data(CONFIG, directory)
+    write_conversion(directory, conversion_of("JSONL", FEATURES, directory / "vocab.txt", None))
+    with pytest.raises(ValueError, match=message):
+        check_data(CONFIG, directory)
+
+
 def test_the_config_comes_back_from_the_run_s_folder(tmp_path):
     config = dataclasses.replace(CONFIG, task=SpanReadingConfig("boundary"), max_gradient_value=0.5)
     save_config(config, tmp_path)

@@ -19,8 +19,9 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import FinetuneConfig
 from mate_tf.training.examples import records_conversion, save_conversion
-from mate_tf.training.loop import restore_weights, train
+from mate_tf.training.loop import train
 from mate_tf.training.table_qa import build_model, check_data, make_task
+from mate_tf.weights.run import restore_weights
 
 NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "rank", *NAMES)
@@ -321,6 +322,16 @@ def test_a_folder_s_histogram_rows_are_as_it_says(data_dir, histogram_dir, tmp_p
     wrong = with_conversion(data_dir, tmp_path / "none", HISTOGRAM_FEATURES)
     with pytest.raises(ValueError, match=r"with a histogram row.*, got examples without one in .*"):
         check_data(CONFIG, wrong)
+
+
+def test_a_softmax_over_cells_takes_no_histogram_row(data_dir, histogram_dir):
+    softmax = TableQAConfig(
+        num_aggregation_labels=0, select_one_column=False, cell_cross_entropy=True
+    )
+    check_data(dataclasses.replace(CONFIG, task=softmax), data_dir)
+    message = r"cell_cross_entropy, .*, got examples with one in .*; make them without --histogram"
+    with pytest.raises(ValueError, match=message):
+        check_data(dataclasses.replace(HISTOGRAM, task=softmax), histogram_dir)
 
 
 def test_a_folder_that_does_not_say_has_histogram_rows_if_its_first_example_has(

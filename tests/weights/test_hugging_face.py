@@ -100,6 +100,7 @@ LIMITS: dict[str, Any] = dict(max_num_rows=64, max_num_columns=32, count_padding
             SQA,
             TableQAConfig(
                 num_aggregation_labels=0,
+                use_answer_as_supervision=False,
                 answer_loss_cutoff=None,
                 init_cell_selection_weights_to_zero=True,
                 **LIMITS,
@@ -123,6 +124,10 @@ LIMITS: dict[str, Any] = dict(max_num_rows=64, max_num_columns=32, count_padding
                 use_gumbel_for_agg=True,
                 **LIMITS,
             ),
+        ),
+        (
+            {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4},
+            TableQAConfig(use_answer_as_supervision=False, answer_loss_cutoff=None, **LIMITS),
         ),
         (TABFACT, ClassificationConfig(num_classes=2)),
         (TABFACT | {"id2label": {"0": "no", "1": "yes", "2": "?"}}, ClassificationConfig(3)),

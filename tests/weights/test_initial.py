@@ -2,8 +2,10 @@
 
 import importlib
 import json
+import logging
 import sys
 import types
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +14,13 @@ import tensorflow as tf
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import FinetuneConfig, save_config
 from mate_tf.training.loop import Task, train
 from mate_tf.weights.initial import load_weights
 from mate_tf.weights.pretrained import load_pretrained
+from mate_tf.weights.run import restore_weights
 from tests.weights.small_models import (
     classifier,
     encoder_config,
@@ -29,7 +33,7 @@ from tests.weights.small_models import (
 AGGREGATION = ["output_bias_agg", "output_weights_agg"]
 CELLS = ["column_output_bias", "column_output_weights", "output_bias", "output_weights"]
 CLASSES = ["output_bias_cls", "output_weights_cls"]
-NO_AGGREGATION = {"num_aggregation_labels": 0}
+NO_AGGREGATION: dict[str, Any] = {"num_aggregation_labels": 0}
 MATE = AttentionConfig("mate", "multi_view", bucket_size=4, global_size=4)
 
 
@@ -102,6 +106,45 @@ def test_a_run_of_another_size_is_refused(run):
         load_weights(table_qa(num_layers=2, num_heads=4), folder)
     with pytest.raises(ValueError, match=r"shape \(11, 6\) for variable 'bert.*, got \(11, 8\) in"):
         load_weights(table_qa(num_layers=2, hidden_size=6), folder)
+
+
+OTHERS = [
+    (
+        {"num_layers": 2, "hidden_size": 6},
+        r"expected shape \(11, 6\) for variable 'encoder/.*', got \(11, 8\) in .*ckpt-1; make the",
+    ),
+    (
+        {"num_layers": 3},
+        r"expected variable 'encoder/.*2/.*' of shape \(8, 8\) in .*ckpt-1, which lacks 16 of",
+    ),
+    (
+        {"num_layers": 1},
+        r"with variable 'encoder/.*1/.*' of shape \(8,\), got one that lacks 16 of .*ckpt-1; make",
+    ),
+    (
+        {"num_layers": 2, "task": {}},
+        r"expected variable 'aggregation/.*' of shape \(4, 8\) in .*, which lacks 2 of",
+    ),
+    (
+        {"num_layers": 2, "task": NO_AGGREGATION | {"select_one_column": False}},
+        r"with variable 'cell_selection/column_output_bias' of shape \(\), got one that lacks 2 of",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), OTHERS)
+def test_a_run_is_restored_into_its_own_model_alone(run, options, message):
+    folder, trained = run
+    own = table_qa(seed=1, task=NO_AGGREGATION, num_layers=2)
+    assert restore_weights(own, folder) == 1
+    for name, value in values_of(own).items():
+        np.testing.assert_array_equal(value, trained[name])
+    other = table_qa(seed=1, **{"task": NO_AGGREGATION} | options)
+    first = values_of(other)
+    with pytest.raises(ValueError, match=message):
+        restore_weights(other, folder)
+    for name, value in values_of(other).items():
+        np.testing.assert_array_equal(value, first[name])
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -234,11 +277,13 @@ def test_without_the_package_or_the_network_it_says_what_to_do(monkeypatch):
         raise ConnectionError("Cannot reach it: offline mode is enabled.\nMore.")
 
     fake_hub(monkeypatch, download)
+    here = r"^found no folder or checkpoint 'google/tapas-tiny' here; expected .*"
     message = r"model 'google/tapas-tiny' on the .* main, .*ConnectionError: .*enabled.; without"
-    with pytest.raises(OSError, match=message):
+    with pytest.raises(OSError, match=here + message):
         load_weights(classifier(), "google/tapas-tiny")
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ModuleNotFoundError, match=r"huggingface_hub.*install mate_tf\[hub\]"):
+    message = r"huggingface_hub.*install mate_tf\[hub\]"
+    with pytest.raises(ModuleNotFoundError, match=here + message):
         load_weights(classifier(), "google/tapas-tiny")
 
 
@@ -276,6 +321,70 @@ def test_a_pretrained_model_needs_a_head_and_all_of_it(tmp_path, run):
         load_pretrained(tmp_path / "a", TableQAConfig())
     with pytest.raises(ValueError, match="expected a published checkpoint, got the run in"):
         load_pretrained(run[0])
+
+
+COLUMNS, TOKENS = CELLS[:2], CELLS[2:]
+SPAN = ["loss/span_output_bias", "loss/span_output_weights"]
+BOUNDARY = [f"loss/{end}_output_{part}" for end in ("end", "start") for part in ("bias", "weights")]
+OF_CLASSES = "ClassificationConfig or num_classes of SpanReadingConfig"
+# A task config, the heads that it takes of a checkpoint, those that it would lose, and what uses
+# them.
+LOST = [
+    (TableQAConfig(**NO_AGGREGATION), CELLS, AGGREGATION, "num_aggregation_labels=4 of Table"),
+    (
+        TableQAConfig(select_one_column=False),
+        AGGREGATION + TOKENS,
+        COLUMNS,
+        "select_one_column of Table",
+    ),
+    (TableQAConfig(), AGGREGATION + CELLS, CLASSES, OF_CLASSES),
+    (SpanReadingConfig(), SPAN, CLASSES, OF_CLASSES),
+    (SpanReadingConfig(), SPAN, BOUNDARY, "kind='boundary' of SpanReadingConfig"),
+    (SpanReadingConfig("boundary"), BOUNDARY, SPAN, "kind='span' of SpanReadingConfig"),
+]
+
+
+def write_with_heads(folder, heads) -> None:
+    """A TF1 folder with an encoder and the heads of these names."""
+    values = values_of(table_qa()) | values_of(classifier())
+    sizes = {"loss/span_output_weights": (16,)} | dict.fromkeys(BOUNDARY[1::2], (8,))
+    for name in SPAN + BOUNDARY:
+        values[name] = np.zeros(sizes.get(name, ()), np.float32)
+    stored = {
+        name: value for name, value in values.items() if name.startswith("bert/") or name in heads
+    }
+    write_tf1_folder(folder, stored)
+    (folder / "bert_config.json").write_text(json.dumps(encoder_config().to_bert_config()))
+
+
+@pytest.mark.parametrize(("task", "used", "lost", "use"), LOST)
+def test_a_pretrained_model_loses_no_head(tmp_path, caplog, task, used, lost, use):
+    write_with_heads(tmp_path / "more", used + lost)
+    message = f"uses {', '.join(lost)} of .*model.ckpt, got one without, {type(task).__name__}.*; "
+    with pytest.raises(ValueError, match=f"{message}take {use}"):
+        load_pretrained(tmp_path / "more", task)
+    write_with_heads(tmp_path / "same", used)
+    with caplog.at_level(logging.INFO, logger="absl"):
+        load_pretrained(tmp_path / "same", task)
+    said = caplog.messages[-1]
+    assert said.startswith("loaded ")
+    assert all(name in said for name in used)
+
+
+def test_a_published_classifier_may_have_a_head_for_tokens(tmp_path):
+    write_with_heads(tmp_path / "weights", CLASSES + CELLS)
+    load_pretrained(tmp_path / "weights", ClassificationConfig())
+
+
+def test_transformers_keep_a_head_for_columns_that_nothing_chooses(tmp_path):
+    described = {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4}
+    values = values_of(table_qa())
+    folder = tmp_path / "weights"
+    write_hugging_face(folder, values, **described, select_one_column=False)
+    assert load_pretrained(folder).task_config.select_one_column is False
+    write_hugging_face(folder, values, **described)
+    with pytest.raises(ValueError, match="uses column_output_bias, column_output_weights of"):
+        load_pretrained(folder, TableQAConfig(select_one_column=False))
 
 
 def test_the_first_of_several_checkpoints_is_not_guessed(tmp_path):
