@@ -10,7 +10,7 @@ Shapes: B batch, S sequence.
 import functools
 import itertools
 import pathlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -56,8 +56,12 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
             of the labels that training needs, or, of the dev split, a question that the split's
             questions lack.
     """
-    questions = {question.question_id for _, question in read_questions(data_dir, "dev")}
-    check_example = functools.partial(_check_example, config.task, questions)
+
+    @functools.cache  # once the folder is known to have them
+    def dev_questions() -> frozenset[str]:
+        return frozenset(question.question_id for _, question in read_questions(data_dir, "dev"))
+
+    check_example = functools.partial(_check_example, config.task, dev_questions)
     task = "table question answering"
     check_examples(config, data_dir, task, _TASK_FEATURES, True, check_example)
     histogram_row = records_conversion(data_dir, config.skip_corrupt).features.histogram_row
@@ -79,16 +83,16 @@ def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
 
 def _check_example(
     task: TableQAConfig,
-    dev_questions: Collection[str],
+    dev_questions: Callable[[], frozenset[str]],
     split: str,
     example: tf.train.Example,
     where: str,
 ) -> None:
     features = example.features.feature
     (question_id,) = features["question_id"].bytes_list.value
-    if split == "dev" and question_id.decode() not in dev_questions:
+    if split == "dev" and question_id.decode() not in dev_questions():
         raise ValueError(
-            f"expected examples of the {len(dev_questions)} questions in dev.jsonl, got another "
+            f"expected examples of the {len(dev_questions())} questions in dev.jsonl, got another "
             f"{name_example(example, where)}; make records and questions together"
         )
     number_of = task.num_aggregation_labels
