@@ -21,8 +21,8 @@ import time
 from absl import flags, logging
 
 from experiments import terminal
+from experiments.config_files import make_config
 from experiments.finetune import finetune, load_options, parse_flags
-from experiments.presets import make_config
 
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each architecture", lower_bound=1)
 _ARCHITECTURES = flags.DEFINE_list(

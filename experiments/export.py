@@ -85,7 +85,7 @@ def trained_here(model_dir: pathlib.Path):
 
 def published(checkpoint: str):
     """The same of a published checkpoint."""
-    from experiments.presets import load_preset
+    from experiments.config_files import load_preset
     from mate_tf.config import EncoderConfig
     from mate_tf.presets import with_architecture
     from mate_tf.tables.features import FeatureConfig

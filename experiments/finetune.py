@@ -26,7 +26,7 @@ from typing import Any
 from absl import app, flags, logging
 
 from experiments import terminal
-from experiments.presets import make_config
+from experiments.config_files import make_config
 
 _CONFIG = flags.DEFINE_string(
     "config",
@@ -85,12 +85,19 @@ def finetune(
     import tensorflow as tf
 
     from mate_tf.training import classification, span_reading, table_qa
-    from mate_tf.training.config import ClassifyConfig, SpanReadConfig, save_config
+    from mate_tf.training.config import (
+        ClassificationTrainingConfig,
+        SpanReadingTrainingConfig,
+        save_config,
+    )
     from mate_tf.training.examples import save_conversion
     from mate_tf.training.loop import train
     from mate_tf.weights.initial import load_weights
 
-    others: dict[type, Any] = {ClassifyConfig: classification, SpanReadConfig: span_reading}
+    others: dict[type, Any] = {
+        ClassificationTrainingConfig: classification,
+        SpanReadingTrainingConfig: span_reading,
+    }
     of_task = others.get(type(config), table_qa)
     of_task.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)

@@ -12,9 +12,9 @@ few steps, for rates up to about 5e-4; at 1e-3 it learns nothing.
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tasks.table_qa import TableQAConfig
-from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.config import TableQATrainingConfig
 
-CONFIG = FinetuneConfig(
+CONFIG = TableQATrainingConfig(
     encoder=EncoderConfig(
         vocab_size=2048,
         hidden_size=128,

@@ -23,9 +23,9 @@ import dataclasses
 from experiments.configs._base import BERT_LARGE, TAPAS_TRAINING
 from mate_tf.config import AttentionConfig
 from mate_tf.tasks.table_qa import TableQAConfig
-from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.config import TableQATrainingConfig
 
-CONFIG = FinetuneConfig(
+CONFIG = TableQATrainingConfig(
     encoder=dataclasses.replace(
         BERT_LARGE,
         attention=AttentionConfig(

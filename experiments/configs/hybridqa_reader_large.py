@@ -24,9 +24,9 @@ import dataclasses
 
 from experiments.configs._base import BERT_LARGE, TAPAS_TRAINING
 from mate_tf.tasks.span_reading import SpanReadingConfig
-from mate_tf.training.config import SpanReadConfig
+from mate_tf.training.config import SpanReadingTrainingConfig
 
-CONFIG = SpanReadConfig(
+CONFIG = SpanReadingTrainingConfig(
     # BERT's own weights count positions through the whole sequence.
     encoder=dataclasses.replace(BERT_LARGE, position="absolute"),
     task=SpanReadingConfig(kind="span", max_span_length=10),

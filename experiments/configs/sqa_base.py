@@ -21,9 +21,9 @@ paper, of large models, 71.0 % and 44.8 % for TAPAS and 71.7 % and 46.1 % for MA
 
 from experiments.configs._base import BERT_BASE, TAPAS_TRAINING
 from mate_tf.tasks.table_qa import TableQAConfig
-from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.config import TableQATrainingConfig
 
-CONFIG = FinetuneConfig(
+CONFIG = TableQATrainingConfig(
     encoder=BERT_BASE,
     # Nothing is computed from the cells that answer.
     task=TableQAConfig(

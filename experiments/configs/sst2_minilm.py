@@ -17,9 +17,9 @@ Score: 87.1 % accuracy on the dev split with full attention; the README has the 
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.training.config import ClassifyConfig
+from mate_tf.training.config import ClassificationTrainingConfig
 
-CONFIG = ClassifyConfig(
+CONFIG = ClassificationTrainingConfig(
     encoder=EncoderConfig(
         hidden_size=384,
         num_layers=6,

@@ -15,9 +15,9 @@ Score: the paper has 82.0 % with full attention, 82.0 % with hard and 81.7 % wit
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.training.config import ClassifyConfig
+from mate_tf.training.config import ClassificationTrainingConfig
 
-CONFIG = ClassifyConfig(
+CONFIG = ClassificationTrainingConfig(
     encoder=EncoderConfig(
         hidden_size=128,
         num_layers=2,

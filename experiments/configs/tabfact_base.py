@@ -20,9 +20,9 @@ import dataclasses
 
 from experiments.configs._base import BERT_BASE, TAPAS_TRAINING
 from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.training.config import ClassifyConfig
+from mate_tf.training.config import ClassificationTrainingConfig
 
-CONFIG = ClassifyConfig(
+CONFIG = ClassificationTrainingConfig(
     encoder=dataclasses.replace(BERT_BASE, attention_dropout=0.0, hidden_dropout=0.07),
     # The release drops nothing of the pooled output.
     task=ClassificationConfig(

@@ -17,9 +17,9 @@ Score: not measured.
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.training.config import ClassifyConfig
+from mate_tf.training.config import ClassificationTrainingConfig
 
-CONFIG = ClassifyConfig(
+CONFIG = ClassificationTrainingConfig(
     encoder=EncoderConfig(
         hidden_size=384,
         num_layers=6,

@@ -17,9 +17,9 @@ pre-training and SQA (base, reset), by its own reading of the queries.
 
 from experiments.configs._base import BERT_BASE, TAPAS_TRAINING
 from mate_tf.tasks.table_qa import TableQAConfig
-from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.config import TableQATrainingConfig
 
-CONFIG = FinetuneConfig(
+CONFIG = TableQATrainingConfig(
     encoder=BERT_BASE,
     task=TableQAConfig(
         select_one_column=False,

@@ -16,9 +16,9 @@ Score: not run here, and the release names none for this model.
 
 from experiments.configs._base import BERT_BASE, TAPAS_TRAINING
 from mate_tf.tasks.table_qa import TableQAConfig
-from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.config import TableQATrainingConfig
 
-CONFIG = FinetuneConfig(
+CONFIG = TableQATrainingConfig(
     encoder=BERT_BASE,
     task=TableQAConfig(
         use_answer_as_supervision=False,

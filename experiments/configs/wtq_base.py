@@ -26,9 +26,9 @@ SQA; the MATE paper, of large models, 46.6 % on test for TAPAS and 51.5 % for MA
 
 from experiments.configs._base import BERT_BASE, TAPAS_TRAINING
 from mate_tf.tasks.table_qa import TableQAConfig
-from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.config import TableQATrainingConfig
 
-CONFIG = FinetuneConfig(
+CONFIG = TableQATrainingConfig(
     encoder=BERT_BASE,
     task=TableQAConfig(
         select_one_column=True,

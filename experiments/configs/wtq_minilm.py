@@ -23,9 +23,9 @@ has 5.1 % and the untrained heads 3.5 %.
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tasks.table_qa import TableQAConfig
-from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.config import TableQATrainingConfig
 
-CONFIG = FinetuneConfig(
+CONFIG = TableQATrainingConfig(
     # The sizes of all-MiniLM-L6-v2. Two epochs are too few to need dropout.
     encoder=EncoderConfig(
         hidden_size=384,

@@ -20,8 +20,8 @@ from mate_tf.tasks.answers import Answer, SelectedCell, answer_of_cells, is_repe
 _NONE = AGGREGATIONS.index("NONE")
 
 
-class Beliefs(NamedTuple):
-    """How probable a model holds the cells of a table, and what is computed from them, to be."""
+class CellProbabilities(NamedTuple):
+    """How probable the cells of a table are, and what is computed from them, as a model has it."""
 
     table: Table
     cells: np.ndarray  # float64 [k], given that its column is the answer's; -inf where not seen
@@ -30,70 +30,80 @@ class Beliefs(NamedTuple):
     selected_in_columns: np.ndarray  # bool [k], those of each column if it is the answer's
 
 
-def likeliest_answer(beliefs: Beliefs, places: np.ndarray) -> Answer:
+def likeliest_answer(probabilities: CellProbabilities, places: np.ndarray) -> Answer:
     """What the likeliest aggregation gives of the cells at some places, int [at least one].
 
     Where that needs a number and no cell has one, the cells themselves.
     """
-    cells, score = _cells(beliefs, places), beliefs.with_columns[places].mean()
-    for aggregation in (int(beliefs.aggregations.argmax()), _NONE):
-        answer = _answer(beliefs, cells, score, aggregation)
+    cells, score = _cells(probabilities, places), probabilities.with_columns[places].mean()
+    for aggregation in (int(probabilities.aggregations.argmax()), _NONE):
+        answer = _answer(probabilities, cells, score, aggregation)
         if answer is not None:
             return answer
     raise AssertionError("cells themselves are always an answer")
 
 
-def best_others(beliefs: Beliefs, places: np.ndarray, answer: Answer, number: int) -> list[Answer]:
+def best_others(
+    probabilities: CellProbabilities, places: np.ndarray, answer: Answer, number: int
+) -> list[Answer]:
     """At most so many alternatives to the answer from the cells at some places, best first."""
-    sets = [places, *_selections_of_other_columns(beliefs, places)]
-    means = np.array([beliefs.with_columns[members].mean() for members in sets])  # [n]
-    of_sets = np.outer(means, beliefs.aggregations).ravel()  # [n * A]
-    is_other = beliefs.cells > -np.inf  # [k]
+    sets = [places, *_selections_of_other_columns(probabilities, places)]
+    means = np.array([probabilities.with_columns[members].mean() for members in sets])  # [n]
+    of_sets = np.outer(means, probabilities.aggregations).ravel()  # [n * A]
+    is_other = probabilities.cells > -np.inf  # [k]
     is_other[places] = False
     others = np.flatnonzero(is_other)
-    of_others = beliefs.with_columns[others] * beliefs.aggregations[_NONE]
+    of_others = probabilities.with_columns[others] * probabilities.aggregations[_NONE]
     scores = np.concatenate([of_sets, of_others])
     found: list[Answer] = []
     for index in np.argsort(-scores, kind="stable").tolist():
         if len(found) == number or scores[index] <= 0.0:
             break
         if index < len(of_sets):
-            members, aggregation = divmod(index, len(beliefs.aggregations))
-            cells, score = _cells(beliefs, sets[members]), means[members]
+            members, aggregation = divmod(index, len(probabilities.aggregations))
+            cells, score = _cells(probabilities, sets[members]), means[members]
         else:
             place = others[index - len(of_sets)]
-            cells, score = _cells(beliefs, place[np.newaxis]), beliefs.with_columns[place]
+            cells, score = (
+                _cells(probabilities, place[np.newaxis]),
+                probabilities.with_columns[place],
+            )
             aggregation = _NONE
-        other = _answer(beliefs, cells, score, aggregation)
+        other = _answer(probabilities, cells, score, aggregation)
         if other is not None and not is_repeated(other, [answer, *found]):
             found.append(other)
     return found
 
 
-def _selections_of_other_columns(beliefs: Beliefs, places: np.ndarray) -> list[np.ndarray]:
+def _selections_of_other_columns(
+    probabilities: CellProbabilities, places: np.ndarray
+) -> list[np.ndarray]:
     """For each column without any of the places, those of the cells selected in it."""
-    width = beliefs.table.num_columns
+    width = probabilities.table.num_columns
     is_other = np.ones(width, bool)
     is_other[places % width] = False
     # Column by column.
-    selected = beliefs.selected_in_columns.reshape(-1, width).T & is_other[:, np.newaxis]
+    selected = probabilities.selected_in_columns.reshape(-1, width).T & is_other[:, np.newaxis]
     columns, rows = np.nonzero(selected)
     of_columns = np.split(rows * width + columns, 1 + np.flatnonzero(np.diff(columns)))
     return of_columns if len(columns) else []
 
 
-def _cells(beliefs: Beliefs, places: np.ndarray) -> tuple[SelectedCell, ...]:
-    rows, columns = np.divmod(places, beliefs.table.num_columns)
+def _cells(probabilities: CellProbabilities, places: np.ndarray) -> tuple[SelectedCell, ...]:
+    rows, columns = np.divmod(places, probabilities.table.num_columns)
     return tuple(
-        SelectedCell(row, column, beliefs.table.rows[row][column], probability)
+        SelectedCell(row, column, probabilities.table.rows[row][column], probability)
         for row, column, probability in zip(
-            rows.tolist(), columns.tolist(), beliefs.cells[places].tolist(), strict=True
+            rows.tolist(), columns.tolist(), probabilities.cells[places].tolist(), strict=True
         )
     )
 
 
 def _answer(
-    beliefs: Beliefs, cells: tuple[SelectedCell, ...], score: float, aggregation: int
+    probabilities: CellProbabilities,
+    cells: tuple[SelectedCell, ...],
+    score: float,
+    aggregation: int,
 ) -> Answer | None:
-    of_aggregation = beliefs.aggregations[aggregation]
+    of_aggregation = probabilities.aggregations[aggregation]
     return answer_of_cells(cells, AGGREGATIONS[aggregation], float(score * of_aggregation))

@@ -3,7 +3,7 @@
 import dataclasses
 
 from mate_tf.tasks.calibration import Calibration
-from mate_tf.tasks.computing import compute, format_number, unit_free_number
+from mate_tf.tasks.numbers import compute, format_number, unit_free_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +112,7 @@ def calibrated(answer: Answer, calibration: Calibration) -> Answer:
     return dataclasses.replace(answer, score=score, alternatives=alternatives)
 
 
-def answered_from(answer: Answer, min_score: float) -> Answer:
+def apply_min_score(answer: Answer, min_score: float) -> Answer:
     """The answer where its score is at least so much, otherwise none, with it as an alternative."""
     if not answer.answered or answer.score >= min_score:
         return answer

@@ -21,7 +21,7 @@ from scipy import special
 
 from mate_tf.tables.table import AGGREGATIONS, Table
 from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.alternatives import Beliefs, best_others, likeliest_answer
+from mate_tf.tasks.alternatives import CellProbabilities, best_others, likeliest_answer
 from mate_tf.tasks.answers import Answer, no_answer
 from mate_tf.tasks.cell_probabilities import (
     BodyCells,
@@ -85,16 +85,16 @@ def decode_cells(
         if not len(places):
             answers.append(no_answer())
             continue
-        beliefs = Beliefs(
+        of_table = CellProbabilities(
             table,
             in_columns[part],
             with_columns[part],
             aggregations[index],
             selected_in_columns[part],
         )
-        answer = likeliest_answer(beliefs, places)
+        answer = likeliest_answer(of_table, places)
         if num_alternatives:
-            others = best_others(beliefs, places, answer, num_alternatives)
+            others = best_others(of_table, places, answer, num_alternatives)
             answer = dataclasses.replace(answer, alternatives=tuple(others))
         answers.append(answer)
     return answers

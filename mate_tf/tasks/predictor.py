@@ -19,7 +19,7 @@ from mate_tf.tables.features import (
 )
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.answers import Answer, answered_from, calibrated
+from mate_tf.tasks.answers import Answer, apply_min_score, calibrated
 from mate_tf.tasks.calibration import Calibration
 from mate_tf.tasks.decoding import TaskConfig, decode_batch
 from mate_tf.tasks.table_qa import TableQAConfig
@@ -156,7 +156,7 @@ class Predictor:
     def _finished(self, answer: Answer, rows_dropped: int) -> Answer:
         if self._calibration is not None:
             answer = calibrated(answer, self._calibration)
-        answer = answered_from(answer, self._min_score)
+        answer = apply_min_score(answer, self._min_score)
         return dataclasses.replace(answer, rows_dropped=rows_dropped)
 
     def _padded_length(self, num_tokens: int) -> int:

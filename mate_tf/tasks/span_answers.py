@@ -18,7 +18,7 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.answers import Answer, SelectedCell, no_answer
 from mate_tf.tasks.cell_probabilities import places_in_body
 from mate_tf.tasks.cell_selection import LOG_ZERO
-from mate_tf.tasks.computing import unit_free_number
+from mate_tf.tasks.numbers import unit_free_number
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.spans import best_spans, span_bounds
 

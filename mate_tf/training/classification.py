@@ -14,7 +14,7 @@ from mate_tf.tables.record_schema import name_example
 from mate_tf.tables.records import batch_by_length, read_records
 from mate_tf.tables.splits import split_files
 from mate_tf.tasks.classification import SequenceClassification
-from mate_tf.training.config import ClassifyConfig
+from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import (
     check_examples,
     examples_task,
@@ -27,7 +27,7 @@ BEST_BY = "accuracy"
 _LABEL = "classification_class_index"
 
 
-def check_data(config: ClassifyConfig, data_dir: str | pathlib.Path) -> None:
+def check_data(config: ClassificationTrainingConfig, data_dir: str | pathlib.Path) -> None:
     """Refuses a folder that cannot be trained on with this config.
 
     Raises:
@@ -46,7 +46,7 @@ def check_data(config: ClassifyConfig, data_dir: str | pathlib.Path) -> None:
     check_examples(config, data_dir, "classification", [_LABEL], check_example=check_example)
 
 
-def build_model(config: ClassifyConfig) -> SequenceClassification:
+def build_model(config: ClassificationTrainingConfig) -> SequenceClassification:
     """The model of a config with its first weights, which follow from keras's random seed."""
     with first_weights(config):
         model = SequenceClassification(config.encoder, config.task)
@@ -55,7 +55,9 @@ def build_model(config: ClassifyConfig) -> SequenceClassification:
 
 
 def make_task(
-    config: ClassifyConfig, data_dir: str | pathlib.Path, model: SequenceClassification
+    config: ClassificationTrainingConfig,
+    data_dir: str | pathlib.Path,
+    model: SequenceClassification,
 ) -> Task:
     """The model's training on the train split, with evaluation on the dev split.
 
@@ -67,7 +69,7 @@ def make_task(
 
 
 def _dev_evaluation(
-    config: ClassifyConfig, data_dir: pathlib.Path, model: SequenceClassification
+    config: ClassificationTrainingConfig, data_dir: pathlib.Path, model: SequenceClassification
 ) -> Callable[[], dict[str, float]]:
     examples = read_records(split_files(data_dir, "dev"), skip_corrupt=config.skip_corrupt)
     batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)

@@ -137,7 +137,7 @@ class ExamplesConfig(TrainingConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FinetuneConfig(ExamplesConfig):
+class TableQATrainingConfig(ExamplesConfig):
     """Fine-tuning of table question answering.
 
     Attributes:
@@ -151,7 +151,7 @@ class FinetuneConfig(ExamplesConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassifyConfig(ExamplesConfig):
+class ClassificationTrainingConfig(ExamplesConfig):
     """Fine-tuning of a classifier of sequences.
 
     Attributes:
@@ -162,7 +162,7 @@ class ClassifyConfig(ExamplesConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SpanReadConfig(ExamplesConfig):
+class SpanReadingTrainingConfig(ExamplesConfig):
     """Fine-tuning of a reader of spans.
 
     Attributes:
@@ -199,7 +199,7 @@ def save_config(config: TrainingConfig, model_dir: str | pathlib.Path) -> None:
 
 def load_config(
     model_dir: str | pathlib.Path,
-    cls: type[Config] = FinetuneConfig,  # type: ignore[assignment]
+    cls: type[Config] = TableQATrainingConfig,  # type: ignore[assignment]
 ) -> Config:
     """Reads the config of a run's folder.
 
@@ -226,7 +226,7 @@ def _read_json(model_dir: str | pathlib.Path) -> Any:
 
 def load_finetuning_config(
     model_dir: str | pathlib.Path,
-) -> FinetuneConfig | ClassifyConfig | SpanReadConfig:
+) -> TableQATrainingConfig | ClassificationTrainingConfig | SpanReadingTrainingConfig:
     """Reads the config of a fine-tuning run's folder, whatever it learns; its task's options tell.
 
     Raises:
@@ -239,10 +239,10 @@ def load_finetuning_config(
     task = values.get("task")
     options = set(task) if isinstance(task, dict) else set()
     if options <= {field.name for field in dataclasses.fields(ClassificationConfig)}:
-        return load_config(model_dir, ClassifyConfig)
+        return load_config(model_dir, ClassificationTrainingConfig)
     if options <= {field.name for field in dataclasses.fields(SpanReadingConfig)}:
-        return load_config(model_dir, SpanReadConfig)
-    return load_config(model_dir, FinetuneConfig)
+        return load_config(model_dir, SpanReadingTrainingConfig)
+    return load_config(model_dir, TableQATrainingConfig)
 
 
 def differences(there: dict, here: dict, prefix: str = "") -> list[str]:

@@ -15,7 +15,7 @@ from mate_tf.tables.records import batch_by_length, has_histogram_row, read_reco
 from mate_tf.tables.splits import split_files
 from mate_tf.tasks.span_reading import SpanReading
 from mate_tf.tasks.spans import answer_spans, body_cells
-from mate_tf.training.config import SpanReadConfig
+from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import (
     SPLITS,
     check_examples,
@@ -30,7 +30,7 @@ BEST_BY = "span_accuracy"
 _CLASS = "classification_class_index"
 
 
-def check_data(config: SpanReadConfig, data_dir: str | pathlib.Path) -> None:
+def check_data(config: SpanReadingTrainingConfig, data_dir: str | pathlib.Path) -> None:
     """Refuses a folder that cannot be trained on with this config.
 
     Raises:
@@ -54,7 +54,7 @@ def check_data(config: SpanReadConfig, data_dir: str | pathlib.Path) -> None:
             )
 
 
-def build_model(config: SpanReadConfig) -> SpanReading:
+def build_model(config: SpanReadingTrainingConfig) -> SpanReading:
     """The model of a config with its first weights, which follow from keras's random seed."""
     with first_weights(config):
         model = SpanReading(config.encoder, config.task)
@@ -62,7 +62,9 @@ def build_model(config: SpanReadConfig) -> SpanReading:
     return model
 
 
-def make_task(config: SpanReadConfig, data_dir: str | pathlib.Path, model: SpanReading) -> Task:
+def make_task(
+    config: SpanReadingTrainingConfig, data_dir: str | pathlib.Path, model: SpanReading
+) -> Task:
     """The model's training on the train split, with evaluation on the dev split.
 
     The evaluation gives, over the examples with a labelled answer, "loss" and "span_accuracy": how
@@ -75,7 +77,7 @@ def make_task(config: SpanReadConfig, data_dir: str | pathlib.Path, model: SpanR
 
 
 def _dev_evaluation(
-    config: SpanReadConfig, data_dir: pathlib.Path, model: SpanReading
+    config: SpanReadingTrainingConfig, data_dir: pathlib.Path, model: SpanReading
 ) -> Callable[[], dict[str, float]]:
     examples = read_records(split_files(data_dir, "dev"), skip_corrupt=config.skip_corrupt)
     batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)

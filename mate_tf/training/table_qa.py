@@ -23,7 +23,7 @@ from mate_tf.tables.splits import read_questions, split_files
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.cell_answers import decode_cells
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import (
     SPLITS,
     check_examples,
@@ -46,7 +46,7 @@ _TASK_FEATURES = {
 }
 
 
-def check_data(config: FinetuneConfig, data_dir: str | pathlib.Path) -> None:
+def check_data(config: TableQATrainingConfig, data_dir: str | pathlib.Path) -> None:
     """Refuses a folder that cannot be trained on with this config.
 
     Raises:
@@ -115,7 +115,7 @@ def _check_example(
         )
 
 
-def build_model(config: FinetuneConfig) -> TableQuestionAnswering:
+def build_model(config: TableQATrainingConfig) -> TableQuestionAnswering:
     """The model of a config with its first weights, which follow from keras's random seed."""
     with first_weights(config):
         model = TableQuestionAnswering(config.encoder, config.task)
@@ -124,7 +124,7 @@ def build_model(config: FinetuneConfig) -> TableQuestionAnswering:
 
 
 def make_task(
-    config: FinetuneConfig, data_dir: str | pathlib.Path, model: TableQuestionAnswering
+    config: TableQATrainingConfig, data_dir: str | pathlib.Path, model: TableQuestionAnswering
 ) -> Task:
     """The model's training on the train split, with evaluation on the dev split.
 
@@ -143,7 +143,7 @@ def make_task(
 
 
 def _dev_evaluation(
-    config: FinetuneConfig, data_dir: pathlib.Path, model: TableQuestionAnswering
+    config: TableQATrainingConfig, data_dir: pathlib.Path, model: TableQuestionAnswering
 ) -> Callable[[], dict[str, float]]:
     limit = config.eval_questions
     asked = {

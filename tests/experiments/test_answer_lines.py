@@ -6,7 +6,7 @@ import pytest
 
 from experiments.answer_lines import answer_lines
 from mate_tf.tables.table import Table
-from mate_tf.tasks.answers import Answer, SelectedCell, answer_of_cells, answered_from
+from mate_tf.tasks.answers import Answer, SelectedCell, answer_of_cells, apply_min_score
 
 TABLE = Table.from_rows([["river", "length"], ["Nile", "6,650 km"], ["Rhine", "1,230 km"]])
 NILE, RHINE = (SelectedCell(row, 1, TABLE.rows[row][1], 0.9 - 0.6 * row) for row in range(2))
@@ -43,7 +43,7 @@ def test_alternatives_with_where_they_come_from():
 
 def test_no_answer_with_what_it_would_have_been():
     other = answer_of_cells((RHINE,), "NONE", 0.3)
-    lines = list(answer_lines(TABLE, answered_from(answer(other), 0.95)))
+    lines = list(answer_lines(TABLE, apply_min_score(answer(other), 0.95)))
     assert lines[:3] == ["answer: none", "would have been: 6,650 km", "score: 0.90"]
     assert lines[6].startswith("alternative: 1,230 km")
     assert "[6,650 km]" in lines[-1]

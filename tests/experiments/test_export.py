@@ -21,7 +21,11 @@ from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.training import classification, span_reading
-from mate_tf.training.config import ClassifyConfig, SpanReadConfig, save_config
+from mate_tf.training.config import (
+    ClassificationTrainingConfig,
+    SpanReadingTrainingConfig,
+    save_config,
+)
 from tests.weights.small_models import (
     BERT_CONFIG,
     encoder_config,
@@ -49,10 +53,10 @@ ENCODER = EncoderConfig(
 RUNS = {
     "classification": (
         classification,
-        ClassifyConfig,
+        ClassificationTrainingConfig,
         ClassificationConfig(3, class_names=("no", "yes", "perhaps")),
     ),
-    "span_reading": (span_reading, SpanReadConfig, SpanReadingConfig(max_span_length=3)),
+    "span_reading": (span_reading, SpanReadingTrainingConfig, SpanReadingConfig(max_span_length=3)),
 }
 
 

@@ -12,7 +12,7 @@ import sys
 import pytest
 import tensorflow as tf
 
-from experiments.presets import load_preset, make_config
+from experiments.config_files import load_preset, make_config
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines

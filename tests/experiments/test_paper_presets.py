@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from experiments.config_files import load_preset, make_config
 from experiments.finetune import finetune
-from experiments.presets import load_preset, make_config
 from mate_tf.presets import with_architecture
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
@@ -15,7 +15,7 @@ from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.training.config import SpanReadConfig, load_config, save_config
+from mate_tf.training.config import SpanReadingTrainingConfig, load_config, save_config
 from tests.experiments.test_finetune import PIECES, PRESETS
 
 CLIPPED = {"max_gradient_value": 10.0}
@@ -231,7 +231,9 @@ def small(config):
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_preset_trains_at_a_small_size(name, folders, tmp_path):
     config = small(load_preset(name))
-    metrics = finetune(config, folders[isinstance(config, SpanReadConfig)], tmp_path, None)
+    metrics = finetune(
+        config, folders[isinstance(config, SpanReadingTrainingConfig)], tmp_path, None
+    )
     assert metrics and all(map(np.isfinite, metrics.values()))
     (line,) = (tmp_path / "evaluations.jsonl").read_text().splitlines()
     assert json.loads(line)["step"] == 2

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from experiments.config_files import load_preset
 from experiments.finetune import finetune
-from experiments.presets import load_preset
 from mate_tf.evaluation.predictions import prediction_of, read_predictions, write_predictions
 from mate_tf.evaluation.scoring import score
 from mate_tf.serving import export_saved_model, load_predictor, serving_features
@@ -17,7 +17,7 @@ from mate_tf.tables.splits import read_questions, split_writer
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.sequences import answer_sequences
 from mate_tf.training import classification, table_qa
-from mate_tf.training.config import ClassifyConfig
+from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.weights.run import restore_weights
 from tests.experiments.test_finetune import PIECES
 from tests.experiments.test_paper_presets import small
@@ -68,7 +68,7 @@ def test_a_task_goes_from_its_layout_to_its_scores(task, tmp_path):
     metrics = finetune(config, data_dir, model_dir, None)
     assert metrics.keys() >= {names[0], "loss"}
 
-    of_task = classification if isinstance(config, ClassifyConfig) else table_qa
+    of_task = classification if isinstance(config, ClassificationTrainingConfig) else table_qa
     model = of_task.build_model(config)
     assert restore_weights(model, model_dir) == 2
     export_saved_model(model, data_dir / "vocab.txt", serving_features(features, 24), exported)

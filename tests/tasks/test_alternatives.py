@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from scipy import special
 
 from mate_tf.tables.table import AGGREGATIONS, Table
-from mate_tf.tasks.alternatives import Beliefs, best_others, likeliest_answer
+from mate_tf.tasks.alternatives import CellProbabilities, best_others, likeliest_answer
 from mate_tf.tasks.answers import SelectedCell, answer_of_cells
 
 TABLE = Table.from_rows(
@@ -23,8 +23,8 @@ NUM_CELLS = 9
 
 
 @st.composite
-def beliefs(draw) -> tuple[Beliefs, np.ndarray]:
-    """Beliefs about the table's cells, and the places of an answer, in one column if they name it.
+def probabilities(draw) -> tuple[CellProbabilities, np.ndarray]:
+    """Of the table's cells, and the places of an answer, in one column if they name it.
 
     Cells that the model did not see are never in an answer or a column's selection.
     """
@@ -35,17 +35,21 @@ def beliefs(draw) -> tuple[Beliefs, np.ndarray]:
     places = draw(st.lists(st.sampled_from(seen.tolist()), min_size=1, max_size=4, unique=True))
     logits = draw(arrays.arrays(np.float64, 4, elements=st.integers(-3, 3).map(float)))
     if not draw(st.booleans()):
-        found = Beliefs(TABLE, cells, cells, special.softmax(logits), np.zeros(NUM_CELLS, bool))
+        found = CellProbabilities(
+            TABLE, cells, cells, special.softmax(logits), np.zeros(NUM_CELLS, bool)
+        )
         return found, np.sort(places)
     of_columns = special.softmax(draw(arrays.arrays(np.float64, 3, elements=st.integers(-3, 3))))
     columns = np.arange(NUM_CELLS) % 3
     with_columns = np.where(cells > -np.inf, cells * of_columns[columns], -np.inf)
     selected = draw(arrays.arrays(np.bool_, NUM_CELLS)) & (cells > -np.inf)
     places = [place for place in places if place % 3 == places[0] % 3]
-    return Beliefs(TABLE, cells, with_columns, special.softmax(logits), selected), np.sort(places)
+    return CellProbabilities(
+        TABLE, cells, with_columns, special.softmax(logits), selected
+    ), np.sort(places)
 
 
-def candidates_by_loops(held: Beliefs, places: list[int]):
+def candidates_by_loops(held: CellProbabilities, places: list[int]):
     """(answer, score) of everything that may be an alternative, and the answer itself."""
     column_sets = [
         [place for place in range(column, NUM_CELLS, 3) if held.selected_in_columns[place]]
@@ -60,7 +64,7 @@ def candidates_by_loops(held: Beliefs, places: list[int]):
             yield [place], "NONE"
 
 
-def answers_by_loops(held: Beliefs, places: list[int]):
+def answers_by_loops(held: CellProbabilities, places: list[int]):
     for members, aggregation in candidates_by_loops(held, places):
         cells = tuple(
             SelectedCell(
@@ -82,7 +86,7 @@ def say_the_same(one, other) -> bool:
     return {one.aggregation, other.aggregation} != {"NONE"} or coordinates[0] == coordinates[1]
 
 
-@given(beliefs(), st.integers(1, 12))
+@given(probabilities(), st.integers(1, 12))
 def test_they_are_the_best_that_differ(held_and_places, number):
     held, places = held_and_places
     answer = likeliest_answer(held, places)
@@ -103,7 +107,7 @@ def test_they_are_the_best_that_differ(held_and_places, number):
             assert left_out.score <= scores[-1] + 1e-12
 
 
-@given(beliefs())
+@given(probabilities())
 def test_the_answer_is_the_likeliest_aggregation_of_its_cells(held_and_places):
     held, places = held_and_places
     answer = likeliest_answer(held, places)
@@ -117,7 +121,7 @@ def test_the_answer_is_the_likeliest_aggregation_of_its_cells(held_and_places):
 
 def test_a_table_of_one_cell_has_no_other_cell():
     table = Table.from_rows([["city"], ["Ulm"]])
-    held = Beliefs(table, np.array([0.4]), np.array([0.4]), np.ones(1), np.zeros(1, bool))
+    held = CellProbabilities(table, np.array([0.4]), np.array([0.4]), np.ones(1), np.zeros(1, bool))
     answer = likeliest_answer(held, np.array([0]))
     assert answer.items == ("Ulm",)
     assert best_others(held, np.array([0]), answer, 3) == []
@@ -125,7 +129,7 @@ def test_a_table_of_one_cell_has_no_other_cell():
 
 def test_equal_texts_in_other_cells_are_other_answers():
     cells = np.full(NUM_CELLS, 0.1)
-    held = Beliefs(TABLE, cells, cells, np.ones(1), np.zeros(NUM_CELLS, bool))
+    held = CellProbabilities(TABLE, cells, cells, np.ones(1), np.zeros(NUM_CELLS, bool))
     answer = likeliest_answer(held, np.array([0]))
     others = best_others(held, np.array([0]), answer, NUM_CELLS)
     assert len(others) == NUM_CELLS - 1
@@ -134,7 +138,9 @@ def test_equal_texts_in_other_cells_are_other_answers():
 
 def test_the_same_number_computed_otherwise_is_no_other_answer():
     cells = np.where(np.arange(NUM_CELLS) == 7, 0.9, 0.0)
-    held = Beliefs(TABLE, cells, cells, np.array([0.4, 0.3, 0.2, 0.1]), np.zeros(NUM_CELLS, bool))
+    held = CellProbabilities(
+        TABLE, cells, cells, np.array([0.4, 0.3, 0.2, 0.1]), np.zeros(NUM_CELLS, bool)
+    )
     answer = likeliest_answer(held, np.array([7]))
     assert answer.items == ("2",)
     (count,) = best_others(held, np.array([7]), answer, 5)  # SUM and AVERAGE are 2 as well

@@ -8,7 +8,7 @@ from mate_tf.tasks.answers import (
     Answer,
     SelectedCell,
     answer_of_cells,
-    answered_from,
+    apply_min_score,
     calibrated,
     no_answer,
 )
@@ -29,12 +29,12 @@ def answer_with_others() -> Answer:
 @pytest.mark.parametrize("min_score", [0.0, 0.3, 0.4])
 def test_an_answer_of_enough_score_is_given(min_score):
     answer = answer_with_others()
-    assert answered_from(answer, min_score) is answer
+    assert apply_min_score(answer, min_score) is answer
 
 
 def test_below_the_score_asked_for_there_is_no_answer_but_what_it_would_have_been():
     answer = answer_with_others()
-    refused = answered_from(answer, 0.41)
+    refused = apply_min_score(answer, 0.41)
     assert not refused.answered
     assert (refused.items, refused.text, refused.cells, refused.value) == ((), "", (), None)
     assert (refused.score, refused.aggregation, refused.number) == (0.4, "NONE", None)
@@ -44,7 +44,7 @@ def test_below_the_score_asked_for_there_is_no_answer_but_what_it_would_have_bee
 
 
 def test_no_answer_stays_none_at_any_score():
-    assert answered_from(no_answer(), 0.0) == no_answer()
+    assert apply_min_score(no_answer(), 0.0) == no_answer()
     assert calibrated(no_answer(), Calibration(2.0, 3.0)) == no_answer()
 
 

@@ -18,13 +18,13 @@ from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
 from mate_tf.training.classification import build_model, check_data, make_task
-from mate_tf.training.config import ClassifyConfig, load_config, save_config
+from mate_tf.training.config import ClassificationTrainingConfig, load_config, save_config
 from mate_tf.training.loop import train
 
 WORDS = ("good", "bad", "film", "very")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS)
 TAGS = {"good": "ADJ", "bad": "ADJ", "film": "NOUN", "very": "ADV"}
-CONFIG = ClassifyConfig(
+CONFIG = ClassificationTrainingConfig(
     num_steps=40,
     learning_rate=3e-3,
     max_seq_length=8,
@@ -75,7 +75,7 @@ def data_dir(tmp_path_factory):
     return write_data(tmp_path_factory.mktemp("data"))
 
 
-def with_architecture(name: str) -> ClassifyConfig:
+def with_architecture(name: str) -> ClassificationTrainingConfig:
     encoder = dataclasses.replace(CONFIG.encoder, attention=AttentionConfig(name))
     return dataclasses.replace(CONFIG, encoder=encoder)
 
@@ -155,7 +155,7 @@ def test_the_config_comes_back_from_the_run_s_folder(tmp_path):
     task = ClassificationConfig(class_names=("bad", "good"), label_weights=(1.0, 0.5))
     config = dataclasses.replace(config, task=task)
     save_config(config, tmp_path)
-    assert load_config(tmp_path, ClassifyConfig) == config
+    assert load_config(tmp_path, ClassificationTrainingConfig) == config
 
 
 @pytest.mark.parametrize(

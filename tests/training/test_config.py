@@ -7,16 +7,16 @@ import pytest
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.training.config import (
-    ClassifyConfig,
-    FinetuneConfig,
-    SpanReadConfig,
+    ClassificationTrainingConfig,
+    SpanReadingTrainingConfig,
+    TableQATrainingConfig,
     TrainingConfig,
     load_config,
     load_finetuning_config,
     save_config,
 )
 
-CONFIG = FinetuneConfig(
+CONFIG = TableQATrainingConfig(
     num_steps=10,
     learning_rate=1e-3,
     length_buckets=(128, 256),
@@ -98,13 +98,13 @@ def test_a_damaged_config_is_named(tmp_path, content):
     "config",
     [
         CONFIG,
-        ClassifyConfig(
+        ClassificationTrainingConfig(
             num_steps=1,
             learning_rate=1e-3,
             encoder=CONFIG.encoder,
             task=ClassificationConfig(2, class_names=("no", "yes")),
         ),
-        SpanReadConfig(num_steps=1, learning_rate=1e-3, encoder=CONFIG.encoder),
+        SpanReadingTrainingConfig(num_steps=1, learning_rate=1e-3, encoder=CONFIG.encoder),
     ],
 )
 def test_a_run_is_of_the_kind_that_its_task_is(tmp_path, config):

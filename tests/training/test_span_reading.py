@@ -13,13 +13,13 @@ from mate_tf.tables.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.span_reading import SpanReadingConfig
-from mate_tf.training.config import SpanReadConfig, load_config, save_config
+from mate_tf.training.config import SpanReadingTrainingConfig, load_config, save_config
 from mate_tf.training.span_reading import build_model, check_data, make_task
 
 CITIES = ("oslo", "rome", "lima", "cairo")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "in", "of", *CITIES)
 FEATURES = FeatureConfig(max_seq_length=24, label_answer_spans=True)
-CONFIG = SpanReadConfig(
+CONFIG = SpanReadingTrainingConfig(
     num_steps=40,
     learning_rate=5e-3,
     max_seq_length=24,
@@ -128,7 +128,7 @@ def test_a_histogram_row_is_refused(tmp_path):
 def test_the_config_comes_back_from_the_run_s_folder(tmp_path):
     config = dataclasses.replace(CONFIG, task=SpanReadingConfig("boundary"), max_gradient_value=0.5)
     save_config(config, tmp_path)
-    assert load_config(tmp_path, SpanReadConfig) == config
+    assert load_config(tmp_path, SpanReadingTrainingConfig) == config
 
 
 def test_dropout_is_on_in_training_alone(data_dir):

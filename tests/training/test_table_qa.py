@@ -17,7 +17,7 @@ from mate_tf.tables.records import read_records, write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.table_qa import TableQAConfig
-from mate_tf.training.config import FinetuneConfig
+from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import records_conversion, save_conversion
 from mate_tf.training.loop import train
 from mate_tf.training.table_qa import build_model, check_data, make_task
@@ -25,7 +25,7 @@ from mate_tf.weights.run import restore_weights
 
 NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "rank", *NAMES)
-CONFIG = FinetuneConfig(
+CONFIG = TableQATrainingConfig(
     num_steps=6,
     learning_rate=1e-3,
     max_seq_length=32,

@@ -16,7 +16,7 @@ from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
-from mate_tf.training.config import FinetuneConfig, save_config
+from mate_tf.training.config import TableQATrainingConfig, save_config
 from mate_tf.training.loop import Task, train
 from mate_tf.weights.initial import load_weights
 from mate_tf.weights.pretrained import load_pretrained
@@ -53,7 +53,7 @@ WRITERS = {"tf1": write_tf1_folder, "hugging_face": write_hugging_face}
 def run(tmp_path_factory):
     """The folder of a run of two layers for cell selection without aggregation, and its values."""
     folder = tmp_path_factory.mktemp("run")
-    config = FinetuneConfig(
+    config = TableQATrainingConfig(
         encoder=encoder_config(num_layers=2),
         task=TableQAConfig(**NO_AGGREGATION),
         num_steps=1,

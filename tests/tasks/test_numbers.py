@@ -2,7 +2,7 @@
 
 import pytest
 
-from mate_tf.tasks.computing import compute, format_number, unit_free_number
+from mate_tf.tasks.numbers import compute, format_number, unit_free_number
 
 
 @pytest.mark.parametrize(
