@@ -6,6 +6,9 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from mate_tf.checks import require
+from mate_tf.dataclass_json import from_dict
+
 ARCHITECTURES = (
     "tapas",
     "sat",
@@ -37,18 +40,13 @@ TYPE_FEATURES = (
 )
 
 
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
-
-
 def read_json(path: str | pathlib.Path) -> dict[str, Any]:
     """The JSON object in a file; ValueError where it holds something else."""
     try:
         content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"expected JSON in {path}: {error}") from None
-    _require(isinstance(content, dict), f"expected a JSON object in {path}")
+    require(isinstance(content, dict), f"expected a JSON object in {path}")
     return content
 
 
@@ -124,81 +122,81 @@ class AttentionConfig:
     share_global_tokens: bool = False
 
     def __post_init__(self) -> None:
-        _require(
+        require(
             self.architecture in ARCHITECTURES,
             f"expected architecture in {ARCHITECTURES}, got {self.architecture!r}",
         )
-        _require(
+        require(
             self.evaluator is None or self.evaluator in EVALUATORS,
             f"expected evaluator in {EVALUATORS}, got {self.evaluator!r}",
         )
-        _require(
+        require(
             0.0 <= self.row_heads_ratio <= 1.0,
             f"expected row_heads_ratio between 0 and 1, got {self.row_heads_ratio}",
         )
         if self.evaluator == "multi_view":
-            _require(
+            require(
                 self.architecture in SORTED_ARCHITECTURES,
                 f"expected architecture in {SORTED_ARCHITECTURES} with evaluator 'multi_view', got "
                 f"{self.architecture!r}; its heads share no order, use evaluator 'dense' or None",
             )
         smallest = 1 if self.is_multi_view else 0
-        _require(
+        require(
             self.bucket_size >= smallest,
             f"expected bucket_size of at least {smallest} with evaluator "
             f"{'multi_view' if smallest else 'dense'!r}, got {self.bucket_size}",
         )
-        _require(
+        require(
             self.global_size >= smallest,
             f"expected global_size of at least {smallest} with evaluator "
             f"{'multi_view' if smallest else 'dense'!r}, got {self.global_size}",
         )
-        _require(
+        require(
             self.num_neighbours >= 1,
             f"expected num_neighbours of at least 1, got {self.num_neighbours}",
         )
-        _require(
+        require(
             not self.original_bucketing or (self.num_neighbours == 1 and self.coverage is None),
             "expected original_bucketing with one neighbour and no coverage, got "
             f"num_neighbours {self.num_neighbours} and coverage {self.coverage}",
         )
-        _require(
+        require(
             self.coverage is None or (self.coverage == 1.0 and self.is_multi_view),
             "expected coverage of None, or of 1.0 with evaluator 'multi_view', got "
             f"{self.coverage}",
         )
-        _require(
+        require(
             self.relation_kind in RELATION_KINDS,
             f"expected relation_kind in {RELATION_KINDS}, got {self.relation_kind!r}",
         )
         wrong = [k for k in self.disabled_relations if not 0 < k < NUM_RELATIONS]
-        _require(
+        require(
             not wrong, f"expected disabled_relations from 1 to {NUM_RELATIONS - 1}, got {wrong}"
         )
-        _require(
+        require(
             self.grammar_rules in GRAMMAR_RULES,
             f"expected grammar_rules in {GRAMMAR_RULES}, got {self.grammar_rules!r}",
         )
-        _require(
+        require(
             not self.learn_grammar_bias or self.architecture == "grammar_soft",
             "expected learn_grammar_bias with architecture 'grammar_soft' only, got "
             f"{self.architecture!r}",
         )
-        _require(
+        require(
             self.num_global_tokens >= 2 and self.num_global_tokens % 2 == 0,
             "expected an even num_global_tokens of at least 2, half for rows and half for columns, "
             f"got {self.num_global_tokens}",
         )
-        _require(
+        require(
             self.local_radius >= 1,
             f"expected local_radius of at least 1, got {self.local_radius}",
         )
-        _require(
+        require(
             self.max_relative_distance >= 0,
             f"expected max_relative_distance of at least 0, got {self.max_relative_distance}",
         )
         if self.architecture == "linformer":
-            _require(
+            require(
                 self.sequence_length >= 1 and self.projected_length >= 1,
                 "expected sequence_length and projected_length of at least 1 with architecture "
                 f"'linformer', got {self.sequence_length} and {self.projected_length}",
@@ -230,13 +228,6 @@ class AttentionConfig:
     def is_grammar_guided(self) -> bool:
         """Whether it reads the parts of speech of the question's words."""
         return self.architecture in ("grammar_hard", "grammar_soft")
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "AttentionConfig":
-        """The inverse of dataclasses.asdict, by way of JSON or not."""
-        values = dict(values)
-        values["disabled_relations"] = tuple(values.get("disabled_relations", ()))
-        return cls(**values)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -283,26 +274,26 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size"):
             value = getattr(self, name)
-            _require(value >= 1, f"expected {name} of at least 1, got {value}")
-        _require(
+            require(value >= 1, f"expected {name} of at least 1, got {value}")
+        require(
             self.hidden_size % self.num_heads == 0,
             f"expected hidden_size to be a multiple of num_heads, got {self.hidden_size} and "
             f"{self.num_heads}",
         )
-        _require(
+        require(
             self.position in POSITIONS, f"expected position in {POSITIONS}, got {self.position!r}"
         )
-        _require(
+        require(
             self.activation in ACTIVATIONS,
             f"expected activation in {ACTIVATIONS}, got {self.activation!r}",
         )
-        _require(
+        require(
             len(self.type_vocab_sizes) == len(TYPE_FEATURES),
             f"expected {len(TYPE_FEATURES)} type_vocab_sizes, got {len(self.type_vocab_sizes)}",
         )
         unknown = sorted(set(self.disabled_features) - set(TYPE_FEATURES))
-        _require(not unknown, f"expected disabled_features among {TYPE_FEATURES}, got {unknown}")
-        _require(
+        require(not unknown, f"expected disabled_features among {TYPE_FEATURES}, got {unknown}")
+        require(
             self.softmax_temperature > 0,
             f"expected softmax_temperature above 0, got {self.softmax_temperature}",
         )
@@ -332,18 +323,8 @@ class EncoderConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "EncoderConfig":
-        """The inverse of to_dict; an unknown key is an error that lists the known ones."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(values) - known)
-        _require(not unknown, f"unknown encoder config keys {unknown}; known are {sorted(known)}")
-        values = dict(values)
-        attention = values.get("attention")
-        if isinstance(attention, Mapping):
-            values["attention"] = AttentionConfig.from_dict(attention)
-        for name in ("type_vocab_sizes", "disabled_features"):
-            if name in values:
-                values[name] = tuple(values[name])
-        return cls(**values)
+        """The inverse of to_dict, as `dataclass_json.from_dict`."""
+        return from_dict(cls, values, "encoder")
 
     @classmethod
     def from_bert_config(
@@ -369,13 +350,13 @@ class EncoderConfig:
             "intermediate_size",
         )
         missing = [key for key in required if key not in content]
-        _require(not missing, f"expected a BERT configuration in {name}, missing {missing}")
+        require(not missing, f"expected a BERT configuration in {name}, missing {missing}")
         sizes = content.get("type_vocab_sizes", content.get("type_vocab_size"))
         # BERT's own configuration has one type vocabulary, of sentences A and B.
         if not isinstance(sizes, list | tuple):
             sizes = cls.type_vocab_sizes
         hidden_act = content.get("hidden_act", "gelu")
-        _require(hidden_act == "gelu", f"expected hidden_act 'gelu' in {name}, got {hidden_act!r}")
+        require(hidden_act == "gelu", f"expected hidden_act 'gelu' in {name}, got {hidden_act!r}")
         values: dict[str, Any] = dict(
             vocab_size=content["vocab_size"],
             hidden_size=content["hidden_size"],

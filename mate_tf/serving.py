@@ -15,6 +15,7 @@ import shutil
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
+from mate_tf.dataclass_json import from_dict
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
@@ -22,7 +23,6 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.calibration import Calibration
 from mate_tf.tasks.decoding import KINDS, TaskModel, kind_of
 from mate_tf.tasks.predictor import Predictor
-from mate_tf.training.overrides import from_dict
 
 _EXTRA = "assets.extra"
 _CONFIG_FILE = "mate_tf.json"

@@ -56,7 +56,10 @@ from mate_tf.config import AttentionConfig, EncoderConfig
         (lambda: EncoderConfig(disabled_features=("rows",)), "got \\['rows'\\]"),
         (lambda: EncoderConfig(num_layers=0), "num_layers of at least 1, got 0"),
         (lambda: EncoderConfig(softmax_temperature=0), "softmax_temperature above 0, got 0"),
-        (lambda: EncoderConfig.from_dict({"layers": 3}), "unknown encoder config keys"),
+        (
+            lambda: EncoderConfig.from_dict({"layers": 3}),
+            "unknown key encoder.layers; the known keys are vocab_size, hidden_size, num_layers",
+        ),
     ],
 )
 def test_a_value_that_cannot_work_is_refused(make, message):

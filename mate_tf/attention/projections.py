@@ -15,6 +15,7 @@ from mate_tf.attention.patterns import head_groups
 from mate_tf.attention.relations import RelationBias, relation_scores
 from mate_tf.attention.softmax import Dropout
 from mate_tf.config import AttentionConfig
+from mate_tf.dataclass_json import from_dict
 from mate_tf.linear import Linear
 from mate_tf.tables.token_features import TokenFeatures
 
@@ -61,7 +62,7 @@ class HeadProjections(keras.layers.Layer):
         if attention is None:
             attention = self.default_attention()
         elif isinstance(attention, dict):
-            attention = AttentionConfig.from_dict(attention)
+            attention = from_dict(AttentionConfig, attention, "attention")
         self.num_heads = num_heads
         self.head_size = head_size
         self.attention = attention

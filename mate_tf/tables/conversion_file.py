@@ -7,17 +7,15 @@ import dataclasses
 import hashlib
 import json
 import os
-import typing
-from typing import Any
 
 import tensorflow as tf
 
+from mate_tf.dataclass_json import from_dict
 from mate_tf.tables.division import Division
 from mate_tf.tables.feature_config import FeatureConfig
 from mate_tf.tables.records import complete_file
 
 CONVERSION_FILE = "conversion.json"
-_Dataclass = typing.TypeVar("_Dataclass")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,10 +78,8 @@ def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
         )
     with tf.io.gfile.GFile(path) as file:
         try:
-            values = json.loads(file.read())
-            features = _from_json(FeatureConfig, values["features"])
-            return _from_json(Conversion, values | {"features": features})
-        except (ValueError, KeyError, TypeError) as error:
+            return from_dict(Conversion, json.loads(file.read()), "conversion")
+        except ValueError as error:
             raise ValueError(f"expected how the records were made, got {path}: {error}") from None
 
 
@@ -127,16 +123,3 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
     """SHA-256 of a file, in hexadecimal digits."""
     with tf.io.gfile.GFile(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()
-
-
-def _from_json(kind: type[_Dataclass], values: Any) -> _Dataclass:
-    """A dataclass of a JSON object; ValueError or TypeError where that is no such thing."""
-    if not isinstance(values, dict):
-        raise TypeError(f"expected an object, got {values!r}")
-    types = typing.get_type_hints(kind)
-    for name, value in values.items():
-        if name not in types:
-            raise ValueError(f"unknown {name!r}; known are {', '.join(types)}")
-        if not isinstance(value, types[name]):
-            raise ValueError(f"{name} is {value!r}")
-    return kind(**values)

@@ -6,14 +6,13 @@ Shapes: B batch, S sequence, D hidden, C classes.
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
-from mate_tf.encoder import TableEncoder
 from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tasks.encoder_task import EncoderTask
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,21 +60,16 @@ class ClassificationConfig:
                 f"expected output_dropout from 0 to below 1, got {self.output_dropout}"
             )
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "ClassificationConfig":
-        """The inverse of dataclasses.asdict, by way of JSON or not."""
-        tuples = {
-            name: tuple(values[name]) for name in ("class_names", "label_weights") if name in values
-        }
-        return cls(**{**values, **tuples})
-
 
 @keras.saving.register_keras_serializable(package="mate_tf")
-class SequenceClassification(keras.Model):
+class SequenceClassification(EncoderTask):
     """A linear layer on the pooled first token (Devlin et al., 2019, section 4.1).
 
     Call it with TokenFeatures of int32 [B, S]; it returns class_logits float32 [B, C].
     """
+
+    config_class = ClassificationConfig
+    task_config: ClassificationConfig
 
     def __init__(
         self,
@@ -83,10 +77,7 @@ class SequenceClassification(keras.Model):
         task_config: ClassificationConfig | None = None,
         **kwargs,
     ) -> None:
-        super().__init__(**kwargs)
-        self.encoder_config = encoder_config
-        self.task_config = task_config or ClassificationConfig()
-        self.encoder = TableEncoder(encoder_config, name="encoder")
+        super().__init__(encoder_config, task_config, **kwargs)
         self.dropout = keras.layers.Dropout(self.task_config.output_dropout, name="dropout")
 
     def build(self, input_shape=None) -> None:
@@ -129,18 +120,3 @@ class SequenceClassification(keras.Model):
         if self.task_config.label_weights:
             example_loss *= tf.gather(tf.constant(self.task_config.label_weights), labels)  # [B]
         return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss}
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "encoder_config": self.encoder_config.to_dict(),
-            "task_config": dataclasses.asdict(self.task_config),
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        config = dict(config)
-        return cls(
-            EncoderConfig.from_dict(config.pop("encoder_config")),
-            ClassificationConfig.from_dict(config.pop("task_config")),
-            **config,
-        )

@@ -5,15 +5,14 @@ Shapes: B batch, S sequence, P predictions, D hidden, V vocabulary.
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
-from mate_tf.encoder import TableEncoder
 from mate_tf.linear import Linear
 from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tasks.encoder_task import EncoderTask
 
 # In the mean over predicted tokens, for a batch without any; as in BERT's published code.
 _EPSILON = 1e-5
@@ -32,7 +31,7 @@ class MaskedLMConfig:
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
-class MaskedLanguageModel(keras.Model):
+class MaskedLanguageModel(EncoderTask):
     """Predicts masked words with the encoder's own embedding (Devlin et al., 2019, section 3.1).
 
     Call it with TokenFeatures of int32 [B, S] and the positions to predict, int32 [B, P], or None
@@ -42,13 +41,14 @@ class MaskedLanguageModel(keras.Model):
         next_sentence_logits [B, 2]: with `next_sentence`; class 1 is a table drawn at random.
     """
 
+    config_class = MaskedLMConfig
+    task_config: MaskedLMConfig
+
     def __init__(
         self, encoder_config: EncoderConfig, task_config: MaskedLMConfig | None = None, **kwargs
     ) -> None:
-        super().__init__(**kwargs)
-        self.encoder_config = config = encoder_config
-        self.task_config = task_config or MaskedLMConfig()
-        self.encoder = TableEncoder(config, name="encoder")
+        super().__init__(encoder_config, task_config, **kwargs)
+        config = encoder_config
         self.transform = Linear(
             config.hidden_size, config.activation, config.initializer_range, name="transform"
         )
@@ -151,18 +151,3 @@ class MaskedLanguageModel(keras.Model):
             losses["next_sentence_loss"] = tf.reduce_mean(example_loss)
             loss += losses["next_sentence_loss"]
         return {"loss": loss} | losses
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "encoder_config": self.encoder_config.to_dict(),
-            "task_config": dataclasses.asdict(self.task_config),
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        config = dict(config)
-        return cls(
-            EncoderConfig.from_dict(config.pop("encoder_config")),
-            MaskedLMConfig(**config.pop("task_config")),
-            **config,
-        )

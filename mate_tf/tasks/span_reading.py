@@ -1,157 +1,24 @@
 """Reading an answer in a table: the span of tokens that answers a question (MATE, section 4.2).
 
-Shapes: B batch, S sequence, D hidden, U hidden units of the head, N spans, C classes.
+Shapes: B batch, S sequence, D hidden, N spans, C classes.
 """
 
-import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal
 
 import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
-from mate_tf.encoder import TableEncoder
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.cell_selection import LOG_ZERO
-from mate_tf.tasks.spans import answer_bounds, answer_spans, body_cells, over_spans, valid_spans
-
-Kind = Literal["span", "boundary"]
-
-
-@dataclasses.dataclass(frozen=True)
-class SpanReadingConfig:
-    """How a reader scores spans and what it learns from.
-
-    Attributes:
-        kind: "span" scores a span by the vectors of its first and last token together and learns
-            from a softmax over all valid spans; "boundary" learns where spans begin and where they
-            end apart, and adds the two scores.
-        max_span_length: tokens of the longest span.
-        hidden_size: U, of the perceptron that scores a span (kind "span"), with the encoder's
-            activation; None for a linear layer alone, as in the published checkpoints.
-        num_classes: C, of a classification of the whole input beside the span, such as whether
-            there is an answer in it; 0 for none.
-        output_dropout: dropout on the sequence output while training.
-        count_padding: lets padding take part in the loss of kind "boundary", as the release does.
-
-    Raises:
-        ValueError: if a value is out of its range.
-    """
-
-    kind: Kind = "span"
-    max_span_length: int = 10
-    hidden_size: int | None = None
-    num_classes: int = 0
-    output_dropout: float = 0.1
-    count_padding: bool = False
-
-    def __post_init__(self) -> None:
-        _require(self.kind in ("span", "boundary"), "kind 'span' or 'boundary'", self.kind)
-        _require(self.max_span_length >= 1, "max_span_length of at least 1", self.max_span_length)
-        _require(
-            self.hidden_size is None or (self.kind == "span" and self.hidden_size >= 1),
-            "hidden_size of at least 1 with kind 'span', or None",
-            self.hidden_size,
-        )
-        _require(
-            self.num_classes == 0 or self.num_classes >= 2,
-            "num_classes of 0 or at least 2",
-            self.num_classes,
-        )
-        _require(
-            0 <= self.output_dropout < 1, "output_dropout from 0 to below 1", self.output_dropout
-        )
-
-
-def _require(condition: bool, expected: str, got: Any) -> None:
-    if not condition:
-        raise ValueError(f"expected {expected}, got {got!r}")
+from mate_tf.tasks.encoder_task import EncoderTask
+from mate_tf.tasks.span_head import SpanHead
+from mate_tf.tasks.span_reading_config import SpanReadingConfig
+from mate_tf.tasks.spans import answer_bounds, answer_spans, body_cells, valid_spans
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
-class SpanHead(keras.layers.Layer):
-    """Scores spans, in float32 whatever the encoder uses.
-
-    Called on the encoder's sequence output [B, S, D]; returns the scores of all spans, valid or
-    not, [B, N] and, for kind "boundary", those of the tokens as first and as last [B, S].
-
-    A linear map of two concatenated vectors is the sum of a map of each, so each token is mapped
-    once and not once a span. The weights have the names of the original's checkpoints.
-    """
-
-    def __init__(
-        self,
-        kind: Kind = "span",
-        max_span_length: int = 10,
-        hidden_size: int | None = None,
-        activation: str = "gelu",
-        **kwargs,
-    ) -> None:
-        super().__init__(dtype="float32", **{k: v for k, v in kwargs.items() if k != "dtype"})
-        self.kind = kind
-        self.max_span_length = max_span_length
-        self.hidden_size = hidden_size
-        self.activation = activation
-
-    def build(self, input_shape) -> None:
-        size = input_shape[-1]
-        if self.kind == "boundary":
-            self._add("start", size)
-            self._add("end", size)
-            return
-        if self.hidden_size is not None:
-            self.span_hidden_weights = self.add_weight(
-                (2 * size, self.hidden_size),
-                keras.initializers.TruncatedNormal(stddev=0.02),
-                name="span_hidden_weights",
-            )
-            self.span_hidden_bias = self.add_weight(
-                (self.hidden_size,), "zeros", name="span_hidden_bias"
-            )
-        self._add("span", self.hidden_size or 2 * size)
-
-    def _add(self, name: str, size: int) -> None:
-        initializer = keras.initializers.TruncatedNormal(stddev=0.02)
-        for part, shape, start in (("weights", (size,), initializer), ("bias", (), "zeros")):
-            weight = self.add_weight(shape, start, name=f"{name}_output_{part}")
-            setattr(self, f"{name}_output_{part}", weight)
-
-    def call(
-        self, sequence_output: tf.Tensor
-    ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor] | None]:
-        if self.kind == "boundary":
-            starts = tf.linalg.matvec(sequence_output, self.start_output_weights)  # [B, S]
-            ends = tf.linalg.matvec(sequence_output, self.end_output_weights)  # [B, S]
-            starts, ends = starts + self.start_output_bias, ends + self.end_output_bias
-            return over_spans(tf.add, starts, ends, self.max_span_length), (starts, ends)
-        if self.hidden_size is None:
-            of_start, of_end = tf.split(self.span_output_weights, 2)  # [D] each
-            starts = tf.linalg.matvec(sequence_output, of_start)  # [B, S]
-            ends = tf.linalg.matvec(sequence_output, of_end)  # [B, S]
-            scores = over_spans(tf.add, starts, ends, self.max_span_length)
-        else:
-            of_start, of_end = tf.split(self.span_hidden_weights, 2)  # [D, U] each
-            starts = tf.matmul(sequence_output, of_start) + self.span_hidden_bias  # [B, S, U]
-            ends = tf.matmul(sequence_output, of_end)  # [B, S, U]
-            scores = over_spans(self._score, starts, ends, self.max_span_length)
-        return scores + self.span_output_bias, None
-
-    def _score(self, starts: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
-        hidden = tf.nn.gelu(starts + ends, approximate=self.activation == "gelu_tanh")
-        return tf.linalg.matvec(hidden, self.span_output_weights)
-
-    def get_config(self):
-        return super().get_config() | {
-            "kind": self.kind,
-            "max_span_length": self.max_span_length,
-            "hidden_size": self.hidden_size,
-            "activation": self.activation,
-        }
-
-
-@keras.saving.register_keras_serializable(package="mate_tf")
-class SpanReading(keras.Model):
+class SpanReading(EncoderTask):
     """Finds the span of a table's text that answers a question.
 
     A span is within one cell of the table's body and has at most `max_span_length` tokens; the
@@ -164,13 +31,14 @@ class SpanReading(keras.Model):
         class_logits [B, C]: with `num_classes`.
     """
 
+    config_class = SpanReadingConfig
+    task_config: SpanReadingConfig
+
     def __init__(
         self, encoder_config: EncoderConfig, task_config: SpanReadingConfig | None = None, **kwargs
     ) -> None:
-        super().__init__(**kwargs)
-        self.encoder_config = encoder_config
-        self.task_config = config = task_config or SpanReadingConfig()
-        self.encoder = TableEncoder(encoder_config, name="encoder")
+        super().__init__(encoder_config, task_config, **kwargs)
+        config = self.task_config
         self.dropout = keras.layers.Dropout(config.output_dropout, name="dropout")
         self.head = SpanHead(
             config.kind,
@@ -259,21 +127,6 @@ class SpanReading(keras.Model):
             start_logits = tf.where(real, start_logits, LOG_ZERO)
             end_logits = tf.where(real, end_logits, LOG_ZERO)
         return _cross_entropy(starts, start_logits) + _cross_entropy(ends, end_logits)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "encoder_config": self.encoder_config.to_dict(),
-            "task_config": dataclasses.asdict(self.task_config),
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        config = dict(config)
-        return cls(
-            EncoderConfig.from_dict(config.pop("encoder_config")),
-            SpanReadingConfig(**config.pop("task_config")),
-            **config,
-        )
 
 
 def _cross_entropy(correct: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:

@@ -9,14 +9,14 @@ import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
-from mate_tf.encoder import TableEncoder
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks import aggregation, cell_cross_entropy, cell_selection
+from mate_tf.tasks.encoder_task import EncoderTask
 from mate_tf.tasks.table_qa_config import TableQAConfig
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
-class TableQuestionAnswering(keras.Model):
+class TableQuestionAnswering(EncoderTask):
     """Finds the cells that answer a question and what to compute from them.
 
     Call it with TokenFeatures of int32 [B, S]; it returns a dict of float32 tensors:
@@ -33,13 +33,14 @@ class TableQuestionAnswering(keras.Model):
             `use_gumbel_for_cells` and `use_gumbel_for_agg`, these with noise.
     """
 
+    config_class = TableQAConfig
+    task_config: TableQAConfig
+
     def __init__(
         self, encoder_config: EncoderConfig, task_config: TableQAConfig | None = None, **kwargs
     ) -> None:
-        super().__init__(**kwargs)
-        self.encoder_config = encoder_config
-        self.task_config = config = task_config or TableQAConfig()
-        self.encoder = TableEncoder(encoder_config, name="encoder")
+        super().__init__(encoder_config, task_config, **kwargs)
+        config = self.task_config
         self.dropout = keras.layers.Dropout(config.output_dropout, name="dropout")
         self.cell_selection = cell_selection.CellSelectionHead(
             config.select_one_column,
@@ -213,18 +214,3 @@ class TableQuestionAnswering(keras.Model):
             "answer_loss": config.answer_loss_importance * error,
             "large_answer_loss_mask": kept,
         }
-
-    def get_config(self):
-        return super().get_config() | {
-            "encoder_config": self.encoder_config.to_dict(),
-            "task_config": self.task_config.to_dict(),
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        config = dict(config)
-        return cls(
-            EncoderConfig.from_dict(config.pop("encoder_config")),
-            TableQAConfig.from_dict(config.pop("task_config")),
-            **config,
-        )

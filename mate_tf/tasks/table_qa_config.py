@@ -1,9 +1,9 @@
 """What table question answering learns and how: the options of its heads and losses."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, get_args
+from typing import get_args
 
+from mate_tf.checks import require
 from mate_tf.tasks import aggregation
 
 
@@ -84,42 +84,56 @@ class TableQAConfig:
 
     def __post_init__(self) -> None:
         for name in ("temperature", "agg_temperature", "huber_loss_delta"):
-            _require(getattr(self, name) > 0, f"{name} above 0", getattr(self, name))
+            value = getattr(self, name)
+            require(value > 0, f"expected {name} above 0, got {value}")
         for name in (
             "positive_weight",
             "cell_loss_importance",
             "aggregation_loss_importance",
             "answer_loss_importance",
         ):
-            _require(getattr(self, name) >= 0, f"{name} of at least 0", getattr(self, name))
+            value = getattr(self, name)
+            require(value >= 0, f"expected {name} of at least 0, got {value}")
         preference = self.cell_select_pref
-        _require(0 <= preference <= 1, "cell_select_pref from 0 to 1", preference)
+        require(0 <= preference <= 1, f"expected cell_select_pref from 0 to 1, got {preference}")
         cutoff = self.answer_loss_cutoff
-        _require(cutoff is None or cutoff > 0, "answer_loss_cutoff above 0 or None", cutoff)
+        require(
+            cutoff is None or cutoff > 0,
+            f"expected answer_loss_cutoff above 0 or None, got {cutoff}",
+        )
         choices = get_args(aggregation.AverageApproximation)
         approximation = self.average_approximation_function
-        _require(
-            approximation in choices, f"average_approximation_function in {choices}", approximation
+        require(
+            approximation in choices,
+            f"expected average_approximation_function in {choices}, got {approximation!r}",
         )
         labels = self.num_aggregation_labels
-        _require(labels in (0, 4), "num_aggregation_labels of 0 or 4", labels)
-        _require(
-            0 <= self.output_dropout < 1, "output_dropout from 0 to below 1", self.output_dropout
+        require(labels in (0, 4), f"expected num_aggregation_labels of 0 or 4, got {labels}")
+        dropout = self.output_dropout
+        require(0 <= dropout < 1, f"expected output_dropout from 0 to below 1, got {dropout}")
+        columns, rows = self.max_num_columns, self.max_num_rows
+        require(columns >= 2, f"expected max_num_columns of at least 2, got {columns}")
+        require(
+            rows is None or rows >= 2, f"expected max_num_rows of at least 2 or None, got {rows}"
         )
-        _require(self.max_num_columns >= 2, "max_num_columns of at least 2", self.max_num_columns)
-        rows = self.max_num_rows
-        _require(rows is None or rows >= 2, "max_num_rows of at least 2 or None", rows)
         if self.cell_cross_entropy:
-            reason = "with cell_cross_entropy"
-            _require(not self.select_one_column, f"no select_one_column {reason}", True)
-            _require(labels == 0, f"num_aggregation_labels of 0 {reason}", labels)
-        if self.cell_cross_entropy_hard_em:
-            reason = "cell_cross_entropy with cell_cross_entropy_hard_em"
-            _require(self.cell_cross_entropy, reason, False)
+            require(
+                not self.select_one_column,
+                "expected no select_one_column with cell_cross_entropy, got True",
+            )
+            require(
+                labels == 0,
+                f"expected num_aggregation_labels of 0 with cell_cross_entropy, got {labels}",
+            )
+        require(
+            self.cell_cross_entropy or not self.cell_cross_entropy_hard_em,
+            "expected cell_cross_entropy with cell_cross_entropy_hard_em, got False",
+        )
         for name in ("use_gumbel_for_cells", "use_gumbel_for_agg"):
-            if getattr(self, name):
-                reason = f"aggregation and use_answer_as_supervision with {name}"
-                _require(self.is_weakly_supervised, reason, False)
+            require(
+                self.is_weakly_supervised or not getattr(self, name),
+                f"expected aggregation and use_answer_as_supervision with {name}, got False",
+            )
 
     @property
     def needs_labels(self) -> bool:
@@ -138,21 +152,3 @@ class TableQAConfig:
     def is_weakly_supervised(self) -> bool:
         """Whether each example shows by its answer if it selects or computes."""
         return self.num_aggregation_labels > 0 and self.use_answer_as_supervision
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON and for Keras's get_config."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "TableQAConfig":
-        """The inverse of to_dict; an unknown key is an error that lists the known ones."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(values) - known)
-        if unknown:
-            raise ValueError(f"unknown task config keys {unknown}; known are {sorted(known)}")
-        return cls(**values)
-
-
-def _require(condition: bool, expected: str, got: Any) -> None:
-    if not condition:
-        raise ValueError(f"expected {expected}, got {got!r}")

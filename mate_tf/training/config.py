@@ -7,10 +7,10 @@ import pathlib
 from typing import Any, Literal, TypeVar
 
 from mate_tf.config import EncoderConfig
+from mate_tf.dataclass_json import from_dict
 from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
-from mate_tf.training.overrides import from_dict
 
 CONFIG_FILE = "config.json"
 _MAY_CHANGE = ("skip_corrupt",)  # when a run goes on

@@ -1,4 +1,4 @@
-"""Frozen dataclass configs: values from the command line, to JSON and back.
+"""Changes of frozen dataclass configs from the command line.
 
     --config.learning_rate=1e-4 --config.encoder.attention.bucket_size=64
 
@@ -7,29 +7,19 @@ Values are read by the type of the field. Tuples are written with commas, an abs
 """
 
 import copy
-import dataclasses
-import functools
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+
+from mate_tf.dataclass_json import convert
 
 PREFIX = "--config."
 Config = TypeVar("Config")
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-# Each takes the text of an override or a value out of JSON.
-_READERS: dict[Any, Callable[[Any], Any]] = {
-    bool: lambda value: {"true": True, "false": False}[str(value).lower()],
-    int: lambda value: int(str(value)),
+_READERS: dict[Any, Callable[[str], Any]] = {
+    bool: lambda text: {"true": True, "false": False}[text.lower()],
+    int: int,
     float: float,
-    str: _text,
 }
 
 
@@ -68,67 +58,21 @@ def apply_overrides(config: Config, overrides: Sequence[str], **changes: Any) ->
             if not isinstance(node, dict):
                 raise ValueError(f"expected one value or the keys of config.{group}, got both")
         node[name] = text
-    return _convert(tree, type(config), "config", config)
+    return convert(tree, type(config), "config", config, _read)
 
 
-def from_dict(cls: type[Config], values: Mapping[str, Any]) -> Config:
-    """A config out of what `dataclasses.asdict` gave, possibly by way of JSON.
-
-    Raises:
-        ValueError: for an unknown or missing key, or a value that is not of the field's type.
-    """
-    return _convert(values, cls, "config", None)
-
-
-def _convert(value: Any, kind: Any, key: str, current: Any) -> Any:
-    """Makes a value of the annotated type; a mapping changes `current` where there is one."""
+def _read(value: Any, kind: Any) -> Any:
+    """What JSON would say for a text as the value of a type; the text where it is no such value."""
+    if not isinstance(value, str):  # part of a tuple, already read
+        return value
     origin, options = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (typing.Union, types.UnionType):
-        if value is None or (isinstance(value, str) and value.lower() == "none"):
-            return None
-        (kind,) = (option for option in options if option is not types.NoneType)
-        return _convert(value, kind, key, current)
-    if dataclasses.is_dataclass(kind):
-        return _convert_group(value, kind, key, current)
-    if origin is tuple and isinstance(value, str | list | tuple):
-        items = [item for item in value.split(",") if item] if isinstance(value, str) else value
-        return tuple(_convert(item, options[0], key, None) for item in items)
+    if origin in (typing.Union, types.UnionType) and value.lower() == "none":
+        return None
+    if origin is tuple:
+        return [item for item in value.split(",") if item]
+    if origin is typing.Literal:
+        return {str(option): option for option in options}.get(value, value)
     try:
-        if origin is typing.Literal:
-            return {str(option): option for option in options}[str(value)]
         return _READERS[kind](value)
-    except (KeyError, TypeError, ValueError):
-        expected = f"one of {', '.join(map(str, options))}" if origin is typing.Literal else kind
-        expected = getattr(expected, "__name__", expected)
-        raise ValueError(f"expected {expected} for {key}, got {value!r}") from None
-
-
-def _convert_group(value: Any, kind: Any, key: str, current: Any) -> Any:
-    fields = _field_types(kind)
-    known = ", ".join(fields)
-    if not isinstance(value, Mapping):
-        raise ValueError(f"expected {key} to be set by its keys {known}, got {value!r}")
-    for name in value:
-        if name not in fields:
-            raise ValueError(f"unknown key {key}.{name}; the known keys are {known}")
-    values = {
-        name: _convert(item, fields[name], f"{key}.{name}", getattr(current, name, None))
-        for name, item in value.items()
-    }
-    if current is not None:
-        return dataclasses.replace(current, **values)
-    required = [
-        field.name
-        for field in dataclasses.fields(kind)
-        if field.default is field.default_factory is dataclasses.MISSING
-    ]
-    missing = [name for name in required if name not in values]
-    if missing:
-        raise ValueError(f"expected the keys {', '.join(missing)} in {key}, which lacks them")
-    return kind(**values)
-
-
-@functools.cache
-def _field_types(kind: Any) -> dict[str, Any]:
-    types_of = typing.get_type_hints(kind)
-    return {field.name: types_of[field.name] for field in dataclasses.fields(kind) if field.init}
+    except (KeyError, ValueError):
+        return value

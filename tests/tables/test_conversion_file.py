@@ -66,14 +66,23 @@ def test_an_option_that_came_later_is_off(tmp_path, vocab_file):
     [
         (b"{", "Expecting property name"),
         (b"\xff", ".*can't decode byte 0xff"),
-        (b"[]", "list indices must be"),
-        (b'{"task": "WTQ"}', "'features'"),
-        ({"features": []}, r"expected an object, got \[\]"),
-        ({"features": {"color": 1}}, "unknown 'color'; known are max_seq_length, max_column_id"),
-        ({"features": {"trim_cells": "true"}}, "trim_cells is 'true'"),
+        (b"[]", r"expected conversion to be set by its keys task, features, .*, got \[\]"),
+        (b'{"task": "WTQ"}', "expected the keys features, tagger, vocabulary_sha256 in conversion"),
+        ({"features": []}, r"expected conversion.features to be set by its keys .*, got \[\]"),
+        (
+            {"features": {"color": 1}},
+            "unknown key conversion.features.color; the known keys are max_seq_length, max_column",
+        ),
+        (
+            {"features": {"trim_cells": "true"}},
+            "expected bool for conversion.features.trim_cells, got 'true'",
+        ),
         ({"features": {"max_seq_length": 2}}, "expected max_seq_length to be at least 4, got 2"),
-        ({"weather": "fine"}, "unknown 'weather'; known are task, features, tagger"),
-        ({"vocabulary_sha256": None}, "vocabulary_sha256 is None"),
+        ({"weather": "fine"}, "unknown key conversion.weather; the known keys are task, features"),
+        (
+            {"vocabulary_sha256": None},
+            "expected str for conversion.vocabulary_sha256, got None",
+        ),
     ],
 )
 def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):

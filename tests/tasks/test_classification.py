@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.dataclass_json import from_dict
 from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
 
 ENCODER = EncoderConfig(
@@ -49,7 +50,7 @@ def test_weights_of_one_change_nothing():
 
 def test_the_config_comes_back_from_json_and_with_the_model(tmp_path):
     values = json.loads(json.dumps(dataclasses.asdict(TABFACT)))
-    assert ClassificationConfig.from_dict(values) == TABFACT
+    assert from_dict(ClassificationConfig, values) == TABFACT
     model = SequenceClassification(ENCODER, TABFACT)
     model.build()
     model.save(tmp_path / "model.keras")

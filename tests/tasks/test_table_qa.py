@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.dataclass_json import from_dict
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 
@@ -315,9 +316,9 @@ def test_configs_survive_saving(batch):
             "aggregation and use_answer_as_supervision with use_gumbel_for_agg, got False",
         ),
         ({"max_num_rows": 0}, "expected max_num_rows of at least 2 or None, got 0"),
-        ({"temprature": 1.0}, r"unknown task config keys \['temprature'\]; known are .*temperat"),
+        ({"temprature": 1.0}, "unknown key task.temprature; the known keys are .*temperat"),
     ],
 )
 def test_config_refuses_what_cannot_be(values, message):
     with pytest.raises(ValueError, match=message):
-        TableQAConfig.from_dict(values)
+        from_dict(TableQAConfig, values, "task")

@@ -1,42 +1,11 @@
-"""Overrides of frozen configs and their way through JSON."""
+"""Overrides of frozen configs."""
 
 import dataclasses
-import json
-from typing import Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mate_tf.training.overrides import apply_overrides, from_dict, split_arguments
-
-
-@dataclasses.dataclass(frozen=True)
-class Attention:
-    bucket_size: int = 42
-    kind: Literal["dense", "multi_view"] = "dense"
-
-
-@dataclasses.dataclass(frozen=True)
-class Encoder:
-    hidden_size: int = 64
-    num_heads: int = 4
-    attention: Attention = Attention()
-
-    def __post_init__(self):
-        if self.hidden_size % self.num_heads:
-            raise ValueError("expected hidden_size to be a multiple of num_heads")
-
-
-@dataclasses.dataclass(frozen=True)
-class Config:
-    name: str
-    learning_rate: float = 1e-3
-    shuffle: bool = True
-    limit: int | None = None
-    lengths: tuple[int, ...] = (128, 512)
-    encoder: Encoder = Encoder()
-
+from mate_tf.training.overrides import apply_overrides, split_arguments
+from tests.example_configs import Attention, Config, Encoder
 
 BASE = Config(name="base")
 
@@ -125,38 +94,3 @@ def test_arguments_are_split():
     others, overrides = split_arguments(["x", "--config=demo", "--config.limit=1", "--data_dir=d"])
     assert others == ["x", "--config=demo", "--data_dir=d"]
     assert overrides == ["--config.limit=1"]
-
-
-@given(
-    st.builds(
-        Config,
-        name=st.text(),
-        learning_rate=st.floats(allow_nan=False),
-        shuffle=st.booleans(),
-        limit=st.none() | st.integers(),
-        lengths=st.lists(st.integers()).map(tuple),
-        encoder=st.builds(
-            Encoder,
-            hidden_size=st.integers(1, 9).map(lambda size: size * 4),
-            num_heads=st.sampled_from([1, 2, 4]),
-            attention=st.builds(Attention),
-        ),
-    )
-)
-def test_a_config_survives_json(config):
-    assert from_dict(Config, json.loads(json.dumps(dataclasses.asdict(config)))) == config
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({}, "expected the keys name in config"),
-        ({"name": "x", "colour": 1}, "unknown key config.colour"),
-        ({"name": 3}, "expected str for config.name, got 3"),
-        ({"name": "x", "lengths": 3}, "config.lengths"),
-        ({"name": "x", "encoder": {"hidden_size": 1.5}}, "expected int for config.encoder.hidden"),
-    ],
-)
-def test_a_wrong_dictionary_is_named(values, message):
-    with pytest.raises(ValueError, match=message):
-        from_dict(Config, values)
