@@ -71,11 +71,11 @@ def trained_here(model_dir: pathlib.Path):
         raise FileNotFoundError(f"expected the folder of a run at {model_dir}, found none")
 
     from mate_tf.tables.conversion_file import read_conversion
-    from mate_tf.tasks.decoding import KINDS, kind_of
-    from mate_tf.training.config import load_finetuning_config
+    from mate_tf.tasks.kinds import KINDS, kind_of
+    from mate_tf.training.run_config import load_config
     from mate_tf.weights.run import restore_weights
 
-    config = load_finetuning_config(model_dir)
+    config = load_config(model_dir)
     features = read_conversion(model_dir).features
     model = KINDS[kind_of(config.task)].model(config.encoder, config.task)
     model.build()
@@ -125,7 +125,7 @@ def main(_) -> None:
         model, vocab_file, features, what = published(_CHECKPOINT.value)
 
     from mate_tf.serving import export_saved_model, serving_features
-    from mate_tf.tasks.decoding import kind_of
+    from mate_tf.tasks.kinds import kind_of
 
     encoder = model.encoder_config
     longest = encoder.longest_sequence

@@ -84,30 +84,24 @@ def finetune(
     import keras
     import tensorflow as tf
 
-    from mate_tf.training import classification, span_reading, table_qa
-    from mate_tf.training.config import (
-        ClassificationTrainingConfig,
-        SpanReadingTrainingConfig,
-        save_config,
-    )
-    from mate_tf.training.examples import save_conversion
+    from mate_tf.tasks.kinds import kind_of
+    from mate_tf.training.examples import build_model, make_task, save_conversion
+    from mate_tf.training.kinds import MODULES
     from mate_tf.training.loop import train
+    from mate_tf.training.run_config import save_config
     from mate_tf.weights.initial import load_weights
 
-    others: dict[type, Any] = {
-        ClassificationTrainingConfig: classification,
-        SpanReadingTrainingConfig: span_reading,
-    }
-    of_task = others.get(type(config), table_qa)
-    of_task.check_data(config, data_dir)
+    of_kind = MODULES[kind_of(config.task)]
+    of_kind.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope():
-        model = of_task.build_model(config)
+        model = build_model(config)
         if init_checkpoint and tf.train.latest_checkpoint(model_dir) is None:
             vocab_file = data_dir / "vocab.txt"
             report = load_weights(model, init_checkpoint, vocab_file=vocab_file, **load_options)
             logging.info("%s", report)
-        task = of_task.make_task(config, data_dir, model)
+        evaluation = of_kind.dev_evaluation(config, data_dir, model)
+        task = make_task(config, data_dir, model, evaluation)
         # Only now: a run that was refused leaves no folder behind.
         save_config(config, model_dir)
         save_conversion(config, data_dir, model_dir)

@@ -46,7 +46,10 @@ def read_json(path: str | pathlib.Path) -> dict[str, Any]:
         content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"expected JSON in {path}: {error}") from None
-    require(isinstance(content, dict), f"expected a JSON object in {path}")
+    require(
+        isinstance(content, dict),
+        f"expected a JSON object in {path}, got {type(content).__name__}",
+    )
     return content
 
 

@@ -1,7 +1,7 @@
 """A model as a SavedModel, and back as something that answers questions.
 
 The folder is a plain SavedModel with two signatures, and carries the vocabulary, the configuration
-and what kind of model it is (mate_tf/tasks/decoding.py) in `assets.extra`, so that a raw table can
+and what kind of model it is (mate_tf/tasks/kinds.py) in `assets.extra`, so that a raw table can
 be asked where only the folder is. So is a calibration of its scores, where there is one.
 
 Shapes: B batch, S sequence, C columns or classes, A aggregations, N spans.
@@ -21,7 +21,7 @@ from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.calibration import Calibration
-from mate_tf.tasks.decoding import KINDS, TaskModel, kind_of
+from mate_tf.tasks.kinds import KINDS, TaskModel, kind_of
 from mate_tf.tasks.predictor import Predictor
 
 _EXTRA = "assets.extra"

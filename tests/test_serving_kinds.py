@@ -18,7 +18,8 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.calibration import Calibration
 from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
-from mate_tf.tasks.decoding import KINDS, decode_batch, kind_of
+from mate_tf.tasks.decoding import decode_batch
+from mate_tf.tasks.kinds import KINDS, kind_of
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering

@@ -21,10 +21,11 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.answers import Answer, apply_min_score, calibrated
 from mate_tf.tasks.calibration import Calibration
-from mate_tf.tasks.decoding import TaskConfig, decode_batch
+from mate_tf.tasks.decoding import decode_batch
+from mate_tf.tasks.kinds import TaskConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 
-# From token features int32 [B, S] to the outputs that a kind of model has (decoding.KINDS).
+# From token features int32 [B, S] to the outputs that a kind of model has (kinds.KINDS).
 ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
 
 MaybeTable = TypeVar("MaybeTable", bound=Table | None)

@@ -1,20 +1,13 @@
-"""What a training run is made of: frozen dataclasses, kept as JSON in the run's folder."""
+"""What a training run is made of: frozen dataclasses."""
 
 import dataclasses
 import itertools
-import json
-import pathlib
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 from mate_tf.config import EncoderConfig
-from mate_tf.dataclass_json import from_dict
 from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
-
-CONFIG_FILE = "config.json"
-_MAY_CHANGE = ("skip_corrupt",)  # when a run goes on
-Config = TypeVar("Config", bound="TrainingConfig")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -172,85 +165,10 @@ class SpanReadingTrainingConfig(ExamplesConfig):
     task: SpanReadingConfig = dataclasses.field(default_factory=SpanReadingConfig)
 
 
-def save_config(config: TrainingConfig, model_dir: str | pathlib.Path) -> None:
-    """Writes the full config to a run's folder, or checks that it holds the same already.
-
-    Raises:
-        ValueError: if the folder belongs to a run with another config.
-    """
-    path = pathlib.Path(model_dir) / CONFIG_FILE
-    if path.exists():
-        there = load_config(model_dir, type(config))
-        there_values, here_values = dataclasses.asdict(there), dataclasses.asdict(config)
-        here_values |= {name: there_values[name] for name in _MAY_CHANGE if name in there_values}
-        different = differences(there_values, here_values)
-        if different:
-            raise ValueError(
-                f"expected the config of the run in {model_dir}, got another: "
-                f"{', '.join(different)}; choose another folder or the same config"
-            )
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(dataclasses.asdict(config), indent=2) + "\n"
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
-
-
-def load_config(
-    model_dir: str | pathlib.Path,
-    cls: type[Config] = TableQATrainingConfig,  # type: ignore[assignment]
-) -> Config:
-    """Reads the config of a run's folder.
-
-    Raises:
-        FileNotFoundError: if the folder does not hold one.
-        ValueError: if it is not a config of this kind.
-    """
-    values = _read_json(model_dir)
-    try:
-        return from_dict(cls, values)
-    except ValueError as error:
-        raise ValueError(f"{pathlib.Path(model_dir) / CONFIG_FILE}: {error}") from None
-
-
-def _read_json(model_dir: str | pathlib.Path) -> Any:
-    path = pathlib.Path(model_dir) / CONFIG_FILE
-    if not path.is_file():
-        raise FileNotFoundError(f"expected {CONFIG_FILE} in {model_dir}; is it a run's folder?")
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # includes what is not UTF-8
-        raise ValueError(f"{path}: {error}") from None
-
-
-def load_finetuning_config(
-    model_dir: str | pathlib.Path,
-) -> TableQATrainingConfig | ClassificationTrainingConfig | SpanReadingTrainingConfig:
-    """Reads the config of a fine-tuning run's folder, whatever it learns; its task's options tell.
-
-    Raises:
-        FileNotFoundError, ValueError: as `load_config`.
-    """
-    values = _read_json(model_dir)
-    if not isinstance(values, dict) or "encoder" not in values:
-        path = pathlib.Path(model_dir) / CONFIG_FILE
-        raise ValueError(f"{path}: expected the config of a run, got another")
-    task = values.get("task")
-    options = set(task) if isinstance(task, dict) else set()
-    if options <= {field.name for field in dataclasses.fields(ClassificationConfig)}:
-        return load_config(model_dir, ClassificationTrainingConfig)
-    if options <= {field.name for field in dataclasses.fields(SpanReadingConfig)}:
-        return load_config(model_dir, SpanReadingTrainingConfig)
-    return load_config(model_dir, TableQATrainingConfig)
-
-
-def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
-    """The keys whose values differ, as "key=here (there: value)"."""
-    found = []
-    for key, value in here.items():
-        if isinstance(value, dict):
-            found += differences(there[key], value, f"{prefix}{key}.")
-        elif value != there[key]:
-            found.append(f"{prefix}{key}={value} (there: {there[key]})")
-    return found
+FinetuningConfig = TableQATrainingConfig | ClassificationTrainingConfig | SpanReadingTrainingConfig
+# By the kind of the model (mate_tf/tasks/kinds.py).
+CONFIGS: dict[str, type[FinetuningConfig]] = {
+    "table_qa": TableQATrainingConfig,
+    "classification": ClassificationTrainingConfig,
+    "span_reading": SpanReadingTrainingConfig,
+}

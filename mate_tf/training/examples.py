@@ -6,11 +6,11 @@ examples, vocab.txt the vocabulary, conversion.json says how the examples were m
 Shapes: B batch.
 """
 
-import contextlib
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 import keras
 import tensorflow as tf
@@ -25,21 +25,21 @@ from mate_tf.tables.conversion_file import (
 )
 from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.records import (
+    batch_by_length,
     check_records,
     has_histogram_row,
+    read_records,
     records_schema,
     training_batches,
 )
 from mate_tf.tables.splits import QUESTIONS, split_files
 from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.classification import SequenceClassification
-from mate_tf.tasks.span_reading import SpanReading
-from mate_tf.tasks.table_qa import TableQuestionAnswering
-from mate_tf.training.config import ExamplesConfig, differences
+from mate_tf.tasks.kinds import KINDS, TaskModel, kind_of
+from mate_tf.training.config import ExamplesConfig, FinetuningConfig
 from mate_tf.training.loop import Batch, Task
+from mate_tf.training.run_config import differences
 
-TaskModel = SequenceClassification | SpanReading | TableQuestionAnswering
 SPLITS = ("train", "dev")
 
 
@@ -148,25 +148,37 @@ def save_conversion(
     write_conversion(model_dir, here)
 
 
-@contextlib.contextmanager
-def first_weights(config: ExamplesConfig) -> Iterator[None]:
-    """Where a model is made and built in the config's dtype."""
+def build_model(config: FinetuningConfig) -> TaskModel:
+    """The model of a config with its first weights, which follow from keras's random seed."""
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy(config.dtype)
     try:
-        yield
+        model = KINDS[kind_of(config.task)].model(config.encoder, config.task)
+        model.build()
     finally:
         keras.config.set_dtype_policy(policy)
+    return model
 
 
-def examples_task(
-    config: ExamplesConfig,
-    data_dir: pathlib.Path,
+class Evaluation(NamedTuple):
+    """How a model is measured while it trains.
+
+    Attributes:
+        evaluate: gives the scores of the model as it is.
+        best_by: the score that the best evaluation is the best by.
+    """
+
+    evaluate: Callable[[], Mapping[str, float]]
+    best_by: str
+
+
+def make_task(
+    config: FinetuningConfig,
+    data_dir: str | pathlib.Path,
     model: TaskModel,
-    evaluate: Callable[[], Mapping[str, float]],
-    best_by: str,
+    evaluation: Evaluation,
 ) -> Task:
-    """The model's training on the folder's train.tfrecord, with a task's own evaluation."""
+    """The model's training on the train split, with an evaluation."""
 
     def train_dataset(step: int) -> tf.data.Dataset:
         batches = training_batches(
@@ -184,9 +196,22 @@ def examples_task(
         model=model,
         train_dataset=train_dataset,
         compute_loss=model.compute_task_loss,
-        evaluate=evaluate,
-        best_by=best_by,
+        evaluate=evaluation.evaluate,
+        best_by=evaluation.best_by,
     )
+
+
+def dev_batches(
+    config: ExamplesConfig,
+    data_dir: str | pathlib.Path,
+    question_ids: Collection[str] | None = None,
+) -> tf.data.Dataset:
+    """The examples of the dev split in batches, of some questions or of all."""
+    examples = read_records(split_files(data_dir, "dev"), skip_corrupt=config.skip_corrupt)
+    if question_ids is not None:
+        ids = tf.constant([id_.encode() for id_ in question_ids])
+        examples = examples.filter(lambda features: tf.reduce_any(features["question_id"] == ids))
+    return batch_by_length(examples, config.eval_batch_size, config.length_buckets)
 
 
 def predict_function(

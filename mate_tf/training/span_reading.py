@@ -6,27 +6,24 @@ Shapes: B batch, N spans.
 """
 
 import pathlib
-from collections.abc import Callable
 
 import numpy as np
 
 from mate_tf.tables.conversion_file import has_conversion, read_conversion
-from mate_tf.tables.records import batch_by_length, has_histogram_row, read_records
+from mate_tf.tables.records import has_histogram_row
 from mate_tf.tables.splits import split_files
 from mate_tf.tasks.span_reading import SpanReading
 from mate_tf.tasks.spans import answer_spans, body_cells
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import (
     SPLITS,
+    Evaluation,
     check_examples,
-    examples_task,
-    first_weights,
+    dev_batches,
     predict_function,
     records_conversion,
 )
-from mate_tf.training.loop import Task
 
-BEST_BY = "span_accuracy"
 _CLASS = "classification_class_index"
 
 
@@ -54,34 +51,16 @@ def check_data(config: SpanReadingTrainingConfig, data_dir: str | pathlib.Path) 
             )
 
 
-def build_model(config: SpanReadingTrainingConfig) -> SpanReading:
-    """The model of a config with its first weights, which follow from keras's random seed."""
-    with first_weights(config):
-        model = SpanReading(config.encoder, config.task)
-        model.build()
-    return model
-
-
-def make_task(
+def dev_evaluation(
     config: SpanReadingTrainingConfig, data_dir: str | pathlib.Path, model: SpanReading
-) -> Task:
-    """The model's training on the train split, with evaluation on the dev split.
+) -> Evaluation:
+    """An evaluation on the dev split.
 
-    The evaluation gives, over the examples with a labelled answer, "loss" and "span_accuracy": how
-    often the best span is one of those labelled, which no answer longer than `max_span_length` can
-    be. With classes also "class_accuracy", over all examples.
+    It gives, over the examples with a labelled answer, "loss" and "span_accuracy": how often the
+    best span is one of those labelled, which no answer longer than `max_span_length` can be. With
+    classes also "class_accuracy", over all examples.
     """
-    data_dir = pathlib.Path(data_dir)
-    evaluate = _dev_evaluation(config, data_dir, model)
-    return examples_task(config, data_dir, model, evaluate, BEST_BY)
-
-
-def _dev_evaluation(
-    config: SpanReadingTrainingConfig, data_dir: pathlib.Path, model: SpanReading
-) -> Callable[[], dict[str, float]]:
-    examples = read_records(split_files(data_dir, "dev"), skip_corrupt=config.skip_corrupt)
-    batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
-
+    batches = dev_batches(config, data_dir)
     predict = predict_function(model)
 
     def evaluate() -> dict[str, float]:
@@ -100,9 +79,9 @@ def _dev_evaluation(
                 class_hits.extend(classes == batch[_CLASS].numpy()[:, 0])
         if not hits:
             raise ValueError(f"expected labelled answers in the dev split of {data_dir}, got none")
-        scores = {"loss": float(np.mean(losses)), BEST_BY: float(np.mean(hits))}
+        scores = {"loss": float(np.mean(losses)), "span_accuracy": float(np.mean(hits))}
         if class_hits:
             scores["class_accuracy"] = float(np.mean(class_hits))
         return scores
 
-    return evaluate
+    return Evaluation(evaluate, "span_accuracy")

@@ -18,7 +18,7 @@ import tensorflow as tf
 from mate_tf.evaluation.predictions import Prediction, prediction_of
 from mate_tf.evaluation.scoring import score
 from mate_tf.tables.record_schema import name_example
-from mate_tf.tables.records import batch_by_length, has_histogram_row, read_records
+from mate_tf.tables.records import has_histogram_row
 from mate_tf.tables.splits import read_questions, split_files
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.cell_answers import decode_cells
@@ -26,13 +26,12 @@ from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import (
     SPLITS,
+    Evaluation,
     check_examples,
-    examples_task,
-    first_weights,
+    dev_batches,
     predict_function,
     records_conversion,
 )
-from mate_tf.training.loop import Task
 
 # What the best evaluation is the best by, of the scores of its task.
 _BEST_BY = {"SQA": "all", "HYBRIDQA": "hits_at_1"}
@@ -115,36 +114,20 @@ def _check_example(
         )
 
 
-def build_model(config: TableQATrainingConfig) -> TableQuestionAnswering:
-    """The model of a config with its first weights, which follow from keras's random seed."""
-    with first_weights(config):
-        model = TableQuestionAnswering(config.encoder, config.task)
-        model.build()
-    return model
+def dev_evaluation(
+    config: TableQATrainingConfig,
+    data_dir: str | pathlib.Path,
+    model: TableQuestionAnswering,
+) -> Evaluation:
+    """An evaluation on the dev split, with the gold answers as previous ones.
 
-
-def make_task(
-    config: TableQATrainingConfig, data_dir: str | pathlib.Path, model: TableQuestionAnswering
-) -> Task:
-    """The model's training on the train split, with evaluation on the dev split.
-
-    The evaluation gives "loss", over the examples that have labels, if any, and the scores of the
-    data set's task (mate_tf/evaluation/scoring.py), over the questions that have a gold answer,
-    where one without an example counts as wrong. Previous answers are the gold ones.
+    It gives "loss", over the examples that have labels, if any, and the scores of the data set's
+    task (mate_tf/evaluation/scoring.py), over the questions that have a gold answer, where one
+    without an example counts as wrong.
 
     Raises:
         ValueError: if no question of the dev split has a gold answer.
     """
-    data_dir = pathlib.Path(data_dir)
-    evaluate = _dev_evaluation(config, data_dir, model)
-    task = records_conversion(data_dir, config.skip_corrupt).task
-    best_by = _BEST_BY.get(task or "", "denotation_accuracy")
-    return examples_task(config, data_dir, model, evaluate, best_by)
-
-
-def _dev_evaluation(
-    config: TableQATrainingConfig, data_dir: pathlib.Path, model: TableQuestionAnswering
-) -> Callable[[], dict[str, float]]:
     limit = config.eval_questions
     asked = {
         question.question_id: (table, question)
@@ -155,15 +138,10 @@ def _dev_evaluation(
         raise ValueError(
             f"expected questions with answers to evaluate on, got none (split 'dev' in {data_dir})"
         )
-    examples = read_records(split_files(data_dir, "dev"), skip_corrupt=config.skip_corrupt)
-    if limit is not None:
-        ids = tf.constant([key.encode() for key in asked])
-        examples = examples.filter(lambda features: tf.reduce_any(features["question_id"] == ids))
-    batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
-
+    batches = dev_batches(config, data_dir, None if limit is None else asked.keys())
     predict = predict_function(model)
     conversion = records_conversion(data_dir, config.skip_corrupt)
-    histogram_row = conversion.features.histogram_row
+    task, histogram_row = conversion.task or "JSONL", conversion.features.histogram_row
 
     def evaluate() -> dict[str, float]:
         losses: list[float] = []
@@ -183,7 +161,7 @@ def _dev_evaluation(
             for key, answer in zip(keys, answers, strict=True):
                 if key in predictions:
                     predictions[key] = prediction_of(key, answer)
-        scores = score(conversion.task or "JSONL", predictions, pairs)
+        scores = score(task, predictions, pairs)
         return ({"loss": float(np.mean(losses))} if losses else {}) | scores
 
-    return evaluate
+    return Evaluation(evaluate, _BEST_BY.get(task, "denotation_accuracy"))

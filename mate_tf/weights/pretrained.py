@@ -2,15 +2,15 @@
 
 import pathlib
 import re
+from collections.abc import Callable
 from typing import Any
 
 from absl import logging
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
+from mate_tf.tasks.kinds import KINDS, TaskConfig, TaskModel
 from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
-from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.tasks.table_qa_config import TableQAConfig
 from mate_tf.weights.hugging_face_config import (
     hugging_face_config,
     hugging_face_task_config,
@@ -20,12 +20,9 @@ from mate_tf.weights.initial import kind_of_weights, load_weights, locate_weight
 from mate_tf.weights.loading import LoadReport
 from mate_tf.weights.tf1 import CONFIG_FILE
 
-TaskConfig = TableQAConfig | ClassificationConfig | SpanReadingConfig | MaskedLMConfig
-Model = TableQuestionAnswering | SequenceClassification | SpanReading | MaskedLanguageModel
-_MODELS: dict[type, type] = {
-    TableQAConfig: TableQuestionAnswering,
-    ClassificationConfig: SequenceClassification,
-    SpanReadingConfig: SpanReading,
+# All kinds of models that answer, and the one of pre-training.
+_MODELS: dict[type, Callable[[EncoderConfig, Any], TaskModel | MaskedLanguageModel]] = {
+    **{kind.config: kind.model for kind in KINDS.values()},
     MaskedLMConfig: MaskedLanguageModel,
 }
 # Heads that published models were trained with, and what of a task config uses them. A token head
@@ -42,12 +39,12 @@ _COLUMNS = {r"column_output_(weights|bias)": "select_one_column of TableQAConfig
 
 def load_pretrained(
     path: str | pathlib.Path,
-    task_config: TaskConfig | None = None,
+    task_config: TaskConfig | MaskedLMConfig | None = None,
     *,
     revision: str | None = None,
     attention: AttentionConfig | None = None,
     **encoder_overrides: Any,
-) -> Model:
+) -> TaskModel | MaskedLanguageModel:
     """The model of a fine-tuned checkpoint, with every variable from there and every head of it.
 
     What was loaded and what was not is logged. A head of pre-training may be left out.
@@ -96,7 +93,9 @@ def load_pretrained(
     return model
 
 
-def _check_heads(task_config: TaskConfig, location: pathlib.Path, report: LoadReport) -> None:
+def _check_heads(
+    task_config: TaskConfig | MaskedLMConfig, location: pathlib.Path, report: LoadReport
+) -> None:
     """ValueError where a head was left out that the checkpoint was trained with."""
     heads = _HEADS
     if isinstance(task_config, TableQAConfig) and _chooses_columns(location):

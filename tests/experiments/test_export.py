@@ -20,12 +20,9 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.span_reading import SpanReadingConfig
-from mate_tf.training import classification, span_reading
-from mate_tf.training.config import (
-    ClassificationTrainingConfig,
-    SpanReadingTrainingConfig,
-    save_config,
-)
+from mate_tf.training.config import ClassificationTrainingConfig, SpanReadingTrainingConfig
+from mate_tf.training.examples import build_model
+from mate_tf.training.run_config import save_config
 from tests.weights.small_models import (
     BERT_CONFIG,
     encoder_config,
@@ -52,20 +49,19 @@ ENCODER = EncoderConfig(
 )
 RUNS = {
     "classification": (
-        classification,
         ClassificationTrainingConfig,
         ClassificationConfig(3, class_names=("no", "yes", "perhaps")),
     ),
-    "span_reading": (span_reading, SpanReadingTrainingConfig, SpanReadingConfig(max_span_length=3)),
+    "span_reading": (SpanReadingTrainingConfig, SpanReadingConfig(max_span_length=3)),
 }
 
 
 @pytest.mark.parametrize("kind", RUNS)
 def test_a_run_becomes_a_model_that_answers_like_it(tmp_path, kind):
-    module, config_class, task_config = RUNS[kind]
+    config_class, task_config = RUNS[kind]
     config = config_class(num_steps=1, learning_rate=1e-3, encoder=ENCODER, task=task_config)
     keras.utils.set_random_seed(0)
-    model = module.build_model(config)
+    model = build_model(config)
     vocab_file = tmp_path / "vocab.txt"
     vocab_file.write_text("".join(f"{piece}\n" for piece in PIECES))
     run_dir, exported = tmp_path / "run", tmp_path / "model"

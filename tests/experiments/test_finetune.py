@@ -20,7 +20,8 @@ from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import read_records, write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.training.config import ExamplesConfig, load_config
+from mate_tf.training.config import ExamplesConfig
+from mate_tf.training.run_config import load_config
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRESETS = sorted(path.stem for path in (ROOT / "experiments" / "configs").glob("[!_]*.py"))

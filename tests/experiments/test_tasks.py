@@ -16,8 +16,7 @@ from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.splits import read_questions, split_writer
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.sequences import answer_sequences
-from mate_tf.training import classification, table_qa
-from mate_tf.training.config import ClassificationTrainingConfig
+from mate_tf.training.examples import build_model
 from mate_tf.weights.run import restore_weights
 from tests.experiments.test_finetune import PIECES
 from tests.experiments.test_paper_presets import small
@@ -68,8 +67,7 @@ def test_a_task_goes_from_its_layout_to_its_scores(task, tmp_path):
     metrics = finetune(config, data_dir, model_dir, None)
     assert metrics.keys() >= {names[0], "loss"}
 
-    of_task = classification if isinstance(config, ClassificationTrainingConfig) else table_qa
-    model = of_task.build_model(config)
+    model = build_model(config)
     assert restore_weights(model, model_dir) == 2
     export_saved_model(model, data_dir / "vocab.txt", serving_features(features, 24), exported)
 

@@ -17,9 +17,11 @@ from mate_tf.tables.table import Question
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
-from mate_tf.training.classification import build_model, check_data, make_task
-from mate_tf.training.config import ClassificationTrainingConfig, load_config, save_config
+from mate_tf.training.classification import check_data, dev_evaluation
+from mate_tf.training.config import ClassificationTrainingConfig
+from mate_tf.training.examples import build_model, make_task
 from mate_tf.training.loop import train
+from mate_tf.training.run_config import load_config, save_config
 
 WORDS = ("good", "bad", "film", "very")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS)
@@ -85,7 +87,9 @@ def test_learns_its_sentences(data_dir, tmp_path, architecture):
     config = with_architecture(architecture)
     check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
-    metrics = train(make_task(config, data_dir, build_model(config)), config, tmp_path)
+    model = build_model(config)
+    task = make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
+    metrics = train(task, config, tmp_path)
     assert metrics["accuracy"] == 1.0
     assert metrics["f1"] == 1.0
 
@@ -155,7 +159,7 @@ def test_the_config_comes_back_from_the_run_s_folder(tmp_path):
     task = ClassificationConfig(class_names=("bad", "good"), label_weights=(1.0, 0.5))
     config = dataclasses.replace(config, task=task)
     save_config(config, tmp_path)
-    assert load_config(tmp_path, ClassificationTrainingConfig) == config
+    assert load_config(tmp_path) == config
 
 
 @pytest.mark.parametrize(

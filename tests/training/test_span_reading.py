@@ -13,8 +13,10 @@ from mate_tf.tables.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.span_reading import SpanReadingConfig
-from mate_tf.training.config import SpanReadingTrainingConfig, load_config, save_config
-from mate_tf.training.span_reading import build_model, check_data, make_task
+from mate_tf.training.config import SpanReadingTrainingConfig
+from mate_tf.training.examples import build_model, make_task
+from mate_tf.training.run_config import load_config, save_config
+from mate_tf.training.span_reading import check_data, dev_evaluation
 
 CITIES = ("oslo", "rome", "lima", "cairo")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "in", "of", *CITIES)
@@ -91,7 +93,7 @@ def test_learns_to_read(data_dir, tmp_path, options):
 
 def test_an_answer_longer_than_the_longest_span_counts_as_not_found(data_dir):
     config = dataclasses.replace(CONFIG, task=SpanReadingConfig(max_span_length=1))
-    metrics = make_task(config, data_dir, build_model(config)).evaluate()
+    metrics = dev_evaluation(config, data_dir, build_model(config)).evaluate()
     assert metrics == {"loss": 0.0, "span_accuracy": 0.0}
 
 
@@ -101,9 +103,9 @@ def test_a_dev_split_without_answers_is_refused(tmp_path):
     table, question = next(pairs("dev"))
     unanswered = dataclasses.replace(question, answers=(), answer_coordinates=())
     write_records(directory / "dev.tfrecord", [builder.build(table, unanswered).features])
-    task = make_task(CONFIG, directory, build_model(CONFIG))
+    evaluation = dev_evaluation(CONFIG, directory, build_model(CONFIG))
     with pytest.raises(ValueError, match="expected labelled answers in the dev split of"):
-        task.evaluate()
+        evaluation.evaluate()
 
 
 def test_labels_of_whole_cells_are_refused(tmp_path):
@@ -128,12 +130,13 @@ def test_a_histogram_row_is_refused(tmp_path):
 def test_the_config_comes_back_from_the_run_s_folder(tmp_path):
     config = dataclasses.replace(CONFIG, task=SpanReadingConfig("boundary"), max_gradient_value=0.5)
     save_config(config, tmp_path)
-    assert load_config(tmp_path, SpanReadingTrainingConfig) == config
+    assert load_config(tmp_path) == config
 
 
 def test_dropout_is_on_in_training_alone(data_dir):
     config = dataclasses.replace(CONFIG, task=dataclasses.replace(CONFIG.task, output_dropout=0.5))
-    task = make_task(config, data_dir, build_model(config))
+    model = build_model(config)
+    task = make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
     features = task.model_inputs(next(iter(task.train_dataset(0))))
     one, other = (task.model(features)["span_logits"] for _ in range(2))
     np.testing.assert_array_equal(one, other)

@@ -18,9 +18,14 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
-from mate_tf.training.examples import records_conversion, save_conversion
+from mate_tf.training.examples import (
+    build_model,
+    make_task,
+    records_conversion,
+    save_conversion,
+)
 from mate_tf.training.loop import train
-from mate_tf.training.table_qa import build_model, check_data, make_task
+from mate_tf.training.table_qa import check_data, dev_evaluation
 from mate_tf.weights.run import restore_weights
 
 NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
@@ -81,7 +86,8 @@ def data_dir(tmp_path_factory):
 def run(config, data_dir, model_dir):
     keras.utils.set_random_seed(config.seed)
     model = build_model(config)
-    metrics = train(make_task(config, data_dir, model), config, model_dir)
+    task = make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
+    metrics = train(task, config, model_dir)
     return model, metrics
 
 
@@ -162,7 +168,7 @@ def test_questions_without_a_right_answer_lower_the_accuracy(
         }
 
     model.call = points
-    metrics = make_task(config, tmp_path, model).evaluate()
+    metrics = dev_evaluation(config, tmp_path, model).evaluate()
     assert metrics["denotation_accuracy"] == pytest.approx(accuracy)
 
 
@@ -259,7 +265,7 @@ def test_without_a_labelled_example_there_is_no_loss_but_a_score(data_dir, tmp_p
     directory = with_changed_record(data_dir, tmp_path / "data", "dev", **changes)
     (unlabelled,) = list(read_records(directory / "dev.tfrecord").skip(1).take(1))
     write_records(directory / "dev.tfrecord", [{k: v.numpy() for k, v in unlabelled.items()}])
-    metrics = make_task(CONFIG, directory, build_model(CONFIG)).evaluate()
+    metrics = dev_evaluation(CONFIG, directory, build_model(CONFIG)).evaluate()
     assert "loss" not in metrics and "denotation_accuracy" in metrics
 
 
@@ -422,7 +428,7 @@ def test_training_with_a_histogram_row_never_answers_with_it(histogram_dir, tmp_
         }
 
     model.call = points
-    metrics = make_task(config, histogram_dir, model).evaluate()
+    metrics = dev_evaluation(config, histogram_dir, model).evaluate()
     assert metrics["denotation_accuracy"] == 1.0
 
 
@@ -433,7 +439,7 @@ def test_a_linformers_batches_have_its_length(data_dir, tmp_path):
     )
     model, metrics = run(config, data_dir, tmp_path)
     assert np.isfinite(metrics["loss"])
-    task = make_task(config, data_dir, model)
+    task = make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
     batches = task.train_dataset(0).take(8)
     assert {tuple(batch["input_ids"].shape) for batch in batches} == {(4, 32)}
 

@@ -1,0 +1,109 @@
+"""The kinds of models that answer questions: each one's config, model, outputs and decoding."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from mate_tf.config import EncoderConfig
+from mate_tf.tables.table import Table
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.answers import Answer
+from mate_tf.tasks.cell_answers import decode_cells
+from mate_tf.tasks.class_answers import decode_classes
+from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
+from mate_tf.tasks.span_answers import decode_spans
+from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+
+TaskConfig = TableQAConfig | ClassificationConfig | SpanReadingConfig
+TaskModel = TableQuestionAnswering | SequenceClassification | SpanReading
+
+
+class Asked(NamedTuple):
+    """What a batch of questions is asked with.
+
+    Attributes:
+        tables: those asked, one a question, or none at all for a kind that needs none.
+        features: int32 [B, S].
+        wordpiece: what the features were made with, to find a span's text in its cell.
+        histogram_row: whether the features end in a histogram row, which is never an answer.
+    """
+
+    tables: Sequence[Table]
+    features: TokenFeatures
+    wordpiece: Wordpiece
+    histogram_row: bool
+
+
+class Kind(NamedTuple):
+    """A kind of model.
+
+    Attributes:
+        config: the class of its task config.
+        model: its class, made of an encoder's config and a task's.
+        outputs: those of its outputs that answers are read from; a model may lack some.
+        needs_tables: whether it answers from tables alone, and takes no sentence.
+        decode: reads the answers off a batch's outputs, from the task config, what was asked, the
+            outputs and the most alternatives that an answer gets.
+    """
+
+    config: type[TaskConfig]
+    model: Callable[[EncoderConfig, Any], TaskModel]
+    outputs: tuple[str, ...]
+    needs_tables: bool
+    decode: Callable[[Any, Asked, Mapping[str, tf.Tensor], int], list[Answer]]
+
+
+def _decode_cells(config, asked, outputs, number):
+    return decode_cells(config, asked.tables, asked.features, outputs, asked.histogram_row, number)
+
+
+def _decode_classes(config, asked, outputs, number):
+    return decode_classes(config, outputs, number)
+
+
+def _decode_spans(config, asked, outputs, number):
+    tables, features, wordpiece, histogram_row = asked
+    return decode_spans(config, tables, features, outputs, wordpiece, histogram_row, number)
+
+
+KINDS = {
+    "table_qa": Kind(
+        TableQAConfig,
+        TableQuestionAnswering,
+        ("token_probabilities", "aggregation_logits", "column_logits", "token_logits"),
+        needs_tables=True,
+        decode=_decode_cells,
+    ),
+    "classification": Kind(
+        ClassificationConfig,
+        SequenceClassification,
+        ("class_logits",),
+        needs_tables=False,
+        decode=_decode_classes,
+    ),
+    "span_reading": Kind(
+        SpanReadingConfig,
+        SpanReading,
+        ("span_logits", "class_logits"),
+        needs_tables=True,
+        decode=_decode_spans,
+    ),
+}
+
+
+def kind_of(config: TaskConfig) -> str:
+    """The name of the kind of model that has such a task config.
+
+    Raises:
+        ValueError: if it is that of a model that does not answer, such as one of masked words.
+    """
+    for name, kind in KINDS.items():
+        if type(config) is kind.config:
+            return name
+    raise ValueError(
+        f"expected a model that answers, of one of the kinds {', '.join(KINDS)}, got one with a "
+        f"{type(config).__name__}; fine-tune it first"
+    )

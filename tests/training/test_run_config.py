@@ -1,0 +1,108 @@
+"""The config in a run's folder: there and back, of which kind it is, and what is refused."""
+
+import dataclasses
+import json
+
+import pytest
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.tasks.kinds import KINDS
+from mate_tf.training.config import (
+    CONFIGS,
+    ClassificationTrainingConfig,
+    SpanReadingTrainingConfig,
+    TableQATrainingConfig,
+)
+from mate_tf.training.kinds import MODULES
+from mate_tf.training.run_config import load_config, save_config
+
+CONFIG = TableQATrainingConfig(
+    num_steps=10,
+    learning_rate=1e-3,
+    length_buckets=(128, 256),
+    encoder=EncoderConfig(attention=AttentionConfig(bucket_size=64)),
+)
+
+
+def test_a_config_is_read_back(tmp_path):
+    save_config(CONFIG, tmp_path / "new" / "run")
+    save_config(CONFIG, tmp_path / "new" / "run")
+    assert load_config(tmp_path / "new" / "run") == CONFIG
+
+
+def test_a_run_may_go_on_past_records_that_were_damaged_meanwhile(tmp_path):
+    save_config(CONFIG, tmp_path)
+    save_config(dataclasses.replace(CONFIG, skip_corrupt=True), tmp_path)
+    assert load_config(tmp_path) == CONFIG
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path):
+    save_config(CONFIG, tmp_path)
+    attention = AttentionConfig(bucket_size=42)
+    other = dataclasses.replace(
+        CONFIG, seed=2, encoder=dataclasses.replace(CONFIG.encoder, attention=attention)
+    )
+    message = r"seed=2 \(there: 1\), encoder.attention.bucket_size=42 \(there: 64\)"
+    with pytest.raises(ValueError, match=message):
+        save_config(other, tmp_path)
+    assert load_config(tmp_path) == CONFIG
+
+
+def test_a_folder_without_config_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"expected config.json in .*; is it a run's"):
+        load_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "expected JSON in .*config.json: Expecting property name"),
+        (b"\xff", "expected JSON in .*config.json: .*can't decode byte 0xff"),
+        (b"[]", "expected a JSON object in .*config.json, got list"),
+        (b"{}", "config.json: expected the keys num_steps, learning_rate, encoder in config"),
+        (b'{"colour": 1}', "config.json: unknown key config.colour"),
+        (b'{"task": 1}', "config.json: expected config.task to be set by its keys num_classes"),
+        (b'{"kind": "lm"}', "config.json: expected .* kinds table_qa, classification, .* got 'lm'"),
+        (b'{"kind": []}', r"config.json: expected .* kinds table_qa, classification, .* got \[\]"),
+    ],
+)
+def test_a_damaged_config_is_named(tmp_path, content, message):
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        load_config(tmp_path)
+
+
+OF_KINDS = {
+    "table_qa": CONFIG,
+    "classification": ClassificationTrainingConfig(
+        num_steps=1,
+        learning_rate=1e-3,
+        encoder=CONFIG.encoder,
+        task=ClassificationConfig(2, class_names=("no", "yes")),
+    ),
+    "span_reading": SpanReadingTrainingConfig(
+        num_steps=1, learning_rate=1e-3, encoder=CONFIG.encoder
+    ),
+}
+
+
+def test_every_kind_of_model_has_a_config_and_a_module_of_training():
+    assert KINDS.keys() == CONFIGS.keys() == MODULES.keys() == OF_KINDS.keys()
+
+
+@pytest.mark.parametrize("kind", OF_KINDS)
+def test_a_run_says_its_kind_and_one_that_does_not_is_known_by_its_options(tmp_path, kind):
+    save_config(OF_KINDS[kind], tmp_path)
+    said = json.loads((tmp_path / "config.json").read_text())
+    assert said.pop("kind") == kind
+    assert load_config(tmp_path) == OF_KINDS[kind]
+    (tmp_path / "config.json").write_text(json.dumps(said))
+    assert load_config(tmp_path) == OF_KINDS[kind]
+    save_config(OF_KINDS[kind], tmp_path)
+
+
+def test_a_run_of_another_kind_is_refused(tmp_path):
+    save_config(CONFIG, tmp_path)
+    with pytest.raises(ValueError, match=r"kind=classification \(there: table_qa\), num_steps=1 "):
+        save_config(OF_KINDS["classification"], tmp_path)
