@@ -14,20 +14,16 @@ import shutil
 
 import tensorflow as tf
 
-from mate_tf.config import EncoderConfig
+from mate_tf.config import EncoderConfig, read_json
 from mate_tf.dataclass_json import from_dict
+from mate_tf.exported_calibration import read_calibration
+from mate_tf.exported_folder import CONFIG_FILE, EXTRA, VOCAB_FILE, check_exported
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.calibration import Calibration
 from mate_tf.tasks.kinds import KINDS, TaskModel, kind_of
 from mate_tf.tasks.predictor import Predictor
-
-_EXTRA = "assets.extra"
-_CONFIG_FILE = "mate_tf.json"
-_VOCAB_FILE = "vocab.txt"
-_CALIBRATION_FILE = "calibration.json"
 
 
 def export_saved_model(
@@ -106,16 +102,15 @@ def export_saved_model(
         # Nobody trains an exported model.
         options=tf.saved_model.SaveOptions(experimental_custom_gradients=False),
     )
-    extra = directory / _EXTRA
-    extra.mkdir()
-    shutil.copyfile(vocab_file, extra / _VOCAB_FILE)
+    (directory / EXTRA).mkdir()
+    shutil.copyfile(vocab_file, directory / VOCAB_FILE)
     config = {
         "kind": kind,
         "encoder": model.encoder_config.to_dict(),
         "task": dataclasses.asdict(model.task_config),
         "features": dataclasses.asdict(feature_config),
     }
-    (extra / _CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (directory / CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
 def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureConfig:
@@ -162,8 +157,8 @@ def load_predictor(
             changed to more than it takes, or min_score or num_alternatives is out of its range.
     """
     directory = pathlib.Path(directory)
-    _check_exported(directory)
-    config = json.loads((directory / _EXTRA / _CONFIG_FILE).read_text(encoding="utf-8"))
+    check_exported(directory)
+    config = read_json(directory / CONFIG_FILE)
     kind = config.get("kind")
     if kind not in KINDS:
         raise ValueError(
@@ -171,9 +166,9 @@ def load_predictor(
             "export it again"
         )
     encoder_config = EncoderConfig.from_dict(config["encoder"])
-    feature_config = FeatureConfig(**(config["features"] | feature_overrides))
+    feature_config = from_dict(FeatureConfig, config["features"] | feature_overrides, "features")
     _check_longest(encoder_config, feature_config)
-    builder = FeatureBuilder(Wordpiece(directory / _EXTRA / _VOCAB_FILE), feature_config, tagger)
+    builder = FeatureBuilder(Wordpiece(directory / VOCAB_FILE), feature_config, tagger)
     # The predictor keeps the function, the function keeps the model.
     signature = tf.saved_model.load(str(directory)).signatures["features"]
     names = signature.structured_input_signature[1]
@@ -189,48 +184,11 @@ def load_predictor(
         run,
         builder,
         fixed_length=encoder_config.fixed_length,
-        task_config=from_dict(KINDS[kind].config, config["task"]),
+        task_config=from_dict(KINDS[kind].config, config["task"], "task"),
         calibration=read_calibration(directory) if calibrated else None,
         min_score=min_score,
         num_alternatives=num_alternatives,
     )
-
-
-def write_calibration(directory: str | pathlib.Path, calibration: Calibration) -> None:
-    """Stores a calibration of an exported model's scores in its folder, in place of another.
-
-    Raises:
-        FileNotFoundError: if there is no exported model.
-    """
-    directory = pathlib.Path(directory)
-    _check_exported(directory)
-    text = json.dumps(dataclasses.asdict(calibration), indent=2) + "\n"
-    (directory / _EXTRA / _CALIBRATION_FILE).write_text(text, encoding="utf-8")
-
-
-def read_calibration(directory: str | pathlib.Path) -> Calibration | None:
-    """The calibration in an exported model's folder, None where there is none.
-
-    Raises:
-        ValueError: if the file is not one of `write_calibration`.
-    """
-    path = pathlib.Path(directory) / _EXTRA / _CALIBRATION_FILE
-    if not path.is_file():
-        return None
-    try:
-        return from_dict(Calibration, json.loads(path.read_text(encoding="utf-8")))
-    except ValueError as error:  # includes what is not JSON or not UTF-8
-        raise ValueError(f"{path}: {error}") from None
-
-
-def _check_exported(directory: pathlib.Path) -> None:
-    """FileNotFoundError where a folder is no exported model."""
-    for name in ("saved_model.pb", f"{_EXTRA}/{_CONFIG_FILE}", f"{_EXTRA}/{_VOCAB_FILE}"):
-        if not (directory / name).is_file():
-            raise FileNotFoundError(
-                f"expected an exported model at {directory}, which has no {name}; "
-                "experiments/export.py writes one"
-            )
 
 
 def _check_longest(encoder: EncoderConfig, features: FeatureConfig) -> None:

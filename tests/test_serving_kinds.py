@@ -7,12 +7,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.serving import (
-    export_saved_model,
-    load_predictor,
-    read_calibration,
-    write_calibration,
-)
+from mate_tf.exported_calibration import read_calibration, write_calibration
+from mate_tf.serving import export_saved_model, load_predictor
 from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.token_features import TokenFeatures

@@ -64,11 +64,11 @@ def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pat
         FileNotFoundError, ModuleNotFoundError, OSError, ValueError: as `load_weights`.
     """
     local = pathlib.Path(path)
-    if local.is_dir() or find_tf1_checkpoint(local):
+    if (local / "config.json").is_file() or find_tf1_checkpoint(local):
         if revision is not None:
             raise ValueError(f"expected no revision for weights on this machine, got {revision!r}")
         return local
-    if not is_hub_name(str(path)):
+    if local.is_dir() or not is_hub_name(str(path)):
         raise FileNotFoundError(
             f"expected weights at {path}, found none: no Hugging Face folder, TF1 checkpoint or "
             "folder of a run"

@@ -19,12 +19,22 @@ def find_tf1_checkpoint(path: str | pathlib.Path) -> str | None:
     """The prefix of the checkpoint at a prefix or in a folder; None where there is none.
 
     A folder's is the one that its `checkpoint` file names, or else its only one.
+
+    Raises:
+        ValueError: if a folder has several and does not say which.
     """
     prefix = str(path)
     if pathlib.Path(prefix).is_dir():
-        indexes = sorted(pathlib.Path(prefix).glob("*.index"))
-        only = str(indexes[0]).removesuffix(".index") if len(indexes) == 1 else None
-        return tf.train.latest_checkpoint(prefix) or only
+        if latest := tf.train.latest_checkpoint(prefix):
+            return latest
+        found = [str(file.with_suffix("")) for file in sorted(pathlib.Path(prefix).glob("*.index"))]
+        if len(found) > 1:
+            names = ", ".join(pathlib.Path(one).name for one in found)
+            raise ValueError(
+                f"expected one TF1 checkpoint in {path}, got {len(found)}: {names}; name one by "
+                f"its prefix, such as {found[0]}"
+            )
+        return found[0] if found else None
     return prefix if pathlib.Path(prefix + ".index").exists() else None
 
 
@@ -44,7 +54,7 @@ def load_tf1_checkpoint(
 
     Raises:
         FileNotFoundError: if there is no checkpoint.
-        ValueError: if it does not fit the model.
+        ValueError: if it does not fit the model, or as `find_tf1_checkpoint`.
     """
     prefix = find_tf1_checkpoint(path)
     if prefix is None:

@@ -10,8 +10,9 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.evaluation.predictions import read_predictions
-from mate_tf.serving import export_saved_model, load_predictor, read_calibration
+from mate_tf.evaluation.prediction_file import read_predictions
+from mate_tf.exported_calibration import read_calibration
+from mate_tf.serving import export_saved_model, load_predictor
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureConfig

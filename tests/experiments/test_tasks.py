@@ -6,7 +6,8 @@ import pytest
 
 from experiments.config_files import load_preset
 from experiments.finetune import finetune
-from mate_tf.evaluation.predictions import prediction_of, read_predictions, write_predictions
+from mate_tf.evaluation.prediction_file import read_predictions, write_predictions
+from mate_tf.evaluation.predictions import prediction_of
 from mate_tf.evaluation.scoring import score
 from mate_tf.serving import export_saved_model, load_predictor, serving_features
 from mate_tf.tables.conversion import convert_all

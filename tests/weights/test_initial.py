@@ -231,14 +231,20 @@ def test_data_of_other_pieces_is_refused(run, tmp_path, content, message):
     ("path", "message"),
     [
         ("nowhere", "expected weights at .*nowhere, found none: no Hugging Face folder, TF1 "),
-        ("empty", "expected a TF1 checkpoint at .*empty, found no .index file"),
+        ("empty", "expected weights at .*empty, found none: no Hugging Face folder, TF1 "),
+        ("records", "expected weights at .*records, found none: no Hugging Face folder, TF1 "),
+        ("exported", "expected weights at .*exported, found none: no Hugging Face folder, TF1 "),
         ("strange", r"config\.json of a Hugging Face folder or of a run, got .*strange/config\.j"),
         ("run", "expected a checkpoint in .*run, found none"),
     ],
 )
 def test_where_there_are_no_weights_it_says_so(tmp_path, path, message):
-    for name in ("empty", "strange", "run"):
-        (tmp_path / name).mkdir()
+    for name in ("empty", "strange", "run", "records", "exported/variables"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "records" / "train.tfrecord").write_bytes(b"")
+    (tmp_path / "records" / "conversion.json").write_text("{}")
+    (tmp_path / "exported" / "saved_model.pb").write_bytes(b"")
+    (tmp_path / "exported" / "variables" / "variables.index").write_bytes(b"")
     (tmp_path / "strange" / "config.json").write_text('{"model": "other"}')
     (tmp_path / "run" / "config.json").write_text('{"encoder": {"num_heads": 2}}')
     with pytest.raises((FileNotFoundError, ValueError), match=message):
@@ -391,6 +397,10 @@ def test_transformers_keep_a_head_for_columns_that_nothing_chooses(tmp_path):
 def test_the_first_of_several_checkpoints_is_not_guessed(tmp_path):
     write_tf1_folder(tmp_path / "weights", values_of(classifier()))
     write_tf1(tmp_path / "weights" / "other.ckpt", values_of(classifier()))
-    with pytest.raises(FileNotFoundError, match=r"expected a TF1 checkpoint at .*weights"):
+    message = (
+        r"expected one TF1 checkpoint in .*weights, got 2: model\.ckpt, other\.ckpt; name one by "
+        r"its prefix, such as .*weights/model\.ckpt$"
+    )
+    with pytest.raises(ValueError, match=message):
         load_weights(classifier(), tmp_path / "weights")
     assert load_weights(classifier(), tmp_path / "weights" / "other.ckpt").new == ()
