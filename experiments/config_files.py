@@ -5,14 +5,14 @@ import pathlib
 from dataclasses import replace
 
 CONFIGS = pathlib.Path(__file__).parent / "configs"
+# _base.py is what they share.
+PRESETS = sorted(path.stem for path in CONFIGS.glob("[!_]*.py"))
 
 
 def load_preset(name: str):
     """The config of a preset; ValueError if there is no such preset."""
-    # _base.py is what they share.
-    names = sorted(path.stem for path in CONFIGS.glob("[!_]*.py"))
-    if name not in names:
-        raise ValueError(f"expected --config to be one of {', '.join(names)}, got {name!r}")
+    if name not in PRESETS:
+        raise ValueError(f"expected --config to be one of {', '.join(PRESETS)}, got {name!r}")
     return importlib.import_module(f"experiments.configs.{name}").CONFIG
 
 

@@ -152,19 +152,6 @@ def create_split_with_beam(config, name: str, division):
     return Summary("questions" if task.has_tables else "sentences", counts)
 
 
-def divided(names: list[str], division) -> list[str]:
-    """The splits with the parts of a divided one in its place."""
-    if division.split not in names:
-        raise ValueError(
-            f"expected --divide to divide one of the splits {names}, got {division.split!r}"
-        )
-    others = [name for name in names if name != division.split]
-    if twice := sorted(set(others) & set(division.names)):
-        raise ValueError(f"expected parts beside the splits {others}, got {twice} (--divide)")
-    at = names.index(division.split)
-    return [*names[:at], *division.names, *names[at + 1 :]]
-
-
 class TimedTagger:
     """A tagger, and the seconds that it took in all."""
 
@@ -213,7 +200,7 @@ def main(_) -> None:
     if division is not None:
         if not TASKS[_TASK.value].has_tables:
             raise ValueError(f"expected questions about tables to --divide, got {_TASK.value}")
-        names = divided(names, division)
+        names = division.divided(names)
     conversion = conversion_of(_TASK.value, config, _VOCAB.value, _TAGGER.value, division)
     prepare_folder(_OUTPUT.value, conversion, names)
     vocab_copy = os.path.join(_OUTPUT.value, "vocab.txt")

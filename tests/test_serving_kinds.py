@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.exported_calibration import read_calibration, write_calibration
 from mate_tf.serving import export_saved_model, load_predictor
 from mate_tf.tables.features import FeatureConfig
@@ -19,18 +18,9 @@ from mate_tf.tasks.kinds import KINDS, kind_of
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+from tests.small import ENCODER, write_vocabulary
 
-PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 TABLE = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
-ENCODER = EncoderConfig(
-    vocab_size=len(PIECES),
-    hidden_size=16,
-    num_layers=1,
-    num_heads=2,
-    intermediate_size=16,
-    initializer_range=0.5,
-    attention=AttentionConfig(bucket_size=8, global_size=16),
-)
 MODELS = {
     "table_qa": TableQuestionAnswering(ENCODER, TableQAConfig()),
     "classification": SequenceClassification(
@@ -44,8 +34,7 @@ MODELS = {
 def classifier(tmp_path_factory):
     """An exported classifier with random weights; a test that calibrates it undoes that."""
     directory = tmp_path_factory.mktemp("classifier")
-    vocab_file = directory / "vocab.txt"
-    vocab_file.write_text("".join(f"{piece}\n" for piece in PIECES))
+    vocab_file = write_vocabulary(directory / "vocab.txt")
     tf.keras.utils.set_random_seed(0)
     model = SequenceClassification(ENCODER, MODELS["classification"].task_config)
     model.build()

@@ -7,6 +7,7 @@ same part, whatever the files' order and whoever asks.
 import dataclasses
 import hashlib
 import re
+from collections.abc import Sequence
 
 _PART = re.compile(r"([^\s:=,/\\]+)=(\d+)", re.ASCII)
 
@@ -59,6 +60,25 @@ class Division:
     def names(self) -> tuple[str, ...]:
         """The names of the parts."""
         return tuple(name for name, _ in self.parts)
+
+    def divided(self, splits: Sequence[str]) -> list[str]:
+        """The names of splits with the parts in place of the one that is divided.
+
+        Raises:
+            ValueError: if that one is not among them, or a part has the name of another.
+        """
+        if self.split not in splits:
+            raise ValueError(
+                f"expected a division of one of the splits {list(splits)}, got {self.split!r}"
+            )
+        others = [name for name in splits if name != self.split]
+        if twice := sorted(set(others) & set(self.names)):
+            raise ValueError(
+                f"expected parts beside the splits {others}, got {twice} "
+                f"(division of the split {self.split!r})"
+            )
+        at = splits.index(self.split)
+        return [*splits[:at], *self.names, *splits[at + 1 :]]
 
     def part_of(self, table_id: str) -> str:
         """The name of the part that a table is in."""

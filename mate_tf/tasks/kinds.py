@@ -25,7 +25,7 @@ class Asked(NamedTuple):
     """What a batch of questions is asked with.
 
     Attributes:
-        tables: those asked, one a question, or none at all for a kind that needs none.
+        tables: those asked; one a question, where the kind of model needs them.
         features: int32 [B, S].
         wordpiece: what the features were made with, to find a span's text in its cell.
         histogram_row: whether the features end in a histogram row, which is never an answer.

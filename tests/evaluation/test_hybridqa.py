@@ -1,6 +1,4 @@
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +7,8 @@ from hypothesis import strategies as st
 
 from mate_tf.evaluation.hybridqa import exact_match, f1, hits_at, normalize_answer, write_official
 from mate_tf.tables.datasets.hybridqa import read_hybridqa_reference
+from tests.data_folders import HYBRIDQA_SAMPLE
 
-SAMPLE = Path(os.environ.get("MATE_TF_HYBRIDQA_DIR", "../shared/data/hybridqa_sample"))
 WORDS = st.lists(st.sampled_from(["the", "a", "Oslo", "oslo", "3", "%", "it's"])).map(" ".join)
 
 
@@ -55,9 +53,9 @@ def test_f1_is_symmetric_from_0_to_1_and_1_for_a_match(prediction, gold):
 
 
 def test_the_official_scores_of_the_sample_are_reproduced():
-    if not SAMPLE.is_dir():
-        pytest.skip(f"no sample of HybridQA at {SAMPLE}")
-    golds = read_hybridqa_reference(SAMPLE, "dev").answers.values()
+    if not HYBRIDQA_SAMPLE.is_dir():
+        pytest.skip(f"no sample of HybridQA at {HYBRIDQA_SAMPLE}")
+    golds = read_hybridqa_reference(HYBRIDQA_SAMPLE, "dev").answers.values()
     answers = [f"The {gold.split()[0]} !" for gold in golds]
     means = [
         100 * np.mean([metric(*pair) for pair in zip(answers, golds, strict=True)])

@@ -1,6 +1,4 @@
 import json
-import os
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +8,8 @@ from mate_tf.evaluation.scoring import score
 from mate_tf.evaluation.wtq import read_predictions
 from mate_tf.tables.datasets.hybridqa import read_hybridqa
 from mate_tf.tables.table import Question, Table
+from tests.data_folders import HYBRIDQA_SAMPLE
 
-SAMPLE = Path(os.environ.get("MATE_TF_HYBRIDQA_DIR", "../shared/data/hybridqa_sample"))
 TABLE = Table(("a",), (("b",),), "1.csv")
 
 
@@ -70,10 +68,12 @@ def test_answers_are_written_in_each_format_by_the_releases_ids(tmp_path):
 
 @pytest.mark.parametrize("original", [False, True])
 def test_the_sample_of_hybridqa_is_scored_in_the_table_and_in_passages(original):
-    if not SAMPLE.is_dir():
-        pytest.skip(f"no sample of HybridQA at {SAMPLE}")
-    pairs = [(linked.table, q) for linked, q in read_hybridqa(SAMPLE, "dev", original=original)]
-    official = read_official("HYBRIDQA", SAMPLE, "dev", pairs)
+    if not HYBRIDQA_SAMPLE.is_dir():
+        pytest.skip(f"no sample of HybridQA at {HYBRIDQA_SAMPLE}")
+    pairs = [
+        (linked.table, q) for linked, q in read_hybridqa(HYBRIDQA_SAMPLE, "dev", original=original)
+    ]
+    official = read_official("HYBRIDQA", HYBRIDQA_SAMPLE, "dev", pairs)
     predictions = {
         question.question_id: Prediction(
             question.question_id, (f"The {question.answers[0].split()[0]} !",)

@@ -1,9 +1,6 @@
 """Robustness to the order of rows and columns, as the TableFormer paper measures it."""
 
 import dataclasses
-import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -22,8 +19,8 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.sequences import answer_sequences
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+from tests.small import run_binary, write_vocabulary
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORDS = [*"bcdefghijklmnopq"]
 PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *map(str, range(10))]
 FEATURES = FeatureConfig(max_seq_length=128)
@@ -67,9 +64,7 @@ def make_model(architecture: str) -> TableQuestionAnswering:
 
 @pytest.fixture(scope="module")
 def vocab_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
-    path.write_text("".join(f"{piece}\n" for piece in PIECES))
-    return path
+    return write_vocabulary(tmp_path_factory.mktemp("vocabulary") / "vocab.txt", PIECES)
 
 
 def predictor_of(architecture: str, vocab_file) -> Predictor:
@@ -196,15 +191,10 @@ def test_the_binary_scores_sequences_with_their_own_history(tmp_path, vocab_file
     write_json_lines(tmp_path / "dev.jsonl", pairs)
     model = make_model("tableformer_pcp")
     export_saved_model(model, vocab_file, FEATURES, tmp_path / "model")
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "experiments.robustness", f"--model={tmp_path / 'model'}"),
-            *(f"--data={tmp_path / 'dev.jsonl'}", "--task=SQA", "--num_perturbations=2"),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_binary(
+        "experiments.robustness",
+        *(f"--model={tmp_path / 'model'}", f"--data={tmp_path / 'dev.jsonl'}"),
+        *("--task=SQA", "--num_perturbations=2"),
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [

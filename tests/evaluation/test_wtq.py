@@ -1,7 +1,5 @@
 import gzip
 import json
-import os
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,9 +13,8 @@ from mate_tf.evaluation.wtq import (
     read_predictions,
     write_predictions,
 )
+from tests.data_folders import GOLDEN_REAL, WTQ
 
-WTQ = Path(os.environ.get("MATE_TF_WTQ_DIR", "../shared/data/wtq"))
-REAL = Path(os.environ.get("MATE_TF_GOLDEN_DIR", "../shared/golden")).with_name("golden_real")
 # The verdicts are on the test splits, with their annotation.
 TEST_SPLITS = ("pristine-unseen-tables", "pristine-seen-tables")
 
@@ -102,7 +99,7 @@ def test_golds_are_read_with_and_without_annotation(tmp_path):
 
 
 def test_every_official_verdict_is_reproduced():
-    path = REAL / "wtq_evaluator_verdicts.json.gz"
+    path = GOLDEN_REAL / "wtq_evaluator_verdicts.json.gz"
     files = [
         file
         for split in TEST_SPLITS

@@ -1,15 +1,11 @@
 """Two binaries from the outside: what predict writes, and what evaluate counts as right."""
 
 import json
-import pathlib
 import shutil
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.evaluation.prediction_file import read_predictions
 from mate_tf.exported_calibration import read_calibration
 from mate_tf.serving import export_saved_model, load_predictor
@@ -18,32 +14,21 @@ from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.table import Question, Table
 from mate_tf.tasks.table_qa import TableQuestionAnswering
+from tests.small import ENCODER, run_binary, write_vocabulary
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 TABLE = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]], table_id="letters")
 LONG = Table.from_rows([["a", "b"], *[["c", "d"]] * 40], table_id="long")
 
 
 @pytest.fixture(scope="module")
 def vocab_file(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
-    path.write_text("".join(f"{piece}\n" for piece in PIECES))
-    return path
+    return write_vocabulary(tmp_path_factory.mktemp("vocabulary") / "vocab.txt")
 
 
 @pytest.fixture(scope="module")
 def model(vocab_file, tmp_path_factory):
     tf.keras.utils.set_random_seed(0)
-    encoder = EncoderConfig(
-        vocab_size=len(PIECES),
-        hidden_size=16,
-        num_layers=1,
-        num_heads=2,
-        intermediate_size=16,
-        attention=AttentionConfig(bucket_size=8, global_size=16),
-    )
-    model = TableQuestionAnswering(encoder)
+    model = TableQuestionAnswering(ENCODER)
     model.build()
     directory = tmp_path_factory.mktemp("exported") / "model"
     export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=64), directory)
@@ -53,16 +38,6 @@ def model(vocab_file, tmp_path_factory):
 @pytest.fixture(scope="module")
 def answer(model):
     return load_predictor(model).answer(TABLE, "c d")
-
-
-def run(name: str, *flags: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", f"experiments.{name}", *flags],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path, model, answer):
@@ -75,7 +50,9 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
             (LONG, Question("c d", "long", answers=("c",))),
         ],
     )
-    done = run("predict", f"--model={model}", f"--data={data}", f"--output={output}")
+    done = run_binary(
+        "experiments.predict", f"--model={model}", f"--data={data}", f"--output={output}"
+    )
     lines = done.stdout.splitlines()
     assert lines[:2] == ["questions: 3", "not accepted: 1"], done.stderr
     assert lines[2].startswith("  the first: long: ") and "64" in lines[2] and "'long'" in lines[2]
@@ -85,7 +62,7 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
     assert predictions["right"].answer == predictions["wrong"].answer == answer.items
     assert predictions["long"].error and not predictions["long"].answered
 
-    done = run("evaluate", f"--predictions={output}", f"--data={data}")
+    done = run_binary("experiments.evaluate", f"--predictions={output}", f"--data={data}")
     first, *rest = done.stdout.splitlines()
     assert first.split() == ["questions", "3"], done.stderr
     assert rest[0].split() == ["not", "accepted", "1"]
@@ -100,7 +77,7 @@ def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, voc
     turns = [Question("c d", f"nt-1-0_{n}", ("x",), ((0, 0),)) for n in (1, 0)]
     write_json_lines(data, [(TABLE, question) for question in turns])
     files = f"--data={data}", f"--output={output}", f"--official_output={official}"
-    done = run("predict", f"--model={model}", *files)
+    done = run_binary("experiments.predict", f"--model={model}", *files)
     assert not done.returncode, done.stderr
     predictions = read_predictions(output)
     assert list(predictions) == ["nt-1-0_1", "nt-1-0_0"]
@@ -111,7 +88,7 @@ def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, voc
         ["nt-1", "0", "0"],
     ]
 
-    done = run("evaluate", f"--predictions={output}", f"--data={data}", "--json")
+    done = run_binary("experiments.evaluate", f"--predictions={output}", f"--data={data}", "--json")
     printed = json.loads(done.stdout)
     assert (printed["task"], printed["questions"], printed["not_accepted"]) == ("SQA", 2, 0)
     assert {"all", "all_d", "seq", "all_position_0", "all_position_1"} < set(printed["scores"])
@@ -121,7 +98,7 @@ def test_answers_to_other_questions_are_refused_with_the_file(tmp_path):
     data, predictions = tmp_path / "dev.jsonl", tmp_path / "predictions.jsonl"
     write_json_lines(data, [(TABLE, Question("c d", "asked", answers=("c",)))])
     predictions.write_text("")
-    done = run("evaluate", f"--predictions={predictions}", f"--data={data}")
+    done = run_binary("experiments.evaluate", f"--predictions={predictions}", f"--data={data}")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert f"predictions for 1 questions, got 0 in '{predictions}'" in done.stderr
     assert "the first 'asked'" in done.stderr
@@ -135,7 +112,9 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     ]
     for split in ("calibration", "dev"):
         write_json_lines(tmp_path / f"{split}.jsonl", pairs)
-    done = run("calibrate", f"--model={exported}", f"--data={tmp_path / 'calibration.jsonl'}")
+    done = run_binary(
+        "experiments.calibrate", f"--model={exported}", f"--data={tmp_path / 'calibration.jsonl'}"
+    )
     assert done.returncode == 0, done.stderr
     assert "questions: 8, answered 8, right 6" in done.stdout
     calibration = read_calibration(exported)
@@ -143,6 +122,8 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     assert after.score == pytest.approx(float(calibration.apply(answer.score)))
     assert abs(after.score - 0.75) < abs(answer.score - 0.75)
 
-    done = run("calibrate", f"--model={exported}", f"--data={tmp_path / 'dev.jsonl'}")
+    done = run_binary(
+        "experiments.calibrate", f"--model={exported}", f"--data={tmp_path / 'dev.jsonl'}"
+    )
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "expected questions kept for calibration, got the split 'dev'" in done.stderr

@@ -2,16 +2,12 @@
 
 import dataclasses
 import json
-import pathlib
 import shutil
-import subprocess
-import sys
 
 import keras
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.serving import load_predictor
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
@@ -23,6 +19,7 @@ from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.training.config import ClassificationTrainingConfig, SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model
 from mate_tf.training.run_config import save_config
+from tests.small import ENCODER, PIECES, run_binary, write_vocabulary
 from tests.weights.small_models import (
     BERT_CONFIG,
     encoder_config,
@@ -32,21 +29,10 @@ from tests.weights.small_models import (
     write_tf1,
 )
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 TABLES = [
     Table.from_rows([["a", "b"], ["c d", "D"], ["e", "F g"]]),
     Table.from_rows([["a"], *[["c d"]] * 60]),
 ]
-ENCODER = EncoderConfig(
-    vocab_size=len(PIECES),
-    hidden_size=16,
-    num_layers=1,
-    num_heads=2,
-    intermediate_size=16,
-    initializer_range=0.5,
-    attention=AttentionConfig(bucket_size=8, global_size=16),
-)
 RUNS = {
     "classification": (
         ClassificationTrainingConfig,
@@ -62,8 +48,7 @@ def test_a_run_becomes_a_model_that_answers_like_it(tmp_path, kind):
     config = config_class(num_steps=1, learning_rate=1e-3, encoder=ENCODER, task=task_config)
     keras.utils.set_random_seed(0)
     model = build_model(config)
-    vocab_file = tmp_path / "vocab.txt"
-    vocab_file.write_text("".join(f"{piece}\n" for piece in PIECES))
+    vocab_file = write_vocabulary(tmp_path / "vocab.txt")
     run_dir, exported = tmp_path / "run", tmp_path / "model"
     save_config(config, run_dir)
     shutil.copyfile(vocab_file, run_dir / "vocab.txt")
@@ -72,14 +57,9 @@ def test_a_run_becomes_a_model_that_answers_like_it(tmp_path, kind):
     weights = {weight.path.partition("/")[2]: weight.value for weight in model.weights}
     tf.train.Checkpoint(weights=weights).save(str(run_dir / "ckpt"))
 
-    command = [sys.executable, "-m", "experiments.export", f"--model_dir={run_dir}"]
-    done = subprocess.run(
-        [*command, f"--output_dir={exported}", "--max_seq_length=256"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    flags = (f"--model_dir={run_dir}", f"--output_dir={exported}", "--max_seq_length=256")
+    done = run_binary("experiments.export", *flags)
+    assert done.returncode == 0, done.stderr
     assert f"exported step 1 of {run_dir} ({kind})" in done.stdout
     written = json.loads((exported / "assets.extra" / "mate_tf.json").read_text())
     assert written["kind"] == kind
@@ -119,17 +99,10 @@ def test_a_published_checkpoint_becomes_a_model_that_attends_as_asked(tmp_path, 
     else:
         of_tapas = {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4}
         write_hugging_face(folder, values, **of_tapas)
-    pieces = PIECES[: BERT_CONFIG["vocab_size"]]
-    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    write_vocabulary(folder / "vocab.txt", PIECES[: BERT_CONFIG["vocab_size"]])
     exported = tmp_path / "model"
     flags += ["--architecture=mate", f"--output_dir={exported}"]
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments.export", *flags],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_binary("experiments.export", *flags)
     assert done.returncode == 0, done.stderr
     written = json.loads((exported / "assets.extra" / "mate_tf.json").read_text())
     assert written["encoder"]["attention"]["architecture"] == "mate"
@@ -139,12 +112,6 @@ def test_a_published_checkpoint_becomes_a_model_that_attends_as_asked(tmp_path, 
 
 
 def test_a_run_and_a_checkpoint_are_not_exported_together(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments.export", f"--output_dir={tmp_path}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_binary("experiments.export", f"--output_dir={tmp_path}")
     assert done.returncode == 1
     assert "expected either --model_dir or --checkpoint" in done.stderr

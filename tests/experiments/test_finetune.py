@@ -3,16 +3,14 @@
 import dataclasses
 import importlib
 import json
-import pathlib
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
 
-from experiments.config_files import load_preset, make_config
+from experiments.config_files import PRESETS, load_preset, make_config
+from experiments.finetune import finetune
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
@@ -22,10 +20,8 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.training.config import ExamplesConfig
 from mate_tf.training.run_config import load_config
+from tests.small import PIECES, run_binary, write_vocabulary
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PRESETS = sorted(path.stem for path in (ROOT / "experiments" / "configs").glob("[!_]*.py"))
-PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 SMALL = (
     "--config=demo",
     "--config.max_seq_length=24",
@@ -38,20 +34,14 @@ SMALL = (
 )
 
 
-def finetune(*flags):
-    return subprocess.run(
-        [sys.executable, "-m", "experiments.finetune", *flags],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run_finetune(*flags):
+    return run_binary("experiments.finetune", *flags)
 
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory):
     directory = tmp_path_factory.mktemp("data")
-    (directory / "vocab.txt").write_text("\n".join(PIECES) + "\n", encoding="utf-8")
+    write_vocabulary(directory / "vocab.txt")
     table = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
     question = Question(
         "a", question_id="q", answers=("c",), answer_coordinates=((0, 0),), aggregation="NONE"
@@ -78,18 +68,18 @@ def test_damaged_records_stop_a_run_unless_they_are_to_be_passed_over(data_dir, 
     content[-20] ^= 1
     (damaged / "train.tfrecord").write_bytes(content)
     flags = (*SMALL, f"--data_dir={damaged}", f"--model_dir={tmp_path / 'run'}")
-    stopped = finetune(*flags)
+    stopped = run_finetune(*flags)
     assert stopped.returncode == 1
     number = 2 * len(records) - 1
     assert re.search(rf"train.tfrecord.*record {number}, .*byte \d+", stopped.stderr)
-    done = finetune(*flags, "--skip_corrupt")
+    done = run_finetune(*flags, "--skip_corrupt")
     assert done.returncode == 0, done.stderr
     assert "1 records passed over in" in done.stderr
 
 
 def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     flags = (*SMALL, f"--data_dir={data_dir}", f"--model_dir={tmp_path / 'run'}")
-    done = finetune(*flags)
+    done = run_finetune(*flags)
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert "step 2 evaluation: loss " in done.stderr
@@ -104,13 +94,13 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
 
     # A chain: the next run starts from this one, here with heads of its own.
     other = (*flags[:-1], f"--model_dir={tmp_path / 'next'}", "--reset_heads")
-    done = finetune(*other, f"--init_checkpoint={tmp_path / 'run'}")
+    done = run_finetune(*other, f"--init_checkpoint={tmp_path / 'run'}")
     assert done.returncode == 0, done.stderr
     assert re.search(
         r"loaded \d+ variables from .*run/ckpt-2; in it, but left .*output_weights", done.stderr
     )
 
-    refused = finetune(*flags, "--config.seed=7")
+    refused = run_finetune(*flags, "--config.seed=7")
     assert refused.returncode == 1
     assert "got another: seed=7 (there: 1); choose another folder" in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -120,7 +110,7 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     shutil.copytree(data_dir, other)
     config = FeatureConfig(max_seq_length=24, trim_cells=True)
     write_conversion(other, conversion_of("JSONL", config, other / "vocab.txt", None))
-    refused = finetune(*flags, f"--data_dir={other}")
+    refused = run_finetune(*flags, f"--data_dir={other}")
     assert refused.returncode == 1
     assert "features.trim_cells=True (there: False); choose another folder" in refused.stderr
 
@@ -165,13 +155,7 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
     """All the binaries: what create_data was told reaches the answer."""
 
     def run(module, *flags):
-        done = subprocess.run(
-            [sys.executable, "-m", f"experiments.{module}", *flags],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_binary(module, *flags)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -180,10 +164,10 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
     (tmp_path / "in").mkdir()
     for split in ("train", "dev"):
         (tmp_path / "in" / f"{split}.jsonl").write_text(f"{json.dumps(question)}\n")
-    (tmp_path / "vocab.txt").write_text("\n".join([*PIECES, "1", "2", ","]) + "\n")
+    write_vocabulary(tmp_path / "vocab.txt", [*PIECES, "1", "2", ","])
     out, model_dir, model = (tmp_path / name for name in ("out", "run", "model"))
     run(
-        "create_data",
+        "experiments.create_data",
         "--task=JSONL",
         f"--input_dir={tmp_path / 'in'}",
         f"--output_dir={out}",
@@ -195,7 +179,7 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
     # "c 1, e 1" and "d 2" in the row after the second.
     assert record["row_ids"].tolist().count(3) == 7
     run(
-        "finetune",
+        "experiments.finetune",
         *SMALL,
         f"--data_dir={out}",
         f"--model_dir={model_dir}",
@@ -203,34 +187,55 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
     )
     conversion = (model_dir / "conversion.json").read_bytes()
     assert conversion == (out / "conversion.json").read_bytes()
-    run("export", f"--model_dir={model_dir}", f"--output_dir={model}")
+    run("experiments.export", f"--model_dir={model_dir}", f"--output_dir={model}")
     features = json.loads((model / "assets.extra" / "mate_tf.json").read_text())["features"]
     # Of rows that are dropped whoever asks decides.
     assert FeatureConfig(**features) == FeatureConfig(
         max_seq_length=24, histogram_row=True, trim_cells=True, original_conversion=True
     )
     output = f"--output={tmp_path / 'predictions.jsonl'}"
-    predicted = run("predict", f"--model={model}", f"--data={out / 'dev.jsonl'}", output)
+    predicted = run(
+        "experiments.predict", f"--model={model}", f"--data={out / 'dev.jsonl'}", output
+    )
     assert "not accepted: 0" in predicted and "questions: 1" in predicted
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    ("name", "architecture", "overrides", "message"),
     [
-        (("--config=small",), f"expected --config to be one of {', '.join(PRESETS)}, got 'small'"),
-        (("--config=demo", "--config.speed=1"), "unknown key config.speed; the known keys are "),
-        (("--config=demo",), "expected vocab.txt in "),
-        (("--config=demo", "--architecture=bert"), "expected an architecture among tapas, mate, "),
-        ((*SMALL, "--config.max_seq_length=32"), "expected examples of 32 tokens"),
-        ((*SMALL, "--init_checkpoint=nowhere"), "expected weights at nowhere, found none: no "),
-        ((*SMALL, "more"), "expected --config.key=value, got more"),
+        ("small", None, [], f"expected --config to be one of {', '.join(PRESETS)}, got 'small'"),
+        ("demo", None, ["--config.speed=1"], "unknown key config.speed; the known keys are "),
+        ("demo", "bert", [], "expected an architecture among tapas, mate, "),
+        ("demo", None, ["more"], "expected --config.key=value, got more"),
     ],
 )
-def test_what_cannot_work_is_refused_in_a_sentence(data_dir, tmp_path, flags, message):
-    data_dir = data_dir if flags[:1] != ("--config=demo",) or flags[1:] else tmp_path
-    done = finetune(*flags, f"--data_dir={data_dir}", f"--model_dir={tmp_path / 'run'}")
+def test_what_no_config_can_be_made_of_is_refused(name, architecture, overrides, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        make_config(name, architecture, overrides)
+
+
+@pytest.mark.parametrize(
+    ("has_data", "init_checkpoint", "message"),
+    [
+        (False, None, "expected vocab.txt in "),
+        (True, "nowhere", "expected weights at nowhere, found none: no "),
+    ],
+)
+def test_a_run_that_cannot_begin_leaves_no_folder(
+    data_dir, tmp_path, has_data, init_checkpoint, message
+):
+    config = make_config("demo", None, list(SMALL[1:]))
+    run_dir = tmp_path / "run"
+    with pytest.raises(FileNotFoundError, match=f"^{message}"):
+        finetune(config, data_dir if has_data else tmp_path, run_dir, init_checkpoint)
+    assert not run_dir.exists()
+
+
+def test_what_cannot_work_is_refused_in_a_sentence(data_dir, tmp_path):
+    flags = (*SMALL, f"--data_dir={data_dir}", f"--model_dir={tmp_path / 'run'}")
+    done = run_finetune(*flags, "--config.max_seq_length=32")
     assert done.returncode == 1
-    assert message in done.stderr.splitlines()[-1]
+    assert "expected examples of 32 tokens" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
 

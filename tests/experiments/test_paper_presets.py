@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from experiments.config_files import load_preset, make_config
+from experiments.config_files import PRESETS, load_preset, make_config
 from experiments.finetune import finetune
 from mate_tf.presets import with_architecture
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
@@ -17,7 +17,7 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.run_config import load_config, save_config
-from tests.experiments.test_finetune import PIECES, PRESETS
+from tests.small import PIECES, write_vocabulary
 
 CLIPPED = {"max_gradient_value": 10.0}
 # The release's values (tapas/utils/hparam_utils.py), under the names they have here; "examples" are
@@ -192,7 +192,7 @@ def folders(tmp_path_factory):
     for spans in (False, True):
         folder = directory / str(spans)
         folder.mkdir()
-        (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in PIECES))
+        write_vocabulary(folder / "vocab.txt")
         features = FeatureConfig(max_seq_length=24, label_answer_spans=spans)
         builder = FeatureBuilder(Wordpiece(folder / "vocab.txt"), features)
         for split in ("train", "dev"):

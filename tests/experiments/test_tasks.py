@@ -19,8 +19,8 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.sequences import answer_sequences
 from mate_tf.training.examples import build_model
 from mate_tf.weights.run import restore_weights
-from tests.experiments.test_finetune import PIECES
 from tests.experiments.test_paper_presets import small
+from tests.small import PIECES, write_vocabulary
 from tests.tables.datasets.releases import RELEASES, write_release
 
 # The layout, the preset, and the scores, the main one first.
@@ -42,8 +42,7 @@ def test_every_task_about_tables_is_here():
 def write_records(source, output, task: str) -> FeatureConfig:
     """What create_data writes, the training split also as the dev split."""
     output.mkdir()
-    vocab_file = output / "vocab.txt"
-    vocab_file.write_text("".join(f"{piece}\n" for piece in [*PIECES, "?", *"01234x"]))
+    vocab_file = write_vocabulary(output / "vocab.txt", [*PIECES, "?", *"01234x"])
     config = FeatureConfig(max_seq_length=24)
     builder = FeatureBuilder(Wordpiece(vocab_file), config)
     for split in ("train", "dev"):

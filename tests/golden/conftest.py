@@ -15,7 +15,7 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from tests import data_folders
 
 
 class NotSupportedError(Exception):
@@ -158,13 +158,9 @@ class Golden:
         )
 
 
-def _folder(variable: str, name: str) -> Golden:
-    return Golden(pathlib.Path(os.environ.get(variable, ROOT.parent / "shared" / name)), _TALLY)
-
-
 _TALLY = Tally()
-_GOLDEN = _folder("MATE_TF_GOLDEN_DIR", "golden")
-_GOLDEN_REAL = _folder("MATE_TF_GOLDEN_REAL_DIR", "golden_real")
+_GOLDEN = Golden(data_folders.GOLDEN, _TALLY)
+_GOLDEN_REAL = Golden(data_folders.GOLDEN_REAL, _TALLY)
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,7 @@ each conversion, and a digest of its features are those of the release.
 """
 
 import hashlib
-import os
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,10 +14,10 @@ from mate_tf.tables.datasets.wtq import read_wtq
 from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
 from mate_tf.tables.supervision import SupervisionError, supervise
 from mate_tf.tables.wordpiece import Wordpiece
+from tests.data_folders import WTQ
 from tests.golden.interactions import coordinates, load, to_table
 
 FAMILY = "wtq"
-WTQ = Path(os.environ.get("MATE_TF_WTQ_DIR", "../shared/data/wtq"))
 CONVERSIONS = ("plain512", "drop512", "plain2048", "drop2048")
 OF_POSITIONS = ("column_ids", "input_ids", "input_mask", "row_ids", "segment_ids")
 INVALID = "Invalid answer"

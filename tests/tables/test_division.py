@@ -48,3 +48,20 @@ def test_parts_are_as_large_as_their_percentages():
 def test_what_is_no_division_is_refused(text, error):
     with pytest.raises(ValueError, match=error):
         Division.from_text(text)
+
+
+def test_the_parts_take_the_place_of_their_split():
+    division = Division.from_text("train:train=90,calibration=10")
+    assert division.divided(["dev", "train", "test"]) == ["dev", "train", "calibration", "test"]
+
+
+@pytest.mark.parametrize(
+    ("splits", "error"),
+    [
+        (["train"], r"a division of one of the splits \['train'\], got 'dev'"),
+        (["train", "dev"], r"expected parts beside the splits \['train'\], got \['train'\]"),
+    ],
+)
+def test_a_division_of_what_is_not_there_or_into_what_is_is_refused(splits, error):
+    with pytest.raises(ValueError, match=error):
+        DIVISION.divided(splits)

@@ -2,10 +2,8 @@
 
 import dataclasses
 import itertools
-import os
 import random
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,9 +25,9 @@ from mate_tf.tables.perturbation import (
 from mate_tf.tables.record_schema import OF_TOKENS
 from mate_tf.tables.records import training_batches, write_records
 from mate_tf.tables.table import Question, Table
+from tests.data_folders import WTQ
 from tests.tables.linked_tables import CITIES, linked_tables
 
-WTQ = Path(os.environ.get("MATE_TF_WTQ_DIR", "../shared/data/wtq"))
 LENGTH = 512
 SEEDS = st.integers(0, 2**32)
 CELLS = st.one_of(

@@ -1,8 +1,6 @@
 import math
-import os
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,8 +14,7 @@ from mate_tf.tables.supervision import (
     supervise,
 )
 from mate_tf.tables.table import Question, Table
-
-WTQ = Path(os.environ.get("MATE_TF_WTQ_DIR", "../shared/data/wtq"))
+from tests.data_folders import WTQ
 
 TABLE = Table.from_rows(
     [

@@ -1,6 +1,4 @@
 import json
-import os
-from pathlib import Path
 
 import pytest
 
@@ -9,8 +7,7 @@ from mate_tf.tables.linked_supervision import supervise_linked
 from mate_tf.tables.linked_table import Passage
 from mate_tf.tables.passages import expand_cells
 from mate_tf.tables.supervision import SupervisionError
-
-SAMPLE = Path(os.environ.get("MATE_TF_HYBRIDQA_DIR", "../shared/data/hybridqa_sample"))
+from tests.data_folders import HYBRIDQA_SAMPLE
 
 TABLE = {
     "url": "https://en.wikipedia.org/wiki/Cities",
@@ -230,11 +227,11 @@ def test_what_is_not_json_is_refused_and_what_is_missing_named(release, name):
 
 
 def test_every_question_of_the_sample_is_read_expanded_and_supervised():
-    if not SAMPLE.is_dir():
-        pytest.skip(f"no sample of HybridQA at {SAMPLE}")
-    pairs = list(read_hybridqa(SAMPLE, "dev"))
+    if not HYBRIDQA_SAMPLE.is_dir():
+        pytest.skip(f"no sample of HybridQA at {HYBRIDQA_SAMPLE}")
+    pairs = list(read_hybridqa(HYBRIDQA_SAMPLE, "dev"))
     assert len({question.question_id for _, question in pairs}) == 24 == len(pairs)
-    reference = read_hybridqa_reference(SAMPLE, "dev").answers
+    reference = read_hybridqa_reference(HYBRIDQA_SAMPLE, "dev").answers
     not_found = []
     for linked, question in pairs:
         assert question.answers == (reference[question.question_id],)
@@ -248,8 +245,10 @@ def test_every_question_of_the_sample_is_read_expanded_and_supervised():
 
 
 def test_traces_say_of_the_sample_what_the_reference_says(tmp_path):
-    if not SAMPLE.is_dir():
-        pytest.skip(f"no sample of HybridQA at {SAMPLE}")
-    traces = (SAMPLE / "dev.traced.json").read_bytes()
+    if not HYBRIDQA_SAMPLE.is_dir():
+        pytest.skip(f"no sample of HybridQA at {HYBRIDQA_SAMPLE}")
+    traces = (HYBRIDQA_SAMPLE / "dev.traced.json").read_bytes()
     (tmp_path / "dev.traced.json").write_bytes(traces)
-    assert read_hybridqa_reference(tmp_path, "dev") == read_hybridqa_reference(SAMPLE, "dev")
+    assert read_hybridqa_reference(tmp_path, "dev") == read_hybridqa_reference(
+        HYBRIDQA_SAMPLE, "dev"
+    )

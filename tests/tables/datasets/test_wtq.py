@@ -1,12 +1,9 @@
-import os
-from pathlib import Path
-
 import pytest
 
 from mate_tf.tables.datasets import wtq
 from mate_tf.tables.datasets.wtq import read_wtq, split_list, unescape
+from tests.data_folders import WTQ
 
-WTQ = Path(os.environ.get("MATE_TF_WTQ_DIR", "../shared/data/wtq"))
 HEADER = "id\tutterance\tcontext\ttargetValue\n"
 
 

@@ -1,0 +1,38 @@
+"""What tests share: a small encoder with its vocabulary, and a binary from the outside."""
+
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterable
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
+# Its random weights are so large that the answers to two questions differ.
+ENCODER = EncoderConfig(
+    vocab_size=len(PIECES),
+    hidden_size=16,
+    num_layers=1,
+    num_heads=2,
+    intermediate_size=16,
+    initializer_range=0.5,
+    attention=AttentionConfig(bucket_size=8, global_size=16),
+)
+
+
+def write_vocabulary(path: pathlib.Path, pieces: Iterable[str] = PIECES) -> pathlib.Path:
+    """Writes a vocabulary file and returns its path."""
+    path.write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
+    return path
+
+
+def run_binary(module: str, *flags: str) -> subprocess.CompletedProcess:
+    """What a program of this project does in a process of its own, which takes seconds to start."""
+    return subprocess.run(
+        [sys.executable, "-m", module, *flags],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
