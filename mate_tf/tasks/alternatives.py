@@ -61,14 +61,11 @@ def best_others(
             break
         if index < len(of_sets):
             members, aggregation = divmod(index, len(probabilities.aggregations))
-            cells, score = _cells(probabilities, sets[members]), means[members]
+            places_of, score = sets[members], means[members]
         else:
-            place = others[index - len(of_sets)]
-            cells, score = (
-                _cells(probabilities, place[np.newaxis]),
-                probabilities.with_columns[place],
-            )
-            aggregation = _NONE
+            place, aggregation = others[index - len(of_sets)], _NONE
+            places_of, score = place[np.newaxis], probabilities.with_columns[place]
+        cells = _cells(probabilities, places_of)
         other = _answer(probabilities, cells, score, aggregation)
         if other is not None and not is_repeated(other, [answer, *found]):
             found.append(other)
