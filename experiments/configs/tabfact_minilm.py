@@ -15,23 +15,15 @@ Time: not measured.
 Score: not measured.
 """
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+import dataclasses
+
+from experiments.configs.wtq_minilm import CONFIG as _WTQ_MINILM
+from mate_tf.config import AttentionConfig
 from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
 
 CONFIG = ClassificationTrainingConfig(
-    encoder=EncoderConfig(
-        hidden_size=384,
-        num_layers=6,
-        num_heads=12,
-        intermediate_size=1536,
-        activation="gelu",
-        hidden_dropout=0.0,
-        attention_dropout=0.0,
-        position="absolute",
-        initializer_range=0.004,
-        attention=AttentionConfig(),
-    ),
+    encoder=dataclasses.replace(_WTQ_MINILM.encoder, attention=AttentionConfig()),
     task=ClassificationConfig(num_classes=2, class_names=("refuted", "entailed")),
     max_seq_length=256,
     length_buckets=(128, 192),
