@@ -1,0 +1,208 @@
+"""Several replicas: batches dealt out to them, sums over them, and what the chief alone does.
+
+A replica is a device; a worker is a process with one or more of them, and one worker is the chief.
+
+Shapes: B examples of a global batch, R replicas, N numbers.
+"""
+
+import contextlib
+import functools
+import pathlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+Batch = Mapping[str, tf.Tensor]
+
+
+def is_chief() -> bool:
+    """Whether this worker is the one that writes a run's files; a worker by itself is."""
+    return tf.distribute.get_strategy().extended.should_checkpoint
+
+
+@contextlib.contextmanager
+def folder_to_write(model_dir: pathlib.Path) -> Iterator[pathlib.Path]:
+    """The run's folder for the chief, for every other worker a temporary one.
+
+    All workers have to take part where a checkpoint is saved, and one file is enough
+    (https://www.tensorflow.org/tutorials/distribute/multi_worker_with_ctl).
+    """
+    if is_chief():
+        model_dir.mkdir(parents=True, exist_ok=True)
+        yield model_dir
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        yield pathlib.Path(directory)
+
+
+def chief_values(values: Sequence[float]) -> list[float]:
+    """The chief's numbers, on every worker; all have to call it, with equally many.
+
+    What a worker decides by such numbers, all decide alike.
+    """
+    strategy = tf.distribute.get_strategy()
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return list(values)
+    here = np.asarray(values, np.float64) if is_chief() else np.zeros(len(values))  # [N]
+    return list(_sum_over_workers(strategy, here))
+
+
+def check_like_chief(values: Mapping[str, float], hint: str) -> None:
+    """Refuses workers that would do other things than the chief, on every worker.
+
+    Args:
+        values: numbers by what they are called in the message.
+        hint: what to do.
+
+    Raises:
+        ValueError: if a worker has other numbers than the chief.
+    """
+    strategy = tf.distribute.get_strategy()
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return
+    of_chief = chief_values(list(values.values()))
+    differs = np.not_equal(list(values.values()), of_chief)  # [N]
+    num_different = _sum_over_workers(strategy, differs.astype(np.float64))
+    for name, number, expected, here in zip(
+        values, num_different, of_chief, values.values(), strict=True
+    ):
+        if number:
+            raise ValueError(
+                f"expected {name} {expected:g} on every worker, as on the chief, got another on "
+                f"{number:g} of them ({here:g} here); {hint}"
+            )
+
+
+def _sum_over_workers(
+    strategy: tf.distribute.MultiWorkerMirroredStrategy, values: np.ndarray
+) -> np.ndarray:
+    sums = _sum_function(strategy)(values)
+    return strategy.experimental_local_results(sums)[0].numpy()
+
+
+@functools.lru_cache(maxsize=1)
+def _sum_function(strategy: tf.distribute.MultiWorkerMirroredStrategy) -> Callable:
+    num_here = len(strategy.extended.worker_devices)
+
+    def in_replica(values: tf.Tensor) -> tf.Tensor:
+        context = tf.distribute.get_replica_context()
+        is_first = context.replica_id_in_sync_group % num_here == 0
+        share = tf.where(is_first, values, tf.zeros_like(values))  # once from each worker
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, share)
+
+    return tf.function(
+        lambda values: strategy.run(in_replica, args=(values,)),
+        input_signature=[tf.TensorSpec([None], tf.float64)],
+        autograph=False,
+    )
+
+
+def check_batch_size(batch_size: int, num_parts: int = 1) -> None:
+    """Refuses a global batch that the present strategy's replicas cannot divide among them.
+
+    Args:
+        batch_size: B.
+        num_parts: how many parts a replica computes its share in (gradient_accumulation_steps).
+
+    Raises:
+        ValueError: if B is no multiple of the replicas times the parts.
+    """
+    num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if batch_size % (num_replicas * num_parts):
+        raise ValueError(
+            f"expected batch_size to be a multiple of {num_replicas * num_parts} ({num_replicas} "
+            f"replicas, gradient_accumulation_steps {num_parts}), got {batch_size}"
+        )
+
+
+def distribute_batches(
+    dataset: Callable[[], tf.data.Dataset], num_parts: int = 1
+) -> tf.distribute.DistributedDataset:
+    """Deals the examples of each global batch out to the present strategy's replicas.
+
+    Every worker reads all of the batches, in the same order, and takes the examples that are its
+    replicas' own: one batch's replicas have one padded length, and what is learned from does not
+    depend on their number.
+
+    Args:
+        dataset: makes global batches, tensors [B, ...], on each worker the same.
+        num_parts: as `check_batch_size`.
+
+    Returns:
+        For each global batch, tensors [B / R, ...] for each replica.
+
+    Raises:
+        ValueError: as `check_batch_size`.
+    """
+
+    def shares(context: tf.distribute.InputContext) -> tf.data.Dataset:
+        num_replicas = context.num_replicas_in_sync
+        num_here = num_replicas // context.num_input_pipelines
+        first = context.input_pipeline_id * num_here
+
+        def divide(batch: Batch) -> tf.data.Dataset:
+            return tf.data.Dataset.from_tensor_slices(
+                {
+                    name: tf.stack(tf.split(values, num_replicas)[first : first + num_here])
+                    for name, values in batch.items()
+                }
+            )
+
+        batches = dataset()
+        batch_size = tf.nest.flatten(batches.element_spec)[0].shape[0]
+        if batch_size is not None:
+            check_batch_size(batch_size, num_parts)
+        if num_replicas > 1:
+            batches = batches.flat_map(divide)
+        return batches.prefetch(num_here)
+
+    return tf.distribute.get_strategy().distribute_datasets_from_function(shares)
+
+
+def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
+    """Computes a batch of any size on all of this worker's replicas, each a share of its examples.
+
+    Args:
+        function: from a batch to a structure of tensors [B, ...].
+
+    Returns:
+        The same function of a whole batch; a worker calls it without the others.
+    """
+    if not tf.distribute.has_strategy():
+        return tf.function(function, autograph=False)
+    strategy = tf.distribute.get_strategy()
+    num_here = len(strategy.extended.worker_devices)
+    traced = tf.function(lambda batch: strategy.run(function, args=(batch,)), autograph=False)
+
+    def run(batch: Batch) -> Any:
+        size = len(next(iter(batch.values())))
+        # The last example makes up for those that are missing.
+        examples = np.minimum(np.arange(-(-size // num_here) * num_here), size - 1)
+        shares = examples.reshape(num_here, -1)
+
+        def share(context: tf.distribute.experimental.ValueContext) -> Batch:
+            here = shares[context.replica_id_in_sync_group % num_here]
+            return {name: tf.gather(values, here) for name, values in batch.items()}
+
+        results = traced(strategy.experimental_distribute_values_from_function(share))
+        return tf.nest.map_structure(
+            lambda values: tf.concat(strategy.experimental_local_results(values), 0)[:size], results
+        )
+
+    return run
+
+
+def mean_share(total: tf.Tensor, num_parts: int) -> tf.Tensor:
+    """The mean, over all parts of all replicas, of a sum that each replica has its share of.
+
+    A loss that is a sum over this mean, averaged over parts and replicas, is the sum over the
+    global batch divided by its total. Call it in a replica.
+    """
+    context = tf.distribute.get_replica_context()
+    num_replicas = context.num_replicas_in_sync
+    if num_replicas > 1:
+        total = context.all_reduce(tf.distribute.ReduceOp.SUM, total)
+    return total / (num_replicas * num_parts)
