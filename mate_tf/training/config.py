@@ -27,8 +27,8 @@ class TrainingConfig:
         max_gradient_norm: the gradients are scaled down to this global norm.
         max_gradient_value: then each of their values is cut to this size; None leaves them.
         dtype: "mixed_bfloat16" computes in bfloat16 and keeps weights in float32.
-        recompute: keeps the input of each layer of the encoder alone, and computes the rest anew for
-            the gradients: less memory, more time, the same gradients.
+        recompute: keeps the input of each layer of the encoder alone and computes the rest anew
+            for the gradients: less memory, more time, the same gradients.
         seed: of the weights, the dropout and the order of the examples.
         summary_interval: steps between TensorBoard points.
         eval_interval: steps between evaluations; there is one after the last step in any case.
