@@ -135,8 +135,8 @@ def test_gradients_by_token_weights_are_the_same(name):
         ("tapas", "float32", {}),
         ("mate", "mixed_bfloat16", {}),
         ("table_etc", "float32", {}),
-        ("mate", "float32", {"jit_compile": True}),
-        ("mate_exact", "float32", {"jit_compile": True}),
+        # The one that compiles fastest.
+        ("tapas", "float32", {"jit_compile": True}),
     ],
 )
 def test_gradients_are_the_same_in_a_graph(name, dtype, options):
