@@ -9,8 +9,11 @@ encoder of BERT base's width with a classifier, and makes the training loop's ow
 with dropout, backwards, and the update. Each round measures every variant once, so that a busy
 machine slows all of them alike.
 
-Prints a Markdown table: the median time of a step, the most memory resident during steps above that
-of the loaded model and optimizer, and in parentheses both as a multiple of the first variant's.
+Prints a Markdown table of medians: the time of a step, the processor time of its threads, which a
+busy machine changes less, and the most memory resident during the steps, the first one with its
+tracing included, above that of the loaded model and optimizer. In parentheses stands each as a
+multiple of the first variant's. The memory is what the allocator holds: with glibc's, of the
+environment's settings.
 """
 
 import concurrent.futures
@@ -49,7 +52,8 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
         options: variant, length, batch_size, num_layers, threads, steps and dtype.
 
     Returns:
-        The options with seconds (of each step), loaded_mb and peak_mb (resident memory).
+        The options with seconds and cpu_seconds (of each step after the first), loaded_mb and
+        peak_mb (resident memory).
     """
     import keras
     import tensorflow as tf
@@ -131,26 +135,25 @@ def in_its_own_process(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def markdown_table(measurements: list[dict[str, Any]]) -> str:
-    """A row for each variant, and for each length a column of times and one of memory."""
-    variants = list(dict.fromkeys(one["variant"] for one in measurements))
-    lengths = list(dict.fromkeys(one["length"] for one in measurements))
-    lines = ["| variant |" + "".join(f" {n:,} tokens: step | memory |" for n in lengths)]
-    lines.append("|---|" + "---:|---:|" * len(lengths))
-    first: dict[int, tuple[float, float]] = {}
-    for variant in variants:
-        cells = ""
-        for length in lengths:
-            of_these = [
-                one for one in measurements if one["variant"] == variant and one["length"] == length
-            ]
-            seconds = statistics.median(time for one in of_these for time in one["seconds"])
-            memory = statistics.median(one["peak_mb"] - one["loaded_mb"] for one in of_these)
-            of_first = first.setdefault(length, (seconds, memory))
-            cells += (
-                f" {seconds:.2f} s ({seconds / of_first[0]:.2f}) |"
-                f" {memory:,.0f} MB ({memory / of_first[1]:.2f}) |"
-            )
-        lines.append(f"| {variant} |{cells}")
+    """A row of medians for each variant and length; in parentheses, by the first variant's."""
+    groups: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    for one in measurements:
+        groups.setdefault((one["length"], one["variant"]), []).append(one)
+    lines = ["| tokens | variant | step | processor time | memory |", "|---:|---|---:|---:|---:|"]
+    first: dict[int, list[float]] = {}
+    for (length, variant), group in groups.items():
+        medians = [
+            statistics.median(time for one in group for time in one["seconds"]),
+            statistics.median(time for one in group for time in one["cpu_seconds"]),
+            statistics.median(one["peak_mb"] - one["loaded_mb"] for one in group),
+        ]
+        ratios = [
+            value / of_first
+            for value, of_first in zip(medians, first.setdefault(length, medians), strict=True)
+        ]
+        texts = (f"{medians[0]:.2f} s", f"{medians[1]:.2f} s", f"{medians[2]:,.0f} MB")
+        cells = (f"{text} ({ratio:.2f})" for text, ratio in zip(texts, ratios, strict=True))
+        lines.append(f"| {length:,} | {variant} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
