@@ -18,12 +18,12 @@ mate_tableformer, mate_exact, linformer and table_etc.
 import dataclasses
 import statistics
 import time
-from typing import Any
 
 from absl import flags, logging
 
 from experiments import terminal
-from mate_tf.config import ARCHITECTURES, AttentionConfig, EncoderConfig
+from experiments.benchmark_inputs import QUESTION_TOKENS, attentions, table_features
+from mate_tf.config import ARCHITECTURES, EncoderConfig
 
 _VARIANTS = ("mate_dense", "mate_exact")
 _ARCHITECTURES = flags.DEFINE_list(
@@ -38,42 +38,6 @@ _BATCH = flags.DEFINE_integer("batch_size", 1, "examples, all alike", lower_boun
 _LAYERS = flags.DEFINE_integer("num_layers", 1, "layers of the encoder", lower_bound=1)
 _TRAINING = flags.DEFINE_bool("training", False, "time a training step, not inference")
 _COLUMNS = flags.DEFINE_integer("columns", 8, "columns of the tables", lower_bound=1)
-_QUESTION_TOKENS, _CELL_TOKENS = 16, 2
-
-
-def attentions(length: int) -> dict[str, AttentionConfig]:
-    """What can be timed, for examples of a length."""
-    options: dict[str, dict[str, Any]] = {
-        "linformer": dict(sequence_length=length),
-        # Long examples have more rows than it has global tokens for.
-        "table_etc": dict(share_global_tokens=True),
-    }
-    return {
-        **{name: AttentionConfig(name, **options.get(name, {})) for name in ARCHITECTURES},
-        "mate_dense": AttentionConfig("mate", "dense", bucket_size=0),
-        "mate_exact": AttentionConfig("mate", bucket_size=64, coverage=1.0),
-    }
-
-
-def table_features(length: int, columns: int):
-    """One example: a question and a table of cells of two tokens, as many rows as fit."""
-    import numpy as np
-    import tensorflow as tf
-
-    from mate_tf.tables.token_features import TokenFeatures
-
-    cell = np.maximum(np.arange(length) - _QUESTION_TOKENS, 0) // _CELL_TOKENS
-    in_table = np.arange(length) >= _QUESTION_TOKENS
-    zeros = np.zeros(length, np.int32)
-    fields = {
-        "input_ids": np.random.default_rng(0).integers(1000, 30000, length),
-        "input_mask": np.ones(length),
-        "segment_ids": in_table,
-        "column_ids": np.where(in_table, cell % columns + 1, 0),
-        "row_ids": np.where(in_table, cell // columns, 0),
-    }
-    arrays = (np.asarray(fields.get(name, zeros), np.int32) for name in TokenFeatures._fields)
-    return TokenFeatures(*(tf.constant([array] * _BATCH.value) for array in arrays))
 
 
 def timed_function(name: str, length: int):
@@ -87,7 +51,7 @@ def timed_function(name: str, length: int):
     )
     encoder = TableEncoder(config)
     encoder.build()
-    features = table_features(length, _COLUMNS.value)
+    features = table_features(length, _COLUMNS.value, _BATCH.value)
 
     # An argument: of a constant, TensorFlow would compute the masks while it traces.
     @tf.function(autograph=False)
@@ -118,8 +82,8 @@ def main(_) -> None:
         lengths = [int(length) for length in _LENGTHS.value]
     except ValueError:
         raise ValueError(f"expected whole numbers as --lengths, got {_LENGTHS.value}") from None
-    if min(lengths) <= _QUESTION_TOKENS:
-        raise ValueError(f"expected --lengths above {_QUESTION_TOKENS}, got {min(lengths)}")
+    if min(lengths) <= QUESTION_TOKENS:
+        raise ValueError(f"expected --lengths above {QUESTION_TOKENS}, got {min(lengths)}")
     names = _ARCHITECTURES.value
     known = attentions(lengths[0])
     if unknown := sorted(set(names) - set(known)):

@@ -15,8 +15,10 @@ from mate_tf.attention.projections import HeadProjections
 from mate_tf.attention.table_etc import TableETCAttention
 from mate_tf.attention.tiles import TiledAttention
 from mate_tf.config import TYPE_FEATURES, EncoderConfig
+from mate_tf.dropout import Dropout
 from mate_tf.linear import Linear
 from mate_tf.positions import first_index_in_cell, original_first_index_in_cell
+from mate_tf.recomputation import recomputed
 from mate_tf.tables.token_features import TokenFeatures
 
 
@@ -72,7 +74,7 @@ class TableEmbedding(keras.layers.Layer):
         self.layer_norm = keras.layers.LayerNormalization(
             epsilon=config.layer_norm_epsilon, name="layer_norm"
         )
-        self.dropout = keras.layers.Dropout(config.hidden_dropout, name="dropout")
+        self.dropout = Dropout(config.hidden_dropout, name="dropout")
 
     def build(self, input_shape=None) -> None:
         config = self.config
@@ -181,7 +183,7 @@ class EncoderBlock(keras.layers.Layer):
         self.output_layer_norm = keras.layers.LayerNormalization(
             epsilon=config.layer_norm_epsilon, name="output_layer_norm"
         )
-        self.dropout = keras.layers.Dropout(config.hidden_dropout, name="dropout")
+        self.dropout = Dropout(config.hidden_dropout, name="dropout")
 
     def build(self, *_) -> None:
         hidden = (None, None, self.config.hidden_size)
@@ -194,12 +196,26 @@ class EncoderBlock(keras.layers.Layer):
             layer.build(hidden)
         self.output_projection.build((None, None, self.config.intermediate_size))
 
-    def call(self, hidden_states: tf.Tensor, plan: Any, training: bool = False) -> tf.Tensor:
-        attended = self.attention(hidden_states, plan=plan, training=training)
-        attended = self.dropout(attended, training=training)
+    def draw_seeds(self) -> tf.Tensor:
+        """Of the dropout in the attention, after it and after the feed-forward. int32 [3, 2]."""
+        dropouts = (self.attention.dropout, self.dropout, self.dropout)
+        return tf.stack([dropout.draw_seed() for dropout in dropouts])
+
+    def call(
+        self,
+        hidden_states: tf.Tensor,
+        plan: Any,
+        training: bool = False,
+        seeds: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        of_attention, of_attended, of_transformed = (
+            [None] * 3 if seeds is None else tf.unstack(seeds)
+        )
+        attended = self.attention(hidden_states, plan=plan, training=training, seed=of_attention)
+        attended = self.dropout(attended, training=training, seed=of_attended)
         hidden_states = self.attention_layer_norm(hidden_states + attended)
         transformed = self.output_projection(self.intermediate(hidden_states))
-        transformed = self.dropout(transformed, training=training)
+        transformed = self.dropout(transformed, training=training, seed=of_transformed)
         return self.output_layer_norm(hidden_states + transformed)
 
 
@@ -211,6 +227,10 @@ class TableEncoder(keras.layers.Layer):
 
     Args:
         config: sizes, positions and attention.
+
+    Attributes:
+        recompute: whether, in training, each layer's gradient computes the layer anew, which takes
+            more time and less memory; False until it is set.
 
     Example:
         >>> from mate_tf.config import EncoderConfig
@@ -230,6 +250,7 @@ class TableEncoder(keras.layers.Layer):
             EncoderBlock(config, name=f"layer_{index}") for index in range(config.num_layers)
         ]
         self.pooler = Linear(config.hidden_size, "tanh", config.initializer_range, name="pooler")
+        self.recompute = False
 
     def build(self, input_shape=None) -> None:
         """Creates the weights; they do not depend on the input."""
@@ -266,7 +287,13 @@ class TableEncoder(keras.layers.Layer):
         # Orders and masks depend on the ids alone: computed once for all layers.
         plan = self.blocks[0].attention.plan(features, token_weights)
         for index, block in enumerate(self.blocks):
-            hidden_states = block(hidden_states, plan, training=training)
+            # The last layer's gradient comes first: to compute it anew would save nothing.
+            if training and self.recompute and block is not self.blocks[-1]:
+                hidden_states = recomputed(
+                    block, hidden_states, plan, has_gradient=token_weights is not None
+                )
+            else:
+                hidden_states = block(hidden_states, plan, training=training)
             intermediates[f"layer_{index}"] = self._of_tokens(hidden_states)
         sequence_output = self._of_tokens(hidden_states)
         return EncoderOutput(

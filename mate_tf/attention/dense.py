@@ -12,8 +12,9 @@ from mate_tf.attention.buckets import window_pairs
 from mate_tf.attention.grammar import RelatedTags, favoured_tags
 from mate_tf.attention.patterns import HeadGroup, group_mask, head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections
-from mate_tf.attention.softmax import MASKED, Dropout, masked_softmax
+from mate_tf.attention.softmax import MASKED, masked_softmax
 from mate_tf.config import AttentionConfig
+from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
 
 
@@ -41,7 +42,7 @@ def dense_attention(
     *,
     bias: tf.Tensor | None = None,
     temperature: float = 1.0,
-    dropout: Dropout | None = None,
+    dropout: SeededDropout | None = None,
 ) -> tf.Tensor:
     """Scaled dot-product attention over all pairs (Vaswani et al., 2017, equation 1).
 
@@ -113,7 +114,7 @@ class DenseAttention(HeadProjections):
         value: tf.Tensor,
         plan: DensePlan,
         first_head: int,
-        dropout: Dropout | None,
+        dropout: SeededDropout | None,
     ) -> tf.Tensor:
         """The context under the group's mask. float [B, h, S, E]."""
         biases = [] if plan.bias is None else [plan.bias]

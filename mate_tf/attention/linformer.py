@@ -14,8 +14,8 @@ import tensorflow as tf
 
 from mate_tf.attention.dense import dense_attention
 from mate_tf.attention.projections import HeadProjections
-from mate_tf.attention.softmax import Dropout
 from mate_tf.config import AttentionConfig
+from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
 
 
@@ -84,7 +84,7 @@ class LinformerAttention(HeadProjections):
         value: tf.Tensor,
         plan: LinformerPlan,
         first_head: int,
-        dropout: Dropout | None,
+        dropout: SeededDropout | None,
     ) -> tf.Tensor:
         """The context of all heads, which are one group. float [B, h, S, E]."""
         del first_head

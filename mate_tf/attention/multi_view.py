@@ -25,8 +25,9 @@ from mate_tf.attention.buckets import (
 from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections, refuse_token_weights
 from mate_tf.attention.relations import RelationBias
-from mate_tf.attention.softmax import Dropout, masked_softmax
+from mate_tf.attention.softmax import masked_softmax
 from mate_tf.config import AttentionConfig
+from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
 
 # The fields of AttentionConfig that MultiViewAttention takes one by one.
@@ -178,7 +179,7 @@ def multi_view_attention(
     global_bias: tf.Tensor | None = None,
     long_bias: tf.Tensor | None = None,
     temperature: float = 1.0,
-    dropout: Dropout | None = None,
+    dropout: SeededDropout | None = None,
 ) -> tf.Tensor:
     """The attention of the paper's figure 7.
 
@@ -203,12 +204,13 @@ def multi_view_attention(
     """
     head_size = query.full.shape[-1]
     scale = tf.cast(1.0 / (temperature * head_size**0.5), query.full.dtype)
-    keep = dropout if dropout is not None else lambda tensor: tensor
 
     from_global = tf.einsum("BHFE,BHTE->BHFT", query.global_ * scale, key.full)
     if global_bias is not None:
         from_global += global_bias
-    global_probs = keep(masked_softmax(from_global, global_mask))  # [B, H, G, S]
+    global_probs = masked_softmax(from_global, global_mask)  # [B, H, G, S]
+    if dropout is not None:
+        global_probs = dropout.fold_in(0)(global_probs)
     global_context = tf.einsum("BHFT,BHTE->BHFE", global_probs, value.full)
 
     long = query.long * scale
@@ -217,7 +219,9 @@ def multi_view_attention(
     scores = tf.concat([to_global, to_window], axis=-1)  # [B, H, N, R, G + W]
     if long_bias is not None:
         scores += long_bias
-    long_probs = keep(masked_softmax(scores, long_mask))
+    long_probs = masked_softmax(scores, long_mask)
+    if dropout is not None:
+        long_probs = dropout.fold_in(1)(long_probs)
     sizes = [tf.shape(to_global)[-1], tf.shape(to_window)[-1]]
     probs_to_global, probs_to_window = tf.split(long_probs, sizes, axis=-1)
     long_context = tf.einsum("BHNFT,BHTE->BHNFE", probs_to_global, value.global_) + tf.einsum(
@@ -410,7 +414,7 @@ class MultiViewAttention(HeadProjections):
         value: tf.Tensor,
         plan: GroupPlan,
         first_head: int,
-        dropout: Dropout | None,
+        dropout: SeededDropout | None,
     ) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
         query_views = self.views(query, plan.order)

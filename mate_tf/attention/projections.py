@@ -13,9 +13,9 @@ import tensorflow as tf
 from mate_tf.attention.grammar import GrammarBias
 from mate_tf.attention.patterns import head_groups
 from mate_tf.attention.relations import RelationBias, relation_scores
-from mate_tf.attention.softmax import Dropout
 from mate_tf.config import AttentionConfig
 from mate_tf.dataclass_json import from_dict
+from mate_tf.dropout import Dropout, SeededDropout
 from mate_tf.linear import Linear
 from mate_tf.tables.token_features import TokenFeatures
 
@@ -89,9 +89,7 @@ class HeadProjections(keras.layers.Layer):
             self.grammar_bias = GrammarBias(
                 num_heads, attention.grammar_bias, name="grammar", dtype=self.dtype_policy
             )
-        self.dropout = None
-        if dropout:
-            self.dropout = keras.layers.Dropout(dropout, name="dropout", dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     @classmethod
     def default_attention(cls) -> AttentionConfig:
@@ -109,7 +107,7 @@ class HeadProjections(keras.layers.Layer):
         value: tf.Tensor,
         plan: Any,
         first_head: int,
-        dropout: Dropout | None,
+        dropout: SeededDropout | None,
     ) -> tf.Tensor:
         """The context of the h heads of one group.
 
@@ -132,7 +130,7 @@ class HeadProjections(keras.layers.Layer):
         key: tf.Tensor,
         value: tf.Tensor,
         plan: tuple[Any, ...],
-        dropout: Dropout | None,
+        dropout: SeededDropout | None,
     ) -> tf.Tensor:
         """The context of all heads, group by group. float [B, H, S, E]."""
         heads = [group.num_heads for group in head_groups(self.attention, self.num_heads)]
@@ -140,8 +138,10 @@ class HeadProjections(keras.layers.Layer):
         parts = (tf.split(tensor, heads, axis=1) for tensor in (query, key, value))
         queries, keys, values = parts
         contexts = [
-            self.attend_group(*group, dropout=dropout)
-            for group in zip(queries, keys, values, plan, first_heads, strict=True)
+            self.attend_group(*group, dropout=None if dropout is None else dropout.fold_in(index))
+            for index, group in enumerate(
+                zip(queries, keys, values, plan, first_heads, strict=True)
+            )
         ]
         return tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
 
@@ -166,6 +166,7 @@ class HeadProjections(keras.layers.Layer):
         features: TokenFeatures | None = None,
         plan: Any = None,
         training: bool = False,
+        seed: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Attends.
 
@@ -174,6 +175,7 @@ class HeadProjections(keras.layers.Layer):
             features: token features int [B, S]; not needed where a plan is given.
             plan: the result of `plan(features)`, for callers with several layers.
             training: whether dropout is on.
+            seed: int32 [2], of the dropout's `draw_seed`; drawn here where it is not given.
 
         Returns:
             float [B, S, D].
@@ -186,8 +188,9 @@ class HeadProjections(keras.layers.Layer):
                 raise ValueError(f"layer {self.name!r} expected token features or a plan")
             plan = self.plan(features)
         dropout = None
-        if self.dropout is not None and training:
-            dropout = lambda tensor: self.dropout(tensor, training=True)  # noqa: E731
+        if training and self.dropout_rate:
+            seed = self.dropout.draw_seed() if seed is None else seed
+            dropout = SeededDropout(self.dropout_rate, seed)
         context = self.attend(
             self._split_heads(self.query(hidden_states)),
             self._split_heads(self.key(hidden_states)),

@@ -3,11 +3,7 @@
 Shapes: F from, T to.
 """
 
-from collections.abc import Callable
-
 import tensorflow as tf
-
-Dropout = Callable[[tf.Tensor], tf.Tensor]
 
 # Large enough to vanish in the softmax, small enough that a row with nothing to attend to (a
 # padding query) gets finite, equal probabilities.

@@ -30,8 +30,8 @@ from mate_tf.attention.global_tokens import (
 )
 from mate_tf.attention.multi_view import MultiView, multi_view_attention
 from mate_tf.attention.projections import HeadProjections
-from mate_tf.attention.softmax import Dropout
 from mate_tf.config import AttentionConfig
+from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
 
 
@@ -247,7 +247,7 @@ class TableETCAttention(HeadProjections):
         key: tf.Tensor,
         value: tf.Tensor,
         plan: tuple[Any, ...],
-        dropout: Dropout | None,
+        dropout: SeededDropout | None,
     ) -> tf.Tensor:
         """The context of all heads. float [B, H, G + S, E]."""
         (shared,) = plan

@@ -30,9 +30,10 @@ from mate_tf.attention.multi_view import permuted
 from mate_tf.attention.patterns import Pattern, head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections, refuse_token_weights
 from mate_tf.attention.relations import RelationBias, relation_scores
-from mate_tf.attention.softmax import MASKED, Dropout
+from mate_tf.attention.softmax import MASKED
 from mate_tf.attention.xla import at_chosen_size, compiles_with_xla
 from mate_tf.config import AttentionConfig
+from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
 
 
@@ -175,7 +176,7 @@ def tiled_attention(
     value: tf.Tensor,
     *tables: tf.Tensor,
     temperature: float = 1.0,
-    dropout: Dropout | None = None,
+    dropout: SeededDropout | None = None,
 ) -> tf.Tensor:
     """Attention between some pairs of tiles.
 
@@ -245,19 +246,12 @@ class TiledAttention(HeadProjections):
         value: tf.Tensor,
         plan: TilePlan,
         first_head: int,
-        dropout: Dropout | None,
+        dropout: SeededDropout | None,
     ) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
         inputs = [self._to_tiles(tensor, plan) for tensor in (query, key, value)]
         if self.relations is not None:
             inputs += self.relation_tables(first_head, query.shape[1])
-        if dropout is not None:
-            # With a seed, so that the gradient may compute the same again.
-            assert self.dropout is not None
-            seed = self.dropout.seed_generator.next()
-            dropout = partial(
-                tf.nn.experimental.stateless_dropout, rate=self.dropout_rate, seed=seed
-            )
         attention = partial(tiled_attention, temperature=self.temperature, dropout=dropout)
 
         def attention_at(size: int, *inputs: tf.Tensor) -> tf.Tensor:

@@ -11,6 +11,7 @@ import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
+from mate_tf.dropout import Dropout
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.encoder_task import EncoderTask
 
@@ -78,7 +79,7 @@ class SequenceClassification(EncoderTask):
         **kwargs,
     ) -> None:
         super().__init__(encoder_config, task_config, **kwargs)
-        self.dropout = keras.layers.Dropout(self.task_config.output_dropout, name="dropout")
+        self.dropout = Dropout(self.task_config.output_dropout, name="dropout")
 
     def build(self, input_shape=None) -> None:
         """Creates the weights; they do not depend on the input."""

@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
+from mate_tf.dropout import Dropout
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.cell_selection import LOG_ZERO
 from mate_tf.tasks.encoder_task import EncoderTask
@@ -39,7 +40,7 @@ class SpanReading(EncoderTask):
     ) -> None:
         super().__init__(encoder_config, task_config, **kwargs)
         config = self.task_config
-        self.dropout = keras.layers.Dropout(config.output_dropout, name="dropout")
+        self.dropout = Dropout(config.output_dropout, name="dropout")
         self.head = SpanHead(
             config.kind,
             config.max_span_length,

@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
+from mate_tf.dropout import Dropout
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks import aggregation, cell_cross_entropy, cell_selection
 from mate_tf.tasks.encoder_task import EncoderTask
@@ -41,7 +42,7 @@ class TableQuestionAnswering(EncoderTask):
     ) -> None:
         super().__init__(encoder_config, task_config, **kwargs)
         config = self.task_config
-        self.dropout = keras.layers.Dropout(config.output_dropout, name="dropout")
+        self.dropout = Dropout(config.output_dropout, name="dropout")
         self.cell_selection = cell_selection.CellSelectionHead(
             config.select_one_column,
             config.init_cell_selection_weights_to_zero,

@@ -29,6 +29,8 @@ class TrainingConfig:
         max_gradient_norm: the gradients are scaled down to this global norm.
         max_gradient_value: then each of their values is cut to this size; None leaves them.
         dtype: "mixed_bfloat16" computes in bfloat16 and keeps weights in float32.
+        recompute: keeps the input of each layer of the encoder alone and computes the rest anew
+            for the gradients: less memory, more time, the same gradients.
         seed: of the weights, the dropout and the order of the examples.
         summary_interval: steps between TensorBoard points.
         eval_interval: steps between evaluations; there is one after the last step in any case.
@@ -54,6 +56,7 @@ class TrainingConfig:
     max_gradient_norm: float = 1.0
     max_gradient_value: float | None = None
     dtype: Literal["float32", "mixed_bfloat16"] = "float32"
+    recompute: bool = False
     seed: int = 1
     summary_interval: int = 20
     eval_interval: int = 500

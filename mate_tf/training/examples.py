@@ -156,6 +156,7 @@ def build_model(config: FinetuningConfig) -> TaskModel:
     try:
         model = KINDS[kind_of(config.task)].model(config.encoder, config.task)
         model.build()
+        model.encoder.recompute = config.recompute
     finally:
         keras.config.set_dtype_policy(policy)
     return model

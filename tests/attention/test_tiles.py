@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mate_tf.attention.dense import DenseAttention
 from mate_tf.attention.tiles import TiledAttention, list_sizes, tile_plan, tiles_meet
 from mate_tf.config import AttentionConfig
+from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
 
 HIDDEN = 8
@@ -235,7 +236,8 @@ def test_the_gradient_knows_what_dropout_dropped(compiled):
     def loss_and_gradient(query, key, value, features):
         with tf.GradientTape() as tape:
             tape.watch(value)
-            context = layer.attend(query, key, value, layer.plan(features), layer.dropout)
+            dropout = SeededDropout(0.5, layer.dropout.draw_seed())
+            context = layer.attend(query, key, value, layer.plan(features), dropout)
             loss = tf.reduce_sum(context[:, :, :21])
         return loss, tape.gradient(loss, value)
 

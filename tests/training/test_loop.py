@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from mate_tf.dropout import Dropout
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.evaluator import best_evaluation
 from mate_tf.training.loop import train
@@ -27,7 +28,7 @@ CONFIG = TrainingConfig(
 class Regression(keras.Model):
     def __init__(self, dropout):
         super().__init__()
-        self.dropout = keras.layers.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.hidden = keras.layers.Dense(8, activation="tanh", name="hidden")
         self.unused = keras.layers.Dense(1, name="unused")
         # tf.train.Checkpoint does not look into the dicts of Keras 3 layers.

@@ -1,0 +1,110 @@
+"""Training with activations computed anew, and dropout on several replicas."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.dropout import Dropout
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.training.config import ClassificationTrainingConfig
+from mate_tf.training.examples import build_model
+from mate_tf.training.loop import Task, train
+
+CONFIG = ClassificationTrainingConfig(
+    num_steps=3,
+    learning_rate=1e-2,
+    gradient_accumulation_steps=2,
+    checkpoint_interval=2,
+    batch_size=8,
+    max_seq_length=12,
+    encoder=EncoderConfig(
+        vocab_size=20,
+        hidden_size=8,
+        num_layers=2,
+        num_heads=2,
+        intermediate_size=8,
+        max_position_embeddings=12,
+        attention=AttentionConfig(bucket_size=4, global_size=4),
+    ),
+    task=ClassificationConfig(num_classes=2),
+)
+
+
+def small_task(config: ClassificationTrainingConfig) -> Task:
+    keras.utils.set_random_seed(3)
+    model = build_model(config)
+    random = np.random.default_rng(0)
+    count = 32
+    batch = {name: np.ones([count, 12], np.int32) for name in TokenFeatures._fields[:9]}
+    batch["input_ids"] = random.integers(1, 20, [count, 12]).astype(np.int32)
+    batch["classification_class_index"] = random.integers(0, 2, [count, 1]).astype(np.int32)
+
+    def train_dataset(step: int) -> tf.data.Dataset:
+        dataset = tf.data.Dataset.from_tensor_slices(batch).repeat()
+        return dataset.batch(config.batch_size, drop_remainder=True).skip(step)
+
+    return Task(model, train_dataset, model.compute_task_loss, lambda: {"accuracy": 0}, "accuracy")
+
+
+def trained(config: ClassificationTrainingConfig, folder) -> list[np.ndarray]:
+    task = small_task(config)
+    train(task, config, folder)
+    return [weight.numpy() for weight in task.model.weights]
+
+
+def test_training_gives_the_weights_that_it_gives_without_and_resumes_exactly(tmp_path):
+    expected = trained(CONFIG, tmp_path / "kept")
+    config = dataclasses.replace(CONFIG, recompute=True)
+    actual = trained(config, tmp_path / "anew")
+    for one, other in zip(actual, expected, strict=True):
+        # Three updates by the rate times a tenth of the gradient over at least 1e-6: a thousand
+        # times the rounding of gradients below 0.1, which is some 1e-9.
+        np.testing.assert_allclose(one, other, atol=1e-5)
+    whole = small_task(config).train_dataset
+
+    def interrupted(step):
+        return whole(step).take(2)
+
+    task = dataclasses.replace(small_task(config), train_dataset=interrupted)
+    with pytest.raises((StopIteration, tf.errors.OutOfRangeError)):
+        train(task, config, tmp_path / "resumed")
+    for one, other in zip(trained(config, tmp_path / "resumed"), actual, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def two_devices() -> tf.distribute.MirroredStrategy:
+    cpus = tf.config.list_logical_devices("CPU")
+    if len(cpus) < 2:
+        pytest.skip("needs two logical CPU devices")
+    # Collectives of several strategies in one process would collide on CPUs.
+    return tf.distribute.MirroredStrategy(cpus[:2], tf.distribute.ReductionToOneDevice())
+
+
+def test_replicas_drop_different_units_and_go_on_alike():
+    strategy = two_devices()
+    with strategy.scope():
+        layer = Dropout(0.5)
+        run = tf.function(lambda: strategy.run(lambda: layer(tf.ones([1000]), training=True)))
+        masks = [
+            one.numpy() for _ in range(2) for one in strategy.experimental_local_results(run())
+        ]
+    for index, one in enumerate(masks):
+        for other in masks[:index]:
+            # Independent masks agree in half of the units; five standard deviations.
+            assert abs(np.mean(one == other) - 0.5) < 5 * 0.5 / np.sqrt(1000)
+    states = strategy.experimental_local_results(layer.seed_generator.state.value)
+    np.testing.assert_array_equal(states[0], states[1])
+
+
+def test_two_replicas_that_compute_anew_give_the_weights_of_those_that_do_not(tmp_path):
+    strategy = two_devices()
+    with strategy.scope():
+        expected = trained(CONFIG, tmp_path / "kept")
+        actual = trained(dataclasses.replace(CONFIG, recompute=True), tmp_path / "anew")
+    for one, other in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
