@@ -81,6 +81,8 @@ def _other_constants(statement: Statement, table: TypedTable) -> Iterator[Statem
             continue
     if isinstance(statement.left, Count):
         texts |= set(map(str, range(table.num_rows + 1)))
+        if statement.comparator == "less":
+            texts.discard("0")  # what needs no table
     yield from (replace(statement, right=Constant(text)) for text in sorted(texts))
 
 
