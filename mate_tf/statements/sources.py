@@ -88,9 +88,7 @@ def _read_json_table(table: Any, folder: Path, name: str) -> Table:
         return table_from_json(table, name)
     if isinstance(table, str):
         return replace(read_table(folder / table), table_id=table)
-    raise ValueError(
-        f"expected an object or the path of a file, got {table!r:.80} (table '{name}')"
-    )
+    raise ValueError(f"expected an object or a file's path, got {table!r:.80} (table '{name}')")
 
 
 def _read_tabfact(directory: Path, splits: Sequence[str]) -> Iterator[Source]:
