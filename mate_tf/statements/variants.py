@@ -12,6 +12,7 @@ from mate_tf.statements.execution import UndefinedError, execute
 from mate_tf.statements.expressions import (
     AGGREGATIONS,
     Aggregate,
+    Comparator,
     Condition,
     Constant,
     Count,
@@ -24,7 +25,7 @@ from mate_tf.statements.expressions import (
 from mate_tf.statements.typed_table import TypedTable
 from mate_tf.statements.wording import constant_text
 
-_OPPOSITES = {"greater": "less", "less": "greater"}
+_OPPOSITES: dict[Comparator, Comparator] = {"greater": "less", "less": "greater"}
 
 
 def falsified(statement: Statement, table: TypedTable, rng: random.Random) -> Statement | None:

@@ -6,6 +6,7 @@ from mate_tf.statements.execution import UndefinedError, evaluate
 from mate_tf.statements.expressions import (
     Aggregate,
     Aggregation,
+    Comparator,
     Condition,
     Constant,
     Count,
@@ -46,7 +47,8 @@ _OF_DATES_COMPARED = {
 }
 _WHERE = ("when", "where", "for which")
 _COUNTS = ("the number of rows", "the count of rows", "the number of entries")
-_COUNTS_OF_ALL = {  # of statements that a count is a constant
+# Of {1} rows that meet the conditions {0}, or have the names and values {2}.
+_COUNTS_OF_ALL = {
     "equal": ("there are exactly {1} rows {0}", "exactly {1} of the rows have {2}"),
     "greater": ("there are more than {1} rows {0}", "more than {1} of the rows have {2}"),
     "less": ("there are fewer than {1} rows {0}", "fewer than {1} of the rows have {2}"),
@@ -72,14 +74,9 @@ class _Wording:
 
     def statement(self, statement: Statement) -> str:
         left, comparator, right = statement.left, statement.comparator, statement.right
-        is_of_count = isinstance(left, Count) and isinstance(right, Constant)
-        if is_of_count and left.conditions and self._rng.random() < 0.5:
-            conditions = self._conditions(left.conditions)
-            # "rows have" a name and a value; "rows where" the name is the value.
-            forms = _COUNTS_OF_ALL[comparator]
-            having = self._having(left.conditions)
-            form = self._one_of(forms if having else forms[:1])
-            return form.format(f"{self._one_of(_WHERE[:2])} {conditions}", right.text, having)
+        match left, right:
+            case Count(conditions), Constant(text) if conditions and self._rng.random() < 0.5:
+                return self._there_are(conditions, comparator, text)
         words = _COMPARATORS
         if self._kind(left) == "date" or self._kind(right) == "date":
             words = _OF_DATES_COMPARED
@@ -87,6 +84,16 @@ class _Wording:
             words = {"equal": ("is",)}
         verb = self._one_of(words[comparator])
         return f"{self._expression(left)} {verb} {self._expression(right)}"
+
+    def _there_are(
+        self, conditions: tuple[Condition, ...], comparator: Comparator, number: str
+    ) -> str:
+        """That so many rows meet conditions, with the number in front."""
+        chosen = self._conditions(conditions)
+        having = self._having(conditions)
+        forms = _COUNTS_OF_ALL[comparator]
+        form = self._one_of(forms if having else forms[:1])
+        return form.format(f"{self._one_of(_WHERE[:2])} {chosen}", number, having)
 
     def _expression(self, expression: Expression) -> str:
         match expression:

@@ -22,11 +22,11 @@ def is_true(statement: Statement, table: Table) -> bool | None:
 
 
 def _holds(left, comparator, right) -> bool | None:
-    numbers = [_number(side) for side in (left, right)]
-    if None in numbers:
+    first, second = _number(left), _number(right)
+    if first is None or second is None:
         return left == right if comparator == "equal" else None
-    first, second = (round(number, 2) for number in numbers)
-    return {"equal": first == second, "greater": first > second, "less": first < second}[comparator]
+    distance = round(first, 2) - round(second, 2)
+    return {"equal": distance == 0, "greater": distance > 0, "less": distance < 0}[comparator]
 
 
 def _number(value) -> float | None:
@@ -67,8 +67,9 @@ def _value(expression, table: Table):
             cells = [row[column] for row in _rows(conditions, table)]
             if len(cells) < 2 or "" in cells:
                 return None
-            values = [float(cell) for cell in cells]
-            mean = sum(values) / len(values)
-            of_all = {"sum": sum(values), "minimum": min(values), "maximum": max(values)}
-            return str(round((of_all | {"average": mean})[aggregation], 2))
+            numbers = [float(cell) for cell in cells]
+            total, average = sum(numbers), sum(numbers) / len(numbers)
+            of_all = {"sum": total, "average": average}
+            of_all |= {"minimum": min(numbers), "maximum": max(numbers)}
+            return str(round(of_all[aggregation], 2))
     raise AssertionError(expression)
