@@ -50,7 +50,7 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
             name file and line.
     """
     path = Path(path)
-    read_table = functools.lru_cache(_TABLES_REMEMBERED)(_read_table)
+    remembered = functools.lru_cache(_TABLES_REMEMBERED)(read_table)
     ids = SeenIds()
     for number, record in read_json_values(path):
         where = f"(file '{path}', line {number})"
@@ -58,9 +58,9 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
             _check_record(record)
             name = record["table"]
             if isinstance(name, dict):
-                table = _table_from(name, default_id=f"{path.stem}-{number}")
+                table = table_from_json(name, default_id=f"{path.stem}-{number}")
             else:
-                table = read_table(path.parent / name)
+                table = remembered(path.parent / name)
             question = _question_from(record, default_id=f"{path.stem}-{number}")
             check_coordinates(table, question)
             if not ids.add(question.question_id):
@@ -75,6 +75,35 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{error} {where}") from None
         yield table, question
+
+
+def table_from_json(record: Mapping[str, Any], default_id: str) -> Table:
+    """A table from an object with "header", "rows" and the other keys, as `read_json_lines` has it.
+
+    Raises:
+        ValueError: if it is malformed.
+    """
+    if missing := [name for name in ("header", "rows") if not isinstance(record.get(name), list)]:
+        raise ValueError(f"expected a table with the lists 'header' and 'rows', missing {missing}")
+    table = Table.from_rows(record["rows"], record["header"], str(record.get("id", default_id)))
+    titles = {name: record[name] for name in _TITLES if name in record}
+    for name, title in titles.items():
+        if not isinstance(title, str):
+            raise ValueError(f"expected a text for '{name}', got {title!r}")
+    return replace(table, expansions=tuple(record.get("expansions", ())), **titles)
+
+
+def read_table(path: str | Path) -> Table:
+    """A table from a file in CSV (.csv, .tsv) or JSON Lines (.jsonl).
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is malformed.
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".jsonl":
+        return Table.from_json_lines(path)
+    return Table.from_csv(path)
 
 
 def write_json_lines(path: str | Path, pairs: Iterable[tuple[Table, Question]]) -> int:
@@ -129,23 +158,6 @@ def _record(table: Table, question: Question) -> dict[str, Any]:
 def _question_from(record: Mapping[str, Any], default_id: str) -> Question:
     supervision = {name: record[name] for name in _DEFAULTS if name in record}
     return Question(record["question"], str(record.get("id", default_id)), **supervision)
-
-
-def _table_from(record: Mapping[str, Any], default_id: str) -> Table:
-    if missing := [name for name in ("header", "rows") if not isinstance(record.get(name), list)]:
-        raise ValueError(f"expected a table with the lists 'header' and 'rows', missing {missing}")
-    table = Table.from_rows(record["rows"], record["header"], str(record.get("id", default_id)))
-    titles = {name: record[name] for name in _TITLES if name in record}
-    for name, title in titles.items():
-        if not isinstance(title, str):
-            raise ValueError(f"expected a text for '{name}', got {title!r}")
-    return replace(table, expansions=tuple(record.get("expansions", ())), **titles)
-
-
-def _read_table(path: Path) -> Table:
-    if path.suffix.lower() == ".jsonl":
-        return Table.from_json_lines(path)
-    return Table.from_csv(path)
 
 
 def _check_record(record: Any) -> None:

@@ -46,7 +46,7 @@ def read_wtq(
     path = directory / "data" / _FILES.get(split, f"{split}.tsv")
     read_rows = read_original_questions if original else read_wtq_tsv
     read_table = lru_cache(_TABLES_REMEMBERED)(
-        partial(_read_original_table if original else _read_table, directory)
+        partial(_read_original_table if original else read_wtq_table, directory)
     )
     for row in read_rows(path, ("id", "utterance", "context", "targetValue")):
         text, question_id, answers = row["utterance"], row["id"], row["targetValue"]
@@ -59,6 +59,17 @@ def read_wtq(
         except ValueError as error:
             raise ValueError(f"{error} (file '{path}', question '{question_id}')") from None
         yield table, question
+
+
+def read_wtq_table(directory: str | Path, table_id: str) -> Table:
+    """A table of the release's folder by its identifier, "csv/204-csv/772.csv".
+
+    Raises:
+        FileNotFoundError: if there is no such table.
+        ValueError: if it is malformed.
+    """
+    rows = read_csv_rows(Path(directory) / table_id, escapechar="\\", doublequote=False)
+    return Table.from_rows(rows, table_id=table_id)
 
 
 def read_wtq_tsv(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
@@ -94,11 +105,6 @@ def unescape(text: str) -> str:
 def split_list(text: str) -> tuple[str, ...]:
     """Splits a list of values at its bars and undoes the escapes of each."""
     return tuple(map(unescape, text.split("|")))
-
-
-def _read_table(directory: Path, table_id: str) -> Table:
-    rows = read_csv_rows(directory / table_id, escapechar="\\", doublequote=False)
-    return Table.from_rows(rows, table_id=table_id)
 
 
 def _read_original_table(directory: Path, table_id: str) -> Table:

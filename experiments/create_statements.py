@@ -1,0 +1,92 @@
+"""Makes true and false statements about tables, for intermediate pre-training of a classifier.
+
+    python -m experiments.create_statements --format=WTQ --input_dir=WikiTableQuestions \\
+        --output_dir=out/statements --vocab_file=minilm/vocab.txt --max_seq_length=128
+    python -m experiments.create_data --task=JSONL --input_dir=out/statements \\
+        --output_dir=out/statements_128 --vocab_file=minilm/vocab.txt --max_seq_length=128
+
+The tables are those of --input_dir: with --format=CSV its .csv and .tsv files, in folders below
+too; JSONL, .jsonl files of objects with "table" (as in docs/own_data.md) and "texts", a list of
+true sentences about it; WTQ and TABFACT, the releases of these data sets, of TabFact the tables and
+entailed statements of --splits.
+
+--kinds says what is made of them (Eisenschlos et al., 2020, "Understanding tables with intermediate
+pre-training"). Synthetic: random excerpts of a table, which fit --max_seq_length, and statements
+about what is selected, compared, counted, summed up and so on in them, true by execution, each
+with a false one that differs from it in one thing. Counterfactual: sentences about the whole table,
+true as they are and false with an entity of the table swapped for another of its column.
+
+Writes {part}.jsonl for each of --parts, in the format of docs/own_data.md: class 1 is true. All
+statements about a table are in one part, which follows from its name. A file appears once it is
+complete; the same flags give the same files.
+"""
+
+import os
+import pathlib
+
+from absl import flags
+from tqdm import tqdm
+
+from experiments import terminal
+
+_FORMAT = flags.DEFINE_enum(
+    "format", "CSV", ["CSV", "JSONL", "WTQ", "TABFACT"], "what the input is"
+)
+_INPUT = flags.DEFINE_string("input_dir", None, "folder with the tables", required=True)
+_OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
+_VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
+_KINDS = flags.DEFINE_list("kinds", "synthetic", "of synthetic and counterfactual")
+_SPLITS = flags.DEFINE_list("splits", "train", "of TABFACT's sentences")
+_PARTS = flags.DEFINE_string(
+    "parts", "train=90,dev=10", "the files and their percentages of the tables"
+)
+_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "tokens of a statement with its excerpt")
+_EXCERPTS = flags.DEFINE_integer("excerpts_per_table", 8, "excerpts drawn of a table")
+_PAIRS = flags.DEFINE_integer(
+    "pairs_per_excerpt", 3, "pairs of a true and a false statement about an excerpt, at most"
+)
+_ROWS = flags.DEFINE_integer("max_rows", 8, "of an excerpt")
+_COLUMNS = flags.DEFINE_integer("max_columns", 4, "of an excerpt")
+_SEED = flags.DEFINE_integer("seed", 0, "of what is drawn")
+
+
+def main(_) -> None:
+    from mate_tf.statements.creation import CreationSummary, create_part, maker
+    from mate_tf.statements.sources import read_sources
+    from mate_tf.statements.synthetic import SyntheticConfig
+    from mate_tf.tables.datasets.json_lines import write_json_lines
+    from mate_tf.tables.division import Division
+    from mate_tf.tables.wordpiece import Wordpiece
+
+    config = SyntheticConfig(
+        excerpts_per_table=_EXCERPTS.value,
+        pairs_per_excerpt=_PAIRS.value,
+        max_seq_length=_LENGTH.value,
+        max_rows=_ROWS.value,
+        max_columns=_COLUMNS.value,
+        seed=_SEED.value,
+    )
+    if os.path.realpath(_INPUT.value) == os.path.realpath(_OUTPUT.value):
+        raise ValueError(f"expected another folder than the input's, got {_OUTPUT.value}")
+    division = Division.from_text(f"tables:{_PARTS.value}")
+    wordpiece = Wordpiece(_VOCAB.value)
+    makers = [maker(kind, wordpiece, config) for kind in _KINDS.value]
+    output = pathlib.Path(_OUTPUT.value)
+    empty = []
+    for part in division.names:
+        sources = read_sources(_FORMAT.value, _INPUT.value, _SPLITS.value)
+        output.mkdir(parents=True, exist_ok=True)
+        summary = CreationSummary()
+        pairs = create_part(tqdm(sources, part, unit="table"), part, division, makers, summary)
+        count = write_json_lines(output / f"{part}.jsonl", pairs)
+        print(f"{part}: {summary}", flush=True)
+        empty += [] if count else [part]
+    if empty:
+        raise ValueError(
+            f"expected statements in each part, got none in {', '.join(empty)}; the summary above "
+            "says why"
+        )
+
+
+if __name__ == "__main__":
+    terminal.run(main)

@@ -1,0 +1,1 @@
+"""Statements about tables, true and false, for intermediate pre-training."""

@@ -1,0 +1,174 @@
+"""Executes a statement on a table: true, false, or undefined.
+
+Numbers compare in single precision, as everywhere in this project; sums, averages and differences
+are first rounded to two decimals, as statements give them. Dates compare by the fields that both
+have, texts by equality alone, without regard to case and white space.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from mate_tf.statements.expressions import (
+    Aggregate,
+    Comparator,
+    Condition,
+    Constant,
+    Count,
+    Difference,
+    Expression,
+    Select,
+    Statement,
+)
+from mate_tf.statements.typed_table import TypedTable, Value
+from mate_tf.tables.normalization import normalize_for_match
+from mate_tf.tables.numeric import Date, is_single, ranks, text_values
+
+DECIMALS = 2
+_FEWEST_AGGREGATED = 2
+
+
+class UndefinedError(ValueError):
+    """A statement is neither true nor false of a table."""
+
+
+def execute(statement: Statement, table: TypedTable) -> bool:
+    """Whether a statement is true of a table.
+
+    Raises:
+        UndefinedError: if it is undefined: a selection of no rows or of different values, an
+            aggregate of fewer than two rows or of a cell without a number, an order of texts, a
+            comparison of different kinds, or nothing that is of the table.
+    """
+    left, right = statement.left, statement.right
+    if isinstance(left, Constant):
+        if isinstance(right, Constant):
+            raise UndefinedError("expected an expression about the table, got two constants")
+        value = evaluate(right, table)
+        return _compare(_constant(left, value), statement.comparator, value)
+    value = evaluate(left, table)
+    return _compare(value, statement.comparator, _operand(right, value, table))
+
+
+def evaluate(expression: Expression, table: TypedTable) -> Value:
+    """The value of an expression other than a constant.
+
+    Raises:
+        UndefinedError: as `execute`.
+    """
+    match expression:
+        case Select(column, conditions):
+            values = _values(column, conditions, table)
+            if not values or any(value != values[0] for value in values):
+                raise UndefinedError(f"expected rows of one value, got {len(values)} rows")
+            return values[0]
+        case Aggregate():
+            return _aggregate(expression, table)
+        case Count(conditions):
+            return float(len(selected_rows(conditions, table)))
+        case Difference(left, right):
+            sides = [evaluate(side, table) for side in (left, right)]
+            numbers = _numbers(sides)
+            return round(abs(numbers[0] - numbers[1]), DECIMALS)
+    raise UndefinedError("expected an expression about the table, got a constant")
+
+
+def selected_rows(conditions: Iterable[Condition], table: TypedTable) -> list[int]:
+    """The rows that meet all conditions; one without a value in a condition's column does not.
+
+    Raises:
+        UndefinedError: as `execute`.
+    """
+    rows = list(range(table.num_rows))
+    for condition in conditions:
+        values = table.columns[condition.column].values
+        present = [row for row in rows if values[row] is not None]
+        if not present:
+            return []
+        operand = _operand(condition.operand, _present(values[present[0]]), table)
+        rows = [
+            row for row in present if _compare(_present(values[row]), condition.comparator, operand)
+        ]
+    return rows
+
+
+def _aggregate(expression: Aggregate, table: TypedTable) -> Value:
+    values = _values(expression.column, expression.conditions, table)
+    if len(values) < _FEWEST_AGGREGATED:
+        raise UndefinedError(f"expected at least {_FEWEST_AGGREGATED} rows, got {len(values)}")
+    if expression.aggregation in ("minimum", "maximum"):
+        return _extreme(values, is_largest=expression.aggregation == "maximum")
+    total = sum(_numbers(values))
+    if expression.aggregation == "average":
+        total /= len(values)
+    return round(total, DECIMALS)
+
+
+def _extreme(values: list[Value], is_largest: bool) -> Value:
+    ordered = ranks({i: value for i, value in enumerate(values) if not isinstance(value, str)})
+    if len(ordered) < len(values):
+        raise UndefinedError("expected values that have an order")
+    return values[min(ordered, key=lambda i: ordered[i][is_largest])]
+
+
+def _values(column: int, conditions: Iterable[Condition], table: TypedTable) -> list[Value]:
+    values = table.columns[column].values
+    return [_present(values[row]) for row in selected_rows(conditions, table)]
+
+
+def _present(value: Value | None) -> Value:
+    if value is None:
+        raise UndefinedError("expected a value in each row, got an empty cell")
+    return value
+
+
+def _numbers(values: Iterable[Value]) -> list[float]:
+    values = list(values)
+    if not all(isinstance(value, float) for value in values):
+        raise UndefinedError("expected numbers")
+    return [value for value in values if isinstance(value, float)]
+
+
+def _operand(expression: Expression, value: Value, table: TypedTable) -> Value:
+    if isinstance(expression, Constant):
+        return _constant(expression, value)
+    return evaluate(expression, table)
+
+
+def _constant(constant: Constant, like: Value) -> Value:
+    """What a constant is where it is compared with a value."""
+    if isinstance(like, str):
+        return normalize_for_match(constant.text)
+    for value in text_values(constant.text):
+        if type(value) is type(like):
+            return value
+    raise UndefinedError(f"expected a {type(like).__name__.lower()}, got {constant.text!r}")
+
+
+def _compare(left: Value, comparator: Comparator, right: Value) -> bool:
+    if isinstance(left, str) or isinstance(right, str):
+        if comparator != "equal" or type(left) is not type(right):
+            raise UndefinedError("expected values that have an order, got a text")
+        return left == right
+    if isinstance(left, Date) is not isinstance(right, Date):
+        raise UndefinedError("expected two numbers or two dates, got one of each")
+    of_left, of_right = _ranks(left, right)
+    if comparator == "equal":
+        return of_left == of_right
+    return of_left > of_right if comparator == "greater" else of_left < of_right
+
+
+def _ranks(left: float | Date, right: float | Date) -> tuple[float, float]:
+    """Two numbers in the order of both."""
+    if isinstance(left, float) and isinstance(right, float):
+        if not (is_single(left) and is_single(right)):
+            raise UndefinedError("expected numbers within single precision")
+        return _single(left), _single(right)
+    ordered = ranks({0: left, 1: right})
+    if not ordered:
+        raise UndefinedError("expected dates with fields in common")
+    return ordered[0][0], ordered[1][0]
+
+
+def _single(number: float) -> float:
+    return float(np.float32(number))

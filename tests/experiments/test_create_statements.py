@@ -1,0 +1,76 @@
+import pytest
+
+from mate_tf.evaluation.prediction_file import write_predictions
+from mate_tf.evaluation.predictions import Prediction
+from mate_tf.statements.pairs import operation_of_id
+from mate_tf.tables.conversion import Summary, convert_all
+from mate_tf.tables.datasets.json_lines import read_json_lines
+from mate_tf.tables.datasets.tasks import TASKS, read_split, splits_there
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.wordpiece import Wordpiece
+from tests.small import run_binary
+from tests.tables.conftest import vocab_file
+
+__all__ = ["vocab_file"]
+
+LENGTH = 400
+
+
+@pytest.fixture(scope="module")
+def statements(tmp_path_factory, vocab_file):
+    folder = tmp_path_factory.mktemp("statements")
+    (folder / "in").mkdir()
+    for i in range(8):
+        rows = "".join(f"{name},{n * (i + 2)}\n" for n, name in enumerate("abcdef", start=3))
+        (folder / "in" / f"{i}.csv").write_text(f"name,points\n{rows}")
+    (folder / "in" / "broken.csv").write_text("a,b\n1\n")
+    done = run_binary(
+        "experiments.create_statements",
+        f"--input_dir={folder / 'in'}",
+        f"--output_dir={folder / 'out'}",
+        f"--vocab_file={vocab_file}",
+        f"--max_seq_length={LENGTH}",
+        "--excerpts_per_table=2",
+        "--parts=train=60,dev=40",
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "out", done.stdout
+
+
+def test_statements_become_records_with_classes(statements, vocab_file):
+    output, printed = statements
+    assert sorted(path.name for path in output.iterdir()) == ["dev.jsonl", "train.jsonl"]
+    assert "left out: 1 table: malformed" in printed
+    there, _ = splits_there("JSONL", str(output))
+    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=LENGTH))
+    for split in there:
+        summary = Summary("questions")
+        pairs = read_split("JSONL", str(output), split)
+        classes = []
+        for outcome in convert_all(TASKS["JSONL"], builder, pairs, is_training=True):
+            summary.add(outcome)
+            assert outcome.features is not None
+            classes += outcome.features["classification_class_index"].tolist()
+        count = len(list(read_json_lines(output / f"{split}.jsonl")))
+        assert summary.num_kept == count > 0
+        assert sum(classes) == count / 2
+        assert f"{split}: {count} statements" in printed
+
+
+def test_accuracy_is_printed_by_operation(statements, tmp_path):
+    data = statements[0] / "dev.jsonl"
+    questions = [question for _, question in read_json_lines(data)]
+    answers = [Prediction(question.question_id, class_index=1) for question in questions]
+    write_predictions(tmp_path / "p.jsonl", answers)
+    done = run_binary(
+        "experiments.statement_accuracy",
+        f"--predictions={tmp_path / 'p.jsonl'}",
+        f"--data={data}",
+        "--task=JSONL",
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.strip().split("\n")
+    operations = {operation_of_id(question.question_id) for question in questions}
+    assert {line.split()[0] for line in lines} == operations | {"all"}
+    told = f"{len(questions)}  accuracy  50.0%  true 100.0%  false   0.0%"
+    assert lines[-1].split() == ["all", *told.split()]
