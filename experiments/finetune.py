@@ -20,8 +20,8 @@ interruption.
 import json
 import pathlib
 import shutil
+import typing
 from dataclasses import asdict
-from typing import Any
 
 from absl import app, flags, logging
 
@@ -110,7 +110,7 @@ def finetune(
         return train(task, config, model_dir)
 
 
-def load_options() -> dict[str, Any]:
+def load_options() -> dict[str, typing.Any]:
     """How weights are loaded; ValueError where there are none to load."""
     options = {"revision": _INIT_REVISION.value, "reset_heads": _RESET_HEADS.value}
     if any(options.values()) and not _INIT_CHECKPOINT.value:
@@ -118,11 +118,24 @@ def load_options() -> dict[str, Any]:
     return options
 
 
-def main(argv: list[str]) -> None:
+def train_as_told(argv: list[str], *kinds: type) -> None:
+    """Trains as the flags say, with a config of one of some kinds; ValueError for another's."""
     overrides = [*argv[1:], *(["--config.skip_corrupt=true"] if _SKIP_CORRUPT.value else [])]
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, overrides)
+    if not isinstance(config, kinds):
+        other = "finetune" if "pretrain" in argv[0] else "pretrain"
+        raise ValueError(
+            f"expected a preset of another kind than {_CONFIG.value}; experiments/{other}.py "
+            "trains it"
+        )
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
     finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **load_options())
+
+
+def main(argv: list[str]) -> None:
+    from mate_tf.training.config import FinetuningConfig
+
+    train_as_told(argv, *typing.get_args(FinetuningConfig))
 
 
 def parse_flags(arguments: list[str]) -> list[str]:

@@ -42,6 +42,8 @@ class MaskedLmConfig:
         masking_probability: the share of the tokens, special ones included, to mask.
         min_text_length, max_text_length: limits of a text's excerpt in pieces.
         join_texts: whether an excerpt is of all texts in random order, or is one of them, whole.
+        require_text: whether texts shorter than min_text_length are an error. Otherwise what there
+            is of them, or nothing, is the excerpt.
         whole_cells: whether a cell's tokens are masked together or not at all. Otherwise a
             word's are.
         strip_column_names: whether every column name is empty.
@@ -61,6 +63,7 @@ class MaskedLmConfig:
     min_text_length: int = 8
     max_text_length: int = 32
     join_texts: bool = True
+    require_text: bool = True
     whole_cells: bool = True
     strip_column_names: bool = False
     max_column_id: int = 256
@@ -129,15 +132,18 @@ class MaskedLmBuilder:
             or cell is short enough, none is masked.
 
         Raises:
-            ConversionError: if the texts are too short (reason "no fitting text"), or the table's
-                first header and cell do not fit (reason "too long").
+            ConversionError: if the texts are too short (reason "no fitting text", with
+                require_text), or the table's first header and cell do not fit (reason "too long").
             ValueError: if there is neither a table nor a text.
         """
         ids_of_texts = self._text_ids(tuple(map(normalize_for_match, texts)))
+        shortest = self.config.min_text_length
+        if not self.config.require_text:
+            shortest = min(shortest, sum(map(len, ids_of_texts)))
         ids = draw_text(
             ids_of_texts,
             self.wordpiece.is_inner,
-            self.config.min_text_length,
+            shortest,
             self.config.max_text_length,
             self.config.join_texts,
             rng,

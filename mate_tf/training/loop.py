@@ -44,7 +44,9 @@ class Task:
     compute_loss: Callable[[Batch, Any], Mapping[str, tf.Tensor]]
     evaluate: Callable[[], Mapping[str, float]]
     best_by: str
-    model_inputs: Callable[[Batch], Any] = TokenFeatures.from_dict
+    model_inputs: Callable[[Batch], tuple[Any, ...]] = lambda batch: (
+        TokenFeatures.from_dict(batch),
+    )
 
 
 class Trainer(orbit.AbstractTrainer):
@@ -117,7 +119,7 @@ class Trainer(orbit.AbstractTrainer):
     def _gradients(self, batch: Batch) -> Gradients:
         task = self._task
         with tf.GradientTape() as tape:
-            outputs = task.model(task.model_inputs(batch), training=True)
+            outputs = task.model(*task.model_inputs(batch), training=True)
             metrics = task.compute_loss(batch, outputs)
             share = metrics["loss"] / self._strategy.num_replicas_in_sync
         gradients = [

@@ -3,6 +3,7 @@
 docs/own_data.md describes the format.
 """
 
+import contextlib
 import functools
 import json
 import os
@@ -50,15 +51,14 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
             name file and line.
     """
     path = Path(path)
-    read_table = functools.lru_cache(_TABLES_REMEMBERED)(_read_table)
+    read_table = functools.lru_cache(_TABLES_REMEMBERED)(read_table_file)
     ids = SeenIds()
     for number, record in read_json_values(path):
-        where = f"(file '{path}', line {number})"
-        try:
+        with naming_line(path, number):
             _check_record(record)
             name = record["table"]
             if isinstance(name, dict):
-                table = _table_from(name, default_id=f"{path.stem}-{number}")
+                table = table_from_json(name, default_id=f"{path.stem}-{number}")
             else:
                 table = read_table(path.parent / name)
             question = _question_from(record, default_id=f"{path.stem}-{number}")
@@ -68,13 +68,21 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
                     f"expected an id of its own for each question, got {question.question_id!r} "
                     f"again{_line_of(path, question.question_id, number)}"
                 )
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"{error} {where}") from None
-        except OSError as error:  # such as a name that is too long
-            raise OSError(f"expected a table's file, got {error} {where}") from None
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{error} {where}") from None
         yield table, question
+
+
+@contextlib.contextmanager
+def naming_line(path: Path, number: int) -> Iterator[None]:
+    """Lets the errors of reading a line, and a table that it leads to, name file and line."""
+    where = f"(file '{path}', line {number})"
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{error} {where}") from None
+    except OSError as error:  # such as a name that is too long
+        raise OSError(f"expected a table's file, got {error} {where}") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{error} {where}") from None
 
 
 def write_json_lines(path: str | Path, pairs: Iterable[tuple[Table, Question]]) -> int:
@@ -131,7 +139,12 @@ def _question_from(record: Mapping[str, Any], default_id: str) -> Question:
     return Question(record["question"], str(record.get("id", default_id)), **supervision)
 
 
-def _table_from(record: Mapping[str, Any], default_id: str) -> Table:
+def table_from_json(record: Mapping[str, Any], default_id: str) -> Table:
+    """The table of an object with "header", "rows" and what else docs/own_data.md has of it.
+
+    Raises:
+        ValueError: if it is malformed.
+    """
     if missing := [name for name in ("header", "rows") if not isinstance(record.get(name), list)]:
         raise ValueError(f"expected a table with the lists 'header' and 'rows', missing {missing}")
     table = Table.from_rows(record["rows"], record["header"], str(record.get("id", default_id)))
@@ -142,7 +155,8 @@ def _table_from(record: Mapping[str, Any], default_id: str) -> Table:
     return replace(table, expansions=tuple(record.get("expansions", ())), **titles)
 
 
-def _read_table(path: Path) -> Table:
+def read_table_file(path: Path) -> Table:
+    """The table of a file: CSV, TSV, or rows as JSON Lines (.jsonl)."""
     if path.suffix.lower() == ".jsonl":
         return Table.from_json_lines(path)
     return Table.from_csv(path)
