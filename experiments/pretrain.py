@@ -13,7 +13,6 @@ what simple rules get of the same. The folder of a run is an --init_checkpoint o
 experiments/finetune.py, which takes its encoder and starts its own heads.
 """
 
-
 from absl import flags
 
 from experiments import finetune, terminal

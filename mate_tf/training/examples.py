@@ -38,7 +38,8 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.encoder_task import EncoderTask
 from mate_tf.tasks.kinds import MODELS, TaskModel, kind_of
 from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
-from mate_tf.training.loop import Batch, Task
+from mate_tf.training.distribution import Batch, check_batch_size
+from mate_tf.training.loop import Task
 from mate_tf.training.run_config import differences
 
 SPLITS = ("train", "dev")
@@ -188,7 +189,11 @@ def make_task(
     """The model's training on the train split, with an evaluation.
 
     Where there are several sets of records, their batches take turns.
+
+    Raises:
+        ValueError: as `check_batch_size`, whose strategy is that of the scope.
     """
+    check_batch_size(config.batch_size, config.gradient_accumulation_steps)
     sets = config.record_sets
 
     def batches_of(records: RecordSet, skip: int) -> tf.data.Dataset:
@@ -219,6 +224,7 @@ def make_task(
         evaluate=evaluation.evaluate,
         best_by=evaluation.best_by,
         model_inputs=model.model_inputs,
+        normalized_by=model.normalized_by,
     )
 
 

@@ -15,8 +15,8 @@ from mate_tf.tables.records import read_records
 from mate_tf.tables.splits import split_files
 from mate_tf.tasks.masked_lm import MaskedLanguageModel
 from mate_tf.training.config import MaskedLMTrainingConfig
+from mate_tf.training.distribution import Batch
 from mate_tf.training.examples import Evaluation, check_examples, without_texts
-from mate_tf.training.loop import Batch
 
 _FEATURES = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights", "is_random_table")
 # Of each split and length: a corpus of pre-training may take hours to read.
