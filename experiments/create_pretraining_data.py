@@ -25,7 +25,9 @@ number of workers. A shard's tables are held in memory, without Beam those of th
 """
 
 import dataclasses
+import functools
 import os
+import shlex
 from collections import Counter
 
 from absl import flags
@@ -103,6 +105,14 @@ def choose_splits():
     return (names if division is None else division.divided(names)), division, absent
 
 
+def draw_with_beam(read, config, name: str) -> Counter[str]:
+    """Draws a split in a pipeline."""
+    from mate_tf.tables.pretraining_pipeline import draw_split
+
+    options = shlex.split(_BEAM.value)
+    return draw_split(read, _VOCAB.value, config, _OUTPUT.value, name, _SHARDS.value or 1, options)
+
+
 def main(_) -> None:
     import tensorflow as tf
 
@@ -123,16 +133,20 @@ def main(_) -> None:
     if os.path.abspath(_VOCAB.value) != os.path.abspath(vocab_copy):
         tf.io.gfile.copy(_VOCAB.value, vocab_copy, overwrite=True)
     builders = make_builders(config, _VOCAB.value) if _BEAM.value is None else []
-    empty, trained = [], frozenset[str]()
+    empty, trained = [], set[str]()
+    parts = () if division is None else division.names  # which have no table in common
     for name in sorted(names, key=lambda name: not name.startswith("train")):
-        corpus = read_corpus(_TASK.value, _INPUT.value, name, division, trained)
-        counts: Counter[str] = Counter()
-        if name.startswith("train"):
-            corpus = list(corpus)
-            trained |= {described.table.table_id for described in corpus}
-        outcomes = write_split(corpus, builders, config, _OUTPUT.value, name, _SHARDS.value)
-        for of_example in tqdm(outcomes, desc=name, unit="example"):
-            counts.update(of_example)
+        without = () if name.startswith("train") else frozenset(trained)
+        read = functools.partial(read_corpus, _TASK.value, _INPUT.value, name, division, without)
+        if _BEAM.value is None:
+            counts = Counter[str]()
+            drawn = write_split(read(), builders, config, _OUTPUT.value, name, _SHARDS.value)
+            for of_example in tqdm(drawn, desc=name, unit="example"):
+                counts.update(of_example)
+        else:
+            counts = draw_with_beam(read, config, name)
+        if name.startswith("train") and not set(names) <= {name, *parts}:
+            trained |= {described.table.table_id for described in read()}
         print(f"{name}: {Summary('examples', counts)}", flush=True)
         empty += [] if counts["kept"] else [name]
     for reason in absent:

@@ -118,15 +118,23 @@ def load_options() -> dict[str, typing.Any]:
     return options
 
 
-def train_as_told(argv: list[str], *kinds: type) -> None:
-    """Trains as the flags say, with a config of one of some kinds; ValueError for another's."""
+def train_as_told(argv: list[str], kinds: tuple[type, ...], others: str) -> None:
+    """Trains as the flags say.
+
+    Args:
+        argv: the program and the config's overrides.
+        kinds: of configs that the program trains.
+        others: the program that trains those of other kinds.
+
+    Raises:
+        ValueError: if the config is of another kind, and as `finetune`.
+    """
     overrides = [*argv[1:], *(["--config.skip_corrupt=true"] if _SKIP_CORRUPT.value else [])]
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, overrides)
     if not isinstance(config, kinds):
-        other = "finetune" if "pretrain" in argv[0] else "pretrain"
         raise ValueError(
-            f"expected a preset of another kind than {_CONFIG.value}; experiments/{other}.py "
-            "trains it"
+            f"expected a preset that this program trains, got {_CONFIG.value}; "
+            f"experiments/{others}.py trains it"
         )
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
     finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **load_options())
@@ -135,7 +143,7 @@ def train_as_told(argv: list[str], *kinds: type) -> None:
 def main(argv: list[str]) -> None:
     from mate_tf.training.config import FinetuningConfig
 
-    train_as_told(argv, *typing.get_args(FinetuningConfig))
+    train_as_told(argv, typing.get_args(FinetuningConfig), "pretrain")
 
 
 def parse_flags(arguments: list[str]) -> list[str]:

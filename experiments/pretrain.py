@@ -23,7 +23,7 @@ flags.adopt_module_key_flags(finetune)
 def main(argv: list[str]) -> None:
     from mate_tf.training.config import MaskedLMTrainingConfig
 
-    finetune.train_as_told(argv, MaskedLMTrainingConfig)
+    finetune.train_as_told(argv, (MaskedLMTrainingConfig,), "finetune")
 
 
 if __name__ == "__main__":
