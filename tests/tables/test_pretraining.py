@@ -121,7 +121,7 @@ def test_what_does_not_fit_is_counted_by_its_reason(tmp_path, vocab_file):
         MaskedLmConfig(max_seq_length=12, min_text_length=2, max_text_length=8), dupe_factor=2
     )
     wide = Table.from_rows([["abcdefghijkl"], ["abcdefghijkl"]], table_id="wide")
-    corpus = [describe("a", wide, ["a b c"]), describe("b", make_corpus()[0].table, [])]
+    corpus = [describe("a", wide, ["a b c"]), describe("b", wide, [])]
     builders = make_builders(config, str(vocab_file))
     written = write_split(corpus, builders, config, str(tmp_path), "train")
     counts = sum(written, collections.Counter())
