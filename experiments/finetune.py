@@ -11,10 +11,14 @@ the values are changed; a Linformer then gets the length of the records, max_seq
 sequence_length, and no length_buckets.
 
 --data_dir is a folder that experiments/create_data.py made. --model_dir takes the config
-(config.json), the vocabulary, how the records were made (conversion.json), checkpoints, TensorBoard
-summaries (train, dev) and a line of evaluations.jsonl for each evaluation. Started again with the
-same arguments, training goes on from the latest checkpoint, to the same weights as without the
+(config.json), the vocabulary, how the records were made (conversion.json), checkpoints, in best the
+weights of the best evaluation, which export and further runs start from, TensorBoard summaries
+(train, dev) and a line of evaluations.jsonl for each evaluation. Started again with the same
+arguments, training goes on from the latest checkpoint, to the same weights as without the
 interruption.
+
+It trains on one device, or as --distribution_strategy says; the batch size is that of all devices
+together, and what comes out does not depend on their number.
 """
 
 import json
@@ -25,7 +29,7 @@ from dataclasses import asdict
 
 from absl import app, flags, logging
 
-from experiments import terminal
+from experiments import strategy_flags, terminal
 from experiments.config_files import make_config
 
 _CONFIG = flags.DEFINE_string(
@@ -80,11 +84,15 @@ def finetune(
     init_checkpoint: str | None,
     **load_options,
 ) -> dict[str, float]:
-    """Trains as the config says, or goes on where a run stopped; the last evaluation's metrics."""
+    """Trains as the config says, or goes on where a run stopped; the last evaluation's metrics.
+
+    Call it in the scope of the strategy to train with.
+    """
     import keras
     import tensorflow as tf
 
     from mate_tf.tasks.kinds import kind_of
+    from mate_tf.training.distribution import is_chief
     from mate_tf.training.examples import build_model, make_task, save_conversion
     from mate_tf.training.kinds import MODULES
     from mate_tf.training.loop import train
@@ -103,9 +111,10 @@ def finetune(
         evaluation = of_kind.dev_evaluation(config, data_dir, model)
         task = make_task(config, data_dir, model, evaluation)
         # Only now: a run that was refused leaves no folder behind.
-        save_config(config, model_dir)
-        save_conversion(config, data_dir, model_dir)
-        shutil.copyfile(data_dir / "vocab.txt", model_dir / "vocab.txt")
+        if is_chief():
+            save_config(config, model_dir)
+            save_conversion(config, data_dir, model_dir)
+            shutil.copyfile(data_dir / "vocab.txt", model_dir / "vocab.txt")
         logging.info("config: %s", json.dumps(asdict(config)))
         return train(task, config, model_dir)
 
@@ -137,7 +146,9 @@ def train_as_told(argv: list[str], kinds: tuple[type, ...], others: str) -> None
             f"experiments/{others}.py trains it"
         )
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
-    finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **load_options())
+    options = load_options()
+    with strategy_flags.make_strategy().scope():
+        finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **options)
 
 
 def main(argv: list[str]) -> None:

@@ -39,8 +39,8 @@ from mate_tf.tasks.encoder_task import EncoderTask
 from mate_tf.tasks.kinds import MODELS, TaskModel, kind_of
 from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
 from mate_tf.training.distribution import Batch, check_batch_size
-from mate_tf.training.loop import Task
 from mate_tf.training.run_config import differences
+from mate_tf.training.task import Task
 
 SPLITS = ("train", "dev")
 
