@@ -15,9 +15,10 @@ experiments/finetune.py, which takes its encoder and starts its own heads.
 
 from absl import flags
 
-from experiments import finetune, terminal
+from experiments import finetune, strategy_flags, terminal
 
 flags.adopt_module_key_flags(finetune)
+flags.adopt_module_key_flags(strategy_flags)
 
 
 def main(argv: list[str]) -> None:
