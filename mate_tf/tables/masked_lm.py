@@ -10,11 +10,10 @@ they let a model guess at masked numbers.
 Shape letters: S sequence, N tokens of a table, P predictions.
 """
 
-import collections
 import functools
 import hashlib
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -232,39 +231,11 @@ class MaskedLmBuilder:
 
 
 def example_rng(key: str, seed: int, max_seq_length: int) -> random.Random:
-    """The generator of the example of a key: it depends on nothing else, as the original's."""
+    """The generator of the example of a key: it depends on nothing else, as the original's.
+
+    The key of the n-th example of a table is the table's, "_" and n, from 0.
+    """
     digest = hashlib.sha256(
         f"{key}_{seed}_{max_seq_length}".encode(errors="backslashreplace")
     ).hexdigest()
     return random.Random(int(digest, 16))
-
-
-def masked_lm_examples(
-    builder: MaskedLmBuilder,
-    table: Table | None,
-    texts: Sequence[str],
-    key: str,
-    seed: int,
-    negatives: Sequence[Table | None],
-    left_out: collections.Counter[str] | None = None,
-) -> Iterator[dict[str, np.ndarray]]:
-    """Yields the examples of a table and its texts, each of excerpts and masks of its own.
-
-    Args:
-        builder: draws them.
-        table, texts: as MaskedLmBuilder.build.
-        key: what tells the table and its texts from others; example n's own key is "{key}_{n}".
-        seed: of all examples.
-        negatives: for each example the table that may take the other's place, or None. Their
-            number is the number of examples.
-        left_out: counts the examples that cannot be made, by reason.
-    """
-    for number, negative in enumerate(negatives):
-        rng = example_rng(f"{key}_{number}", seed, builder.config.max_seq_length)
-        try:
-            features = builder.build(table, texts, rng, negative)
-        except ConversionError as error:
-            if left_out is not None:
-                left_out[error.reason] += 1
-            continue
-        yield features

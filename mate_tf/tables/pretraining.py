@@ -156,8 +156,8 @@ def write_split(
     for described in corpus:
         for shard, member in placed_members(described, config, len(shards)):
             shards[shard].append(member)
-    for number, members in enumerate(shards):
-        shard = None if num_shards is None else number
+    numbers: Iterable[int | None] = [None] if num_shards is None else range(num_shards)
+    for shard, members in zip(numbers, shards, strict=True):
         yield from write_shard(builders, config, members, directory, split, shard, num_shards)
     remove_old_shards(config, directory, split, num_shards)
 

@@ -14,7 +14,7 @@ from mate_tf.tasks.cell_answers import decode_cells
 from mate_tf.tasks.class_answers import decode_classes
 from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
 from mate_tf.tasks.encoder_task import EncoderTask
-from mate_tf.tasks.masked_lm import MaskedLanguageModel
+from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
 from mate_tf.tasks.span_answers import decode_spans
 from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
@@ -116,7 +116,7 @@ def kind_of(config: Any) -> str:
     )
 
 
-def answering_kind(config: TaskConfig) -> str:
+def answering_kind(config: TaskConfig | MaskedLMConfig) -> str:
     """The same of a model that answers.
 
     Raises:

@@ -4,7 +4,7 @@ Shapes: B batch, P predictions.
 """
 
 import pathlib
-from collections import Counter
+from collections import defaultdict
 
 import numpy as np
 import tensorflow as tf
@@ -92,7 +92,8 @@ def dev_evaluation(
         return tokens, losses["masked_lm_token_loss"], tables
 
     def evaluate() -> dict[str, float]:
-        right, total = Counter[str](), Counter[str]()
+        right: defaultdict[str, float] = defaultdict(float)
+        total: defaultdict[str, float] = defaultdict(float)
         for records in config.record_sets:
             files = split_files(data_dir, f"dev{records.suffix}")
             examples = read_records(files, skip_corrupt=config.skip_corrupt)
