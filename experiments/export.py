@@ -71,13 +71,13 @@ def trained_here(model_dir: pathlib.Path):
         raise FileNotFoundError(f"expected the folder of a run at {model_dir}, found none")
 
     from mate_tf.tables.conversion_file import read_conversion
-    from mate_tf.tasks.kinds import KINDS, kind_of
+    from mate_tf.tasks.kinds import KINDS, answering_kind
     from mate_tf.training.run_config import load_config
     from mate_tf.weights.run import restore_weights
 
     config = load_config(model_dir)
     features = read_conversion(model_dir).features
-    model = KINDS[kind_of(config.task)].model(config.encoder, config.task)
+    model = KINDS[answering_kind(config.task)].model(config.encoder, config.task)
     model.build()
     step = restore_weights(model, model_dir)
     return model, model_dir / "vocab.txt", features, f"step {step} of {model_dir}"

@@ -24,8 +24,8 @@ together, and what comes out does not depend on their number.
 import json
 import pathlib
 import shutil
+import typing
 from dataclasses import asdict
-from typing import Any
 
 from absl import app, flags, logging
 
@@ -119,7 +119,7 @@ def finetune(
         return train(task, config, model_dir)
 
 
-def load_options() -> dict[str, Any]:
+def load_options() -> dict[str, typing.Any]:
     """How weights are loaded; ValueError where there are none to load."""
     options = {"revision": _INIT_REVISION.value, "reset_heads": _RESET_HEADS.value}
     if any(options.values()) and not _INIT_CHECKPOINT.value:
@@ -127,13 +127,34 @@ def load_options() -> dict[str, Any]:
     return options
 
 
-def main(argv: list[str]) -> None:
+def train_as_told(argv: list[str], kinds: tuple[type, ...], others: str) -> None:
+    """Trains as the flags say.
+
+    Args:
+        argv: the program and the config's overrides.
+        kinds: of configs that the program trains.
+        others: the program that trains those of other kinds.
+
+    Raises:
+        ValueError: if the config is of another kind, and as `finetune`.
+    """
     overrides = [*argv[1:], *(["--config.skip_corrupt=true"] if _SKIP_CORRUPT.value else [])]
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, overrides)
+    if not isinstance(config, kinds):
+        raise ValueError(
+            f"expected a preset that this program trains, got {_CONFIG.value}; "
+            f"experiments/{others}.py trains it"
+        )
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
     options = load_options()
     with strategy_flags.make_strategy().scope():
         finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **options)
+
+
+def main(argv: list[str]) -> None:
+    from mate_tf.training.config import FinetuningConfig
+
+    train_as_told(argv, typing.get_args(FinetuningConfig), "pretrain")
 
 
 def parse_flags(arguments: list[str]) -> list[str]:

@@ -22,7 +22,7 @@ from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.kinds import KINDS, TaskModel, kind_of
+from mate_tf.tasks.kinds import KINDS, TaskModel, answering_kind
 from mate_tf.tasks.predictor import Predictor
 
 
@@ -69,7 +69,7 @@ def export_saved_model(
             raise ValueError(f"expected an empty folder or an exported model at {directory}")
         shutil.rmtree(directory)
 
-    kind = kind_of(model.task_config)
+    kind = answering_kind(model.task_config)
 
     def run(features: TokenFeatures) -> dict[str, tf.Tensor]:
         outputs = model(features, training=False)

@@ -23,3 +23,17 @@ TAPAS_TRAINING: dict[str, Any] = dict(
     checkpoint_interval=1_000,
     keep_checkpoints=5,
 )
+# The MATE paper's for MATE (appendix A.1). Learning rate and warm-up, which it does not give, are
+# the defaults of the release's program.
+PRETRAINING: dict[str, Any] = dict(
+    max_seq_length=128,
+    batch_size=512,
+    num_steps=1_000_000,
+    learning_rate=5e-5,
+    warmup_ratio=0.01,
+    dtype="mixed_bfloat16",
+    eval_examples=10_000,
+    eval_interval=10_000,
+    checkpoint_interval=1_000,
+    keep_checkpoints=5,
+)

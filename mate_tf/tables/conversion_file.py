@@ -13,6 +13,7 @@ import tensorflow as tf
 from mate_tf.dataclass_json import from_dict
 from mate_tf.tables.division import Division
 from mate_tf.tables.feature_config import FeatureConfig
+from mate_tf.tables.pretraining_config import PretrainingConfig
 from mate_tf.tables.records import complete_file
 
 CONVERSION_FILE = "conversion.json"
@@ -28,6 +29,7 @@ class Conversion:
         tagger: what tagged parts of speech; None for nothing, or where that is not known.
         vocabulary_sha256: of the vocabulary's file, in hexadecimal digits.
         division: how a split was divided by its tables, as text; None where none was.
+        pretraining: what was drawn of each table, of records to pre-train on; None of others.
     """
 
     task: str | None
@@ -35,6 +37,7 @@ class Conversion:
     tagger: str | None
     vocabulary_sha256: str
     division: str | None = None
+    pretraining: PretrainingConfig | None = None
 
 
 def conversion_of(

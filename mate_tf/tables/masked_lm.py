@@ -10,11 +10,10 @@ they let a model guess at masked numbers.
 Shape letters: S sequence, N tokens of a table, P predictions.
 """
 
-import collections
 import functools
 import hashlib
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +41,8 @@ class MaskedLmConfig:
         masking_probability: the share of the tokens, special ones included, to mask.
         min_text_length, max_text_length: limits of a text's excerpt in pieces.
         join_texts: whether an excerpt is of all texts in random order, or is one of them, whole.
+        require_text: whether texts shorter than min_text_length are an error. Otherwise what there
+            is of them, or nothing, is the excerpt.
         whole_cells: whether a cell's tokens are masked together or not at all. Otherwise a
             word's are.
         strip_column_names: whether every column name is empty.
@@ -61,6 +62,7 @@ class MaskedLmConfig:
     min_text_length: int = 8
     max_text_length: int = 32
     join_texts: bool = True
+    require_text: bool = True
     whole_cells: bool = True
     strip_column_names: bool = False
     max_column_id: int = 256
@@ -129,15 +131,18 @@ class MaskedLmBuilder:
             or cell is short enough, none is masked.
 
         Raises:
-            ConversionError: if the texts are too short (reason "no fitting text"), or the table's
-                first header and cell do not fit (reason "too long").
+            ConversionError: if the texts are too short (reason "no fitting text", with
+                require_text), or the table's first header and cell do not fit (reason "too long").
             ValueError: if there is neither a table nor a text.
         """
         ids_of_texts = self._text_ids(tuple(map(normalize_for_match, texts)))
+        shortest = self.config.min_text_length
+        if not self.config.require_text:
+            shortest = min(shortest, sum(map(len, ids_of_texts)))
         ids = draw_text(
             ids_of_texts,
             self.wordpiece.is_inner,
-            self.config.min_text_length,
+            shortest,
             self.config.max_text_length,
             self.config.join_texts,
             rng,
@@ -226,39 +231,11 @@ class MaskedLmBuilder:
 
 
 def example_rng(key: str, seed: int, max_seq_length: int) -> random.Random:
-    """The generator of the example of a key: it depends on nothing else, as the original's."""
+    """The generator of the example of a key: it depends on nothing else, as the original's.
+
+    The key of the n-th example of a table is the table's, "_" and n, from 0.
+    """
     digest = hashlib.sha256(
         f"{key}_{seed}_{max_seq_length}".encode(errors="backslashreplace")
     ).hexdigest()
     return random.Random(int(digest, 16))
-
-
-def masked_lm_examples(
-    builder: MaskedLmBuilder,
-    table: Table | None,
-    texts: Sequence[str],
-    key: str,
-    seed: int,
-    negatives: Sequence[Table | None],
-    left_out: collections.Counter[str] | None = None,
-) -> Iterator[dict[str, np.ndarray]]:
-    """Yields the examples of a table and its texts, each of excerpts and masks of its own.
-
-    Args:
-        builder: draws them.
-        table, texts: as MaskedLmBuilder.build.
-        key: what tells the table and its texts from others; example n's own key is "{key}_{n}".
-        seed: of all examples.
-        negatives: for each example the table that may take the other's place, or None. Their
-            number is the number of examples.
-        left_out: counts the examples that cannot be made, by reason.
-    """
-    for number, negative in enumerate(negatives):
-        rng = example_rng(f"{key}_{number}", seed, builder.config.max_seq_length)
-        try:
-            features = builder.build(table, texts, rng, negative)
-        except ConversionError as error:
-            if left_out is not None:
-                left_out[error.reason] += 1
-            continue
-        yield features

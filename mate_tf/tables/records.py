@@ -159,6 +159,7 @@ def check_records(
     files: Path | Sequence[Path],
     skip_corrupt: bool = False,
     check_example: Callable[[tf.train.Example, str], None] | None = None,
+    at_most: int | None = None,
 ) -> int:
     """Reads every example, to say in a sentence what a dataset stumbled over.
 
@@ -166,6 +167,7 @@ def check_records(
         files, skip_corrupt: as read_records.
         check_example: raises ValueError where a task cannot take an example; its second argument
             is the example's place, for the message.
+        at_most: stops after so many examples; None for none.
 
     Returns:
         The number of examples.
@@ -186,6 +188,8 @@ def check_records(
             if check_example is not None:
                 check_example(example, where)
             count += 1
+            if count == at_most:
+                return count
     return count
 
 

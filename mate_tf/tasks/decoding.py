@@ -12,7 +12,7 @@ from mate_tf.tables.table import Table
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.answers import Answer
-from mate_tf.tasks.kinds import KINDS, Asked, Kind, TaskConfig, kind_of
+from mate_tf.tasks.kinds import KINDS, Asked, Kind, TaskConfig, answering_kind
 
 
 def decode_batch(
@@ -39,7 +39,7 @@ def decode_batch(
         ValueError: if an output is not finite, an id is beyond its table's size, or a question that
             needs a table has none.
     """
-    kind = KINDS[kind_of(config)]
+    kind = KINDS[answering_kind(config)]
     _check_finite(kind, outputs)
     with_tables = [table for table in tables if table is not None]
     if kind.needs_tables and len(with_tables) < len(tables):

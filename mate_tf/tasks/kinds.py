@@ -1,4 +1,4 @@
-"""The kinds of models that answer questions: each one's config, model, outputs and decoding."""
+"""The kinds of models; of those that answer questions the config, outputs and decoding."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +13,8 @@ from mate_tf.tasks.answers import Answer
 from mate_tf.tasks.cell_answers import decode_cells
 from mate_tf.tasks.class_answers import decode_classes
 from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
+from mate_tf.tasks.encoder_task import EncoderTask
+from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
 from mate_tf.tasks.span_answers import decode_spans
 from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
@@ -94,15 +96,34 @@ KINDS = {
 }
 
 
-def kind_of(config: TaskConfig) -> str:
-    """The name of the kind of model that has such a task config.
+# Every kind that can be trained: those that answer, and the one of pre-training.
+MODELS: dict[str, type[EncoderTask]] = {
+    "table_qa": TableQuestionAnswering,
+    "classification": SequenceClassification,
+    "span_reading": SpanReading,
+    "masked_lm": MaskedLanguageModel,
+}
+
+
+def kind_of(config: Any) -> str:
+    """The name of the kind of model that has such a task config; ValueError if none has."""
+    for name, model in MODELS.items():
+        if type(config) is model.config_class:
+            return name
+    raise ValueError(
+        f"expected the task config of a model of one of the kinds {', '.join(MODELS)}, got a "
+        f"{type(config).__name__}"
+    )
+
+
+def answering_kind(config: TaskConfig | MaskedLMConfig) -> str:
+    """The same of a model that answers.
 
     Raises:
-        ValueError: if it is that of a model that does not answer, such as one of masked words.
+        ValueError: if it is that of a model that does not, such as one of masked words.
     """
-    for name, kind in KINDS.items():
-        if type(config) is kind.config:
-            return name
+    if (name := kind_of(config)) in KINDS:
+        return name
     raise ValueError(
         f"expected a model that answers, of one of the kinds {', '.join(KINDS)}, got one with a "
         f"{type(config).__name__}; fine-tune it first"

@@ -41,6 +41,7 @@ class MaskedLanguageModel(EncoderTask):
         next_sentence_logits [B, 2]: with `next_sentence`; class 1 is a table drawn at random.
     """
 
+    normalized_by = ("masked_lm_weights",)
     config_class = MaskedLMConfig
     task_config: MaskedLMConfig
 
@@ -115,6 +116,9 @@ class MaskedLanguageModel(EncoderTask):
             outputs["next_sentence_logits"] = logits + self.next_sentence_bias  # [B, 2]
         return outputs
 
+    def model_inputs(self, batch: Mapping[str, tf.Tensor]) -> tuple[TokenFeatures, tf.Tensor]:
+        return TokenFeatures.from_dict(batch), batch["masked_lm_positions"]
+
     def compute_task_loss(
         self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
     ) -> dict[str, tf.Tensor]:
@@ -122,24 +126,27 @@ class MaskedLanguageModel(EncoderTask):
 
         Args:
             batch: masked_lm_ids int32 and masked_lm_weights float32 [B, P], 0 where nothing is
-                masked; with `next_sentence` also is_random_table int32 [B, 1].
+                masked; with `next_sentence` also is_random_table int32 [B, 1]. A batch that is a
+                part of a larger one also has mean_masked_lm_weights, float32 [], the sum of the
+                weights in a mean part.
             outputs: what the model returned for the batch.
 
         Returns:
             "loss", the sum of "masked_lm_loss" and, with `next_sentence`, "next_sentence_loss".
-            The first is "masked_lm_sum" over "masked_lm_weight": a batch that is computed in parts
-            has to sum both over its parts before it divides them. The second is the mean of
+            The first is "masked_lm_sum" over the sum of the weights, in a mean part where the batch
+            is one: the mean over parts is then that of the larger batch. The second is the mean of
             "next_sentence_example_loss" [B]. Also "masked_lm_token_loss" [B, P], not weighted.
         """
         token_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
             batch["masked_lm_ids"], outputs["masked_lm_logits"]
         )  # [B, P]
         weighted = tf.reduce_sum(token_loss * batch["masked_lm_weights"])
-        weight = tf.reduce_sum(batch["masked_lm_weights"])
+        weight = batch.get("mean_masked_lm_weights")
+        if weight is None:
+            weight = tf.reduce_sum(batch["masked_lm_weights"])
         losses = {
             "masked_lm_loss": weighted / (weight + _EPSILON),
             "masked_lm_sum": weighted,
-            "masked_lm_weight": weight,
             "masked_lm_token_loss": token_loss,
         }
         loss = losses["masked_lm_loss"]

@@ -2,10 +2,11 @@
 
 import dataclasses
 import itertools
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from mate_tf.config import EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.tasks.masked_lm import MaskedLMConfig
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 
@@ -94,6 +95,23 @@ class TrainingConfig:
                 )
 
 
+class RecordSet(NamedTuple):
+    """Record files of examples of one length.
+
+    Attributes:
+        suffix: of the names of its splits: with "_128" they are train_128 and dev_128.
+        max_seq_length: tokens in each example.
+        length_buckets: lengths below it that batches are cut to.
+        batch_size, eval_batch_size: examples in a batch.
+    """
+
+    suffix: str
+    max_seq_length: int
+    length_buckets: tuple[int, ...]
+    batch_size: int
+    eval_batch_size: int
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExamplesConfig(TrainingConfig):
     """Training of an encoder on record files.
@@ -158,6 +176,12 @@ class ExamplesConfig(TrainingConfig):
                 f"{self.length_buckets}"
             )
 
+    @property
+    def record_sets(self) -> tuple[RecordSet, ...]:
+        """The sets of records that batches are taken from in turn."""
+        sizes = self.batch_size, self.eval_batch_size
+        return (RecordSet("", self.max_seq_length, self.length_buckets, *sizes),)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TableQATrainingConfig(ExamplesConfig):
@@ -195,10 +219,47 @@ class SpanReadingTrainingConfig(ExamplesConfig):
     task: SpanReadingConfig = dataclasses.field(default_factory=SpanReadingConfig)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MaskedLMTrainingConfig(ExamplesConfig):
+    """Pre-training, on records of experiments/create_pretraining_data.py.
+
+    Attributes:
+        task: what is predicted.
+        length_buckets: here lengths that records of their own are made for, beside those of
+            `max_seq_length`. Batches of all lengths take turns; one of a shorter length has as many
+            more examples as it is shorter, so that it has as many tokens.
+        eval_examples: how many examples of each length of the dev split, from its start, are
+            predicted at each evaluation; None for all.
+    """
+
+    task: MaskedLMConfig = dataclasses.field(default_factory=MaskedLMConfig)
+    max_seq_length: int = 128
+    eval_examples: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.perturbed_copies:
+            raise ValueError(
+                f"expected perturbed_copies of 0 in pre-training, got {self.perturbed_copies}; "
+                "masked tokens are labelled by their places"
+            )
+
+    @property
+    def record_sets(self) -> tuple[RecordSet, ...]:
+        sets = []
+        for length in (*self.length_buckets, self.max_seq_length):
+            times = self.max_seq_length // length
+            sizes = self.batch_size * times, self.eval_batch_size * times
+            sets.append(RecordSet(f"_{length}", length, (), *sizes))
+        return tuple(sets)
+
+
 FinetuningConfig = TableQATrainingConfig | ClassificationTrainingConfig | SpanReadingTrainingConfig
+RunConfig = FinetuningConfig | MaskedLMTrainingConfig
 # By the kind of the model (mate_tf/tasks/kinds.py).
-CONFIGS: dict[str, type[FinetuningConfig]] = {
+CONFIGS: dict[str, type[RunConfig]] = {
     "table_qa": TableQATrainingConfig,
     "classification": ClassificationTrainingConfig,
     "span_reading": SpanReadingTrainingConfig,
+    "masked_lm": MaskedLMTrainingConfig,
 }

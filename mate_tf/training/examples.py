@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import pathlib
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -35,8 +35,9 @@ from mate_tf.tables.records import (
 from mate_tf.tables.splits import QUESTIONS, split_files
 from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.kinds import KINDS, TaskModel, kind_of
-from mate_tf.training.config import ExamplesConfig, FinetuningConfig
+from mate_tf.tasks.encoder_task import EncoderTask
+from mate_tf.tasks.kinds import MODELS, TaskModel, kind_of
+from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
 from mate_tf.training.distribution import Batch, check_batch_size, divided
 from mate_tf.training.run_config import differences
 from mate_tf.training.task import Task
@@ -51,6 +52,7 @@ def check_examples(
     features: Collection[str],
     has_questions: bool = False,
     check_example: Callable[[str, tf.train.Example, str], None] | None = None,
+    at_most: int | None = None,
 ) -> None:
     """Refuses a folder that cannot be trained on with this config.
 
@@ -62,6 +64,7 @@ def check_examples(
         has_questions: whether the folder has to hold the questions of the dev split too.
         check_example: raises ValueError where the task cannot take an example; called with the
             split, the example and its place.
+        at_most: how many examples of a split are looked at, where there may be very many.
 
     Raises:
         FileNotFoundError: if the folder or one of its files is missing.
@@ -74,12 +77,16 @@ def check_examples(
         raise FileNotFoundError(
             f"expected vocab.txt in {data_dir}; experiments/create_data.py writes such a folder"
         )
-    of_splits = {split: split_files(data_dir, split) for split in SPLITS}
+    of_splits = {
+        (split, records): split_files(data_dir, split + records.suffix)
+        for split in SPLITS
+        for records in config.record_sets
+    }
     needed = {*features, *(["table_id_hash"] if config.perturbed_copies else [])}
     if has_questions:
         split_files(data_dir, "dev", QUESTIONS)
     check_vocabulary(data_dir)
-    for split, files in of_splits.items():
+    for (split, records), files in of_splits.items():
         schema = records_schema(files, config.skip_corrupt)
         if missing := sorted(needed - set(schema)):
             raise ValueError(
@@ -91,13 +98,13 @@ def check_examples(
                 f"{config.encoder.attention.architecture!r}; make the examples with --tagger"
             )
         (length,) = schema["input_ids"].shape
-        if length != config.max_seq_length:
+        if length != records.max_seq_length:
             raise ValueError(
-                f"expected examples of {config.max_seq_length} tokens (max_seq_length), got "
+                f"expected examples of {records.max_seq_length} tokens (max_seq_length), got "
                 f"{length} in {files[0]}"
             )
         of_split = functools.partial(check_example, split) if check_example else None
-        check_records(files, config.skip_corrupt, of_split)
+        check_records(files, config.skip_corrupt, of_split, at_most)
     pieces = len(Wordpiece(data_dir / "vocab.txt").vocabulary)
     if pieces > config.encoder.vocab_size:
         raise ValueError(
@@ -149,12 +156,12 @@ def save_conversion(
     write_conversion(model_dir, here)
 
 
-def build_model(config: FinetuningConfig) -> TaskModel:
+def build_model(config: RunConfig) -> Any:
     """The model of a config with its first weights, which follow from keras's random seed."""
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy(config.dtype)
     try:
-        model = KINDS[kind_of(config.task)].model(config.encoder, config.task)
+        model = MODELS[kind_of(config.task)](config.encoder, config.task)
         model.build()
         model.encoder.recompute = config.recompute
     finally:
@@ -175,29 +182,41 @@ class Evaluation(NamedTuple):
 
 
 def make_task(
-    config: FinetuningConfig,
+    config: ExamplesConfig,
     data_dir: str | pathlib.Path,
-    model: TaskModel,
+    model: EncoderTask,
     evaluation: Evaluation,
 ) -> Task:
     """The model's training on the train split, with an evaluation.
+
+    Where there are several sets of records, their batches take turns.
 
     Raises:
         ValueError: as `check_batch_size`, whose strategy is that of the scope.
     """
     check_batch_size(config.batch_size, config.gradient_accumulation_steps)
+    sets = config.record_sets
 
-    def train_dataset(step: int) -> tf.data.Dataset:
+    def batches_of(records: RecordSet, skip: int) -> tf.data.Dataset:
         batches = training_batches(
-            split_files(data_dir, "train"),
-            config.batch_size,
+            split_files(data_dir, f"train{records.suffix}"),
+            records.batch_size,
             config.seed,
-            config.length_buckets,
-            skip=step,
+            records.length_buckets,
+            skip=skip,
             skip_corrupt=config.skip_corrupt,
             perturbed_copies=config.perturbed_copies,
         )
-        return batches.map(_without_texts)
+        return batches.map(without_texts)
+
+    def train_dataset(step: int) -> tf.data.Dataset:
+        # Of the first `step` batches the n-th set has had each whose number is n, modulo the sets.
+        done = [len(range(place, step, len(sets))) for place in range(len(sets))]
+        datasets = [batches_of(*of_set) for of_set in zip(sets, done, strict=True)]
+        if len(datasets) == 1:
+            return datasets[0]
+        turns = tf.data.Dataset.counter(step).map(lambda number: number % len(sets))
+        return tf.data.Dataset.choose_from_datasets(datasets, turns)
 
     return Task(
         model=model,
@@ -205,6 +224,8 @@ def make_task(
         compute_loss=model.compute_task_loss,
         evaluate=evaluation.evaluate,
         best_by=evaluation.best_by,
+        model_inputs=model.model_inputs,
+        normalized_by=model.normalized_by,
     )
 
 
@@ -231,9 +252,9 @@ def predict_function(
         return outputs, model.compute_task_loss(batch, outputs)["example_loss"]
 
     on_replicas = divided(predict)
-    return lambda batch: on_replicas(_without_texts(batch))
+    return lambda batch: on_replicas(without_texts(batch))
 
 
-def _without_texts(batch: Batch) -> dict[str, tf.Tensor]:
+def without_texts(batch: Batch) -> dict[str, tf.Tensor]:
     """Ids as text are of no use to the model, and no accelerator takes them."""
     return {name: values for name, values in batch.items() if values.dtype != tf.string}

@@ -6,10 +6,11 @@ and `dev_evaluation`, which measures it meanwhile.
 
 from types import ModuleType
 
-from mate_tf.training import classification, span_reading, table_qa
+from mate_tf.training import classification, masked_lm, span_reading, table_qa
 
 MODULES: dict[str, ModuleType] = {
     "table_qa": table_qa,
     "classification": classification,
     "span_reading": span_reading,
+    "masked_lm": masked_lm,
 }

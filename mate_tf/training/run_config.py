@@ -11,13 +11,13 @@ from typing import Any
 from mate_tf.config import read_json
 from mate_tf.dataclass_json import from_dict
 from mate_tf.tasks.kinds import KINDS, kind_of
-from mate_tf.training.config import CONFIGS, FinetuningConfig
+from mate_tf.training.config import CONFIGS, RunConfig
 
 CONFIG_FILE = "config.json"
 _MAY_CHANGE = ("skip_corrupt",)  # when a run goes on
 
 
-def save_config(config: FinetuningConfig, model_dir: str | pathlib.Path) -> None:
+def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
     """Writes the full config to a run's folder, or checks that it holds the same already.
 
     Raises:
@@ -41,7 +41,7 @@ def save_config(config: FinetuningConfig, model_dir: str | pathlib.Path) -> None
     temporary.replace(path)
 
 
-def load_config(model_dir: str | pathlib.Path) -> FinetuningConfig:
+def load_config(model_dir: str | pathlib.Path) -> RunConfig:
     """Reads the config of a run's folder, of whatever kind.
 
     Raises:
@@ -77,7 +77,7 @@ def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
     return found
 
 
-def _to_dict(config: FinetuningConfig) -> dict[str, Any]:
+def _to_dict(config: RunConfig) -> dict[str, Any]:
     return {"kind": kind_of(config.task)} | dataclasses.asdict(config)
 
 

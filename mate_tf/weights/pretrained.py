@@ -2,13 +2,12 @@
 
 import pathlib
 import re
-from collections.abc import Callable
 from typing import Any
 
 from absl import logging
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.tasks.kinds import KINDS, TaskConfig, TaskModel
+from mate_tf.tasks.kinds import MODELS, TaskConfig, TaskModel, kind_of
 from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
 from mate_tf.tasks.table_qa_config import TableQAConfig
 from mate_tf.weights.hugging_face_config import (
@@ -20,11 +19,6 @@ from mate_tf.weights.initial import kind_of_weights, load_weights, locate_weight
 from mate_tf.weights.loading import LoadReport
 from mate_tf.weights.tf1 import CONFIG_FILE
 
-# All kinds of models that answer, and the one of pre-training.
-_MODELS: dict[type, Callable[[EncoderConfig, Any], TaskModel | MaskedLanguageModel]] = {
-    **{kind.config: kind.model for kind in KINDS.values()},
-    MaskedLMConfig: MaskedLanguageModel,
-}
 # Heads that published models were trained with, and what of a task config uses them. A token head
 # alone says nothing of the task: the releases' classifiers have one too, with its columns.
 _HEADS = {
@@ -85,7 +79,7 @@ def load_pretrained(
         raise ValueError(f"expected a published checkpoint, got the run in {location}")
     if task_config is None:
         raise ValueError(f"expected a task_config, for none is described in {location}")
-    model = _MODELS[type(task_config)](encoder_config, task_config)
+    model = MODELS[kind_of(task_config)](encoder_config, task_config)
     model.build()
     report = load_weights(model, location, require_all=True)
     logging.info("%s", report)

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from mate_tf.config import read_json
 from mate_tf.weights.loading import ENCODER, LoadReport, assign_variables, check_num_heads
-from mate_tf.weights.names import variables_by_name, weights_by_path
+from mate_tf.weights.names import encoder_of, variables_by_name, weights_by_path
 
 BEST_FOLDER = "best"  # of a run's: holds the weights of its best evaluation
 # How a checkpoint of training/loop.py names a weight: "weights/PATH/.ATTRIBUTES/VARIABLE_VALUE",
@@ -33,7 +33,7 @@ def load_run(
     the same place of the model go together.
 
     Args:
-        model: a built model with a `TableEncoder` as `.encoder`.
+        model: a built `TableEncoder` or a model with one as `.encoder`.
         directory: a run's, with config.json and checkpoints.
         **options: of `assign_variables`.
 
@@ -127,8 +127,10 @@ def _checkpoint(directory: str | pathlib.Path) -> tuple[str, Mapping[str, _Store
 def _names(model: keras.layers.Layer) -> dict[str, str]:
     """The checkpoint names of a model's variables by their path in it."""
     of_variables = {id(variable): name for name, variable in variables_by_name(model).items()}
+    # An encoder alone is a part of the run's model.
+    prefix = "encoder/" if encoder_of(model) is model else ""
     return {
-        path: of_variables[id(variable)]
+        prefix + path: of_variables[id(variable)]
         for path, variable in weights_by_path(model).items()
         if id(variable) in of_variables
     }

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mate_tf.tables.masked_lm import MaskedLmBuilder, MaskedLmConfig, masked_lm_examples
+from mate_tf.tables.masked_lm import MaskedLmBuilder, MaskedLmConfig, example_rng
 from mate_tf.tables.records import read_records, write_records
 from mate_tf.tables.wordpiece import Wordpiece
 from tests.golden.interactions import compare_examples, load, to_table
@@ -45,7 +45,10 @@ def to_config(options):
 def convert(builder, interaction, seed, negatives):
     table = to_table(interaction["table"])
     texts = [question["original_text"] for question in interaction["questions"]]
-    return masked_lm_examples(builder, table, texts, interaction["id"], seed, negatives)
+    for number, negative in enumerate(negatives):
+        key = f"{interaction['id']}_{number}"
+        rng = example_rng(key, seed, builder.config.max_seq_length)
+        yield builder.build(table, texts, rng, negative)
 
 
 def check_same(source, name, actual, expected):

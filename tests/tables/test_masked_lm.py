@@ -12,7 +12,6 @@ from mate_tf.tables.masked_lm import (
     MaskedLmBuilder,
     MaskedLmConfig,
     example_rng,
-    masked_lm_examples,
 )
 from mate_tf.tables.records import batch_by_length, read_records, write_records
 from mate_tf.tables.table import Table
@@ -215,21 +214,12 @@ def test_limits_that_leave_no_room_are_errors(changes):
         MaskedLmConfig(**changes)
 
 
-def test_examples_of_a_table_differ_follow_from_their_keys_and_failures_are_counted(wordpiece):
-    builder = MaskedLmBuilder(wordpiece, CONFIG)
-    left_out = collections.Counter()
-
-    def examples(texts, negatives):
-        return list(masked_lm_examples(builder, TABLE, texts, "k", 1, negatives, left_out))
-
-    two = examples(TEXTS, [None, None])
-    assert not same(*two)
-    second = builder.build(TABLE, TEXTS, example_rng("k_1", 1, CONFIG.max_seq_length))
-    assert same(two[1], second)
-    assert same(examples(TEXTS, [OTHER, None])[1], second)
-    assert not left_out
-    assert examples(("a",), [None, OTHER, None]) == []
-    assert left_out == {"no fitting text": 3}
+@pytest.mark.parametrize("num_pieces", [0, 1, 7, 8])
+def test_what_there_is_of_a_text_is_taken_where_none_is_required(wordpiece, num_pieces):
+    for example in builds(wordpiece, TABLE, ["a " * num_pieces], require_text=False, num=9):
+        tokens = unmasked(example)[: example["input_mask"].sum()].tolist()
+        assert tokens.index(wordpiece.sep) == 1 + num_pieces
+        assert example["column_ids"][2 + num_pieces] == 1
 
 
 def test_records_hold_an_examples_features(wordpiece, tmp_path):

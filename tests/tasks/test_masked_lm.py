@@ -91,7 +91,9 @@ def test_the_loss_is_the_mean_over_masked_tokens_plus_that_over_tables(batch, ne
     words = log_softmax(outputs["masked_lm_logits"])
     masked_sum = -(words[0, 0, 7] + words[0, 1, 2] + words[1, 0, 19])
     np.testing.assert_allclose(losses["masked_lm_sum"], masked_sum, rtol=TOLERANCE)
-    assert float(losses["masked_lm_weight"]) == 3.0
+    part = batch | {"mean_masked_lm_weights": tf.constant(4.5)}  # of two parts, the other has 6
+    masked_loss = model.compute_task_loss(part, outputs)["masked_lm_loss"]
+    np.testing.assert_allclose(masked_loss, masked_sum / (4.5 + 1e-5), rtol=TOLERANCE)
     expected = masked_sum / (3 + 1e-5)
     np.testing.assert_allclose(losses["masked_lm_loss"], expected, rtol=TOLERANCE)
     if next_sentence:

@@ -7,10 +7,11 @@ import pytest
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.tasks.kinds import KINDS
+from mate_tf.tasks.kinds import KINDS, MODELS
 from mate_tf.training.config import (
     CONFIGS,
     ClassificationTrainingConfig,
+    MaskedLMTrainingConfig,
     SpanReadingTrainingConfig,
     TableQATrainingConfig,
 )
@@ -84,14 +85,19 @@ OF_KINDS = {
     "span_reading": SpanReadingTrainingConfig(
         num_steps=1, learning_rate=1e-3, encoder=CONFIG.encoder
     ),
+    "masked_lm": MaskedLMTrainingConfig(num_steps=1, learning_rate=1e-3, encoder=CONFIG.encoder),
 }
 
 
 def test_every_kind_of_model_has_a_config_and_a_module_of_training():
-    assert KINDS.keys() == CONFIGS.keys() == MODULES.keys() == OF_KINDS.keys()
+    assert MODELS.keys() == CONFIGS.keys() == MODULES.keys() == OF_KINDS.keys()
+    # That of pre-training alone answers nothing.
+    assert {name: (kind.config, kind.model) for name, kind in KINDS.items()} == {
+        name: (model.config_class, model) for name, model in MODELS.items() if name != "masked_lm"
+    }
 
 
-@pytest.mark.parametrize("kind", OF_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_run_says_its_kind_and_one_that_does_not_is_known_by_its_options(tmp_path, kind):
     save_config(OF_KINDS[kind], tmp_path)
     said = json.loads((tmp_path / "config.json").read_text())

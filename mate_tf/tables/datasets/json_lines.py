@@ -3,6 +3,7 @@
 docs/own_data.md describes the format.
 """
 
+import contextlib
 import functools
 import json
 import os
@@ -53,8 +54,7 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
     remembered = functools.lru_cache(_TABLES_REMEMBERED)(read_table)
     ids = SeenIds()
     for number, record in read_json_values(path):
-        where = f"(file '{path}', line {number})"
-        try:
+        with naming_line(path, number):
             _check_record(record)
             name = record["table"]
             if isinstance(name, dict):
@@ -68,12 +68,6 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
                     f"expected an id of its own for each question, got {question.question_id!r} "
                     f"again{_line_of(path, question.question_id, number)}"
                 )
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"{error} {where}") from None
-        except OSError as error:  # such as a name that is too long
-            raise OSError(f"expected a table's file, got {error} {where}") from None
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{error} {where}") from None
         yield table, question
 
 
@@ -104,6 +98,20 @@ def read_table(path: str | Path) -> Table:
     if path.suffix.lower() == ".jsonl":
         return Table.from_json_lines(path)
     return Table.from_csv(path)
+
+
+@contextlib.contextmanager
+def naming_line(path: Path, number: int) -> Iterator[None]:
+    """Lets the errors of reading a line, and a table that it leads to, name file and line."""
+    where = f"(file '{path}', line {number})"
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{error} {where}") from None
+    except OSError as error:  # such as a name that is too long
+        raise OSError(f"expected a table's file, got {error} {where}") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{error} {where}") from None
 
 
 def write_json_lines(path: str | Path, pairs: Iterable[tuple[Table, Question]]) -> int:

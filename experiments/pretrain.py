@@ -1,0 +1,31 @@
+"""Pre-trains an encoder on tables and texts: masked words and cells, and which table is the right.
+
+    python -m experiments.pretrain --config=mlm_minilm --data_dir=out/mlm_data \\
+        --init_checkpoint=minilm --model_dir=out/mlm_minilm
+
+--data_dir is a folder that experiments/create_pretraining_data.py made. Flags, presets, what a run
+leaves in --model_dir and how it goes on are those of experiments/finetune.py, and so are the
+weights to start from: the head that predicts words is loaded where the checkpoint has one, and said
+to be new where it has none. Any architecture may be pre-trained (--architecture).
+
+Each evaluation predicts the masked words of the dev split; experiments/masked_lm_baselines.py says
+what simple rules get of the same. The folder of a run is an --init_checkpoint of
+experiments/finetune.py, which takes its encoder and starts its own heads.
+"""
+
+from absl import flags
+
+from experiments import finetune, strategy_flags, terminal
+
+flags.adopt_module_key_flags(finetune)
+flags.adopt_module_key_flags(strategy_flags)
+
+
+def main(argv: list[str]) -> None:
+    from mate_tf.training.config import MaskedLMTrainingConfig
+
+    finetune.train_as_told(argv, (MaskedLMTrainingConfig,), "finetune")
+
+
+if __name__ == "__main__":
+    terminal.run(main, flags_parser=finetune.parse_flags)

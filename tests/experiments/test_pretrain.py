@@ -1,0 +1,89 @@
+"""The binaries of pre-training from the outside: a folder of tables to a run, and refusals."""
+
+import json
+import re
+
+import pytest
+
+from experiments.export import trained_here
+from mate_tf.tables.conversion_file import read_conversion
+from mate_tf.tables.records import read_records
+from mate_tf.training.run_config import load_config
+from tests.small import run_binary, write_vocabulary
+
+SMALL = (
+    "--config=mlm_minilm",
+    "--config.max_seq_length=24",
+    "--config.encoder.num_layers=1",
+    "--config.encoder.hidden_size=16",
+    "--config.encoder.num_heads=2",
+    "--config.encoder.intermediate_size=16",
+    "--config.batch_size=2",
+    "--config.num_steps=2",
+)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """A folder of tables alone, and a vocabulary."""
+    folder = tmp_path_factory.mktemp("tables")
+    for number in range(30):
+        (folder / f"{number}.csv").write_text("a,b\nc,d\ne,f\n", encoding="utf-8")
+    return folder, write_vocabulary(folder / "vocab.txt")
+
+
+def test_from_tables_alone_to_a_run_that_answers_nothing_yet(tables, tmp_path):
+    folder, vocab_file = tables
+    data_dir, model_dir = tmp_path / "data", tmp_path / "run"
+    flags = (f"--input_dir={folder}", f"--output_dir={data_dir}", f"--vocab_file={vocab_file}")
+    done = run_binary(
+        "experiments.create_pretraining_data",
+        "--task=TABLES",
+        *flags,
+        "--max_seq_lengths=24",
+        "--dupe_factor=2",
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"train: \d\d of \d\d examples kept\n  kept with 24 tokens", done.stdout)
+    conversion = read_conversion(data_dir)
+    assert conversion.division == "train:train=95,dev=5"
+    assert conversion.pretraining.masked_lm.max_predictions == 4  # 20 in 128 tokens
+    parts = [
+        {example["table_id"][0] for example in read_records(file).as_numpy_iterator()}
+        for file in (data_dir / "train_24.tfrecord", data_dir / "dev_24.tfrecord")
+    ]
+    assert len(parts[0] | parts[1]) == 30 and not parts[0] & parts[1] and all(parts)
+
+    done = run_binary(
+        "experiments.masked_lm_baselines", f"--data_dir={data_dir}", "--max_seq_length=24"
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"masked tokens, .*\nthe most frequent token: accuracy \d", done.stdout)
+
+    flags = (f"--data_dir={data_dir}", f"--model_dir={model_dir}")
+    done = run_binary("experiments.pretrain", *SMALL, *flags)
+    assert done.returncode == 0, done.stderr
+    assert "step 2 evaluation: masked_lm_accuracy " in done.stderr
+    assert load_config(model_dir).num_steps == 2
+    said = json.loads((model_dir / "config.json").read_text())
+    assert said["kind"] == "masked_lm"
+    assert read_conversion(model_dir) == conversion
+    with pytest.raises(ValueError, match=r"expected a model that answers.*; fine-tune it first"):
+        trained_here(model_dir)
+
+
+@pytest.mark.parametrize(
+    ("program", "flags", "message"),
+    [
+        ("pretrain", ("--config=demo",), "trains, got demo; experiments/finetune.py trains it"),
+        ("finetune", ("--config=mlm_minilm",), "got mlm_minilm; experiments/pretrain.py trains it"),
+        ("pretrain", (*SMALL, "--config.speed=1"), "unknown key config.speed; the known keys are "),
+    ],
+)
+def test_what_a_program_does_not_train_is_refused_in_a_sentence(tmp_path, program, flags, message):
+    run_dir = tmp_path / "run"
+    folders = (f"--data_dir={tmp_path}", f"--model_dir={run_dir}")
+    done = run_binary(f"experiments.{program}", *flags, *folders)
+    assert done.returncode == 1
+    assert message in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr and not run_dir.exists()

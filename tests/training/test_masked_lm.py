@@ -1,0 +1,299 @@
+"""Pre-training in the loop, from tables to a run that fine-tuning starts from."""
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from experiments.finetune import finetune
+from mate_tf.config import AttentionConfig
+from mate_tf.encoder import TableEncoder
+from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
+from mate_tf.tables.conversion_file import conversion_of, write_conversion
+from mate_tf.tables.datasets.described_tables import describe
+from mate_tf.tables.feature_config import FeatureConfig
+from mate_tf.tables.masked_lm import MaskedLmConfig
+from mate_tf.tables.pretraining import make_builders, write_split
+from mate_tf.tables.pretraining_config import PretrainingConfig
+from mate_tf.tables.records import read_records, write_records
+from mate_tf.tables.table import Table
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.training.classification import check_data as check_classification
+from mate_tf.training.config import ClassificationTrainingConfig, MaskedLMTrainingConfig
+from mate_tf.training.examples import build_model, make_task
+from mate_tf.training.masked_lm import check_data, dev_evaluation
+from mate_tf.weights.initial import load_weights
+from tests.small import ENCODER, PIECES, write_vocabulary
+
+LENGTHS = (16, 32)
+DRAWN = PretrainingConfig(
+    MaskedLmConfig(LENGTHS[0], max_predictions=3, min_text_length=2, max_text_length=4),
+    longer_lengths=LENGTHS[1:],
+    dupe_factor=6,
+)
+CONFIG = MaskedLMTrainingConfig(
+    encoder=dataclasses.replace(
+        ENCODER,
+        initializer_range=0.1,
+        hidden_dropout=0.1,
+        attention=AttentionConfig("mate", bucket_size=4, global_size=4),
+    ),
+    length_buckets=LENGTHS[:1],
+    max_seq_length=LENGTHS[1],
+    batch_size=4,
+    eval_batch_size=8,
+    num_steps=24,
+    learning_rate=0.01,
+    eval_interval=8,
+    checkpoint_interval=11,  # in the middle of the turn of both lengths
+    keep_checkpoints=3,
+)
+
+
+def corpus(split):
+    """Tables of a column of one letter and one of another, and texts that say the first."""
+    for number in range(8):
+        letter = "cdef"[number % 4]
+        rows = [[letter, "g"]] * (1 + number)
+        table = Table.from_rows(rows, ["a", "b"], f"{split}-{number}")
+        yield describe(table.table_id, table, [f"a {letter} {letter} a"])
+
+
+@pytest.fixture(scope="session")
+def data_dir(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("pretraining")
+    vocab_file = write_vocabulary(directory / "vocab.txt")
+    builders = make_builders(DRAWN, str(vocab_file))
+    for split in ("train", "dev"):
+        list(write_split(corpus(split), builders, DRAWN, str(directory), split))
+    conversion = conversion_of("TEXTS", FeatureConfig(LENGTHS[-1]), vocab_file, None)
+    write_conversion(directory, dataclasses.replace(conversion, pretraining=DRAWN))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def run_dir(data_dir, tmp_path_factory):
+    """A run of its own."""
+    directory = tmp_path_factory.mktemp("runs") / "run"
+    finetune(CONFIG, data_dir, directory, None)
+    return directory
+
+
+def pretraining_task(config, data_dir):
+    model = build_model(config)
+    return make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
+
+
+def test_pre_training_learns_and_goes_on_where_it_stopped(data_dir, run_dir, tmp_path):
+    whole, resumed = run_dir, tmp_path / "resumed"
+    lines = (whole / "evaluations.jsonl").read_text().splitlines()
+    first, *_, last = map(json.loads, lines)
+    assert last["step"] == 24
+    assert last["masked_lm_loss"] < first["masked_lm_loss"] < np.log(len(PIECES))
+    assert {"masked_lm_accuracy_16", "masked_lm_accuracy_32"} < last.keys()
+    assert all(0 <= value <= 1 for name, value in last.items() if "accuracy" in name)
+
+    shutil.copytree(whole, resumed, ignore=shutil.ignore_patterns("ckpt-2*", "checkpoint"))
+    (resumed / "checkpoint").write_text('model_checkpoint_path: "ckpt-11"', encoding="utf-8")
+    assert {"step": 24} | finetune(CONFIG, data_dir, resumed, None) == last
+    weights = [tf.train.load_checkpoint(str(folder / "ckpt-24")) for folder in (whole, resumed)]
+    names = [
+        name
+        for name in weights[0].get_variable_to_shape_map()
+        if name.startswith(("weights/", "optimizer/", "random_state/"))
+    ]
+    assert len(names) > 100
+    for name in names:
+        np.testing.assert_array_equal(*(reader.get_tensor(name) for reader in weights), name)
+
+
+def test_a_run_gives_its_encoder_to_fine_tuning_and_its_heads_to_pre_training(data_dir, run_dir):
+    batch = next(iter(read_records(data_dir / "dev_32.tfrecord").batch(4)))
+    features = TokenFeatures.from_dict(batch)
+    trained = build_model(CONFIG)
+    report = load_weights(trained, run_dir)
+    assert not report.new
+    assert {name for name in report.loaded if name.startswith("cls/")} == {
+        *(f"cls/predictions/transform/dense/{name}" for name in ("kernel", "bias")),
+        *(f"cls/predictions/transform/LayerNorm/{name}" for name in ("gamma", "beta")),
+        "cls/predictions/output_bias",
+        "cls/seq_relationship/output_weights",
+        "cls/seq_relationship/output_bias",
+    }
+    expected = trained.encoder(features).sequence_output
+    other = ClassificationTrainingConfig(num_steps=1, learning_rate=0.1, encoder=CONFIG.encoder)
+    classifier = build_model(other)
+    report = load_weights(classifier, run_dir)
+    np.testing.assert_array_equal(classifier.encoder(features).sequence_output, expected)
+    assert set(report.new) == {"output_weights_cls", "output_bias_cls"}
+    alone = TableEncoder(CONFIG.encoder)
+    alone.build()
+    load_weights(alone, run_dir)
+    np.testing.assert_array_equal(alone(features).sequence_output, expected)
+
+
+def test_batches_of_all_lengths_take_turns_with_as_many_tokens(data_dir):
+    task = pretraining_task(CONFIG, data_dir)
+    batches = list(task.train_dataset(0).take(9))
+    shapes = [tuple(batch["input_ids"].shape) for batch in batches]
+    assert shapes[:3] == [(8, 16), (4, 32), (8, 16)]
+    assert {batch["masked_lm_ids"].shape[1] for batch in batches} == {3, 6}
+    for skipped in (1, 6, 7):
+        for batch, expected in zip(task.train_dataset(skipped), batches[skipped:], strict=False):
+            np.testing.assert_array_equal(batch["input_ids"], expected["input_ids"])
+
+
+def test_the_loss_of_parts_is_that_of_the_whole_batch(data_dir):
+    """Although one part predicts more tokens than the other."""
+    config = dataclasses.replace(CONFIG, task=dataclasses.replace(CONFIG.task, next_sentence=False))
+    task = pretraining_task(config, data_dir)
+    assert task.normalized_by == ("masked_lm_weights",)
+    batch = next(iter(task.train_dataset(0)))
+    totals = [tf.reduce_sum(batch["masked_lm_weights"][part]) for part in (slice(4), slice(4, 8))]
+    assert totals[0] != totals[1]
+
+    def loss(batch):
+        return task.compute_loss(batch, task.model(*task.model_inputs(batch)))["loss"]
+
+    mean = {"mean_masked_lm_weights": (totals[0] + totals[1]) / 2}
+    parts = [
+        loss({name: values[part] for name, values in batch.items()} | mean)
+        for part in (slice(4), slice(4, 8))
+    ]
+    # The published epsilon in the denominator is one of 1e-5 in some ten tokens.
+    np.testing.assert_allclose((parts[0] + parts[1]) / 2, loss(batch), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ARCHITECTURE_PRESETS if not name.startswith("grammar")]
+)
+def test_every_architecture_can_be_pre_trained(data_dir, name):
+    encoder = with_architecture(CONFIG.encoder, name)
+    lengths = {"length_buckets": CONFIG.length_buckets}
+    if encoder.fixed_length:
+        attention = dataclasses.replace(encoder.attention, sequence_length=32, projected_length=4)
+        encoder = dataclasses.replace(encoder, attention=attention)
+        lengths = {"length_buckets": ()}
+    config = dataclasses.replace(CONFIG, encoder=encoder, **lengths)
+    check_data(config, data_dir)
+    task = pretraining_task(config, data_dir)
+    batch = next(iter(task.train_dataset(0)))
+    with tf.GradientTape() as tape:
+        outputs = task.model(*task.model_inputs(batch), training=True)
+        loss = task.compute_loss(batch, outputs)["loss"]
+    without = [
+        weight.path
+        for weight, gradient in zip(
+            task.model.trainable_variables,
+            tape.gradient(loss, [weight.value for weight in task.model.trainable_variables]),
+            strict=True,
+        )
+        if gradient is None
+    ]
+    assert np.isfinite(loss) and not without
+
+
+@pytest.mark.parametrize("next_sentence", [True, False])
+def test_the_evaluation_counts_what_the_model_gets_right(data_dir, next_sentence):
+    task_config = dataclasses.replace(CONFIG.task, next_sentence=next_sentence)
+    config = dataclasses.replace(
+        CONFIG, task=task_config, length_buckets=(), eval_examples=5, eval_batch_size=2
+    )
+    model = build_model(config)
+    found = dev_evaluation(config, data_dir, model).evaluate()
+    batch = next(iter(read_records(data_dir / "dev_32.tfrecord").take(5).batch(5)))
+    outputs = model(*model.model_inputs(batch))
+    predictions = np.argmax(outputs["masked_lm_logits"], axis=-1)
+    is_label = batch["masked_lm_weights"].numpy() > 0
+    is_right = (predictions == batch["masked_lm_ids"].numpy())[is_label]
+    columns = np.take_along_axis(
+        batch["column_ids"].numpy(), batch["masked_lm_positions"].numpy(), axis=1
+    )[is_label]
+    expected = {
+        "masked_lm_accuracy": is_right.mean(),
+        "masked_lm_cell_accuracy": is_right[columns > 0].mean(),
+        "masked_lm_text_accuracy": is_right[columns == 0].mean(),
+        "masked_lm_loss": float(model.compute_task_loss(batch, outputs)["masked_lm_loss"]),
+    }
+    if next_sentence:
+        tables = np.argmax(outputs["next_sentence_logits"], axis=-1)
+        expected["next_sentence_accuracy"] = np.mean(tables == batch["is_random_table"][:, 0])
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-5), name
+
+
+def damaged(data_dir, folder, name, value):
+    """The same folder with a value that cannot be in its third training example of 16 tokens."""
+    shutil.copytree(data_dir, folder)
+    examples = [dict(e) for e in read_records(folder / "train_16.tfrecord").as_numpy_iterator()]
+    examples[2][name] = np.full_like(examples[2][name], value)
+    write_records(folder / "train_16.tfrecord", examples)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("masked_lm_positions", 16, r"masked_lm_positions from 0 to \d+, got 16 .*16.*, record 2"),
+        ("masked_lm_ids", -1, r"masked_lm_ids from 0 to 13, got -1 .*train_16.tfrecord, record 2"),
+    ],
+)
+def test_a_prediction_of_what_is_not_there_is_refused(data_dir, tmp_path, name, value, message):
+    with pytest.raises(ValueError, match=f"expected {message}"):
+        check_data(CONFIG, damaged(data_dir, tmp_path / "data", name, value))
+
+
+def test_records_of_another_length_or_kind_are_refused(data_dir, tmp_path):
+    config = dataclasses.replace(CONFIG, length_buckets=(), max_seq_length=64)
+    message = r"expected records of 64 tokens .*, got those of 16, 32 in .*; choose lengths among"
+    with pytest.raises(ValueError, match=message):
+        check_data(config, data_dir)
+    fine_tuning = ClassificationTrainingConfig(
+        num_steps=1, learning_rate=0.1, encoder=CONFIG.encoder, max_seq_length=32
+    )
+    with pytest.raises(FileNotFoundError, match=r"expected train.tfrecord in "):
+        check_classification(fine_tuning, data_dir)
+    others = tmp_path / "others"
+    shutil.copytree(data_dir, others)
+    conversion = conversion_of("WTQ", FeatureConfig(32), others / "vocab.txt", None)
+    write_conversion(others, conversion)
+    with pytest.raises(ValueError, match=r"expected records to pre-train on in .*, got others"):
+        check_data(CONFIG, others)
+    # Nothing says how these were made; they say themselves that nothing is masked in them.
+    (others / "conversion.json").unlink()
+    for split in ("train", "dev"):
+        for length in LENGTHS:
+            file = others / f"{split}_{length}.tfrecord"
+            examples = [dict(example) for example in read_records(file).as_numpy_iterator()]
+            for example in examples:
+                del example["masked_lm_ids"]
+            write_records(file, examples)
+    with pytest.raises(ValueError, match=r"of pre-training in .*, which lack masked_lm_ids"):
+        check_data(CONFIG, others)
+
+
+def test_a_run_of_another_model_is_refused_before_the_first_step(data_dir, run_dir, tmp_path):
+    wider = dataclasses.replace(CONFIG.encoder, hidden_size=32)
+    other = dataclasses.replace(CONFIG, encoder=wider)
+    with pytest.raises(ValueError, match=r"got another: encoder.hidden_size=32 \(there: 16\)"):
+        finetune(other, data_dir, run_dir, None)
+    with pytest.raises(ValueError, match=r"expected shape .* for variable .* in .*run/ckpt-24"):
+        finetune(other, data_dir, tmp_path / "next", str(run_dir))
+    assert not (tmp_path / "next").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"perturbed_copies": 1}, "expected perturbed_copies of 0 in pre-training, got 1"),
+        ({"length_buckets": (32,)}, "expected length_buckets to ascend and stay below"),
+        ({"batch_size": 0}, "expected batch_size of at least 1"),
+    ],
+)
+def test_a_config_that_cannot_work_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(CONFIG, **changes)
