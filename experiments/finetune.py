@@ -84,6 +84,7 @@ def finetune(
     import keras
     import tensorflow as tf
 
+    from mate_tf.tables.records import complete_file
     from mate_tf.tasks.kinds import kind_of
     from mate_tf.training.examples import build_model, make_task, save_conversion
     from mate_tf.training.kinds import MODULES
@@ -105,7 +106,8 @@ def finetune(
         # Only now: a run that was refused leaves no folder behind.
         save_config(config, model_dir)
         save_conversion(config, data_dir, model_dir)
-        shutil.copyfile(data_dir / "vocab.txt", model_dir / "vocab.txt")
+        with complete_file(model_dir / "vocab.txt") as unfinished:
+            shutil.copyfile(data_dir / "vocab.txt", unfinished)
         logging.info("config: %s", json.dumps(asdict(config)))
         return train(task, config, model_dir)
 

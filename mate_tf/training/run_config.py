@@ -10,6 +10,7 @@ from typing import Any
 
 from mate_tf.config import read_json
 from mate_tf.dataclass_json import from_dict
+from mate_tf.tables.text_files import complete_text_file
 from mate_tf.tasks.kinds import KINDS, kind_of
 from mate_tf.training.config import CONFIGS, FinetuningConfig
 
@@ -36,9 +37,8 @@ def save_config(config: FinetuningConfig, model_dir: str | pathlib.Path) -> None
             )
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(here, indent=2) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    with complete_text_file(path) as file:
+        file.write(json.dumps(here, indent=2) + "\n")
 
 
 def load_config(model_dir: str | pathlib.Path) -> FinetuningConfig:
