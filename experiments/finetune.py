@@ -4,20 +4,24 @@
         --init_checkpoint=minilm --model_dir=out/wtq_minilm
 
 A config is a preset of experiments/configs; each says what it is for, how long it takes and what
-to expect. Every value can be changed: --config.learning_rate=1e-4, --config.encoder.num_layers=3,
+to expect. Or it is the folder of a run, which is made again, with the same data and first weights
+unless told otherwise: --config=out/wtq_minilm --model_dir=out/again. Every value can be changed:
+--config.learning_rate=1e-4, --config.encoder.num_layers=3,
 --config.encoder.attention.bucket_size=64; an unknown key lists the known ones. --architecture
 replaces the encoder's attention and embedded ids by those of a paper (mate_tf/presets.py), before
 the values are changed; a Linformer then gets the length of the records, max_seq_length, as its
 sequence_length, and no length_buckets.
 
 --data_dir is a folder that experiments/create_data.py made. --model_dir takes the config
-(config.json), the vocabulary, how the records were made (conversion.json), checkpoints, TensorBoard
-summaries (train, dev) and a line of evaluations.jsonl for each evaluation. Started again with the
-same arguments, training goes on from the latest checkpoint, to the same weights as without the
-interruption.
+(config.json), which data and first weights were used (inputs.json), the vocabulary, how the records
+were made (conversion.json), checkpoints, TensorBoard summaries (train, dev), for each evaluation a
+line of evaluations.jsonl and its confusions and first answers (evaluations/). Started again with
+the same arguments, or with --config and --model_dir naming the run, training goes on from the
+latest checkpoint, to the same weights as without the interruption.
 """
 
 import json
+import os
 import pathlib
 import shutil
 from dataclasses import asdict
@@ -26,13 +30,13 @@ from typing import Any
 from absl import app, flags, logging
 
 from experiments import terminal
-from experiments.config_files import make_config
+from experiments.config_files import make_config, run_folder
 
 _CONFIG = flags.DEFINE_string(
     "config",
     None,
-    "name of a preset: a file of experiments/configs without .py; change its values with "
-    "--config.KEY=VALUE",
+    "name of a preset: a file of experiments/configs without .py; or the folder of a run, to make "
+    "again or to go on with; change its values with --config.KEY=VALUE",
     required=True,
 )
 _ARCHITECTURE = flags.DEFINE_string(
@@ -42,7 +46,10 @@ _ARCHITECTURE = flags.DEFINE_string(
     "tableformer_pcp: a name of mate_tf/presets.py",
 )
 _DATA_DIR = flags.DEFINE_string(
-    "data_dir", None, "folder of records that experiments/create_data.py wrote", required=True
+    "data_dir",
+    None,
+    "folder of records that experiments/create_data.py wrote; without it, that of the run in "
+    "--config",
 )
 _MODEL_DIR = flags.DEFINE_string(
     "model_dir", None, "folder of the run; goes on where one was interrupted", required=True
@@ -86,10 +93,11 @@ def finetune(
 
     from mate_tf.tables.records import complete_file
     from mate_tf.tasks.kinds import kind_of
-    from mate_tf.training.examples import build_model, make_task, save_conversion
+    from mate_tf.training.examples import SPLITS, build_model, make_task, save_conversion
     from mate_tf.training.kinds import MODULES
     from mate_tf.training.loop import train
     from mate_tf.training.run_config import save_config
+    from mate_tf.training.run_inputs import RunInputs, data_files, save_inputs
     from mate_tf.weights.initial import load_weights
 
     of_kind = MODULES[kind_of(config.task)]
@@ -97,15 +105,28 @@ def finetune(
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope():
         model = build_model(config)
+        source = None
         if init_checkpoint and tf.train.latest_checkpoint(model_dir) is None:
             vocab_file = data_dir / "vocab.txt"
             report = load_weights(model, init_checkpoint, vocab_file=vocab_file, **load_options)
             logging.info("%s", report)
+            source = report.source
+            if source.startswith(os.path.normpath(init_checkpoint)):  # not on the Hub
+                init_checkpoint = os.path.abspath(init_checkpoint)
         evaluation = of_kind.dev_evaluation(config, data_dir, model)
         task = make_task(config, data_dir, model, evaluation)
         # Only now: a run that was refused leaves no folder behind.
         save_config(config, model_dir)
         save_conversion(config, data_dir, model_dir)
+        inputs = RunInputs(
+            data_dir=os.path.abspath(data_dir),
+            files=data_files(data_dir, SPLITS),
+            init_checkpoint=init_checkpoint,
+            init_revision=load_options.get("revision"),
+            reset_heads=load_options.get("reset_heads", False),
+            loaded_from=source and os.path.abspath(source),
+        )
+        save_inputs(inputs, model_dir, may_differ=config.skip_corrupt)
         with complete_file(model_dir / "vocab.txt") as unfinished:
             shutil.copyfile(data_dir / "vocab.txt", unfinished)
         logging.info("config: %s", json.dumps(asdict(config)))
@@ -120,9 +141,35 @@ def load_options() -> dict[str, Any]:
     return options
 
 
+def use_inputs_of_run(config: str) -> None:
+    """Sets the flags of data and first weights that are not given to those of the run in --config.
+
+    Raises:
+        FileNotFoundError: if the run does not say what it was made from.
+        ValueError: if there is no data: the config is a preset.
+    """
+    from mate_tf.training.run_inputs import load_inputs
+
+    folder = run_folder(config)
+    if folder is None:
+        if _DATA_DIR.value is None:
+            raise ValueError("expected --data_dir with a preset, got none")
+        return
+    if _DATA_DIR.present and _INIT_CHECKPOINT.present:
+        return
+    inputs = load_inputs(folder)
+    if not _DATA_DIR.present:
+        flags.FLAGS.data_dir = inputs.data_dir
+    if not _INIT_CHECKPOINT.present:
+        flags.FLAGS.init_checkpoint = inputs.init_checkpoint
+        flags.FLAGS.init_revision = inputs.init_revision
+        flags.FLAGS.reset_heads = inputs.reset_heads
+
+
 def main(argv: list[str]) -> None:
     overrides = [*argv[1:], *(["--config.skip_corrupt=true"] if _SKIP_CORRUPT.value else [])]
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, overrides)
+    use_inputs_of_run(_CONFIG.value)
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
     finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **load_options())
 

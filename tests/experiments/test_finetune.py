@@ -203,7 +203,12 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
 @pytest.mark.parametrize(
     ("name", "architecture", "overrides", "message"),
     [
-        ("small", None, [], f"expected --config to be one of {', '.join(PRESETS)}, got 'small'"),
+        (
+            "small",
+            None,
+            [],
+            f"expected --config to be one of {', '.join(PRESETS)}, or a run's folder, got 'small'",
+        ),
         ("demo", None, ["--config.speed=1"], "unknown key config.speed; the known keys are "),
         ("demo", "bert", [], "expected an architecture among tapas, mate, "),
         ("demo", None, ["more"], "expected --config.key=value, got more"),
