@@ -37,7 +37,8 @@ from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.kinds import KINDS, TaskModel, kind_of
 from mate_tf.training.config import ExamplesConfig, FinetuningConfig
-from mate_tf.training.loop import Batch, Task
+from mate_tf.training.distribution import Batch, check_batch_size
+from mate_tf.training.loop import Task
 from mate_tf.training.run_config import differences
 
 SPLITS = ("train", "dev")
@@ -179,7 +180,12 @@ def make_task(
     model: TaskModel,
     evaluation: Evaluation,
 ) -> Task:
-    """The model's training on the train split, with an evaluation."""
+    """The model's training on the train split, with an evaluation.
+
+    Raises:
+        ValueError: as `check_batch_size`, whose strategy is that of the scope.
+    """
+    check_batch_size(config.batch_size, config.gradient_accumulation_steps)
 
     def train_dataset(step: int) -> tf.data.Dataset:
         batches = training_batches(

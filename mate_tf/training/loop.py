@@ -16,12 +16,12 @@ from absl import logging
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.training.accumulation import Gradients, accumulate
 from mate_tf.training.config import TrainingConfig
+from mate_tf.training.distribution import Batch, distribute_batches, mean_share
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
 from mate_tf.training.progress import Progress
 from mate_tf.weights.names import weights_by_path
 
 EVALUATIONS_FILE = "evaluations.jsonl"
-Batch = Mapping[str, tf.Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,10 +33,16 @@ class Task:
         train_dataset: from the number of steps already made to the batches that follow, without
             end; their order must be a function of the seed alone.
         compute_loss: from a batch and the model's outputs to metrics, among them "loss", the mean
-            over the batch's examples; of other tensors the mean is logged.
+            over the batch's examples, or a sum over "mean_NAME" (see `normalized_by`); of other
+            tensors the mean is logged.
         evaluate: metrics on held-out data.
         best_by: the metric of `evaluate` that a higher value is better of.
-        model_inputs: the part of a batch that the model is called on.
+        model_inputs: the model's positional arguments, from a batch.
+        normalized_by: names of features, floats [B, ...], whose sum over the global batch the loss
+            is to be divided by, such as weights of which each example has others. For each the
+            batch of `compute_loss` has the scalar "mean_NAME", the feature's sum over the global
+            batch by the number of parts that the batch is computed in, so that the loss does not
+            depend on how many there are.
     """
 
     model: keras.Model
@@ -44,7 +50,10 @@ class Task:
     compute_loss: Callable[[Batch, Any], Mapping[str, tf.Tensor]]
     evaluate: Callable[[], Mapping[str, float]]
     best_by: str
-    model_inputs: Callable[[Batch], Any] = TokenFeatures.from_dict
+    model_inputs: Callable[[Batch], tuple[Any, ...]] = lambda batch: (
+        TokenFeatures.from_dict(batch),
+    )
+    normalized_by: tuple[str, ...] = ()
 
 
 class Trainer(orbit.AbstractTrainer):
@@ -73,10 +82,9 @@ class Trainer(orbit.AbstractTrainer):
         """
         done = int(self.global_step.numpy())
         if self._batches is None:
-            dataset = orbit.utils.make_distributed_dataset(
-                self._strategy, self._task.train_dataset(done)
+            self._batches = iter(
+                distribute_batches(lambda: self._task.train_dataset(done), self._accumulation_steps)
             )
-            self._batches = iter(dataset)
         self._progress.start()
         last = done + int(num_steps)
         for step in range(done + 1, last + 1):
@@ -103,7 +111,14 @@ class Trainer(orbit.AbstractTrainer):
     def _replica_step(self, batch: Batch) -> dict[str, tf.Tensor]:
         task = self._task
         learning_rate = tf.convert_to_tensor(self._optimizer.learning_rate)
-        gradients, means = accumulate(self._gradients, batch, self._accumulation_steps)
+        num_parts = self._accumulation_steps
+        totals = {
+            f"mean_{name}": mean_share(tf.reduce_sum(batch[name]), num_parts)
+            for name in task.normalized_by
+        }
+        gradients, means = accumulate(
+            lambda part: self._gradients({**part, **totals}), batch, num_parts
+        )
         variables = zip(gradients, task.model.trainable_variables, strict=True)
         # A head that this loss does not use has no gradient, and must not decay either.
         used = [(gradient, variable) for gradient, variable in variables if gradient is not None]
@@ -117,7 +132,7 @@ class Trainer(orbit.AbstractTrainer):
     def _gradients(self, batch: Batch) -> Gradients:
         task = self._task
         with tf.GradientTape() as tape:
-            outputs = task.model(task.model_inputs(batch), training=True)
+            outputs = task.model(*task.model_inputs(batch), training=True)
             metrics = task.compute_loss(batch, outputs)
             share = metrics["loss"] / self._strategy.num_replicas_in_sync
         gradients = [

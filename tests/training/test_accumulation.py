@@ -50,7 +50,7 @@ def make_task(batch_size=8):
         return {"loss": loss, "accuracy": -loss}
 
     return Task(
-        model, train_dataset, compute_loss, evaluate, "accuracy", lambda batch: batch["ids"]
+        model, train_dataset, compute_loss, evaluate, "accuracy", lambda batch: (batch["ids"],)
     )
 
 

@@ -59,7 +59,9 @@ def make_task(dropout=0.5, batch_size=8, evaluations=None):
         accuracy = -loss if evaluations is None else next(evaluations)
         return {"loss": loss, "accuracy": accuracy}
 
-    return Task(model, train_dataset, compute_loss, evaluate, "accuracy", lambda batch: batch["x"])
+    return Task(
+        model, train_dataset, compute_loss, evaluate, "accuracy", lambda batch: (batch["x"],)
+    )
 
 
 def events(directory):

@@ -140,7 +140,7 @@ def test_dropout_is_on_in_training_alone(data_dir):
     config = dataclasses.replace(CONFIG, task=dataclasses.replace(CONFIG.task, output_dropout=0.5))
     model = build_model(config)
     task = make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
-    features = task.model_inputs(next(iter(task.train_dataset(0))))
+    (features,) = task.model_inputs(next(iter(task.train_dataset(0))))
     one, other = (task.model(features)["span_logits"] for _ in range(2))
     np.testing.assert_array_equal(one, other)
     other = task.model(features, training=True)["span_logits"]

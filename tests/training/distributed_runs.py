@@ -1,0 +1,132 @@
+"""The same two trainings on any number of replicas.
+
+Shapes: B batch, S sequence, P predictions, V vocabulary.
+"""
+
+import pathlib
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.tables.records import batch_by_length
+from mate_tf.tables.token_features import TAPAS_FEATURES, TokenFeatures
+from mate_tf.tasks.masked_lm import MaskedLanguageModel
+from mate_tf.tasks.masked_lm import MaskedLMConfig as MaskedLMTaskConfig
+from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.training.config import TrainingConfig
+from mate_tf.training.loop import Task, train
+
+LENGTHS = (16, 32)
+NUM_STEPS = 50
+BATCH_SIZE = 8
+PREDICTIONS = 4
+ENCODER = EncoderConfig(
+    vocab_size=40,
+    hidden_size=16,
+    num_layers=1,
+    num_heads=2,
+    intermediate_size=16,
+    max_position_embeddings=32,
+    hidden_dropout=0.0,
+    attention_dropout=0.0,
+    initializer_range=0.2,
+    attention=AttentionConfig(bucket_size=4, global_size=4),
+)
+CONFIG = TrainingConfig(
+    num_steps=NUM_STEPS,
+    learning_rate=0.003,
+    gradient_accumulation_steps=2,
+    max_gradient_norm=0.5,
+    max_gradient_value=0.05,
+    summary_interval=1,
+    eval_interval=NUM_STEPS,
+    checkpoint_interval=NUM_STEPS,
+)
+
+
+def examples() -> dict[str, np.ndarray]:
+    """Tables of one word a cell, each of another number of tokens, cells to find and to predict."""
+    rng = np.random.default_rng(0)
+    count, longest = 44, LENGTHS[-1]
+    lengths = rng.integers(8, longest + 1, size=count)
+    mask = (np.arange(longest) < lengths[:, np.newaxis]).astype(np.int32)  # [N, S]
+    in_table = mask * (np.arange(longest) >= 4)
+    cells = np.maximum(np.arange(longest) - 4, 0)
+    found = dict.fromkeys(TAPAS_FEATURES, np.zeros_like(mask)) | {
+        "input_ids": mask * rng.integers(1, ENCODER.vocab_size, size=mask.shape),
+        "input_mask": mask,
+        "segment_ids": in_table,
+        "column_ids": in_table * (cells % 3 + 1),
+        "row_ids": in_table * (cells // 3),
+        "label_ids": in_table * (cells % 3 == rng.integers(3, size=(count, 1))) * (cells >= 3),
+        "masked_lm_positions": rng.integers(4, 8, size=(count, PREDICTIONS)),
+        "masked_lm_ids": rng.integers(1, ENCODER.vocab_size, size=(count, PREDICTIONS)),
+    }
+    # As many words are masked as an example has room for: each has its own weight in the loss.
+    weights = np.arange(PREDICTIONS) < rng.integers(1, PREDICTIONS + 1, size=(count, 1))
+    integers = {name: values.astype(np.int32) for name, values in found.items()}
+    return integers | {"masked_lm_weights": weights.astype(np.float32)}
+
+
+def train_dataset(step: int) -> tf.data.Dataset:
+    """Batches of both lengths in an order of their own, without end."""
+    dataset = tf.data.Dataset.from_tensor_slices(examples()).shuffle(44, seed=5)
+    batches = batch_by_length(dataset, BATCH_SIZE, LENGTHS[:-1], remainder="repeat")
+    return batches.repeat().skip(step)
+
+
+def table_task() -> Task:
+    """Finding cells."""
+    keras.utils.set_random_seed(3)
+    model = TableQuestionAnswering(
+        ENCODER, TableQAConfig(num_aggregation_labels=0, output_dropout=0.0)
+    )
+    model.build()
+    return Task(model, train_dataset, model.compute_task_loss, lambda: {"score": 0.0}, "score")
+
+
+def masked_task() -> Task:
+    """Predicting words, the loss normalised over all that are masked in the global batch."""
+    keras.utils.set_random_seed(4)
+    model = MaskedLanguageModel(ENCODER, MaskedLMTaskConfig(next_sentence=False))
+    model.build()
+
+    def compute_loss(batch, outputs):
+        token_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            batch["masked_lm_ids"], outputs["masked_lm_logits"]
+        )  # [B, P]
+        weighted = tf.reduce_sum(token_loss * batch["masked_lm_weights"])
+        return {"loss": weighted / batch["mean_masked_lm_weights"]}
+
+    return Task(
+        model,
+        train_dataset,
+        compute_loss,
+        lambda: {"score": 0.0},
+        "score",
+        lambda batch: (TokenFeatures.from_dict(batch), batch["masked_lm_positions"]),
+        ("masked_lm_weights",),
+    )
+
+
+TASKS = {"table": table_task, "masked": masked_task}
+
+
+def run(folder: pathlib.Path) -> None:
+    """Trains both in the present strategy's scope."""
+    for name, make_task in TASKS.items():
+        train(make_task(), CONFIG, folder / name)
+
+
+def losses(folder: pathlib.Path) -> np.ndarray:
+    """The loss of each step of a run."""
+    found = {}
+    for path in sorted((folder / "train").glob("events.*")):
+        for record in tf.data.TFRecordDataset(str(path)):
+            event = tf.compat.v1.Event.FromString(record.numpy())
+            for value in event.summary.value:
+                if value.tag == "loss":
+                    found[event.step] = float(tf.make_ndarray(value.tensor))
+    return np.array([found[step] for step in sorted(found)])
