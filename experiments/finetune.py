@@ -14,10 +14,14 @@ sequence_length, and no length_buckets.
 
 --data_dir is a folder that experiments/create_data.py made. --model_dir takes the config
 (config.json), which data and first weights were used (inputs.json), the vocabulary, how the records
-were made (conversion.json), checkpoints, TensorBoard summaries (train, dev), for each evaluation a
-line of evaluations.jsonl and its confusions and first answers (evaluations/). Started again with
-the same arguments, or with --config and --model_dir naming the run, training goes on from the
-latest checkpoint, to the same weights as without the interruption.
+were made (conversion.json), checkpoints, in best the weights of the best evaluation, which export
+and further runs start from, TensorBoard summaries (train, dev), and for each evaluation a line of
+evaluations.jsonl and its confusions and first answers (evaluations/). Started again with the same
+arguments, or with --config and --model_dir naming the run, training goes on from the latest
+checkpoint, to the same weights as without the interruption.
+
+It trains on one device, or as --distribution_strategy says; the batch size is that of all devices
+together, and what comes out does not depend on their number.
 """
 
 import json
@@ -29,7 +33,7 @@ from typing import Any
 
 from absl import app, flags, logging
 
-from experiments import terminal
+from experiments import strategy_flags, terminal
 from experiments.config_files import make_config, run_folder
 
 _CONFIG = flags.DEFINE_string(
@@ -87,12 +91,16 @@ def finetune(
     init_checkpoint: str | None,
     **load_options,
 ) -> dict[str, float]:
-    """Trains as the config says, or goes on where a run stopped; the last evaluation's metrics."""
+    """Trains as the config says, or goes on where a run stopped; the last evaluation's metrics.
+
+    Call it in the scope of the strategy to train with.
+    """
     import keras
     import tensorflow as tf
 
     from mate_tf.tables.records import complete_file
     from mate_tf.tasks.kinds import kind_of
+    from mate_tf.training.distribution import is_chief
     from mate_tf.training.examples import SPLITS, build_model, make_task, save_conversion
     from mate_tf.training.kinds import MODULES
     from mate_tf.training.loop import train
@@ -116,19 +124,20 @@ def finetune(
         evaluation = of_kind.dev_evaluation(config, data_dir, model)
         task = make_task(config, data_dir, model, evaluation)
         # Only now: a run that was refused leaves no folder behind.
-        save_config(config, model_dir)
-        save_conversion(config, data_dir, model_dir)
-        inputs = RunInputs(
-            data_dir=os.path.abspath(data_dir),
-            files=data_files(data_dir, SPLITS),
-            init_checkpoint=init_checkpoint,
-            init_revision=load_options.get("revision"),
-            reset_heads=load_options.get("reset_heads", False),
-            loaded_from=source and os.path.abspath(source),
-        )
-        save_inputs(inputs, model_dir, may_differ=config.skip_corrupt)
-        with complete_file(model_dir / "vocab.txt") as unfinished:
-            shutil.copyfile(data_dir / "vocab.txt", unfinished)
+        if is_chief():
+            save_config(config, model_dir)
+            save_conversion(config, data_dir, model_dir)
+            inputs = RunInputs(
+                data_dir=os.path.abspath(data_dir),
+                files=data_files(data_dir, SPLITS),
+                init_checkpoint=init_checkpoint,
+                init_revision=load_options.get("revision"),
+                reset_heads=load_options.get("reset_heads", False),
+                loaded_from=source and os.path.abspath(source),
+            )
+            save_inputs(inputs, model_dir, may_differ=config.skip_corrupt)
+            with complete_file(model_dir / "vocab.txt") as unfinished:
+                shutil.copyfile(data_dir / "vocab.txt", unfinished)
         logging.info("config: %s", json.dumps(asdict(config)))
         return train(task, config, model_dir)
 
@@ -171,7 +180,9 @@ def main(argv: list[str]) -> None:
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, overrides)
     use_inputs_of_run(_CONFIG.value)
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
-    finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **load_options())
+    options = load_options()
+    with strategy_flags.make_strategy().scope():
+        finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **options)
 
 
 def parse_flags(arguments: list[str]) -> list[str]:

@@ -9,6 +9,8 @@ from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 
+_AT_LEAST_ONE = ("_steps", "_interval", "_checkpoints", "_size", "_patience", "_per_loop")
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
@@ -31,7 +33,13 @@ class TrainingConfig:
         summary_interval: steps between TensorBoard points.
         eval_interval: steps between evaluations; there is one after the last step in any case.
         checkpoint_interval: steps between checkpoints; there is one after the last step too.
-        keep_checkpoints: how many of the latest are kept.
+        keep_checkpoints: how many of the latest are kept, beside the best one.
+        ema_decay: the weights' exponential moving average, with this decay a step, is what is
+            evaluated and kept as the best; None for the weights themselves.
+        early_stopping_patience: training ends after so many evaluations in a row that are no
+            better than the best before them; None for all steps.
+        steps_per_loop: steps made in one call of the accelerator's program, as a TPU needs for its
+            speed; there has to be one length of batches then.
 
     Raises:
         ValueError: if a value is out of its range.
@@ -51,11 +59,14 @@ class TrainingConfig:
     eval_interval: int = 500
     checkpoint_interval: int = 500
     keep_checkpoints: int = 2
+    ema_decay: float | None = None
+    early_stopping_patience: int | None = None
+    steps_per_loop: int = 1
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if field.name.endswith(("_steps", "_interval", "_checkpoints", "_size")) and value < 1:
+            if value is not None and field.name.endswith(_AT_LEAST_ONE) and value < 1:
                 raise ValueError(f"expected {field.name} of at least 1, got {value}")
         if self.head_learning_rate_ratio <= 0.0:
             raise ValueError(
@@ -67,6 +78,17 @@ class TrainingConfig:
             )
         if not 0.0 <= self.warmup_ratio <= 1.0:
             raise ValueError(f"expected warmup_ratio between 0 and 1, got {self.warmup_ratio}")
+        if self.ema_decay is not None and not 0.0 < self.ema_decay < 1.0:
+            raise ValueError(
+                f"expected ema_decay between 0 and 1, both excluded, or None, got {self.ema_decay}"
+            )
+        # A loop ends where any of them is due, and would be cut short without a word.
+        for name in ("summary_interval", "eval_interval", "checkpoint_interval"):
+            if getattr(self, name) % self.steps_per_loop:
+                raise ValueError(
+                    f"expected {name} to be a multiple of steps_per_loop ({self.steps_per_loop}), "
+                    f"got {getattr(self, name)}"
+                )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -108,6 +130,11 @@ class ExamplesConfig(TrainingConfig):
             raise ValueError(
                 f"expected length_buckets to ascend and stay below max_seq_length "
                 f"({self.max_seq_length}), got {self.length_buckets}"
+            )
+        if self.steps_per_loop > 1 and self.length_buckets:
+            raise ValueError(
+                f"expected no length_buckets with steps_per_loop above 1 ({self.steps_per_loop}), "
+                f"whose batches all have one length, got {self.length_buckets}"
             )
         if self.batch_size % self.gradient_accumulation_steps:
             raise ValueError(

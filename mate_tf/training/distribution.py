@@ -1,13 +1,92 @@
-"""Batches and numbers on several replicas: each worker and each of its devices takes its share.
+"""Several replicas: batches dealt out to them, sums over them, and what the chief alone does.
 
-Shapes: B examples of a global batch, R replicas.
+A replica is a device; a worker is a process with one or more of them, and one worker is the chief.
+
+Shapes: B examples of a global batch, R replicas, N numbers.
 """
 
-from collections.abc import Callable, Mapping
+import contextlib
+import pathlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
 import tensorflow as tf
 
 Batch = Mapping[str, tf.Tensor]
+
+
+def is_chief() -> bool:
+    """Whether this worker is the one that writes a run's files; a worker by itself is."""
+    return tf.distribute.get_strategy().extended.should_checkpoint
+
+
+@contextlib.contextmanager
+def folder_to_write(model_dir: pathlib.Path) -> Iterator[pathlib.Path]:
+    """The run's folder for the chief, for every other worker a temporary one.
+
+    All workers have to take part where a checkpoint is saved, and one file is enough
+    (https://www.tensorflow.org/tutorials/distribute/multi_worker_with_ctl).
+    """
+    if is_chief():
+        model_dir.mkdir(parents=True, exist_ok=True)
+        yield model_dir
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        yield pathlib.Path(directory)
+
+
+def chief_values(values: Sequence[float]) -> list[float]:
+    """The chief's numbers, on every worker; all have to call it, with equally many.
+
+    What a worker decides by such numbers, all decide alike.
+    """
+    strategy = tf.distribute.get_strategy()
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return list(values)
+    here = np.asarray(values, np.float64) if is_chief() else np.zeros(len(values))  # [N]
+    return list(_sum_over_workers(strategy, here))
+
+
+def check_like_chief(values: Mapping[str, float], hint: str) -> None:
+    """Refuses workers that would do other things than the chief, on every worker.
+
+    Args:
+        values: numbers by what they are called in the message.
+        hint: what to do.
+
+    Raises:
+        ValueError: if a worker has other numbers than the chief.
+    """
+    strategy = tf.distribute.get_strategy()
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return
+    of_chief = chief_values(list(values.values()))
+    differs = np.not_equal(list(values.values()), of_chief)  # [N]
+    num_different = _sum_over_workers(strategy, differs.astype(np.float64))
+    for name, number, expected, here in zip(
+        values, num_different, of_chief, values.values(), strict=True
+    ):
+        if number:
+            raise ValueError(
+                f"expected {name} {expected:g} on every worker, as on the chief, got another on "
+                f"{number:g} of them ({here:g} here); {hint}"
+            )
+
+
+def _sum_over_workers(
+    strategy: tf.distribute.MultiWorkerMirroredStrategy, values: np.ndarray
+) -> np.ndarray:
+    num_here = len(strategy.extended.worker_devices)
+
+    def in_replica() -> tf.Tensor:
+        context = tf.distribute.get_replica_context()
+        is_first = context.replica_id_in_sync_group % num_here == 0
+        share = tf.where(is_first, values, np.zeros_like(values))  # once from each worker
+        return context.all_reduce(tf.distribute.ReduceOp.SUM, share)
+
+    sums = tf.function(lambda: strategy.run(in_replica), autograph=False)()
+    return strategy.experimental_local_results(sums)[0].numpy()
 
 
 def check_batch_size(batch_size: int, num_parts: int = 1) -> None:

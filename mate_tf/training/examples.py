@@ -38,8 +38,8 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.kinds import KINDS, TaskModel, kind_of
 from mate_tf.training.config import ExamplesConfig, FinetuningConfig
 from mate_tf.training.distribution import Batch, check_batch_size
-from mate_tf.training.loop import Task
 from mate_tf.training.run_config import differences
+from mate_tf.training.task import Task
 
 SPLITS = ("train", "dev")
 

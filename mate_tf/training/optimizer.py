@@ -1,7 +1,8 @@
 """BERT's AdamW and its learning rate, as Keras 3 optimizer and schedule."""
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -68,6 +69,8 @@ class BertAdamW(keras.optimizers.Optimizer):
         max_gradient_value: size that each of their values is then cut to; None leaves them.
         head_learning_rate_ratio: multiplies the rate of the variables whose path `body` (a regular
             expression) does not match.
+        ema_decay: of the exponential moving average of the variables, which starts as they are
+            after the first update; None for none.
     """
 
     def __init__(
@@ -82,9 +85,12 @@ class BertAdamW(keras.optimizers.Optimizer):
         not_decayed: str = NOT_DECAYED,
         head_learning_rate_ratio: float = 1.0,
         body: str = BODY,
+        ema_decay: float | None = None,
         name: str = "bert_adamw",
     ):
-        super().__init__(learning_rate=learning_rate, name=name)
+        average = {} if ema_decay is None else {"use_ema": True, "ema_momentum": ema_decay}
+        super().__init__(learning_rate=learning_rate, name=name, **average)
+        self.ema_decay = ema_decay
         self.weight_decay_rate = weight_decay_rate
         self.beta_1 = beta_1
         self.beta_2 = beta_2
@@ -113,6 +119,23 @@ class BertAdamW(keras.optimizers.Optimizer):
         if self.max_gradient_norm is not None or self.max_gradient_value is not None:
             grads = _clip(grads, self.max_gradient_norm, self.max_gradient_value)
         super().apply(grads, trainable_variables)
+
+    @contextlib.contextmanager
+    def averaged_weights(self) -> Iterator[None]:
+        """Has the variables hold their moving averages meanwhile; without `ema_decay` nothing."""
+        self._swap_averages()
+        try:
+            yield
+        finally:
+            self._swap_averages()
+
+    def _swap_averages(self) -> None:
+        if self.use_ema:
+            averages = self._model_variables_moving_average
+            for variable, average in zip(self._trainable_variables, averages, strict=True):
+                value = tf.identity(variable.value)
+                variable.assign(average.value)
+                average.assign(value)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         index = self._get_variable_index(variable)
@@ -146,6 +169,7 @@ class BertAdamW(keras.optimizers.Optimizer):
             "not_decayed": self.not_decayed,
             "head_learning_rate_ratio": self.head_learning_rate_ratio,
             "body": self.body,
+            "ema_decay": self.ema_decay,
             "name": self.name,
         }
 

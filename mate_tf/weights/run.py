@@ -17,6 +17,7 @@ from mate_tf.config import read_json
 from mate_tf.weights.loading import ENCODER, LoadReport, assign_variables, check_num_heads
 from mate_tf.weights.names import variables_by_name, weights_by_path
 
+BEST_FOLDER = "best"  # of a run's: holds the weights of its best evaluation
 # How a checkpoint of training/loop.py names a weight: "weights/PATH/.ATTRIBUTES/VARIABLE_VALUE",
 # with "/" and "." of the path escaped.
 _KEY = re.compile(r"weights/([^/]+)/\.ATTRIBUTES/VARIABLE_VALUE")
@@ -26,9 +27,10 @@ _ESCAPED = {".S": "/", "..": "."}
 def load_run(
     model: keras.layers.Layer, directory: str | pathlib.Path, **options: bool
 ) -> LoadReport:
-    """Loads the latest checkpoint of a run's folder into a model of another task or attention.
+    """Loads the weights of a run into a model of another task or attention.
 
-    Variables at the same place of the model go together.
+    They are those of its best evaluation, or before the first one the latest. Variables at
+    the same place of the model go together.
 
     Args:
         model: a built model with a `TableEncoder` as `.encoder`.
@@ -43,7 +45,7 @@ def load_run(
         ValueError: if it does not fit the model.
     """
     directory = pathlib.Path(directory)
-    prefix, stored = _latest_checkpoint(directory)
+    prefix, stored = _checkpoint(directory)
     config = read_json(directory / "config.json")
     check_num_heads(model, config["encoder"].get("num_heads"), directory / "config.json")
     names = _names(model)
@@ -56,21 +58,23 @@ def load_run(
 
 
 def restore_weights(model: keras.layers.Layer, directory: str | pathlib.Path) -> int:
-    """Loads the latest checkpoint of a run's folder into the run's own model.
+    """Loads the weights of a run into its own model: those of its best evaluation.
+
+    Of a run without one yet they are the latest.
 
     Args:
         model: the model of the run's config, built.
         directory: a run's, with checkpoints.
 
     Returns:
-        The checkpoint's step.
+        Their step.
 
     Raises:
         FileNotFoundError: if it holds no checkpoint.
         ValueError: if a weight of either is missing in the other, or has another shape there; the
             model is then as it was.
     """
-    prefix, stored = _latest_checkpoint(directory)
+    prefix, stored = _checkpoint(directory)
     weights = weights_by_path(model)
     hint = "; make the model from the config.json of the run"
     if missing := [path for path in weights if path not in stored]:
@@ -102,12 +106,13 @@ class _Stored(NamedTuple):
     read: Callable[[], np.ndarray]
 
 
-def _latest_checkpoint(directory: str | pathlib.Path) -> tuple[str, Mapping[str, _Stored]]:
-    """The prefix of a run's latest checkpoint, and its weights by their path in the model.
+def _checkpoint(directory: str | pathlib.Path) -> tuple[str, Mapping[str, _Stored]]:
+    """The prefix of a run's checkpoint, and its weights by their path in the model.
 
     The optimizer's and the random state are none.
     """
-    prefix = tf.train.latest_checkpoint(str(directory))
+    best = pathlib.Path(directory) / BEST_FOLDER
+    prefix = tf.train.latest_checkpoint(str(best)) or tf.train.latest_checkpoint(str(directory))
     if prefix is None:
         raise FileNotFoundError(f"expected a checkpoint in {directory}, found none")
     reader = tf.train.load_checkpoint(prefix)

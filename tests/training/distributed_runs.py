@@ -1,9 +1,13 @@
-"""The same two trainings on any number of replicas.
+"""The same two trainings on any number of replicas, and a worker of them as a program.
+
+    python -m tests.training.distributed_runs TASK_INDEX WORKER_HOSTS FOLDER
 
 Shapes: B batch, S sequence, P predictions, V vocabulary.
 """
 
+import dataclasses
 import pathlib
+import sys
 
 import keras
 import numpy as np
@@ -16,7 +20,10 @@ from mate_tf.tasks.masked_lm import MaskedLanguageModel
 from mate_tf.tasks.masked_lm import MaskedLMConfig as MaskedLMTaskConfig
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.loop import Task, train
+from mate_tf.training.distribution import check_like_chief, is_chief
+from mate_tf.training.loop import train
+from mate_tf.training.strategies import make_strategy
+from mate_tf.training.task import Task
 
 LENGTHS = (16, 32)
 NUM_STEPS = 50
@@ -40,6 +47,7 @@ CONFIG = TrainingConfig(
     gradient_accumulation_steps=2,
     max_gradient_norm=0.5,
     max_gradient_value=0.05,
+    ema_decay=0.9,
     summary_interval=1,
     eval_interval=NUM_STEPS,
     checkpoint_interval=NUM_STEPS,
@@ -130,3 +138,37 @@ def losses(folder: pathlib.Path) -> np.ndarray:
                 if value.tag == "loss":
                     found[event.step] = float(tf.make_ndarray(value.tensor))
     return np.array([found[step] for step in sorted(found)])
+
+
+def stop_early(folder: pathlib.Path) -> None:
+    """Trains with evaluations that the chief alone may make, until they are no better."""
+    scores = iter([0.5, 0.5, 0.25])
+
+    def evaluate() -> dict[str, float]:
+        if not is_chief():
+            raise AssertionError("the chief alone evaluates")
+        return {"score": next(scores)}
+
+    task = dataclasses.replace(masked_task(), evaluate=evaluate)
+    config = dataclasses.replace(
+        CONFIG, eval_interval=2, checkpoint_interval=10, early_stopping_patience=2
+    )
+    train(task, config, folder)
+
+
+def work(task_index: int, worker_hosts: str, folder: pathlib.Path) -> None:
+    """What each of several workers does."""
+    strategy = make_strategy(
+        "multi_worker_mirrored", worker_hosts=worker_hosts, task_index=task_index
+    )
+    with strategy.scope():
+        run(folder)
+        stop_early(folder / "stops_early")
+        try:
+            check_like_chief({"step": task_index}, "start them alike")
+        except ValueError as error:
+            print(f"refused: {error}")
+
+
+if __name__ == "__main__":
+    work(int(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3]))

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from mate_tf.training.accumulation import accumulate
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.loop import Task, train
+from mate_tf.training.loop import train
+from mate_tf.training.task import Task
 
 CONFIG = TrainingConfig(
     num_steps=5, learning_rate=0.05, eval_interval=5, checkpoint_interval=5, summary_interval=5

@@ -1,11 +1,51 @@
 """Training on several replicas against one: the same losses and weights, and what is refused."""
 
+import contextlib
+import dataclasses
+import re
+import socket
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from mate_tf.training.distribution import check_batch_size, distribute_batches
+from mate_tf.training.loop import train
+from tests.small import ROOT
 from tests.training import distributed_runs
-from tests.training.distributed_runs import NUM_STEPS, TASKS, losses
+from tests.training.distributed_runs import CONFIG, NUM_STEPS, TASKS, losses
+
+# Sums in another order differ by some float32 roundings of 6e-8, which 50 steps may carry on.
+LOSS_TOLERANCE = 1e-5
+# Of weights of about 1 after 50 updates of 0.003, where gradients near 0 may differ in sign.
+WEIGHT_TOLERANCE = 1e-3
+SECONDS = 300
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers(tmp_path_factory):
+    """The folder and the processes of two workers, which start while other tests run."""
+    folder = tmp_path_factory.mktemp("workers")
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        hosts = ",".join(f"127.0.0.1:{listening.getsockname()[1]}" for listening in sockets)
+    program = [sys.executable, "-m", "tests.training.distributed_runs"]
+    processes = [
+        subprocess.Popen(
+            [*program, str(index), hosts, str(folder)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for index in range(2)
+    ]
+    yield folder, processes
+    for process in processes:
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -13,8 +53,7 @@ def two_devices():
     cpus = tf.config.list_logical_devices("CPU")
     if len(cpus) < 2:
         pytest.skip("needs two logical CPU devices")
-    # Collectives of several strategies in one process would collide on CPUs.
-    return tf.distribute.MirroredStrategy(cpus[:2], tf.distribute.ReductionToOneDevice())
+    return tf.distribute.MirroredStrategy(cpus[:2])
 
 
 @pytest.fixture(scope="module")
@@ -24,13 +63,102 @@ def one_device(tmp_path_factory):
     return folder
 
 
-def assert_same(folder, expected):
+def best_weights(folder):
+    reader = tf.train.load_checkpoint(str(folder / "best"))
+    names = [name for name in reader.get_variable_to_shape_map() if name.startswith("weights/")]
+    return {name: reader.get_tensor(name) for name in names}
+
+
+def assert_same_training(folder, expected):
     for name in TASKS:
         assert len(losses(expected / name)) == NUM_STEPS
-        np.testing.assert_allclose(losses(folder / name), losses(expected / name), rtol=1e-5)
+        assert losses(expected / name)[-1] < losses(expected / name)[0]
+        np.testing.assert_allclose(
+            losses(folder / name), losses(expected / name), rtol=LOSS_TOLERANCE
+        )
+        averages, expected_averages = best_weights(folder / name), best_weights(expected / name)
+        assert averages.keys() == expected_averages.keys() != set()
+        for key, average in averages.items():
+            expected_average = expected_averages[key]
+            np.testing.assert_allclose(average, expected_average, rtol=0, atol=WEIGHT_TOLERANCE)
 
 
 def test_two_devices_have_the_losses_of_one(two_devices, one_device, tmp_path):
     with two_devices.scope():
         distributed_runs.run(tmp_path)
-    assert_same(tmp_path, one_device)
+    assert_same_training(tmp_path, one_device)
+
+
+def test_two_workers_have_the_losses_of_one(workers, one_device):
+    folder, processes = workers
+    outputs = [process.communicate(timeout=SECONDS)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], "\n".join(outputs)
+    assert_same_training(folder, one_device)
+    for output in outputs:
+        # What differs between workers is refused by each.
+        (refusal,) = re.findall("^refused: .*", output, re.MULTILINE)
+        assert "expected step 0 on every worker, as on the chief, got another on 1" in refusal
+    # The chief's evaluations, the second and third no better, ended the run for both.
+    assert len(list((folder / "table" / "train").glob("events.*"))) == 1
+    names = {path.name for path in (folder / "stops_early").iterdir()}
+    assert names >= {"ckpt-6.index", "best", "train", "dev", "evaluations.jsonl"}
+    assert not any("worker" in name or "tmp" in name for name in names)
+
+
+def test_batches_are_dealt_out_in_their_order(two_devices):
+    def dataset():
+        return tf.data.Dataset.range(12).map(lambda number: {"number": number}).batch(4, True)
+
+    with two_devices.scope():
+        batches = list(distribute_batches(dataset))
+    shares = [[share.numpy().tolist() for share in batch["number"].values] for batch in batches]
+    assert shares == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9], [10, 11]]]
+
+
+@pytest.mark.parametrize(("batch_size", "num_parts", "multiple"), [(7, 1, 2), (6, 2, 4)])
+def test_a_batch_that_replicas_cannot_divide_is_refused(
+    two_devices, batch_size, num_parts, multiple
+):
+    message = re.escape(
+        f"expected batch_size to be a multiple of {multiple} (2 replicas, "
+        f"gradient_accumulation_steps {num_parts}), got {batch_size}"
+    )
+    check_batch_size(batch_size, 1 if batch_size == 7 else 2)
+    with two_devices.scope():
+        check_batch_size(multiple, num_parts)
+        with pytest.raises(ValueError, match=message):
+            check_batch_size(batch_size, num_parts)
+
+
+def test_a_batch_that_replicas_cannot_divide_is_refused_before_the_first_step(
+    two_devices, tmp_path
+):
+    with two_devices.scope():
+        task = TASKS["masked"]()
+        short = dataclasses.replace(
+            task,
+            train_dataset=lambda step: task.train_dataset(step).unbatch().batch(6, True),
+            compute_loss=lambda batch, outputs: pytest.fail("makes a step"),
+        )
+        with pytest.raises(ValueError, match=r"multiple of 4 \(2 replicas"):
+            train(short, CONFIG, tmp_path)
+
+
+def test_several_steps_in_one_call_are_those_one_by_one(two_devices, tmp_path):
+    runs = {}
+    for steps_per_loop in (1, 2):
+        with two_devices.scope():
+            task = TASKS["masked"]()
+            config = dataclasses.replace(
+                CONFIG,
+                num_steps=7,
+                steps_per_loop=steps_per_loop,
+                summary_interval=2,
+                eval_interval=4,
+                checkpoint_interval=4,
+            )
+            folder = tmp_path / str(steps_per_loop)
+            train(task, config, folder)
+            runs[steps_per_loop] = [losses(folder), *(w.numpy() for w in task.model.weights)]
+    for actual, expected in zip(runs[2], runs[1], strict=True):
+        np.testing.assert_array_equal(actual, expected)

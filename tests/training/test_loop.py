@@ -9,7 +9,9 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.loop import Task, best_evaluation, train
+from mate_tf.training.evaluator import best_evaluation
+from mate_tf.training.loop import train
+from mate_tf.training.task import Task
 from mate_tf.weights.run import restore_weights
 
 CONFIG = TrainingConfig(
@@ -94,19 +96,34 @@ def test_training_learns_and_leaves_checkpoints_summaries_and_evaluations(tmp_pa
     assert again.evaluate() == metrics
 
 
-@pytest.mark.parametrize("stop", [6, 7])
-def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path, stop):
+@pytest.mark.parametrize(
+    ("stop", "config"),
+    [
+        (6, CONFIG),
+        (7, CONFIG),
+        # Between an evaluation, the second of three, and the checkpoint that would know of it.
+        (10, dataclasses.replace(CONFIG, ema_decay=0.5, early_stopping_patience=1)),
+        # At the step of an evaluation, whose checkpoint is older than it.
+        (8, dataclasses.replace(CONFIG, ema_decay=0.5, checkpoint_interval=4)),
+    ],
+)
+def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path, stop, config):
     whole = make_task()
-    train(whole, CONFIG, tmp_path / "whole")
+    train(whole, config, tmp_path / "whole")
 
     first = make_task()
     ends = dataclasses.replace(first, train_dataset=lambda _: first.train_dataset(0).take(stop))
     with pytest.raises(StopIteration):
-        train(ends, CONFIG, tmp_path / "resumed")
+        train(ends, config, tmp_path / "resumed")
     resumed = make_task()
-    train(resumed, CONFIG, tmp_path / "resumed")
+    train(resumed, config, tmp_path / "resumed")
 
     for actual, expected in zip(resumed.model.variables, whole.model.variables, strict=True):
+        np.testing.assert_array_equal(actual.numpy(), expected.numpy())
+    best = [make_task().model, make_task().model]
+    step = restore_weights(best[0], tmp_path / "whole")
+    assert restore_weights(best[1], tmp_path / "resumed") == step
+    for actual, expected in zip(best[1].weights, best[0].weights, strict=True):
         np.testing.assert_array_equal(actual.numpy(), expected.numpy())
     evaluations = [
         (tmp_path / name / "evaluations.jsonl").read_text() for name in ("whole", "resumed")
@@ -126,14 +143,102 @@ def test_a_finished_run_is_only_evaluated(tmp_path):
     assert again_metrics == metrics
 
 
-def test_the_best_evaluation_is_kept(tmp_path, caplog):
-    task = make_task(evaluations=iter([0.25, 0.75, 0.5]))
+def test_the_best_evaluation_is_kept_with_its_weights(tmp_path, caplog):
+    scores = iter([0.25, 0.75, 0.5])
+    seen = {}
+
+    def evaluate():
+        seen[score := next(scores)] = [weight.numpy() for weight in task.model.weights]
+        return {"accuracy": score}
+
+    task = dataclasses.replace(make_task(), evaluate=evaluate)
+    config = dataclasses.replace(CONFIG, keep_checkpoints=1)
     with caplog.at_level(logging.INFO, logger="absl"):
-        train(task, CONFIG, tmp_path)
+        train(task, config, tmp_path)
     assert best_evaluation(tmp_path, "accuracy")["step"] == 8
     lines = [record.getMessage() for record in caplog.records]
     last = [line for line in lines if line.startswith("step 12 evaluation: ")]
     assert last[0].endswith("accuracy 0.5000  (best accuracy 0.7500 at step 8)")
+
+    again = make_task().model
+    assert restore_weights(again, tmp_path) == 8
+    for actual, expected in zip(again.weights, seen[0.75], strict=True):
+        np.testing.assert_array_equal(actual.numpy(), expected)
+    assert not np.array_equal(again.hidden.kernel.numpy(), task.model.hidden.kernel.numpy())
+
+
+def test_moving_averages_are_evaluated_and_kept_and_training_goes_on_without_them(tmp_path):
+    decay = 0.75
+    plain, found = make_task(), []
+    each_step = dataclasses.replace(CONFIG, num_steps=4, eval_interval=1, keep_checkpoints=4)
+
+    def evaluate():
+        found.append([weight.numpy() for weight in plain.model.weights])
+        return {"accuracy": float(len(found))}
+
+    train(dataclasses.replace(plain, evaluate=evaluate), each_step, tmp_path / "plain")
+    averages = found[0]
+    for weights in found[1:]:
+        pairs = zip(averages, weights, strict=True)
+        averages = [decay * average + (1 - decay) * weight for average, weight in pairs]
+
+    task = make_task()
+    evaluated = []
+
+    def evaluate_averages():
+        evaluated.append([weight.numpy() for weight in task.model.weights])
+        return {"accuracy": float(len(evaluated))}
+
+    averaging = dataclasses.replace(each_step, ema_decay=decay)
+    train(dataclasses.replace(task, evaluate=evaluate_averages), averaging, tmp_path / "averaging")
+    again = make_task().model
+    assert restore_weights(again, tmp_path / "averaging") == 4
+    for actual, of_best, expected in zip(evaluated[-1], again.weights, averages, strict=True):
+        # Sums of weights of about 1.
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
+        np.testing.assert_array_equal(of_best.numpy(), actual)
+    for actual, expected in zip(task.model.weights, plain.model.weights, strict=True):
+        np.testing.assert_array_equal(actual.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize(
+    ("scores", "patience", "last_step"),
+    [
+        ([1.0, 2.0, 3.0], 1, 12),
+        ([2.0, 2.0, 3.0], 1, 8),
+        ([2.0, 1.0, 3.0], 2, 12),
+        ([2.0, 1.0, 2.0], 2, 12),
+        ([np.nan, 1.0, 2.0], 1, 4),
+    ],
+)
+def test_training_stops_after_as_many_evaluations_without_a_better_one(
+    tmp_path, scores, patience, last_step
+):
+    config = dataclasses.replace(CONFIG, early_stopping_patience=patience)
+    train(make_task(evaluations=iter(scores)), config, tmp_path)
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"ckpt-{last_step}")
+
+    again = dataclasses.replace(
+        make_task(evaluations=iter(scores[-1:])), train_dataset=lambda _: pytest.fail("trains")
+    )
+    train(again, config, tmp_path)
+    lines = (tmp_path / "evaluations.jsonl").read_text().splitlines()
+    assert len(lines) == last_step / CONFIG.eval_interval
+
+
+def test_several_steps_in_one_call_are_those_one_by_one(tmp_path):
+    """The last call has one step left."""
+    config = dataclasses.replace(CONFIG, num_steps=7, ema_decay=0.5)
+    runs = {}
+    for steps_per_loop in (1, 2):
+        task = make_task()
+        folder = tmp_path / str(steps_per_loop)
+        train(task, dataclasses.replace(config, steps_per_loop=steps_per_loop), folder)
+        runs[steps_per_loop] = [*(weight.numpy() for weight in task.model.variables)]
+        assert list(events(folder / "train")["loss"]) == [2, 4, 6, 7]
+        runs[steps_per_loop] += [*events(folder / "train")["loss"].values()]
+    for actual, expected in zip(runs[2], runs[1], strict=True):
+        np.testing.assert_array_equal(actual, expected)
 
 
 def test_a_loss_that_is_not_finite_stops_before_the_checkpoint(tmp_path):

@@ -1,0 +1,106 @@
+"""The evaluations of a training run: their file, the best one and its weights."""
+
+import json
+import math
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import orbit
+import tensorflow as tf
+from absl import logging
+
+from mate_tf.training.distribution import chief_values, is_chief
+from mate_tf.training.optimizer import BertAdamW
+from mate_tf.training.task import Task
+
+EVALUATIONS_FILE = "evaluations.jsonl"
+
+
+class BestSoFar(tf.train.experimental.PythonState):
+    """Which evaluation was the best, and how many have come since.
+
+    A later one that is just as good is no better, and one that is not a number never is.
+
+    Attributes:
+        step: of the best evaluation, 0 before there is one.
+        value: of its metric.
+        last_step: of the latest evaluation.
+        num_since: how many evaluations were made after the best.
+    """
+
+    def __init__(self) -> None:
+        self.step = 0
+        self.value = float("-inf")
+        self.last_step = 0
+        self.num_since = 0
+
+    def add(self, step: int, value: float) -> bool:
+        """Takes the next evaluation and says whether it is better than those before."""
+        self.last_step = step
+        if not value > self.value:  # as it is of a NaN
+            self.num_since += 1
+            return False
+        self.step, self.value, self.num_since = step, value, 0
+        return True
+
+    def serialize(self) -> bytes:
+        return json.dumps([self.step, self.value, self.last_step, self.num_since]).encode()
+
+    def deserialize(self, string_value: bytes) -> None:
+        self.step, self.value, self.last_step, self.num_since = json.loads(string_value)
+
+
+class Evaluator(orbit.AbstractEvaluator):
+    """Runs the task's evaluation, keeps its results in a file and the best one's weights."""
+
+    def __init__(
+        self,
+        task: Task,
+        optimizer: BertAdamW,
+        best: BestSoFar,
+        best_weights: tf.train.CheckpointManager,
+        folder: pathlib.Path,
+    ):
+        self._task = task
+        self._optimizer = optimizer
+        self._best = best
+        self._best_weights = best_weights
+        self._path = folder / EVALUATIONS_FILE
+
+    def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
+        """Evaluates on all held-out data, whatever num_steps says; the chief alone does."""
+        step = int(self._optimizer.iterations.numpy())
+        best_by = self._task.best_by
+        metrics = {best_by: math.nan}
+        with self._optimizer.averaged_weights():
+            if is_chief():
+                metrics = {name: float(value) for name, value in self._task.evaluate().items()}
+            (metrics[best_by],) = chief_values([metrics[best_by]])
+            if self._best.add(step, metrics[best_by]):
+                self._best_weights.save(checkpoint_number=step)
+        self._write({"step": step} | metrics)
+        logging.info(
+            "step %d evaluation: %s  (best %s %.4f at step %d)",
+            step,
+            "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()),
+            best_by,
+            self._best.value,
+            self._best.step,
+        )
+        return metrics
+
+    def _write(self, evaluation: Mapping[str, float]) -> None:
+        """Adds a line, in place of those that an interrupted run wrote from this step on."""
+        lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
+        kept = [line for line in lines if json.loads(line)["step"] < evaluation["step"]]
+        text = "".join(f"{line}\n" for line in [*kept, json.dumps(evaluation)])
+        temporary = self._path.with_suffix(".tmp")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(self._path)
+
+
+def best_evaluation(model_dir: str | pathlib.Path, metric: str) -> dict[str, Any]:
+    """The evaluation of a run, with its "step", that has the highest value of a metric."""
+    text = (pathlib.Path(model_dir) / EVALUATIONS_FILE).read_text(encoding="utf-8")
+    return max(map(json.loads, text.splitlines()), key=lambda evaluation: evaluation[metric])

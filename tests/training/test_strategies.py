@@ -1,0 +1,103 @@
+"""Strategies by name: which there are on a machine without accelerators, and what is refused."""
+
+import json
+
+import pytest
+import tensorflow as tf
+
+from mate_tf.training.strategies import make_strategy
+
+HOSTS = "127.0.0.1:1,127.0.0.1:2"
+
+
+@pytest.fixture(autouse=True)
+def no_cluster(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+
+
+def test_one_device_is_the_default():
+    assert make_strategy() is tf.distribute.get_strategy()
+
+
+def test_the_cpu_alone_is_taken_where_no_gpu_is_wanted():
+    strategy = make_strategy(num_gpus=0)
+    assert strategy.extended.worker_devices == ("/job:localhost/replica:0/task:0/device:CPU:0",)
+
+
+def test_the_cpu_is_divided():
+    if len(tf.config.list_logical_devices("CPU")) != 2:
+        pytest.skip("needs two logical CPU devices")
+    strategy = make_strategy("mirrored", num_virtual_cpus=2)
+    assert strategy.num_replicas_in_sync == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"name": "parameter_server"},
+            "expected a strategy of one_device, mirrored, .*, got 'p",
+        ),
+        ({"task_index": 0}, "with the strategy one_device, no options but num_gpus, got task_ind"),
+        (
+            {"name": "mirrored", "tpu": "local"},
+            "no options but num_gpus, .*, got tpu",
+        ),
+        ({"name": "tpu"}, "expected the TPU's name or address, or local"),
+        ({"name": "multi_worker_mirrored"}, "expected worker_hosts and task_index, or TF_CONFIG"),
+        (
+            {"name": "multi_worker_mirrored", "worker_hosts": HOSTS},
+            "expected task_index from 0 to 1, a place in worker_hosts, got None",
+        ),
+        (
+            {"name": "multi_worker_mirrored", "worker_hosts": HOSTS, "task_index": 2},
+            "expected task_index from 0 to 1, a place in worker_hosts, got 2",
+        ),
+        (
+            {"name": "mirrored", "num_virtual_cpus": 2, "num_gpus": 1},
+            "expected either num_gpus or num_virtual_cpus",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_strategy(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {},
+            "expected the strategy multi_worker_mirrored for the 2 workers of TF_CONFIG, got o",
+        ),
+        (
+            {"name": "multi_worker_mirrored", "worker_hosts": HOSTS, "task_index": 0},
+            "expected either worker_hosts or TF_CONFIG, got both",
+        ),
+        (
+            {"name": "multi_worker_mirrored", "task_index": 0},
+            "expected worker_hosts and task_index, or TF_CONFIG",
+        ),
+    ],
+)
+def test_a_cluster_of_the_environment_is_not_passed_over(monkeypatch, options, message):
+    config = {"cluster": {"worker": HOSTS.split(",")}, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    with pytest.raises(ValueError, match=message):
+        make_strategy(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": "mirrored"}, "expected at least one GPU to mirror over, got none; num_virtual"),
+        ({"name": "mirrored", "num_gpus": 2}, "expected num_gpus from 0 to 0 with mirrored here"),
+        ({"num_gpus": 1}, "expected num_gpus from 0 to 0 with one_device here, got 1"),
+    ],
+)
+def test_gpus_that_there_are_not_are_refused(options, message):
+    if tf.config.list_physical_devices("GPU"):
+        pytest.skip("needs a machine without a GPU")
+    with pytest.raises(ValueError, match=message):
+        make_strategy(**options)
