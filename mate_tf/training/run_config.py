@@ -8,6 +8,8 @@ import json
 import pathlib
 from typing import Any
 
+import tensorflow as tf
+
 from mate_tf.config import read_json
 from mate_tf.dataclass_json import from_dict
 from mate_tf.tables.text_files import complete_text_file
@@ -22,7 +24,8 @@ def save_config(config: FinetuningConfig, model_dir: str | pathlib.Path) -> None
     """Writes the full config to a run's folder, or checks that it holds the same already.
 
     Raises:
-        ValueError: if the folder belongs to a run with another config.
+        ValueError: if the folder belongs to a run with another config, or holds a checkpoint of
+            something else.
     """
     path = pathlib.Path(model_dir) / CONFIG_FILE
     here = _to_dict(config)
@@ -36,6 +39,11 @@ def save_config(config: FinetuningConfig, model_dir: str | pathlib.Path) -> None
                 f"{', '.join(different)}; choose another folder or the same config"
             )
         return
+    if latest := tf.train.latest_checkpoint(str(model_dir)):
+        raise ValueError(
+            f"expected a new folder or that of a run, got {model_dir} with the checkpoint "
+            f"{pathlib.Path(latest).name} and without {CONFIG_FILE}; choose another folder"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     with complete_text_file(path) as file:
         file.write(json.dumps(here, indent=2) + "\n")

@@ -1,7 +1,6 @@
 """The steps of a training run, on all replicas."""
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import orbit
@@ -10,6 +9,7 @@ import tensorflow as tf
 from mate_tf.training.accumulation import Gradients, accumulate
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import Batch, distribute_batches, mean_share
+from mate_tf.training.faults import Terminated, Termination
 from mate_tf.training.optimizer import BertAdamW
 from mate_tf.training.progress import Progress
 from mate_tf.training.task import Task
@@ -18,8 +18,12 @@ from mate_tf.training.task import Task
 class Trainer(orbit.AbstractTrainer):
     """Makes training steps, each a traced function per shape of batch."""
 
-    def __init__(self, task: Task, optimizer: BertAdamW, config: TrainingConfig):
+    def __init__(
+        self, task: Task, optimizer: BertAdamW, config: TrainingConfig, termination: Termination
+    ):
         self._task = task
+        self._termination = termination
+        self._num_ending: tf.Tensor | int = 0
         self._accumulation_steps = config.gradient_accumulation_steps
         self._steps_per_loop = config.steps_per_loop
         self._optimizer = optimizer
@@ -37,6 +41,7 @@ class Trainer(orbit.AbstractTrainer):
 
         Raises:
             FloatingPointError: if the loss is no longer finite.
+        Terminated: after a step, if one of the workers is asked to end.
         """
         done = int(self.global_step.numpy())
         if self._batches is None:
@@ -48,36 +53,51 @@ class Trainer(orbit.AbstractTrainer):
         while done < last:
             for metrics in self._train_steps(min(self._steps_per_loop, last - done)):
                 done += 1
+                ending = metrics.pop("num_ending")
                 self._progress.add(done, metrics)
-        metrics = self._progress.summary()
-        if not math.isfinite(metrics["loss"]):
-            raise FloatingPointError(
-                f"the loss is {metrics['loss']} at step {last}; lower learning_rate and start "
-                "again from the last checkpoint"
-            )
-        return metrics
+            if self._is_to_end(ending):
+                self._progress.check_finite(done)
+                raise Terminated
+        self._progress.check_finite(done)
+        return self._progress.summary()
 
-    def _train_steps(self, num_steps: int) -> list[Mapping[str, Any]]:
+    def _is_to_end(self, num_ending: tf.Tensor) -> bool:
+        """Whether to end after this step, in which all workers agree.
+
+        Args:
+            num_ending: the replicas whose worker was asked to before the step.
+        """
+        if not isinstance(self._strategy, tf.distribute.MultiWorkerMirroredStrategy):
+            return self._termination.is_asked
+        # Of the step before, for the present one would have to be waited for.
+        num_before, self._num_ending = self._num_ending, num_ending
+        return bool(num_before)
+
+    def _train_steps(self, num_steps: int) -> list[dict[str, Any]]:
         """Makes steps in one call of a graph and returns the metrics of each."""
         assert self._batches is not None
+        ending = tf.constant(int(self._termination.is_asked))
         if self._steps_per_loop == 1:
-            return [self._train_step(next(self._batches))]
-        of_steps = self._train_loop(self._batches, tf.constant(num_steps))
+            return [self._train_step(next(self._batches), ending)]
+        of_steps = self._train_loop(self._batches, tf.constant(num_steps), ending)
         values = {name: metric.numpy() for name, metric in of_steps.items()}  # [num_steps]
         return [
             {name: metric[step] for name, metric in values.items()} for step in range(num_steps)
         ]
 
     @tf.function(autograph=False)
-    def _train_loop(self, batches: Iterator[Batch], num_steps: tf.Tensor) -> dict[str, tf.Tensor]:
-        metrics = self._train_step.get_concrete_function(batches.element_spec).structured_outputs
+    def _train_loop(
+        self, batches: Iterator[Batch], num_steps: tf.Tensor, ending: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        traced = self._train_step.get_concrete_function(batches.element_spec, ending)
+        metrics = traced.structured_outputs
         arrays = {
             name: tf.TensorArray(metric.dtype, num_steps, element_shape=metric.shape)
             for name, metric in metrics.items()
         }
 
         def make_step(step: tf.Tensor, arrays: dict) -> tuple[tf.Tensor, dict]:
-            metrics = self._train_step(next(batches))
+            metrics = self._train_step(next(batches), ending)
             written = {name: array.write(step, metrics[name]) for name, array in arrays.items()}
             return step + 1, written
 
@@ -87,8 +107,8 @@ class Trainer(orbit.AbstractTrainer):
         return {name: array.stack() for name, array in arrays.items()}
 
     @tf.function(autograph=False)  # there is nothing to convert, and looking for it takes seconds
-    def _train_step(self, batch: Batch) -> dict[str, tf.Tensor]:
-        metrics = self._strategy.run(self._replica_step, args=(batch,))
+    def _train_step(self, batch: Batch, ending: tf.Tensor) -> dict[str, tf.Tensor]:
+        metrics = self._strategy.run(self._replica_step, args=(batch, ending))
         reduce = tf.distribute.ReduceOp
         return {
             name: self._strategy.reduce(
@@ -97,7 +117,7 @@ class Trainer(orbit.AbstractTrainer):
             for name, value in metrics.items()
         }
 
-    def _replica_step(self, batch: Batch) -> dict[str, tf.Tensor]:
+    def _replica_step(self, batch: Batch, ending: tf.Tensor) -> dict[str, tf.Tensor]:
         task = self._task
         learning_rate = tf.convert_to_tensor(self._optimizer.learning_rate)
         num_parts = self._accumulation_steps
@@ -113,7 +133,7 @@ class Trainer(orbit.AbstractTrainer):
         used = [(gradient, variable) for gradient, variable in variables if gradient is not None]
         self._optimizer.apply_gradients(used)
 
-        counts = {"num_examples": tf.shape(tf.nest.flatten(batch)[0])[0]}
+        counts = {"num_examples": tf.shape(tf.nest.flatten(batch)[0])[0], "num_ending": ending}
         if "input_mask" in batch:
             counts["num_tokens"] = tf.reduce_sum(batch["input_mask"])
         return means | {"learning_rate": learning_rate} | counts

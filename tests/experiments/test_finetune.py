@@ -100,6 +100,17 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
         r"loaded \d+ variables from .*run/ckpt-2; in it, but left .*output_weights", done.stderr
     )
 
+    # The same again, from what the folder says.
+    again = tmp_path / "again"
+    done = run_finetune(f"--config={tmp_path / 'next'}", f"--model_dir={again}")
+    assert done.returncode == 0, done.stderr
+    for file in ("config.json", "inputs.json", "evaluations.jsonl"):
+        assert (again / file).read_bytes() == (tmp_path / "next" / file).read_bytes()
+    assert (again / "evaluations" / "2.md").is_file()
+    inputs = json.loads((again / "inputs.json").read_text())
+    assert inputs["init_checkpoint"] == str(tmp_path / "run")
+    assert inputs["reset_heads"] is True
+
     refused = run_finetune(*flags, "--config.seed=7")
     assert refused.returncode == 1
     assert "got another: seed=7 (there: 1); choose another folder" in refused.stderr

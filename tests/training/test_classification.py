@@ -91,6 +91,9 @@ def test_learns_its_sentences(data_dir, tmp_path, architecture):
     task = make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
     metrics = train(task, config, tmp_path)
     assert metrics["accuracy"] == 1.0
+    shown = (tmp_path / "evaluations" / "40.md").read_text()
+    assert "| 0 | 4 | 0 |\n| 1 | 0 | 4 |\n" in shown
+    assert "| very good film | 1 | 1 |  | yes |" in shown
     assert metrics["f1"] == 1.0
 
 
