@@ -26,10 +26,10 @@ from mate_tf.training.loop import train
 from mate_tf.training.progress import Progress
 from mate_tf.training.task import Task
 
-LENGTH, VOCABULARY = 8, 20
+LENGTH, PADDING, VOCABULARY = 8, 2, 20
 # Fourteen examples in batches of four: each epoch has an order of its own, and so has dropout.
 CONFIG = TrainingConfig(
-    num_steps=100,
+    num_steps=120,
     learning_rate=0.01,
     summary_interval=5,
     eval_interval=8,
@@ -37,6 +37,7 @@ CONFIG = TrainingConfig(
     ema_decay=0.9,
 )
 BATCH_SIZE = 4
+NUM_TOKENS = BATCH_SIZE * (LENGTH - PADDING)  # of a batch
 
 
 class Sentences(keras.Model):
@@ -63,7 +64,7 @@ def write_data(directory: pathlib.Path) -> pathlib.Path:
     for index in range(14):
         features = dict.fromkeys(("segment_ids", "column_ids", "row_ids"), np.zeros(LENGTH, int))
         features["input_ids"] = choice.integers(1, VOCABULARY, LENGTH)
-        features["input_mask"] = np.ones(LENGTH, int)
+        features["input_mask"] = np.repeat([1, 0], [LENGTH - PADDING, PADDING])
         features["classification_class_index"] = np.array([index % 2])
         examples.append(features)
     write_records(directory / "train.tfrecord", examples)

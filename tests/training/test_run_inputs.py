@@ -27,9 +27,7 @@ def test_a_run_goes_on_with_its_own_records_alone(inputs, tmp_path):
     save_inputs(inputs, tmp_path)
     (tmp_path / "data" / "train.tfrecord").write_text("other")
     changed = dataclasses.replace(inputs, files=data_files(tmp_path / "data", ("train", "dev")))
-    with pytest.raises(
-        ValueError, match=r"began with, got others in .*data: train.tfrecord; choose"
-    ):
+    with pytest.raises(ValueError, match=r"got others in .*data: train.tfrecord; choose"):
         save_inputs(changed, tmp_path)
     save_inputs(changed, tmp_path, may_differ=True)
     assert load_inputs(tmp_path) == inputs
@@ -37,7 +35,5 @@ def test_a_run_goes_on_with_its_own_records_alone(inputs, tmp_path):
 
 def test_a_file_of_something_else_is_named(tmp_path):
     (tmp_path / INPUTS_FILE).write_text("{}")
-    with pytest.raises(
-        ValueError, match="inputs.json: expected the keys data_dir, files in inputs"
-    ):
+    with pytest.raises(ValueError, match=r"inputs.json: expected the keys data_dir, files"):
         load_inputs(tmp_path)
