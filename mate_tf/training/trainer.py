@@ -133,7 +133,10 @@ class Trainer(orbit.AbstractTrainer):
         used = [(gradient, variable) for gradient, variable in variables if gradient is not None]
         self._optimizer.apply_gradients(used)
 
-        counts = {"num_examples": tf.shape(tf.nest.flatten(batch)[0])[0], "num_ending": ending}
+        counts = {
+            "num_examples": tf.shape(tf.nest.flatten(batch)[0])[0],
+            "num_ending": tf.identity(ending),  # each replica's own, to be summed
+        }
         if "input_mask" in batch:
             counts["num_tokens"] = tf.reduce_sum(batch["input_mask"])
         return means | {"learning_rate": learning_rate} | counts

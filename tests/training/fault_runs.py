@@ -96,8 +96,7 @@ def run(data_dir: pathlib.Path, model_dir: pathlib.Path) -> None:
     """Trains, and keeps at the end all that a resumed run has to have the same."""
     task = make_task(data_dir)
     train(task, CONFIG, model_dir)
-    values = {variable.path: variable.numpy() for variable in task.model.variables}
-    np.savez(model_dir / "end.npz", **values)
+    np.savez(model_dir / "end.npz", *[variable.numpy() for variable in task.model.variables])
 
 
 # Where something happens to a run: before a function is called.
