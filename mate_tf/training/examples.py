@@ -37,7 +37,7 @@ from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.kinds import KINDS, TaskModel, kind_of
 from mate_tf.training.config import ExamplesConfig, FinetuningConfig
-from mate_tf.training.distribution import Batch, check_batch_size
+from mate_tf.training.distribution import Batch, check_batch_size, divided
 from mate_tf.training.run_config import differences
 from mate_tf.training.task import Task
 
@@ -226,12 +226,12 @@ def predict_function(
 ) -> Callable[[Batch], tuple[Mapping[str, tf.Tensor], tf.Tensor]]:
     """A function from a batch to the model's outputs and the examples' losses, float [B]."""
 
-    @tf.function(autograph=False)  # there is nothing to convert, and looking for it takes seconds
     def predict(batch: Batch) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
         outputs = model(TokenFeatures.from_dict(batch), training=False)
         return outputs, model.compute_task_loss(batch, outputs)["example_loss"]
 
-    return lambda batch: predict(_without_texts(batch))
+    on_replicas = divided(predict)
+    return lambda batch: on_replicas(_without_texts(batch))
 
 
 def question_texts(batch: Batch, wordpiece: Wordpiece) -> list[str]:

@@ -59,18 +59,7 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
 def _train(
     task: Task, config: TrainingConfig, model_dir: pathlib.Path, termination: Termination
 ) -> dict[str, float]:
-    schedule = WarmupLinearDecay(
-        config.learning_rate, config.num_steps, round(config.warmup_ratio * config.num_steps)
-    )
-    optimizer = BertAdamW(
-        schedule,
-        weight_decay_rate=config.weight_decay_rate,
-        max_gradient_norm=config.max_gradient_norm,
-        max_gradient_value=config.max_gradient_value,
-        head_learning_rate_ratio=config.head_learning_rate_ratio,
-        ema_decay=config.ema_decay,
-    )
-    optimizer.build(task.model.trainable_variables)
+    optimizer = _make_optimizer(task.model, config)
     trainer = Trainer(task, optimizer, config, termination)
     step = trainer.global_step
     best = BestSoFar()
@@ -157,6 +146,22 @@ def _restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
             f"expected a checkpoint of this model and its optimizer in {prefix}, got another "
             f"({reason:.200}); choose another folder for the run"
         ) from error
+
+
+def _make_optimizer(model: keras.Model, config: TrainingConfig) -> BertAdamW:
+    schedule = WarmupLinearDecay(
+        config.learning_rate, config.num_steps, round(config.warmup_ratio * config.num_steps)
+    )
+    optimizer = BertAdamW(
+        schedule,
+        weight_decay_rate=config.weight_decay_rate,
+        max_gradient_norm=config.max_gradient_norm,
+        max_gradient_value=config.max_gradient_value,
+        head_learning_rate_ratio=config.head_learning_rate_ratio,
+        ema_decay=config.ema_decay,
+    )
+    optimizer.build(model.trainable_variables)
+    return optimizer
 
 
 def _weights_by_path(model: keras.Model) -> dict[str, tf.Variable]:
