@@ -41,7 +41,7 @@ class Trainer(orbit.AbstractTrainer):
 
         Raises:
             FloatingPointError: if the loss is no longer finite.
-        Terminated: after a step, if one of the workers is asked to end.
+            Terminated: after a step, if one of the workers is asked to end.
         """
         done = first = int(self.global_step.numpy())
         if self._batches is None:

@@ -63,7 +63,6 @@ def test_killed_at_random_moments_a_run_ends_with_the_weights_of_one_that_was_no
         process = forked.start(fault_runs.run_killed, data_dir, tmp_path, point, count, delay)
         process.join()
         assert process.exitcode == -signal.SIGKILL
-        print(point, count, delay, sorted(p.name for p in tmp_path.iterdir() if "ckpt" in p.name))
     forked.finish(forked.start(fault_runs.run, data_dir, tmp_path))
     assert_same_end(tmp_path, whole)
 
