@@ -83,10 +83,10 @@ def dev_evaluation(
             [names[index] for index in np.concatenate(of_batches)]
             for of_batches in (labels, predictions)
         )
-        texts = {
+        shown_texts = {
             "confusion": confusion_table(golds, predicted, names),
             "answers": answers_table(shown[:NUM_SHOWN]),
         }
-        return {"loss": loss} | scores | texts
+        return {"loss": loss} | scores | shown_texts
 
     return Evaluation(evaluate, "accuracy")

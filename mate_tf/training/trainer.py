@@ -23,7 +23,6 @@ class Trainer(orbit.AbstractTrainer):
     ):
         self._task = task
         self._termination = termination
-        self._num_ending: tf.Tensor | int = 0
         self._accumulation_steps = config.gradient_accumulation_steps
         self._steps_per_loop = config.steps_per_loop
         self._optimizer = optimizer
@@ -55,51 +54,46 @@ class Trainer(orbit.AbstractTrainer):
         while done < last:
             for metrics in self._train_steps(min(self._steps_per_loop, last - done)):
                 done += 1
-                ending = metrics.pop("num_ending")
                 self._progress.add(done, metrics)
-            if self._is_to_end(ending):
+            if self._is_to_end():
                 self._progress.check_finite(done)
                 raise Terminated
         self._progress.check_finite(done)
         return self._progress.summary()
 
-    def _is_to_end(self, num_ending: tf.Tensor) -> bool:
-        """Whether to end after this step, in which all workers agree.
-
-        Args:
-            num_ending: the replicas whose worker was asked to before the step.
-        """
+    def _is_to_end(self) -> bool:
+        """Whether a worker was asked to end; all workers say the same after the same step."""
+        is_asked = self._termination.is_asked
         if not isinstance(self._strategy, tf.distribute.MultiWorkerMirroredStrategy):
-            return self._termination.is_asked
-        # Of the step before, for the present one would have to be waited for.
-        num_before, self._num_ending = self._num_ending, num_ending
-        return bool(num_before)
+            return is_asked
+        return bool(self._sum_over_replicas(tf.constant(int(is_asked))))
 
-    def _train_steps(self, num_steps: int) -> list[dict[str, Any]]:
+    @tf.function(autograph=False)
+    def _sum_over_replicas(self, here: tf.Tensor) -> tf.Tensor:
+        values = self._strategy.run(tf.identity, args=(here,))
+        return self._strategy.reduce(tf.distribute.ReduceOp.SUM, values, axis=None)
+
+    def _train_steps(self, num_steps: int) -> list[Mapping[str, Any]]:
         """Makes steps in one call of a graph and returns the metrics of each."""
         assert self._batches is not None
-        ending = tf.constant(int(self._termination.is_asked))
         if self._steps_per_loop == 1:
-            return [self._train_step(next(self._batches), ending)]
-        of_steps = self._train_loop(self._batches, tf.constant(num_steps), ending)
+            return [self._train_step(next(self._batches))]
+        of_steps = self._train_loop(self._batches, tf.constant(num_steps))
         values = {name: metric.numpy() for name, metric in of_steps.items()}  # [num_steps]
         return [
             {name: metric[step] for name, metric in values.items()} for step in range(num_steps)
         ]
 
     @tf.function(autograph=False)
-    def _train_loop(
-        self, batches: Any, num_steps: tf.Tensor, ending: tf.Tensor
-    ) -> dict[str, tf.Tensor]:
-        traced = self._train_step.get_concrete_function(batches.element_spec, ending)
-        metrics = traced.structured_outputs
+    def _train_loop(self, batches: Any, num_steps: tf.Tensor) -> dict[str, tf.Tensor]:
+        metrics = self._train_step.get_concrete_function(batches.element_spec).structured_outputs
         arrays = {
             name: tf.TensorArray(metric.dtype, num_steps, element_shape=metric.shape)
             for name, metric in metrics.items()
         }
 
         def make_step(step: tf.Tensor, arrays: dict) -> tuple[tf.Tensor, dict]:
-            metrics = self._train_step(next(batches), ending)
+            metrics = self._train_step(next(batches))
             written = {name: array.write(step, metrics[name]) for name, array in arrays.items()}
             return step + 1, written
 
@@ -109,8 +103,8 @@ class Trainer(orbit.AbstractTrainer):
         return {name: array.stack() for name, array in arrays.items()}
 
     @tf.function(autograph=False)  # there is nothing to convert, and looking for it takes seconds
-    def _train_step(self, batch: Batch, ending: tf.Tensor) -> dict[str, tf.Tensor]:
-        metrics = self._strategy.run(self._replica_step, args=(batch, ending))
+    def _train_step(self, batch: Batch) -> dict[str, tf.Tensor]:
+        metrics = self._strategy.run(self._replica_step, args=(batch,))
         reduce = tf.distribute.ReduceOp
         return {
             name: self._strategy.reduce(
@@ -119,7 +113,7 @@ class Trainer(orbit.AbstractTrainer):
             for name, value in metrics.items()
         }
 
-    def _replica_step(self, batch: Batch, ending: tf.Tensor) -> dict[str, tf.Tensor]:
+    def _replica_step(self, batch: Batch) -> dict[str, tf.Tensor]:
         task = self._task
         learning_rate = tf.convert_to_tensor(self._optimizer.learning_rate)
         num_parts = self._accumulation_steps
@@ -135,10 +129,7 @@ class Trainer(orbit.AbstractTrainer):
         used = [(gradient, variable) for gradient, variable in variables if gradient is not None]
         self._optimizer.apply_gradients(used)
 
-        counts = {
-            "num_examples": tf.shape(tf.nest.flatten(batch)[0])[0],
-            "num_ending": tf.identity(ending),  # each replica's own, to be summed
-        }
+        counts = {"num_examples": tf.shape(tf.nest.flatten(batch)[0])[0]}
         if "input_mask" in batch:
             counts["num_tokens"] = tf.reduce_sum(batch["input_mask"])
         return means | {"learning_rate": learning_rate} | counts

@@ -150,8 +150,7 @@ def test_sigterm_to_one_worker_ends_all_at_the_same_step(data_dir, tmp_path):
     for worker in workers:
         worker.join()
     assert [worker.exitcode for worker in workers] == [128 + signal.SIGTERM] * 2
-    # Step 8 is the first that begins after it, and says so.
-    assert (tmp_path / "ckpt-9.index").exists()
+    assert (tmp_path / "ckpt-7.index").exists()
 
 
 def test_a_checkpoint_of_another_model_is_refused(data_dir, tmp_path):
