@@ -1,6 +1,6 @@
 """The steps of a training run, on all replicas."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orbit
