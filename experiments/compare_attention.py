@@ -22,7 +22,8 @@ from absl import flags, logging
 
 from experiments import terminal
 from experiments.config_files import make_config
-from experiments.finetune import finetune, load_options, parse_flags
+from experiments.finetune import finetune, load_options, parse_flags, use_inputs_of_run
+from mate_tf.tables.text_files import complete_text_file
 
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each architecture", lower_bound=1)
 _ARCHITECTURES = flags.DEFINE_list(
@@ -81,7 +82,8 @@ def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path) -> dict:
     metrics = finetune(config, data_dir, model_dir, init, **load_options())
     seconds = time.perf_counter() - started if is_new else None
     result = {"metrics": metrics, "seconds": seconds}
-    path.write_text(json.dumps(result) + "\n", encoding="utf-8")
+    with complete_text_file(path) as file:
+        file.write(json.dumps(result) + "\n")
     return result
 
 
@@ -99,6 +101,7 @@ def main(argv: list[str]) -> None:
             raise ValueError(
                 f"expected no --{name} for a comparison, got {flags.FLAGS[name].value}"
             )
+    use_inputs_of_run(flags.FLAGS.config)
     data_dir, output_dir = pathlib.Path(flags.FLAGS.data_dir), pathlib.Path(_OUTPUT.value)
     results: dict[str, list[dict]] = {name: [] for name in _ARCHITECTURES.value}
     configs = {}

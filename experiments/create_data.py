@@ -172,6 +172,7 @@ def main(_) -> None:
     from mate_tf.tables.conversion_file import conversion_of
     from mate_tf.tables.division import Division
     from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+    from mate_tf.tables.records import complete_file
     from mate_tf.tables.splits import prepare_folder
     from mate_tf.tables.taggers import load_tagger
     from mate_tf.tables.wordpiece import Wordpiece
@@ -205,7 +206,8 @@ def main(_) -> None:
     prepare_folder(_OUTPUT.value, conversion, names)
     vocab_copy = os.path.join(_OUTPUT.value, "vocab.txt")
     if os.path.abspath(_VOCAB.value) != os.path.abspath(vocab_copy):
-        tf.io.gfile.copy(_VOCAB.value, vocab_copy, overwrite=True)
+        with complete_file(vocab_copy) as unfinished:
+            tf.io.gfile.copy(_VOCAB.value, unfinished)
     empty = []
     for name in names:
         if _BEAM.value is None:

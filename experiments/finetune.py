@@ -4,24 +4,28 @@
         --init_checkpoint=minilm --model_dir=out/wtq_minilm
 
 A config is a preset of experiments/configs; each says what it is for, how long it takes and what
-to expect. Every value can be changed: --config.learning_rate=1e-4, --config.encoder.num_layers=3,
+to expect. Or it is the folder of a run, which is made again, with the same data and first weights
+unless told otherwise: --config=out/wtq_minilm --model_dir=out/again. Every value can be changed:
+--config.learning_rate=1e-4, --config.encoder.num_layers=3,
 --config.encoder.attention.bucket_size=64; an unknown key lists the known ones. --architecture
 replaces the encoder's attention and embedded ids by those of a paper (mate_tf/presets.py), before
 the values are changed; a Linformer then gets the length of the records, max_seq_length, as its
 sequence_length, and no length_buckets.
 
 --data_dir is a folder that experiments/create_data.py made. --model_dir takes the config
-(config.json), the vocabulary, how the records were made (conversion.json), checkpoints, in best the
-weights of the best evaluation, which export and further runs start from, TensorBoard summaries
-(train, dev) and a line of evaluations.jsonl for each evaluation. Started again with the same
-arguments, training goes on from the latest checkpoint, to the same weights as without the
-interruption.
+(config.json), which data and first weights were used (inputs.json), the vocabulary, how the records
+were made (conversion.json), checkpoints, in best the weights of the best evaluation, which export
+and further runs start from, TensorBoard summaries (train, dev), and for each evaluation a line of
+evaluations.jsonl and its confusions and first answers (evaluations/). Started again with the same
+arguments, or with --config and --model_dir naming the run, training goes on from the latest
+checkpoint, to the same weights as without the interruption.
 
 It trains on one device, or as --distribution_strategy says; the batch size is that of all devices
 together, and what comes out does not depend on their number.
 """
 
 import json
+import os
 import pathlib
 import shutil
 import typing
@@ -30,13 +34,13 @@ from dataclasses import asdict
 from absl import app, flags, logging
 
 from experiments import strategy_flags, terminal
-from experiments.config_files import make_config
+from experiments.config_files import make_config, run_folder
 
 _CONFIG = flags.DEFINE_string(
     "config",
     None,
-    "name of a preset: a file of experiments/configs without .py; change its values with "
-    "--config.KEY=VALUE",
+    "name of a preset: a file of experiments/configs without .py; or the folder of a run, to make "
+    "again or to go on with; change its values with --config.KEY=VALUE",
     required=True,
 )
 _ARCHITECTURE = flags.DEFINE_string(
@@ -46,7 +50,10 @@ _ARCHITECTURE = flags.DEFINE_string(
     "tableformer_pcp: a name of mate_tf/presets.py",
 )
 _DATA_DIR = flags.DEFINE_string(
-    "data_dir", None, "folder of records that experiments/create_data.py wrote", required=True
+    "data_dir",
+    None,
+    "folder of records that experiments/create_data.py wrote; without it, that of the run in "
+    "--config",
 )
 _MODEL_DIR = flags.DEFINE_string(
     "model_dir", None, "folder of the run; goes on where one was interrupted", required=True
@@ -91,12 +98,14 @@ def finetune(
     import keras
     import tensorflow as tf
 
+    from mate_tf.tables.records import complete_file
     from mate_tf.tasks.kinds import kind_of
     from mate_tf.training.distribution import is_chief
-    from mate_tf.training.examples import build_model, make_task, save_conversion
+    from mate_tf.training.examples import SPLITS, build_model, make_task, save_conversion
     from mate_tf.training.kinds import MODULES
     from mate_tf.training.loop import train
     from mate_tf.training.run_config import save_config
+    from mate_tf.training.run_inputs import RunInputs, data_files, save_inputs
     from mate_tf.weights.initial import load_weights
 
     of_kind = MODULES[kind_of(config.task)]
@@ -104,17 +113,31 @@ def finetune(
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope():
         model = build_model(config)
+        source = None
         if init_checkpoint and tf.train.latest_checkpoint(model_dir) is None:
             vocab_file = data_dir / "vocab.txt"
             report = load_weights(model, init_checkpoint, vocab_file=vocab_file, **load_options)
             logging.info("%s", report)
+            source = report.source
+            if source.startswith(os.path.normpath(init_checkpoint)):  # not on the Hub
+                init_checkpoint = os.path.abspath(init_checkpoint)
         evaluation = of_kind.dev_evaluation(config, data_dir, model)
         task = make_task(config, data_dir, model, evaluation)
         # Only now: a run that was refused leaves no folder behind.
         if is_chief():
             save_config(config, model_dir)
             save_conversion(config, data_dir, model_dir)
-            shutil.copyfile(data_dir / "vocab.txt", model_dir / "vocab.txt")
+            inputs = RunInputs(
+                data_dir=os.path.abspath(data_dir),
+                files=data_files(data_dir, SPLITS),
+                init_checkpoint=init_checkpoint,
+                init_revision=load_options.get("revision"),
+                reset_heads=load_options.get("reset_heads", False),
+                loaded_from=source and os.path.abspath(source),
+            )
+            save_inputs(inputs, model_dir, may_differ=config.skip_corrupt)
+            with complete_file(model_dir / "vocab.txt") as unfinished:
+                shutil.copyfile(data_dir / "vocab.txt", unfinished)
         logging.info("config: %s", json.dumps(asdict(config)))
         return train(task, config, model_dir)
 
@@ -125,6 +148,31 @@ def load_options() -> dict[str, typing.Any]:
     if any(options.values()) and not _INIT_CHECKPOINT.value:
         raise ValueError("expected --init_revision and --reset_heads with --init_checkpoint alone")
     return options
+
+
+def use_inputs_of_run(config: str) -> None:
+    """Sets the flags of data and first weights that are not given to those of the run in --config.
+
+    Raises:
+        FileNotFoundError: if the run does not say what it was made from.
+        ValueError: if there is no data: the config is a preset.
+    """
+    from mate_tf.training.run_inputs import load_inputs
+
+    folder = run_folder(config)
+    if folder is None:
+        if _DATA_DIR.value is None:
+            raise ValueError("expected --data_dir with a preset, got none")
+        return
+    if _DATA_DIR.present and _INIT_CHECKPOINT.present:
+        return
+    inputs = load_inputs(folder)
+    if not _DATA_DIR.present:
+        flags.FLAGS.data_dir = inputs.data_dir
+    if not _INIT_CHECKPOINT.present:
+        flags.FLAGS.init_checkpoint = inputs.init_checkpoint
+        flags.FLAGS.init_revision = inputs.init_revision
+        flags.FLAGS.reset_heads = inputs.reset_heads
 
 
 def train_as_told(argv: list[str], kinds: tuple[type, ...], others: str) -> None:
@@ -145,6 +193,7 @@ def train_as_told(argv: list[str], kinds: tuple[type, ...], others: str) -> None
             f"expected a preset that this program trains, got {_CONFIG.value}; "
             f"experiments/{others}.py trains it"
         )
+    use_inputs_of_run(_CONFIG.value)
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
     options = load_options()
     with strategy_flags.make_strategy().scope():

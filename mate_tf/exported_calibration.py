@@ -6,6 +6,7 @@ import pathlib
 
 from mate_tf.dataclass_json import from_dict
 from mate_tf.exported_folder import CALIBRATION_FILE, check_exported
+from mate_tf.tables.text_files import complete_text_file
 from mate_tf.tasks.calibration import Calibration
 
 
@@ -18,7 +19,8 @@ def write_calibration(directory: str | pathlib.Path, calibration: Calibration) -
     directory = pathlib.Path(directory)
     check_exported(directory)
     text = json.dumps(dataclasses.asdict(calibration), indent=2) + "\n"
-    (directory / CALIBRATION_FILE).write_text(text, encoding="utf-8")
+    with complete_text_file(directory / CALIBRATION_FILE) as file:
+        file.write(text)
 
 
 def read_calibration(directory: str | pathlib.Path) -> Calibration | None:

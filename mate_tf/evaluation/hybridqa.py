@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+from mate_tf.tables.text_files import complete_text_file
+
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:an?|the)\b")
 
@@ -47,4 +49,5 @@ def hits_at(k: int, ranked: Iterable[tuple[int, int]], gold: Collection[tuple[in
 def write_official(path: str | Path, answers: Mapping[str, str]) -> None:
     """Writes answers by question id as the release's evaluation and leaderboard read them."""
     entries = [{"question_id": id_, "pred": answer} for id_, answer in answers.items()]
-    Path(path).write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
+    with complete_text_file(path) as file:
+        file.write(json.dumps(entries, indent=1) + "\n")

@@ -11,28 +11,20 @@ question was not accepted, which then has no answer.
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from mate_tf.evaluation.predictions import Prediction
 from mate_tf.tables.table import AGGREGATIONS
-from mate_tf.tables.text_files import read_json_values
+from mate_tf.tables.text_files import complete_text_file, read_json_values
 
 
 def write_predictions(path: str | Path, predictions: Iterable[Prediction]) -> None:
     """Writes predictions; the file appears only once it is complete."""
-    path = Path(path)
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        # Half a surrogate pair, which is no UTF-8, is escaped as JSON escapes it.
-        with open(partial, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            for prediction in predictions:
-                file.write(_line(prediction))
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    # Half a surrogate pair, which is no UTF-8, is escaped as JSON escapes it.
+    with complete_text_file(path, errors="backslashreplace") as file:
+        file.writelines(map(_line, predictions))
 
 
 def read_predictions(path: str | Path) -> dict[str, Prediction]:

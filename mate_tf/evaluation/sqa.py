@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mate_tf.tables.datasets.sqa import split_question_id
 from mate_tf.tables.table import Coordinates, Question
+from mate_tf.tables.text_files import complete_text_file
 
 
 def cells_correct(cells: Coordinates, question: Question) -> bool:
@@ -57,7 +58,8 @@ def write_official(path: str | Path, cells: Mapping[str, Coordinates]) -> None:
         if not separator:
             raise ValueError(f"expected an id such as 'nt-639-0_1', got '{question_id}'")
         lines.append(f"{id_}\t{annotator}\t{position}\t{[str(cell) for cell in coordinates]}")
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    with complete_text_file(path) as file:
+        file.write("\n".join(lines) + "\n")
 
 
 def _share(correct: list[bool]) -> float:

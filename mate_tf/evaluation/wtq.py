@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mate_tf.tables.datasets.wtq import read_wtq_tsv, split_list
 from mate_tf.tables.normalization import normalize_denotation
-from mate_tf.tables.text_files import read_text
+from mate_tf.tables.text_files import complete_text_file, read_text
 
 _TOLERANCE = 1e-6
 
@@ -84,7 +84,7 @@ def write_predictions(path: str | Path, predictions: Mapping[str, Sequence[str]]
 
     White space within an item becomes a blank, which no comparison sees.
     """
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    with complete_text_file(path) as file:
         for question_id, items in predictions.items():
             file.write("\t".join([question_id, *(" ".join(item.split()) for item in items)]) + "\n")
 

@@ -12,7 +12,7 @@ from typing import Any
 from mate_tf.tables.conversion import convert_all, outcome_counts
 from mate_tf.tables.datasets.tasks import Task
 from mate_tf.tables.features import QUESTIONS_AT_ONCE, FeatureBuilder, FeatureConfig
-from mate_tf.tables.splits import encode, place, remove_other_files, write_shard
+from mate_tf.tables.splits import encode, place, remove_split, write_shard
 from mate_tf.tables.table import Question
 from mate_tf.tables.taggers import load_tagger
 from mate_tf.tables.wordpiece import Wordpiece
@@ -89,8 +89,9 @@ def convert_split(
     # A shard without questions is a file too.
     shards = pipeline | "Shards" >> beam.Create([(shard, None) for shard in range(num_shards)])
     (converted, shards) | beam.Flatten() | beam.GroupByKey() | "Write" >> beam.Map(write)
+    # Before a shard is written, so that old ones and new ones are never together.
+    remove_split(directory, split)
     result = pipeline.run()
     result.wait_until_finish()
-    remove_other_files(directory, split, num_shards)
     found = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))["counters"]
     return Counter({counter.key.metric.name: counter.result for counter in found})

@@ -34,6 +34,7 @@ from mate_tf.tables.record_schema import (
 _SHUFFLED_TOGETHER = 20_000
 # Half the time of the default 6, for files that are a fifth larger.
 _COMPRESSION_LEVEL = 1
+UNFINISHED = r"\.[0-9a-f]{32}\.unfinished"  # what `complete_file` puts behind a name meanwhile
 _BOUNDARIES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 
 

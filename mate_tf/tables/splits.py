@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -24,7 +24,7 @@ from mate_tf.tables.conversion_file import (
 )
 from mate_tf.tables.datasets.json_lines import json_line, read_json_lines
 from mate_tf.tables.datasets.seen_ids import SeenIds
-from mate_tf.tables.records import complete_file, record_writer, serialize_example
+from mate_tf.tables.records import UNFINISHED, complete_file, record_writer, serialize_example
 from mate_tf.tables.table import Question, Table
 
 RECORDS, QUESTIONS = ".tfrecord", ".jsonl"
@@ -85,7 +85,8 @@ def prepare_folder(
     """Makes the folder for a conversion, and says in it how its records are made.
 
     Splits that were made in another way and are to be made again go first, so that what the folder
-    says is true whenever the conversion stops.
+    says is true whenever the conversion stops. So does what a conversion of these splits that was
+    killed did not finish.
 
     Args:
         directory: the folder; a new one, or one of an earlier conversion.
@@ -111,7 +112,11 @@ def prepare_folder(
                 "choose another folder or make all splits"
             )
         for split in there:
-            _remove_files(directory, split)
+            remove_split(directory, split)
+    for split in splits:
+        for suffix in (RECORDS, QUESTIONS):
+            for file in _files(directory, split, suffix, UNFINISHED):
+                tf.io.gfile.remove(file)
     write_conversion(directory, conversion)
 
 
@@ -173,9 +178,10 @@ def split_writer(
 ) -> Iterator[Callable[[Outcome], None]]:
     """Where a split's outcomes go, one after the other, without being kept in memory.
 
-    Its files appear at the end, in place of those that the split had. One file has the order of the
-    outcomes. Shards have the order of `place`; until the end what they are made of lies in a
-    temporary file (in TMPDIR), which takes as much room as they do uncompressed.
+    Its files appear at the end, in place of those that the split had: killed at any moment, it
+    leaves no split of old files and new. One file has the order of the outcomes. Shards have the
+    order of `place`; until the end what they are made of lies in a temporary file (in TMPDIR),
+    which takes as much room as they do uncompressed.
 
     Args:
         directory: the folder.
@@ -197,39 +203,28 @@ def split_writer(
 
         with _open(directory, split, has_tables) as write:
             yield add
+            remove_split(directory, split)
     else:
         with _Spool() as spool:
             yield lambda outcome: spool.add(
                 *place(outcome.question.question_id, seed, num_shards), encode(outcome)
             )
+            remove_split(directory, split)
             for shard in range(num_shards):
                 of_shard = spool.of_shard(shard)
                 write_shard(directory, split, of_shard, shard, num_shards, has_tables)
-    remove_other_files(directory, split, num_shards)
 
 
-def remove_other_files(directory: str, split: str, num_shards: int | None) -> None:
-    """Removes what earlier conversions left of a split: one file or another number of shards."""
-    shards = [None] if num_shards is None else range(num_shards)
-    keep = {
-        split_file(directory, split, suffix, shard, num_shards)
-        for suffix in (RECORDS, QUESTIONS)
-        for shard in shards
-    }
-    _remove_files(directory, split, keep)
-
-
-def _remove_files(
-    directory: str | os.PathLike[str], split: str, keep: Collection[str] = ()
-) -> None:
+def remove_split(directory: str | os.PathLike[str], split: str) -> None:
+    """Removes the files that there are of a split, the records first."""
     for suffix in (RECORDS, QUESTIONS):
-        for file in _files(directory, split, suffix) - set(keep):
+        for file in _files(directory, split, suffix):
             tf.io.gfile.remove(file)
 
 
-def _files(directory: str | os.PathLike[str], split: str, suffix: str) -> set[str]:
-    """The files there are of a split, whole or shards."""
-    pattern = re.compile(f"{re.escape(split)}({_SHARD})?{re.escape(suffix)}")
+def _files(directory: str | os.PathLike[str], split: str, suffix: str, state: str = "") -> set[str]:
+    """The files there are of a split, whole or shards; `state` is a pattern of what follows."""
+    pattern = re.compile(f"{re.escape(split)}({_SHARD})?{re.escape(suffix)}{state}")
     directory = os.fspath(directory)
     names = tf.io.gfile.listdir(directory) if tf.io.gfile.isdir(directory) else []
     return {os.path.join(directory, name) for name in names if pattern.fullmatch(name)}

@@ -1,11 +1,14 @@
-"""Text files, with errors that name the file and the line."""
+"""Text files: read with errors that name the file and the line, written whole or not at all."""
 
+import contextlib
 import csv
 import io
 import json
+import os
+import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 # The csv module's limit on a cell is one of the whole process, 131,072 characters unless somebody
 # has raised it, and is looked at whenever a row is read. A cell may well be longer.
@@ -146,6 +149,27 @@ def read_json(path: str | Path) -> Any:
         raise ValueError(f"expected valid JSON, got: {error.msg} {where}") from None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"expected valid JSON, got: {error} (file '{path}')") from None
+
+
+@contextlib.contextmanager
+def complete_text_file(path: str | Path, errors: str = "strict") -> Iterator[TextIO]:
+    """A UTF-8 file to write to, which appears, in place of an older one, once it is complete.
+
+    Killed in the middle, a process leaves a file that ends in ".unfinished", which nobody reads.
+
+    Args:
+        path: the file.
+        errors: what becomes of half a surrogate pair, which is no UTF-8; as `open` takes it.
+    """
+    path = Path(path)
+    # The name is nobody else's: several workers may write the same file.
+    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}.unfinished")
+    try:
+        with open(unfinished, "w", encoding="utf-8", errors=errors, newline="\n") as file:
+            yield file
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

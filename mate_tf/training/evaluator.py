@@ -10,11 +10,13 @@ import orbit
 import tensorflow as tf
 from absl import logging
 
+from mate_tf.tables.text_files import complete_text_file
 from mate_tf.training.distribution import chief_values, is_chief
 from mate_tf.training.optimizer import BertAdamW
 from mate_tf.training.task import Task
 
 EVALUATIONS_FILE = "evaluations.jsonl"
+TEXTS_FOLDER = "evaluations"
 
 
 class BestSoFar(tf.train.experimental.PythonState):
@@ -75,7 +77,10 @@ class Evaluator(orbit.AbstractEvaluator):
         metrics = {best_by: math.nan}
         with self._optimizer.averaged_weights():
             if is_chief():
-                metrics = {name: float(value) for name, value in self._task.evaluate().items()}
+                results = self._task.evaluate()
+                texts = {name: text for name, text in results.items() if isinstance(text, str)}
+                metrics = {name: float(results[name]) for name in results if name not in texts}
+                self._show(step, texts)
             (metrics[best_by],) = chief_values([metrics[best_by]])
             if self._best.add(step, metrics[best_by]):
                 self._best_weights.save(checkpoint_number=step)
@@ -95,9 +100,19 @@ class Evaluator(orbit.AbstractEvaluator):
         lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
         kept = [line for line in lines if json.loads(line)["step"] < evaluation["step"]]
         text = "".join(f"{line}\n" for line in [*kept, json.dumps(evaluation)])
-        temporary = self._path.with_suffix(".tmp")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(self._path)
+        with complete_text_file(self._path) as file:
+            file.write(text)
+
+    def _show(self, step: int, texts: Mapping[str, str]) -> None:
+        """Puts texts into the evaluation's file and before TensorBoard."""
+        if not texts:
+            return
+        for name, text in texts.items():
+            tf.summary.text(name, text, step=step)
+        path = self._path.parent / TEXTS_FOLDER / f"{step}.md"
+        path.parent.mkdir(exist_ok=True)
+        with complete_text_file(path) as file:
+            file.write("\n".join(f"# {name}\n\n{text}" for name, text in texts.items()))
 
 
 def best_evaluation(model_dir: str | pathlib.Path, metric: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ Shapes: B batch.
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import keras
@@ -173,11 +173,12 @@ class Evaluation(NamedTuple):
     """How a model is measured while it trains.
 
     Attributes:
-        evaluate: gives the scores of the model as it is.
+        evaluate: gives the scores of the model as it is; and texts in Markdown that show more, by
+            name.
         best_by: the score that the best evaluation is the best by.
     """
 
-    evaluate: Callable[[], Mapping[str, float]]
+    evaluate: Callable[[], Mapping[str, float | str]]
     best_by: str
 
 
@@ -253,6 +254,19 @@ def predict_function(
 
     on_replicas = divided(predict)
     return lambda batch: on_replicas(without_texts(batch))
+
+
+def question_texts(batch: Batch, wordpiece: Wordpiece) -> list[str]:
+    """The questions or sentences of a batch, B texts, as their pieces say them."""
+    ids = batch["input_ids"].numpy()  # [B, S]
+    is_text = batch["input_mask"].numpy().astype(bool) & (batch["segment_ids"].numpy() == 0)
+    return [piece_text(pieces[mask], wordpiece) for pieces, mask in zip(ids, is_text, strict=True)]
+
+
+def piece_text(pieces: Iterable[int], wordpiece: Wordpiece) -> str:
+    """Pieces joined to words, without those that begin and separate texts."""
+    texts = (wordpiece.vocabulary[piece] for piece in pieces)
+    return " ".join(text for text in texts if text not in ("[CLS]", "[SEP]")).replace(" ##", "")
 
 
 def without_texts(batch: Batch) -> dict[str, tf.Tensor]:

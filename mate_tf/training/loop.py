@@ -14,6 +14,13 @@ from absl import logging
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import check_like_chief, folder_to_write, is_chief
 from mate_tf.training.evaluator import BestSoFar, Evaluator
+from mate_tf.training.faults import (
+    Terminated,
+    Termination,
+    check_finite,
+    explained,
+    remove_unfinished,
+)
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
 from mate_tf.training.task import Task
 from mate_tf.training.trainer import Trainer
@@ -38,13 +45,22 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
         The metrics of the last evaluation; but for the chief, the one that is the best by.
 
     Raises:
-        ValueError: if the replicas cannot divide the batches among them, or if a worker has another
-            config or another checkpoint than the chief.
-        FloatingPointError: if the loss is no longer finite.
+        ValueError: if the replicas cannot divide the batches among them, if a worker has another
+            config or another checkpoint than the chief, or if the folder has one of another model.
+        FloatingPointError: if the loss or a weight is no longer finite.
+        OSError: if the disk is full.
+        ConnectionError: if a worker is lost.
+        Terminated: after SIGTERM, once the present step is made and saved.
     """
-    model_dir = pathlib.Path(model_dir)
+    with explained(pathlib.Path(model_dir)), Termination() as termination:
+        return _train(task, config, pathlib.Path(model_dir), termination)
+
+
+def _train(
+    task: Task, config: TrainingConfig, model_dir: pathlib.Path, termination: Termination
+) -> dict[str, float]:
     optimizer = _make_optimizer(task.model, config)
-    trainer = Trainer(task, optimizer, config)
+    trainer = Trainer(task, optimizer, config, termination)
     step = trainer.global_step
     best = BestSoFar()
     weights = _weights_by_path(task.model)
@@ -55,11 +71,13 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
         best=best,
     )
     if latest := tf.train.latest_checkpoint(str(model_dir)):
-        checkpoint.restore(latest)
+        _restore(checkpoint, latest)
         logging.info("resuming at step %d of %d in %s", step.numpy(), config.num_steps, model_dir)
     here = {"the config's checksum": zlib.crc32(repr(config).encode()), "step": int(step.numpy())}
     check_like_chief(here, f"start all workers alike, on a folder that all see ({model_dir})")
     with folder_to_write(model_dir) as folder, _orbit_logs_at_debug_level():
+        for written in (folder, folder / BEST_FOLDER):
+            remove_unfinished(written)
         save = tf.train.CheckpointManager(
             checkpoint, str(folder), max_to_keep=config.keep_checkpoints
         ).save
@@ -92,8 +110,22 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
             intervals = (config.eval_interval, config.checkpoint_interval)
             multiples = [(done // interval + 1) * interval for interval in intervals]
             target = min(*multiples, config.num_steps)
-            controller.train(target, checkpoint_at_completion=False)
+            try:
+                controller.train(target, checkpoint_at_completion=False)
+            except Terminated:
+                done = int(step.numpy())
+                check_finite(list(weights.values()), done)
+                save(checkpoint_number=done)
+                logging.warning(
+                    "ended at step %d of %d, saved in %s; start again in the same way to go on",
+                    done,
+                    config.num_steps,
+                    model_dir,
+                )
+                raise
             done = target
+            # The loss of this step was still made of the weights before it.
+            check_finite(list(weights.values()), done)
             if done in (multiples[1], config.num_steps):
                 save(checkpoint_number=done)
                 saved = done
@@ -102,6 +134,18 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
             if saved < done:
                 save(checkpoint_number=done)
         return metrics or controller.evaluate()
+
+
+def _restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
+    """Restores all of a checkpoint's objects; ValueError if it lacks one or has other shapes."""
+    try:
+        checkpoint.restore(prefix).assert_existing_objects_matched()
+    except (AssertionError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"expected a checkpoint of this model and its optimizer in {prefix}, got another "
+            f"({reason:.200}); choose another folder for the run"
+        ) from error
 
 
 def _make_optimizer(model: keras.Model, config: TrainingConfig) -> BertAdamW:

@@ -1,5 +1,6 @@
 """The line that says, every few seconds, how a training run is doing."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
 
@@ -48,6 +49,18 @@ class Progress:
     def summary(self) -> dict[str, float]:
         """Means of the metrics and examples and tokens a second since `start`."""
         return self._summary(self._steps, self._started)
+
+    def check_finite(self, step: int) -> None:
+        """Refuses a loss that is no number in one of the steps since `start`, which end at `step`.
+
+        Raises:
+            FloatingPointError: with the first such step.
+        """
+        for number, metrics in enumerate(self._steps, start=step + 1 - len(self._steps)):
+            if not math.isfinite(metrics["loss"]):
+                raise FloatingPointError(
+                    f"expected a finite loss, got {float(metrics['loss'])} at step {number}"
+                )
 
     def _summary(self, steps: list[Mapping], started: float) -> dict[str, float]:
         sums = {name: sum(float(metrics[name]) for metrics in steps) for name in steps[0]}

@@ -8,8 +8,11 @@ import json
 import pathlib
 from typing import Any
 
+import tensorflow as tf
+
 from mate_tf.config import read_json
 from mate_tf.dataclass_json import from_dict
+from mate_tf.tables.text_files import complete_text_file
 from mate_tf.tasks.kinds import KINDS, kind_of
 from mate_tf.training.config import CONFIGS, RunConfig
 
@@ -21,7 +24,8 @@ def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
     """Writes the full config to a run's folder, or checks that it holds the same already.
 
     Raises:
-        ValueError: if the folder belongs to a run with another config.
+        ValueError: if the folder belongs to a run with another config, or holds a checkpoint of
+            something else.
     """
     path = pathlib.Path(model_dir) / CONFIG_FILE
     here = _to_dict(config)
@@ -35,10 +39,14 @@ def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
                 f"{', '.join(different)}; choose another folder or the same config"
             )
         return
+    if latest := tf.train.latest_checkpoint(str(model_dir)):
+        raise ValueError(
+            f"expected a new folder or that of a run, got {model_dir} with the checkpoint "
+            f"{pathlib.Path(latest).name} and without {CONFIG_FILE}; choose another folder"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(here, indent=2) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    with complete_text_file(path) as file:
+        file.write(json.dumps(here, indent=2) + "\n")
 
 
 def load_config(model_dir: str | pathlib.Path) -> RunConfig:

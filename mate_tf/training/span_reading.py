@@ -5,22 +5,34 @@ The records are those of experiments/create_data.py --label_answer_spans.
 Shapes: B batch, N spans.
 """
 
+import itertools
 import pathlib
+from collections.abc import Iterator
 
 import numpy as np
 
+from mate_tf.evaluation.markdown import (
+    NUM_SHOWN,
+    ShownAnswer,
+    answers_table,
+    confusion_table,
+)
 from mate_tf.tables.conversion_file import has_conversion, read_conversion
 from mate_tf.tables.records import has_histogram_row
 from mate_tf.tables.splits import split_files
-from mate_tf.tasks.span_reading import SpanReading
-from mate_tf.tasks.spans import answer_spans, body_cells
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.tasks.spans import answer_spans, body_cells, span_bounds
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import (
     SPLITS,
+    Batch,
     Evaluation,
     check_examples,
     dev_batches,
+    piece_text,
     predict_function,
+    question_texts,
     records_conversion,
 )
 
@@ -57,14 +69,18 @@ def dev_evaluation(
     """An evaluation on the dev split.
 
     It gives, over the examples with a labelled answer, "loss" and "span_accuracy": how often the
-    best span is one of those labelled, which no answer longer than `max_span_length` can be. With
-    classes also "class_accuracy", over all examples.
+    best span is one of those labelled, which no answer longer than `max_span_length` can be; and
+    "answers", the first few. With classes also "class_accuracy", over all examples, and
+    "confusion", which class was taken for which.
     """
     batches = dev_batches(config, data_dir)
     predict = predict_function(model)
+    wordpiece = Wordpiece(pathlib.Path(data_dir) / "vocab.txt")
 
-    def evaluate() -> dict[str, float]:
-        losses, hits, class_hits = list[float](), list[bool](), list[bool]()
+    def evaluate() -> dict[str, float | str]:
+        losses, hits = list[float](), list[bool]()
+        classes, gold_classes = list[int](), list[int]()
+        shown = list[ShownAnswer]()
         for batch in batches:
             outputs, example_loss = predict(batch)
             cells = body_cells(batch["row_ids"], batch["column_ids"])
@@ -73,15 +89,49 @@ def dev_evaluation(
             best = np.argmax(outputs["span_logits"], axis=-1)  # [B]
             labelled = labels.numpy().any(axis=1)
             losses.extend(example_loss.numpy()[labelled])
-            hits.extend(np.take_along_axis(answers, best[:, None], axis=1)[labelled, 0])
+            is_hit = np.take_along_axis(answers, best[:, None], axis=1)[:, 0]  # [B]
+            hits.extend(is_hit[labelled])
+            if len(shown) < NUM_SHOWN:
+                of_batch = _shown_answers(config.task, batch, best, is_hit, wordpiece)
+                shown.extend(itertools.compress(of_batch, labelled))
             if config.task.num_classes:
-                classes = np.argmax(outputs["class_logits"], axis=-1)
-                class_hits.extend(classes == batch[_CLASS].numpy()[:, 0])
+                classes.extend(np.argmax(outputs["class_logits"], axis=-1))
+                gold_classes.extend(batch[_CLASS].numpy()[:, 0])
         if not hits:
             raise ValueError(f"expected labelled answers in the dev split of {data_dir}, got none")
-        scores = {"loss": float(np.mean(losses)), "span_accuracy": float(np.mean(hits))}
-        if class_hits:
-            scores["class_accuracy"] = float(np.mean(class_hits))
-        return scores
+        results: dict[str, float | str] = {
+            "loss": float(np.mean(losses)),
+            "span_accuracy": float(np.mean(hits)),
+            "answers": answers_table(shown[:NUM_SHOWN]),
+        }
+        if classes:
+            names = list(map(str, range(config.task.num_classes)))
+            results["class_accuracy"] = float(np.mean(np.equal(classes, gold_classes)))
+            golds, predicted = ([names[i] for i in of_all] for of_all in (gold_classes, classes))
+            results["confusion"] = confusion_table(golds, predicted, names)
+        return results
 
     return Evaluation(evaluate, "span_accuracy")
+
+
+def _shown_answers(
+    task: SpanReadingConfig,
+    batch: Batch,
+    best: np.ndarray,
+    is_hit: np.ndarray,
+    wordpiece: Wordpiece,
+) -> Iterator[ShownAnswer]:
+    """The likeliest span of each example, as its pieces say it, and all that is labelled."""
+    ids, rows, columns, labels = (
+        batch[name].numpy() for name in ("input_ids", "row_ids", "column_ids", "label_ids")
+    )  # [B, S]
+    starts, ends = span_bounds(ids.shape[1], task.max_span_length)  # [N]
+    for index, question in enumerate(question_texts(batch, wordpiece)):
+        start, end = int(starts[best[index]]), int(ends[best[index]])
+        yield ShownAnswer(
+            question,
+            piece_text(ids[index, labels[index] > 0], wordpiece),
+            piece_text(ids[index, start : end + 1], wordpiece),
+            [(int(rows[index, start]) - 1, int(columns[index, start]) - 1)],
+            bool(is_hit[index]),
+        )

@@ -10,16 +10,23 @@ Shapes: B batch, S sequence.
 import functools
 import itertools
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.evaluation.markdown import (
+    NUM_SHOWN,
+    ShownAnswer,
+    answers_table,
+    confusion_table,
+)
 from mate_tf.evaluation.predictions import Prediction, prediction_of
-from mate_tf.evaluation.scoring import score
+from mate_tf.evaluation.scoring import is_correct, score
 from mate_tf.tables.record_schema import name_example
 from mate_tf.tables.records import has_histogram_row
 from mate_tf.tables.splits import read_questions, split_files
+from mate_tf.tables.table import AGGREGATIONS, Question, Table
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.cell_answers import decode_cells
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
@@ -123,7 +130,8 @@ def dev_evaluation(
 
     It gives "loss", over the examples that have labels, if any, and the scores of the data set's
     task (mate_tf/evaluation/scoring.py), over the questions that have a gold answer, where one
-    without an example counts as wrong.
+    without an example counts as wrong; "answers", the first few; and of a model that aggregates
+    "confusion", which aggregation was taken for which, where the data says which is right.
 
     Raises:
         ValueError: if no question of the dev split has a gold answer.
@@ -143,7 +151,7 @@ def dev_evaluation(
     conversion = records_conversion(data_dir, config.skip_corrupt)
     task, histogram_row = conversion.task or "JSONL", conversion.features.histogram_row
 
-    def evaluate() -> dict[str, float]:
+    def evaluate() -> dict[str, float | str]:
         losses: list[float] = []
         ids = [question.question_id for _, question in pairs]
         predictions = {id_: Prediction(id_, answered=False, error="has no example") for id_ in ids}
@@ -161,7 +169,43 @@ def dev_evaluation(
             for key, answer in zip(keys, answers, strict=True):
                 if key in predictions:
                     predictions[key] = prediction_of(key, answer)
-        scores = score(task, predictions, pairs)
-        return ({"loss": float(np.mean(losses))} if losses else {}) | scores
+        loss = {"loss": float(np.mean(losses))} if losses else {}
+        texts = {"answers": _shown_answers(task, predictions, pairs[:NUM_SHOWN])}
+        if config.task.num_aggregation_labels:
+            texts |= _aggregation_confusion(predictions, pairs)
+        return loss | score(task, predictions, pairs) | texts
 
     return Evaluation(evaluate, _BEST_BY.get(task, "denotation_accuracy"))
+
+
+def _shown_answers(
+    task: str, predictions: Mapping[str, Prediction], pairs: Iterable[tuple[Table, Question]]
+) -> str:
+    def shown(question: Question) -> ShownAnswer:
+        prediction = predictions[question.question_id]
+        says = prediction.text
+        if prediction.aggregation != "NONE":
+            says = f"{prediction.aggregation}: {says}"
+        elif not prediction.answered:
+            says = prediction.error or "no answer"
+        gold = ", ".join(question.answers)
+        is_right = is_correct(task, prediction, question)
+        return ShownAnswer(question.text, gold, says, prediction.cells, is_right)
+
+    return answers_table(shown(question) for _, question in pairs)
+
+
+def _aggregation_confusion(
+    predictions: Mapping[str, Prediction], pairs: Iterable[tuple[Table, Question]]
+) -> dict[str, str]:
+    known = [
+        (question.aggregation, predictions[question.question_id])
+        for _, question in pairs
+        # Without cells the answer may have been computed, in a way that nobody knows.
+        if question.aggregation != "NONE" or question.answer_coordinates
+    ]
+    if not known:
+        return {}
+    golds = [gold for gold, _ in known]
+    predicted = [p.aggregation if p.answered else "no answer" for _, p in known]
+    return {"confusion": confusion_table(golds, predicted, AGGREGATIONS)}

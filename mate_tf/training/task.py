@@ -22,7 +22,7 @@ class Task:
         compute_loss: from a batch and the model's outputs to metrics, among them "loss", the mean
             over the batch's examples, or a sum over "mean_NAME" (see `normalized_by`); of other
             tensors the mean is logged.
-        evaluate: metrics on held-out data.
+        evaluate: metrics on held-out data; and texts in Markdown that show more, by name.
         best_by: the metric of `evaluate` that a higher value is better of.
         model_inputs: the model's positional arguments, from a batch.
         normalized_by: names of features, floats [B, ...], whose sum over the global batch the loss
@@ -35,7 +35,7 @@ class Task:
     model: keras.Model
     train_dataset: Callable[[int], tf.data.Dataset]
     compute_loss: Callable[[Batch, Any], Mapping[str, tf.Tensor]]
-    evaluate: Callable[[], Mapping[str, float]]
+    evaluate: Callable[[], Mapping[str, float | str]]
     best_by: str
     model_inputs: Callable[[Batch], tuple[Any, ...]] = lambda batch: (
         TokenFeatures.from_dict(batch),

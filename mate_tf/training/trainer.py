@@ -1,6 +1,5 @@
 """The steps of a training run, on all replicas."""
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import tensorflow as tf
 from mate_tf.training.accumulation import Gradients, accumulate
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import Batch, distribute_batches, mean_share
+from mate_tf.training.faults import Terminated, Termination
 from mate_tf.training.optimizer import BertAdamW
 from mate_tf.training.progress import Progress
 from mate_tf.training.task import Task
@@ -18,8 +18,11 @@ from mate_tf.training.task import Task
 class Trainer(orbit.AbstractTrainer):
     """Makes training steps, each a traced function per shape of batch."""
 
-    def __init__(self, task: Task, optimizer: BertAdamW, config: TrainingConfig):
+    def __init__(
+        self, task: Task, optimizer: BertAdamW, config: TrainingConfig, termination: Termination
+    ):
         self._task = task
+        self._termination = termination
         self._accumulation_steps = config.gradient_accumulation_steps
         self._steps_per_loop = config.steps_per_loop
         self._optimizer = optimizer
@@ -37,6 +40,7 @@ class Trainer(orbit.AbstractTrainer):
 
         Raises:
             FloatingPointError: if the loss is no longer finite.
+            Terminated: after a step, if one of the workers is asked to end.
         """
         done = first = int(self.global_step.numpy())
         if self._batches is None:
@@ -51,13 +55,23 @@ class Trainer(orbit.AbstractTrainer):
             for metrics in self._train_steps(min(self._steps_per_loop, last - done)):
                 done += 1
                 self._progress.add(done, metrics)
-        metrics = self._progress.summary()
-        if not math.isfinite(metrics["loss"]):
-            raise FloatingPointError(
-                f"the loss is {metrics['loss']} at step {last}; lower learning_rate and start "
-                "again from the last checkpoint"
-            )
-        return metrics
+            if self._is_to_end():
+                self._progress.check_finite(done)
+                raise Terminated
+        self._progress.check_finite(done)
+        return self._progress.summary()
+
+    def _is_to_end(self) -> bool:
+        """Whether a worker was asked to end; all workers say the same after the same step."""
+        is_asked = self._termination.is_asked
+        if not isinstance(self._strategy, tf.distribute.MultiWorkerMirroredStrategy):
+            return is_asked
+        return bool(self._sum_over_replicas(tf.constant(int(is_asked))))
+
+    @tf.function(autograph=False)
+    def _sum_over_replicas(self, here: tf.Tensor) -> tf.Tensor:
+        values = self._strategy.run(tf.identity, args=(here,))
+        return self._strategy.reduce(tf.distribute.ReduceOp.SUM, values, axis=None)
 
     def _train_steps(self, num_steps: int) -> list[Mapping[str, Any]]:
         """Makes steps in one call of a graph and returns the metrics of each."""

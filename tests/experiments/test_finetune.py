@@ -102,6 +102,17 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
         done.stderr,
     )
 
+    # The same again, from what the folder says.
+    again = tmp_path / "again"
+    done = run_finetune(f"--config={tmp_path / 'next'}", f"--model_dir={again}")
+    assert done.returncode == 0, done.stderr
+    for file in ("config.json", "inputs.json", "evaluations.jsonl"):
+        assert (again / file).read_bytes() == (tmp_path / "next" / file).read_bytes()
+    assert (again / "evaluations" / "2.md").is_file()
+    inputs = json.loads((again / "inputs.json").read_text())
+    assert inputs["init_checkpoint"] == str(tmp_path / "run")
+    assert inputs["reset_heads"] is True
+
     refused = run_finetune(*flags, "--config.seed=7")
     assert refused.returncode == 1
     assert "got another: seed=7 (there: 1); choose another folder" in refused.stderr
@@ -205,7 +216,12 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
 @pytest.mark.parametrize(
     ("name", "architecture", "overrides", "message"),
     [
-        ("small", None, [], f"expected --config to be one of {', '.join(PRESETS)}, got 'small'"),
+        (
+            "small",
+            None,
+            [],
+            f"expected --config to be one of {', '.join(PRESETS)}, or a run's folder, got 'small'",
+        ),
         ("demo", None, ["--config.speed=1"], "unknown key config.speed; the known keys are "),
         ("demo", "bert", [], "expected an architecture among tapas, mate, "),
         ("demo", None, ["more"], "expected --config.key=value, got more"),

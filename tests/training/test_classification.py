@@ -23,6 +23,7 @@ from mate_tf.training.examples import build_model, make_task
 from mate_tf.training.loop import train
 from mate_tf.training.run_config import load_config, save_config
 
+Event = tf.compat.v1.Event
 WORDS = ("good", "bad", "film", "very")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS)
 TAGS = {"good": "ADJ", "bad": "ADJ", "film": "NOUN", "very": "ADV"}
@@ -91,6 +92,14 @@ def test_learns_its_sentences(data_dir, tmp_path, architecture):
     task = make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
     metrics = train(task, config, tmp_path)
     assert metrics["accuracy"] == 1.0
+    shown = (tmp_path / "evaluations" / "40.md").read_text()
+    assert "| 0 | 4 | 0 |\n| 1 | 0 | 4 |\n" in shown
+    assert "| very good film | 1 | 1 |  | yes |" in shown
+    (events,) = (tmp_path / "dev").glob("events.*")
+    records = tf.data.TFRecordDataset(str(events)).as_numpy_iterator()
+    values = [value for event in map(Event.FromString, records) for value in event.summary.value]
+    (in_tensorboard,) = {v.tensor.string_val[0] for v in values if v.tag == "confusion"}
+    assert in_tensorboard.decode() in shown
     assert metrics["f1"] == 1.0
 
 

@@ -1,10 +1,14 @@
 """The progress line and the means behind it."""
 
+import dataclasses
 import logging
 
 import pytest
+import tensorflow as tf
 
+from mate_tf.training.loop import train
 from mate_tf.training.progress import Progress, format_seconds
+from tests.training import fault_runs
 
 
 class Clock:
@@ -53,3 +57,19 @@ def test_the_summary_covers_all_steps_since_start():
 )
 def test_durations_are_short(seconds, text):
     assert format_seconds(seconds) == text
+
+
+def test_examples_and_tokens_are_those_of_all_replicas(tmp_path, monkeypatch):
+    cpus = tf.config.list_logical_devices("CPU")
+    if len(cpus) < 2:
+        pytest.skip("needs two logical CPU devices")
+    of_steps = []
+    monkeypatch.setattr(Progress, "add", lambda self, step, metrics: of_steps.append(metrics))
+    monkeypatch.setattr(Progress, "summary", lambda self: {})
+    data_dir = fault_runs.write_data(tmp_path)
+    config = dataclasses.replace(fault_runs.CONFIG, num_steps=1)
+    with tf.distribute.MirroredStrategy(cpus[:2], tf.distribute.ReductionToOneDevice()).scope():
+        train(fault_runs.make_task(data_dir), config, tmp_path / "run")
+    (metrics,) = of_steps
+    assert int(metrics["num_examples"]) == fault_runs.BATCH_SIZE
+    assert int(metrics["num_tokens"]) == fault_runs.NUM_TOKENS

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import pytest
+import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tasks.classification import ClassificationConfig
@@ -48,6 +49,14 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match=message):
         save_config(other, tmp_path)
     assert load_config(tmp_path) == CONFIG
+
+
+def test_a_folder_with_a_checkpoint_of_something_else_is_refused(tmp_path):
+    checkpoint = tf.train.Checkpoint(weight=tf.Variable(1.0))
+    checkpoint.save(str(tmp_path / "bert_model.ckpt"))
+    with pytest.raises(ValueError, match=r"checkpoint bert_model.ckpt-1 and without config.json"):
+        save_config(CONFIG, tmp_path)
+    assert not (tmp_path / "config.json").exists()
 
 
 def test_a_folder_without_config_is_named(tmp_path):

@@ -94,7 +94,10 @@ def test_learns_to_read(data_dir, tmp_path, options):
 def test_an_answer_longer_than_the_longest_span_counts_as_not_found(data_dir):
     config = dataclasses.replace(CONFIG, task=SpanReadingConfig(max_span_length=1))
     metrics = dev_evaluation(config, data_dir, build_model(config)).evaluate()
+    answers = metrics.pop("answers")
     assert metrics == {"loss": 0.0, "span_accuracy": 0.0}
+    assert answers.startswith("| question | gold | predicted |")
+    assert answers.endswith(" no |\n")
 
 
 def test_a_dev_split_without_answers_is_refused(tmp_path):

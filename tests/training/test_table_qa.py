@@ -170,6 +170,14 @@ def test_questions_without_a_right_answer_lower_the_accuracy(
     model.call = points
     metrics = dev_evaluation(config, tmp_path, model).evaluate()
     assert metrics["denotation_accuracy"] == pytest.approx(accuracy)
+    answers = metrics["answers"].splitlines()[2:]
+    assert [line.endswith(" yes |") for line in answers].count(True) == round(
+        accuracy * len(answers)
+    )
+    if known:
+        assert answers[0] == "| rank oslo | 0 | 0 | (0, 1) | yes |"
+        assert "no example" in answers[1]
+    assert "confusion" not in metrics  # there is no aggregation
 
 
 def test_good_data_is_accepted(data_dir):
@@ -267,6 +275,9 @@ def test_without_a_labelled_example_there_is_no_loss_but_a_score(data_dir, tmp_p
     write_records(directory / "dev.tfrecord", [{k: v.numpy() for k, v in unlabelled.items()}])
     metrics = dev_evaluation(CONFIG, directory, build_model(CONFIG)).evaluate()
     assert "loss" not in metrics and "denotation_accuracy" in metrics
+    of_gold_none = metrics["confusion"].splitlines()[2]
+    counts = [int(count) for count in of_gold_none.removeprefix("| NONE |").strip(" |").split("|")]
+    assert sum(counts) == 6 and counts[-1] == 5  # have no example, and so no answer
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ docs/own_data.md describes the format.
 import contextlib
 import functools
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from mate_tf.tables.datasets.seen_ids import SeenIds
 from mate_tf.tables.table import Question, Table, check_coordinates
-from mate_tf.tables.text_files import read_json_values
+from mate_tf.tables.text_files import complete_text_file, read_json_values
 
 _DEFAULTS = {f.name: f.default for f in fields(Question) if f.name not in ("text", "question_id")}
 _TITLES = ("document_title", "context_heading")
@@ -122,17 +121,11 @@ def write_json_lines(path: str | Path, pairs: Iterable[tuple[Table, Question]]) 
     Returns:
         The number of questions.
     """
-    path = Path(path)
-    partial = path.with_name(f"{path.name}.partial")
     count = 0
-    try:
-        with open(partial, "w", encoding="utf-8", newline="\n") as file:
-            for table, question in pairs:
-                file.write(json_line(table, question))
-                count += 1
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with complete_text_file(path) as file:
+        for table, question in pairs:
+            file.write(json_line(table, question))
+            count += 1
     return count
 
 

@@ -1,0 +1,66 @@
+"""What an evaluation shows beside its scores, as tables in Markdown, which TensorBoard draws."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+NUM_SHOWN = 10  # answers of an evaluation
+
+
+class ShownAnswer(NamedTuple):
+    """A question's answer, for a person to judge.
+
+    Attributes:
+        question: its text.
+        gold: what is right.
+        predicted: what the model says.
+        cells: where it is from, (row, column) of the body, counted from zero.
+        is_right: whether that counts as right.
+    """
+
+    question: str
+    gold: str
+    predicted: str
+    cells: Iterable[tuple[int, int]]
+    is_right: bool
+
+
+def answers_table(answers: Iterable[ShownAnswer]) -> str:
+    """A row for each answer."""
+    rows = [
+        (
+            answer.question,
+            answer.gold,
+            answer.predicted,
+            ", ".join(f"({row}, {column})" for row, column in answer.cells),
+            "yes" if answer.is_right else "no",
+        )
+        for answer in answers
+    ]
+    return _table(("question", "gold", "predicted", "cells (row, column)", "right"), rows)
+
+
+def confusion_table(
+    golds: Sequence[str], predicted: Sequence[str], names: Sequence[str] = ()
+) -> str:
+    """How often what was taken for what: a row for each gold name, a column for each predicted.
+
+    Args:
+        golds: names, one or more.
+        predicted: as many, of the same examples.
+        names: in the order of rows and columns; others that occur follow them.
+    """
+    from sklearn.metrics import confusion_matrix
+
+    names = list(dict.fromkeys([*names, *golds, *predicted]))
+    counts = confusion_matrix(golds, predicted, labels=names).tolist()
+    rows = [(name, *map(str, row)) for name, row in zip(names, counts, strict=True)]
+    return _table((r"gold \ predicted", *names), rows)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|")

@@ -1,0 +1,33 @@
+"""Text files that are written whole or not at all."""
+
+import pytest
+
+from mate_tf.tables.text_files import complete_text_file
+
+
+def test_a_file_appears_with_its_last_line(tmp_path):
+    path = tmp_path / "file.txt"
+    with complete_text_file(path) as file:
+        file.write("ä\n")
+        file.flush()
+        assert not path.exists()
+    assert path.read_bytes() == "ä\n".encode()
+    assert [path] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("last", ["\ud800", "more"])
+def test_a_failure_leaves_the_file_that_was_there(tmp_path, last):
+    path = tmp_path / "file.txt"
+    path.write_text("old")
+    with pytest.raises((UnicodeEncodeError, RuntimeError)), complete_text_file(path) as file:
+        file.write("new")
+        file.write(last)
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_half_a_surrogate_pair_is_written_as_the_caller_says(tmp_path):
+    with complete_text_file(tmp_path / "file.txt", errors="backslashreplace") as file:
+        file.write("\ud800")
+    assert (tmp_path / "file.txt").read_text() == "\\ud800"

@@ -1,0 +1,245 @@
+"""A short training that is interrupted in all ways, as functions for tests/forked.py.
+
+Shapes: B batch.
+"""
+
+import contextlib
+import ctypes
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.tables.records import training_batches, write_records
+from mate_tf.training.config import TrainingConfig
+from mate_tf.training.evaluator import Evaluator
+from mate_tf.training.loop import train
+from mate_tf.training.progress import Progress
+from mate_tf.training.task import Task
+
+LENGTH, PADDING, VOCABULARY = 8, 2, 20
+# Fourteen examples in batches of four: each epoch has an order of its own, and so has dropout.
+CONFIG = TrainingConfig(
+    num_steps=120,
+    learning_rate=0.01,
+    summary_interval=5,
+    eval_interval=8,
+    checkpoint_interval=3,
+    ema_decay=0.9,
+)
+BATCH_SIZE = 4
+NUM_TOKENS = BATCH_SIZE * (LENGTH - PADDING)  # of a batch
+
+
+class Sentences(keras.Model):
+    """Small enough to be traced in an instant, with dropout."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = keras.layers.Embedding(VOCABULARY, 8, name="embedding")
+        self.dropout = keras.layers.Dropout(0.5)
+        self.classes = keras.layers.Dense(2, name="classes")
+        self.embedding.build(None)
+        self.classes.build((None, 8))
+        self.built = True
+
+    def call(self, pieces, training=False):
+        embedded = tf.reduce_mean(self.embedding(pieces), axis=1)
+        return self.classes(self.dropout(embedded, training=training))
+
+
+def write_data(directory: pathlib.Path) -> pathlib.Path:
+    """A file of sentences of two classes."""
+    choice = np.random.default_rng(1)
+    examples = []
+    for index in range(14):
+        features = dict.fromkeys(("segment_ids", "column_ids", "row_ids"), np.zeros(LENGTH, int))
+        features["input_ids"] = choice.integers(1, VOCABULARY, LENGTH)
+        features["input_mask"] = np.repeat([1, 0], [LENGTH - PADDING, PADDING])
+        features["classification_class_index"] = np.array([index % 2])
+        examples.append(features)
+    write_records(directory / "train.tfrecord", examples)
+    return directory
+
+
+def make_task(data_dir: pathlib.Path) -> Task:
+    """Sentences to their classes; what is evaluated follows from the weights alone."""
+    keras.utils.set_random_seed(3)
+    model = Sentences()
+
+    def train_dataset(step: int) -> tf.data.Dataset:
+        return training_batches(data_dir / "train.tfrecord", BATCH_SIZE, 7, skip=step)
+
+    def evaluate() -> dict[str, float]:
+        return {"size": float(sum(np.square(weight.numpy()).sum() for weight in model.weights))}
+
+    def compute_loss(batch, logits):
+        labels = batch["classification_class_index"][:, 0]
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        return {"loss": tf.reduce_mean(losses)}
+
+    return Task(
+        model, train_dataset, compute_loss, evaluate, "size", lambda batch: (batch["input_ids"],)
+    )
+
+
+def run(data_dir: pathlib.Path, model_dir: pathlib.Path) -> None:
+    """Trains, and keeps at the end all that a resumed run has to have the same."""
+    task = make_task(data_dir)
+    train(task, CONFIG, model_dir)
+    np.savez(model_dir / "end.npz", *[variable.numpy() for variable in task.model.variables])
+
+
+# Where something happens to a run: before a function is called.
+POINTS: dict[str, tuple[Any, str]] = {
+    "step": (Progress, "add"),
+    "save": (tf.train.CheckpointManager, "save"),
+    # The files of the checkpoint are there, "checkpoint" does not name it yet.
+    "name": (tf.train.CheckpointManager, "_record_state"),
+    # It does, and the one that is too old is still there.
+    "sweep": (tf.train.CheckpointManager, "_sweep"),
+    "evaluation": (Evaluator, "_write"),
+}
+
+
+def at(point: str, count: int, happens: Callable[[], Any]) -> None:
+    """Lets something happen when a point is reached for the n-th time."""
+    owner, name = POINTS[point]
+    original, calls = getattr(owner, name), []
+
+    def function(*args, **kwargs):
+        calls.append(name)
+        if len(calls) == count:
+            happens()
+        return original(*args, **kwargs)
+
+    setattr(owner, name, function)
+
+
+def run_killed(
+    data_dir: pathlib.Path, model_dir: pathlib.Path, point: str, count: int, delay: float
+) -> None:
+    """The run, killed some seconds after a point was reached."""
+
+    def kill() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    at(point, count, threading.Timer(delay, kill).start if delay else kill)
+    run(data_dir, model_dir)
+
+
+def run_terminated(
+    data_dir: pathlib.Path, model_dir: pathlib.Path, step: int, times: int = 1
+) -> None:
+    """The run, asked to end while it makes a step."""
+
+    def terminate() -> None:
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    at("step", step, terminate)
+    run(data_dir, model_dir)
+
+
+def run_to_nan(data_dir: pathlib.Path, model_dir: pathlib.Path, of_loss: bool, step: int) -> None:
+    """The run, whose loss or, where that is still a number, whose gradient is none at a step."""
+    task = make_task(data_dir)
+
+    def train_dataset(done: int) -> tf.data.Dataset:
+        steps = tf.data.Dataset.counter(done + 1)
+        return tf.data.Dataset.zip(task.train_dataset(done), steps).map(
+            lambda batch, number: batch | {"step": tf.fill([BATCH_SIZE], number)}
+        )
+
+    def compute_loss(batch, logits):
+        loss = task.compute_loss(batch, logits)["loss"]
+
+        def broken():
+            # The root's slope at zero is infinite, and its product with zero is not a number.
+            return loss * np.nan if of_loss else loss + tf.sqrt(0.0 * loss)
+
+        return {"loss": tf.cond(batch["step"][0] == step, broken, lambda: loss)}
+
+    broken = dataclasses.replace(task, train_dataset=train_dataset, compute_loss=compute_loss)
+    train(broken, CONFIG, model_dir)
+
+
+def mount_small_disk(folder: pathlib.Path, size: int) -> bool:
+    """Makes a folder a disk of so many bytes, for this process alone; whether it may."""
+    new_user, new_mounts = 0x10000000, 0x00020000  # CLONE_NEWUSER, CLONE_NEWNS
+    libc = ctypes.CDLL(None, use_errno=True)
+    if os.getuid():
+        new_mounts |= new_user
+    folder.mkdir()
+    options = f"size={size}".encode()
+    return (
+        libc.unshare(new_mounts) == 0
+        and libc.mount(b"none", b"/", None, 1 << 18 | 1 << 14, None) == 0  # private to us
+        and libc.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", 0, options) == 0
+    )
+
+
+NOT_PERMITTED = 77
+
+
+def run_on_full_disk(
+    data_dir: pathlib.Path, model_dir: pathlib.Path, copy_to: pathlib.Path, point: str, count: int
+) -> None:
+    """The run, whose disk is full from a point on until it has failed; then it goes on."""
+    if not mount_small_disk(model_dir, 4 << 20):
+        raise SystemExit(NOT_PERMITTED)
+    ballast = model_dir / "ballast"
+
+    def fill() -> None:
+        with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+
+    at(point, count, fill)
+    try:
+        run(data_dir, model_dir)
+    except OSError as error:
+        (copy_to / "message").write_text(str(error))
+    ballast.unlink()
+    run(data_dir, model_dir)
+    shutil.copytree(model_dir, copy_to, dirs_exist_ok=True)
+
+
+def run_worker(
+    data_dir: pathlib.Path,
+    model_dir: pathlib.Path,
+    hosts: list[str],
+    index: int,
+    happens_at: Callable[[], None],
+) -> None:
+    """The run of one of several workers, to which something happens before it begins."""
+    cluster = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
+    os.environ["TF_CONFIG"] = json.dumps(cluster)
+    with tf.distribute.MultiWorkerMirroredStrategy().scope():
+        happens_at()
+        try:
+            run(data_dir, model_dir)
+        except ConnectionError as error:
+            (model_dir / "message").write_text(str(error))
+            raise SystemExit(3) from error
+
+
+def kill_at_step(step: int) -> None:
+    at("step", step, lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def terminate_at_step(step: int) -> None:
+    at("step", step, lambda: os.kill(os.getpid(), signal.SIGTERM))
+
+
+def nothing() -> None:
+    """Happens to the other worker."""

@@ -1,0 +1,161 @@
+"""Training that is killed, terminated, or that the disk, a worker or its numbers fail."""
+
+import functools
+import itertools
+import random
+import signal
+import socket
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.training.loop import train
+from tests import forked
+from tests.training import fault_runs
+from tests.training.fault_runs import CONFIG
+
+NUM_KILLS = 20
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("data")
+    forked.finish(forked.start(fault_runs.write_data, directory))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def whole(data_dir, tmp_path_factory):
+    """A run that nothing happens to."""
+    model_dir = tmp_path_factory.mktemp("whole")
+    forked.finish(forked.start(fault_runs.run, data_dir, model_dir))
+    return model_dir
+
+
+def assert_same_end(model_dir, whole):
+    actual, expected = (np.load(folder / "end.npz") for folder in (model_dir, whole))
+    assert actual.files == expected.files
+    for name in expected.files:
+        np.testing.assert_array_equal(actual[name], expected[name], err_msg=name)
+    of_runs = [(folder / "evaluations.jsonl").read_text() for folder in (model_dir, whole)]
+    assert of_runs[0] == of_runs[1]
+    names = [
+        sorted(
+            path.relative_to(folder).as_posix()
+            for path in folder.rglob("*")
+            if not path.name.startswith("events.")
+        )
+        for folder in (model_dir, whole)
+    ]
+    assert names[0] == names[1]
+
+
+def test_killed_at_random_moments_a_run_ends_with_the_weights_of_one_that_was_not(
+    data_dir, whole, tmp_path
+):
+    choice = random.Random(0)
+    points = itertools.cycle(["save", "step", "name", "sweep", "evaluation"])
+    for point in itertools.islice(points, NUM_KILLS):
+        # In the middle of a step or of writing; or at the point itself.
+        delay = choice.uniform(0.0, 0.03) if point in ("step", "save") else 0.0
+        count = choice.randint(1, 4)
+        process = forked.start(fault_runs.run_killed, data_dir, tmp_path, point, count, delay)
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+    forked.finish(forked.start(fault_runs.run, data_dir, tmp_path))
+    assert_same_end(tmp_path, whole)
+
+
+def test_sigterm_saves_the_step_and_the_run_goes_on_from_it(data_dir, whole, tmp_path):
+    process = forked.start(fault_runs.run_terminated, data_dir, tmp_path, 7)
+    process.join()
+    assert process.exitcode == 128 + signal.SIGTERM
+    assert (tmp_path / "ckpt-7.index").exists()
+    forked.finish(forked.start(fault_runs.run, data_dir, tmp_path))
+    assert_same_end(tmp_path, whole)
+
+
+def test_a_second_sigterm_ends_at_once(data_dir, tmp_path):
+    process = forked.start(fault_runs.run_terminated, data_dir, tmp_path, 7, 2)
+    process.join()
+    assert process.exitcode == -signal.SIGTERM
+    assert not (tmp_path / "ckpt-7.index").exists()
+
+
+@pytest.mark.parametrize(
+    ("of_loss", "message"),
+    [
+        (
+            True,
+            "expected a finite loss, got nan at step 9; the checkpoint of step 6 in .* is as it",
+        ),
+        (False, "expected finite weights, got NaN or infinity at step 9; the checkpoint of step 6"),
+    ],
+)
+def test_numbers_that_are_none_end_a_run_before_its_checkpoint(
+    data_dir, tmp_path, of_loss, message
+):
+    with pytest.raises(FloatingPointError, match=message):
+        fault_runs.run_to_nan(data_dir, tmp_path, of_loss, 9)
+    assert (tmp_path / "checkpoint").read_text().startswith('model_checkpoint_path: "ckpt-6"')
+
+
+@pytest.mark.parametrize("point", ["save", "step", "evaluation"])
+def test_a_full_disk_leaves_the_last_checkpoint_from_which_the_run_goes_on(
+    data_dir, whole, tmp_path, point
+):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    process = forked.start(fault_runs.run_on_full_disk, data_dir, tmp_path / "disk", copy, point, 3)
+    process.join()
+    if process.exitcode == fault_runs.NOT_PERMITTED:
+        pytest.skip("may not mount a small disk")
+    assert process.exitcode == 0
+    message = (copy / "message").read_text()
+    assert "make room and start again in the same way" in message
+    (copy / "message").unlink()
+    assert_same_end(copy, whole)
+
+
+def start_workers(data_dir, model_dir, *happenings):
+    ports = []
+    for _ in happenings:
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            ports.append(f"localhost:{free.getsockname()[1]}")
+    return [
+        forked.start(fault_runs.run_worker, data_dir, model_dir, ports, index, happening)
+        for index, happening in enumerate(happenings)
+    ]
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_lost_worker_ends_the_other_with_the_last_checkpoint(data_dir, tmp_path, lost):
+    happenings = [fault_runs.nothing] * 2
+    happenings[lost] = functools.partial(fault_runs.kill_at_step, 8)
+    workers = start_workers(data_dir, tmp_path, *happenings)
+    for worker in workers:
+        worker.join()
+    assert workers[lost].exitcode == -signal.SIGKILL
+    assert workers[1 - lost].exitcode == 3
+    message = (tmp_path / "message").read_text()
+    assert "expected all workers to answer" in message
+    assert "the checkpoint of step 6" in message
+
+
+def test_sigterm_to_one_worker_ends_all_at_the_same_step(data_dir, tmp_path):
+    terminated = functools.partial(fault_runs.terminate_at_step, 7)
+    workers = start_workers(data_dir, tmp_path, fault_runs.nothing, terminated)
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [128 + signal.SIGTERM] * 2
+    assert (tmp_path / "ckpt-7.index").exists()
+
+
+def test_a_checkpoint_of_another_model_is_refused(data_dir, tmp_path):
+    task = fault_runs.make_task(data_dir)
+    other = tf.train.Checkpoint(weights={"kernel": tf.Variable([1.0])})
+    tf.train.CheckpointManager(other, str(tmp_path), max_to_keep=1).save(checkpoint_number=3)
+    with pytest.raises(ValueError, match=r"a checkpoint of this model .* in .*ckpt-3, got another"):
+        train(task, CONFIG, tmp_path)

@@ -1,0 +1,39 @@
+"""What a run's folder says that the run was made from."""
+
+import dataclasses
+
+import pytest
+
+from mate_tf.training.run_inputs import INPUTS_FILE, RunInputs, data_files, load_inputs, save_inputs
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    (tmp_path / "data").mkdir()
+    for split in ("train", "dev"):
+        (tmp_path / "data" / f"{split}.tfrecord").write_text(split)
+    files = data_files(tmp_path / "data", ("train", "dev"))
+    assert [file.name for file in files] == ["train.tfrecord", "dev.tfrecord"]
+    return RunInputs(str(tmp_path / "data"), files, init_checkpoint="google/tapas-base")
+
+
+def test_what_a_run_began_with_stays_said(inputs, tmp_path):
+    save_inputs(inputs, tmp_path)
+    save_inputs(dataclasses.replace(inputs, init_checkpoint=None), tmp_path)
+    assert load_inputs(tmp_path) == inputs
+
+
+def test_a_run_goes_on_with_its_own_records_alone(inputs, tmp_path):
+    save_inputs(inputs, tmp_path)
+    (tmp_path / "data" / "train.tfrecord").write_text("other")
+    changed = dataclasses.replace(inputs, files=data_files(tmp_path / "data", ("train", "dev")))
+    with pytest.raises(ValueError, match=r"got others in .*data: train.tfrecord; choose"):
+        save_inputs(changed, tmp_path)
+    save_inputs(changed, tmp_path, may_differ=True)
+    assert load_inputs(tmp_path) == inputs
+
+
+def test_a_file_of_something_else_is_named(tmp_path):
+    (tmp_path / INPUTS_FILE).write_text("{}")
+    with pytest.raises(ValueError, match=r"inputs.json: expected the keys data_dir, files"):
+        load_inputs(tmp_path)
