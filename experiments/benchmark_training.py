@@ -63,8 +63,10 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     from mate_tf.tasks.classification import ClassificationConfig
     from mate_tf.training.config import ClassificationTrainingConfig
     from mate_tf.training.examples import build_model
-    from mate_tf.training.loop import Task, Trainer
+    from mate_tf.training.faults import Termination
     from mate_tf.training.optimizer import BertAdamW
+    from mate_tf.training.task import Task
+    from mate_tf.training.trainer import Trainer
 
     tf.config.threading.set_intra_op_parallelism_threads(options["threads"])
     tf.config.threading.set_inter_op_parallelism_threads(options["threads"])
@@ -97,7 +99,7 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
         evaluate=dict,
         best_by="loss",
     )
-    trainer = Trainer(task, optimizer, config.num_steps)
+    trainer = Trainer(task, optimizer, config, Termination())
     loaded = resident_megabytes("VmRSS")
     reset_peak()
     trainer.train(tf.constant(1))  # traces

@@ -1,6 +1,7 @@
 """Activations that are computed a second time: the same, and the same gradients."""
 
 import dataclasses
+from typing import Any
 
 import keras
 import numpy as np
@@ -28,15 +29,16 @@ SMALL = EncoderConfig(
     position="per_cell",
 )
 # The presets at small sizes, those of the same attention once, and what no preset has.
-SIZES = dict(
+SIZES: dict[str, Any] = dict(
     bucket_size=4, global_size=6, num_global_tokens=16, local_radius=4, max_relative_distance=3
 )
+OF_LINFORMER: dict[str, Any] = dict(sequence_length=LENGTH, projected_length=5)
 ATTENTIONS = {
     **{
         name: dataclasses.replace(
             with_architecture(SMALL, name).attention,
             **SIZES,
-            **(dict(sequence_length=LENGTH, projected_length=5) if "linformer" in name else {}),
+            **(OF_LINFORMER if "linformer" in name else {}),
         )
         for name in ARCHITECTURE_PRESETS
         if name in ("tapas", "mate", "mate_exact", "sat", "linformer_128", "table_etc")

@@ -19,7 +19,7 @@ from mate_tf.tables.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.tables.pretraining_config import PretrainingConfig
 from mate_tf.tables.record_schema import OF_TOKENS
 from mate_tf.tables.records import record_writer, serialize_example
-from mate_tf.tables.splits import place, remove_other_files, split_file
+from mate_tf.tables.splits import place, remove_split, split_file
 from mate_tf.tables.table import Table
 from mate_tf.tables.wordpiece import Wordpiece
 
@@ -156,18 +156,16 @@ def write_split(
     for described in corpus:
         for shard, member in placed_members(described, config, len(shards)):
             shards[shard].append(member)
+    remove_lengths(config, directory, split)
     numbers: Iterable[int | None] = [None] if num_shards is None else range(num_shards)
-    for shard, members in zip(numbers, shards, strict=True):
-        yield from write_shard(builders, config, members, directory, split, shard, num_shards)
-    remove_old_shards(config, directory, split, num_shards)
+    for number, members in zip(numbers, shards, strict=True):
+        yield from write_shard(builders, config, members, directory, split, number, num_shards)
 
 
-def remove_old_shards(
-    config: PretrainingConfig, directory: str, split: str, num_shards: int | None
-) -> None:
-    """Removes what earlier conversions left of a split."""
+def remove_lengths(config: PretrainingConfig, directory: str, split: str) -> None:
+    """Removes a split's records of an earlier conversion, so that old and new never mix."""
     for length in config.lengths:
-        remove_other_files(directory, split_of_length(split, length), num_shards)
+        remove_split(directory, split_of_length(split, length))
 
 
 def split_of_length(split: str, length: int) -> str:

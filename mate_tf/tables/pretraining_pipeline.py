@@ -12,7 +12,7 @@ from mate_tf.tables.datasets.described_tables import DescribedTable
 from mate_tf.tables.pretraining import (
     make_builders,
     placed_members,
-    remove_old_shards,
+    remove_lengths,
     write_shard,
 )
 from mate_tf.tables.pretraining_config import PretrainingConfig
@@ -78,8 +78,8 @@ def draw_split(
     # A shard without examples is a file too.
     shards = pipeline | "Shards" >> beam.Create([(shard, None) for shard in range(num_shards)])
     _ = (members, shards) | beam.Flatten() | beam.GroupByKey() | "Write" >> beam.ParDo(Write())
+    remove_lengths(config, directory, split)
     result = pipeline.run()
     result.wait_until_finish()
-    remove_old_shards(config, directory, split, num_shards)
     found = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))["counters"]
     return Counter({counter.key.metric.name: counter.result for counter in found})

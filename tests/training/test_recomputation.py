@@ -13,7 +13,8 @@ from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model
-from mate_tf.training.loop import Task, train
+from mate_tf.training.loop import train
+from mate_tf.training.task import Task
 
 CONFIG = ClassificationTrainingConfig(
     num_steps=3,

@@ -17,8 +17,9 @@ from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
-from mate_tf.training.loop import Task, train
+from mate_tf.training.loop import train
 from mate_tf.training.run_config import save_config
+from mate_tf.training.task import Task
 from mate_tf.weights.initial import load_weights
 from mate_tf.weights.pretrained import load_pretrained
 from mate_tf.weights.run import restore_weights
