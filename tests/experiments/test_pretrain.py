@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from experiments.export import trained_here
 from mate_tf.tables.conversion_file import read_conversion
 from mate_tf.tables.records import read_records
 from mate_tf.training.run_config import load_config
@@ -68,8 +67,10 @@ def test_from_tables_alone_to_a_run_that_answers_nothing_yet(tables, tmp_path):
     said = json.loads((model_dir / "config.json").read_text())
     assert said["kind"] == "masked_lm"
     assert read_conversion(model_dir) == conversion
-    with pytest.raises(ValueError, match=r"expected a model that answers.*; fine-tune it first"):
-        trained_here(model_dir)
+    flags = (f"--model_dir={model_dir}", f"--output_dir={tmp_path / 'model'}")
+    done = run_binary("experiments.export", *flags)
+    assert done.returncode == 1
+    assert re.search(r"expected a model that answers.*fine-tune it first", done.stderr)
 
 
 @pytest.mark.parametrize(
