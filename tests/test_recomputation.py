@@ -1,6 +1,7 @@
 """Activations that are computed a second time: the same, and the same gradients."""
 
 import dataclasses
+from typing import Any
 
 import keras
 import numpy as np
@@ -28,7 +29,7 @@ SMALL = EncoderConfig(
     position="per_cell",
 )
 # The presets at small sizes, those of the same attention once, and what no preset has.
-SIZES = dict(
+SIZES: dict[str, Any] = dict(
     bucket_size=4, global_size=6, num_global_tokens=16, local_radius=4, max_relative_distance=3
 )
 ATTENTIONS = {
