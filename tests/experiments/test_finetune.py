@@ -106,8 +106,12 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     again = tmp_path / "again"
     done = run_finetune(f"--config={tmp_path / 'next'}", f"--model_dir={again}")
     assert done.returncode == 0, done.stderr
-    for file in ("config.json", "inputs.json", "evaluations.jsonl"):
+    for file in ("config.json", "inputs.json"):
         assert (again / file).read_bytes() == (tmp_path / "next" / file).read_bytes()
+    of_both = [
+        json.loads((run / "evaluations.jsonl").read_text()) for run in (again, tmp_path / "next")
+    ]
+    assert of_both[0]["loss"] == pytest.approx(of_both[1]["loss"], rel=1e-6)  # in float32
     assert (again / "evaluations" / "2.md").is_file()
     inputs = json.loads((again / "inputs.json").read_text())
     assert inputs["init_checkpoint"] == str(tmp_path / "run")
