@@ -6,9 +6,11 @@ Shapes: B examples of a global batch, R replicas, N numbers.
 """
 
 import contextlib
+import functools
 import pathlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -77,16 +79,25 @@ def check_like_chief(values: Mapping[str, float], hint: str) -> None:
 def _sum_over_workers(
     strategy: tf.distribute.MultiWorkerMirroredStrategy, values: np.ndarray
 ) -> np.ndarray:
+    sums = _sum_function(strategy)(values)
+    return strategy.experimental_local_results(sums)[0].numpy()
+
+
+@functools.lru_cache(maxsize=1)
+def _sum_function(strategy: tf.distribute.MultiWorkerMirroredStrategy) -> Callable:
     num_here = len(strategy.extended.worker_devices)
 
-    def in_replica() -> tf.Tensor:
+    def in_replica(values: tf.Tensor) -> tf.Tensor:
         context = tf.distribute.get_replica_context()
         is_first = context.replica_id_in_sync_group % num_here == 0
-        share = tf.where(is_first, values, np.zeros_like(values))  # once from each worker
+        share = tf.where(is_first, values, tf.zeros_like(values))  # once from each worker
         return context.all_reduce(tf.distribute.ReduceOp.SUM, share)
 
-    sums = tf.function(lambda: strategy.run(in_replica), autograph=False)()
-    return strategy.experimental_local_results(sums)[0].numpy()
+    return tf.function(
+        lambda values: strategy.run(in_replica, args=(values,)),
+        input_signature=[tf.TensorSpec([None], tf.float64)],
+        autograph=False,
+    )
 
 
 def check_batch_size(batch_size: int, num_parts: int = 1) -> None:
@@ -149,6 +160,39 @@ def distribute_batches(
         return batches.prefetch(num_here)
 
     return tf.distribute.get_strategy().distribute_datasets_from_function(shares)
+
+
+def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
+    """Computes a batch of any size on all of this worker's replicas, each a share of its examples.
+
+    Args:
+        function: from a batch to a structure of tensors [B, ...].
+
+    Returns:
+        The same function of a whole batch; a worker calls it without the others.
+    """
+    if not tf.distribute.has_strategy():
+        return tf.function(function, autograph=False)
+    strategy = tf.distribute.get_strategy()
+    num_here = len(strategy.extended.worker_devices)
+    traced = tf.function(lambda batch: strategy.run(function, args=(batch,)), autograph=False)
+
+    def run(batch: Batch) -> Any:
+        size = len(next(iter(batch.values())))
+        # The last example makes up for those that are missing.
+        examples = np.minimum(np.arange(-(-size // num_here) * num_here), size - 1)
+        shares = examples.reshape(num_here, -1)
+
+        def share(context: tf.distribute.experimental.ValueContext) -> Batch:
+            here = shares[context.replica_id_in_sync_group % num_here]
+            return {name: tf.gather(values, here) for name, values in batch.items()}
+
+        results = traced(strategy.experimental_distribute_values_from_function(share))
+        return tf.nest.map_structure(
+            lambda values: tf.concat(strategy.experimental_local_results(values), 0)[:size], results
+        )
+
+    return run
 
 
 def mean_share(total: tf.Tensor, num_parts: int) -> tf.Tensor:

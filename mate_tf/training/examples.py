@@ -38,7 +38,7 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.encoder_task import EncoderTask
 from mate_tf.tasks.kinds import MODELS, TaskModel, kind_of
 from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
-from mate_tf.training.distribution import Batch, check_batch_size
+from mate_tf.training.distribution import Batch, check_batch_size, divided
 from mate_tf.training.run_config import differences
 from mate_tf.training.task import Task
 
@@ -246,12 +246,12 @@ def predict_function(
 ) -> Callable[[Batch], tuple[Mapping[str, tf.Tensor], tf.Tensor]]:
     """A function from a batch to the model's outputs and the examples' losses, float [B]."""
 
-    @tf.function(autograph=False)  # there is nothing to convert, and looking for it takes seconds
     def predict(batch: Batch) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
         outputs = model(TokenFeatures.from_dict(batch), training=False)
         return outputs, model.compute_task_loss(batch, outputs)["example_loss"]
 
-    return lambda batch: predict(without_texts(batch))
+    on_replicas = divided(predict)
+    return lambda batch: on_replicas(without_texts(batch))
 
 
 def without_texts(batch: Batch) -> dict[str, tf.Tensor]:

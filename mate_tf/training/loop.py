@@ -43,18 +43,7 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
         FloatingPointError: if the loss is no longer finite.
     """
     model_dir = pathlib.Path(model_dir)
-    schedule = WarmupLinearDecay(
-        config.learning_rate, config.num_steps, round(config.warmup_ratio * config.num_steps)
-    )
-    optimizer = BertAdamW(
-        schedule,
-        weight_decay_rate=config.weight_decay_rate,
-        max_gradient_norm=config.max_gradient_norm,
-        max_gradient_value=config.max_gradient_value,
-        head_learning_rate_ratio=config.head_learning_rate_ratio,
-        ema_decay=config.ema_decay,
-    )
-    optimizer.build(task.model.trainable_variables)
+    optimizer = _make_optimizer(task.model, config)
     trainer = Trainer(task, optimizer, config)
     step = trainer.global_step
     best = BestSoFar()
@@ -113,6 +102,22 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
             if saved < done:
                 save(checkpoint_number=done)
         return metrics or controller.evaluate()
+
+
+def _make_optimizer(model: keras.Model, config: TrainingConfig) -> BertAdamW:
+    schedule = WarmupLinearDecay(
+        config.learning_rate, config.num_steps, round(config.warmup_ratio * config.num_steps)
+    )
+    optimizer = BertAdamW(
+        schedule,
+        weight_decay_rate=config.weight_decay_rate,
+        max_gradient_norm=config.max_gradient_norm,
+        max_gradient_value=config.max_gradient_value,
+        head_learning_rate_ratio=config.head_learning_rate_ratio,
+        ema_decay=config.ema_decay,
+    )
+    optimizer.build(model.trainable_variables)
+    return optimizer
 
 
 def _weights_by_path(model: keras.Model) -> dict[str, tf.Variable]:

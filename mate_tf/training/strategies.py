@@ -52,20 +52,20 @@ def make_strategy(
         "task_index": task_index,
         "all_reduce_alg": all_reduce_alg,
     }
-    from official.common import distribute_utils
-
     _check_options(name, {key for key, value in options.items() if value is not None})
     if name == "multi_worker_mirrored":
         _configure_workers(worker_hosts, task_index)
-        return distribute_utils.get_distribution_strategy(name, all_reduce_alg=all_reduce_alg)
-    if name == "tpu":
-        if tpu is None:
-            raise ValueError("expected the TPU's name or address, or local on its own host, in tpu")
-        return distribute_utils.get_distribution_strategy(name, tpu_address=tpu)
+        return _several_workers(all_reduce_alg)
+    if name == "tpu" and tpu is None:
+        raise ValueError("expected the TPU's name or address, or local on its own host, in tpu")
     if name == "mirrored" and num_virtual_cpus is not None:
         return _mirrored_cpus(num_virtual_cpus, num_gpus)
     if name == "one_device" and num_gpus is None:
         return tf.distribute.get_strategy()  # the default one, on a GPU if there is one
+    from official.common.distribute_utils import get_distribution_strategy
+
+    if name == "tpu":
+        return get_distribution_strategy(name, tpu_address=tpu)
     num_visible = len(tf.config.list_physical_devices("GPU"))
     most = min(num_visible, 1) if name == "one_device" else num_visible
     if num_gpus is not None and not 0 <= num_gpus <= most:
@@ -76,9 +76,7 @@ def make_strategy(
             "expected at least one GPU to mirror over, got none; num_virtual_cpus divides the CPU "
             "into devices"
         )
-    return distribute_utils.get_distribution_strategy(
-        name, num_gpus=num_gpus, all_reduce_alg=all_reduce_alg
-    )
+    return get_distribution_strategy(name, num_gpus=num_gpus, all_reduce_alg=all_reduce_alg)
 
 
 def _check_options(name: str, given: set[str]) -> None:
@@ -119,9 +117,22 @@ def _configure_workers(worker_hosts: str | None, task_index: int | None) -> None
         )
     if _workers_of_environment():
         raise ValueError("expected either worker_hosts or TF_CONFIG, got both")
-    from official.common.distribute_utils import configure_cluster
+    task = {"type": "worker", "index": task_index}
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": hosts}, "task": task})
 
-    configure_cluster(worker_hosts, task_index)
+
+def _several_workers(all_reduce_alg: str | None) -> tf.distribute.Strategy:
+    if all_reduce_alg not in (None, "ring", "nccl"):
+        raise ValueError(
+            "expected all_reduce_alg ring or nccl with the strategy multi_worker_mirrored, got "
+            f"{all_reduce_alg}"
+        )
+    kinds = tf.distribute.experimental.CommunicationImplementation
+    return tf.distribute.MultiWorkerMirroredStrategy(
+        communication_options=tf.distribute.experimental.CommunicationOptions(
+            implementation=kinds[(all_reduce_alg or "auto").upper()]
+        )
+    )
 
 
 def _mirrored_cpus(num_virtual_cpus: int, num_gpus: int | None) -> tf.distribute.Strategy:

@@ -38,13 +38,15 @@ class Trainer(orbit.AbstractTrainer):
         Raises:
             FloatingPointError: if the loss is no longer finite.
         """
-        done = int(self.global_step.numpy())
+        done = first = int(self.global_step.numpy())
         if self._batches is None:
             self._batches = iter(
-                distribute_batches(lambda: self._task.train_dataset(done), self._accumulation_steps)
+                distribute_batches(
+                    lambda: self._task.train_dataset(first), self._accumulation_steps
+                )
             )
         self._progress.start()
-        last = done + int(num_steps)
+        last = first + int(num_steps)
         while done < last:
             for metrics in self._train_steps(min(self._steps_per_loop, last - done)):
                 done += 1
@@ -69,7 +71,7 @@ class Trainer(orbit.AbstractTrainer):
         ]
 
     @tf.function(autograph=False)
-    def _train_loop(self, batches: Iterator[Batch], num_steps: tf.Tensor) -> dict[str, tf.Tensor]:
+    def _train_loop(self, batches: Any, num_steps: tf.Tensor) -> dict[str, tf.Tensor]:
         metrics = self._train_step.get_concrete_function(batches.element_spec).structured_outputs
         arrays = {
             name: tf.TensorArray(metric.dtype, num_steps, element_shape=metric.shape)

@@ -92,12 +92,14 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     (evaluation,) = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
     assert json.loads(evaluation).keys() >= {"step", "loss", "denotation_accuracy"}
 
-    # A chain: the next run starts from this one, here with heads of its own.
-    other = (*flags[:-1], f"--model_dir={tmp_path / 'next'}", "--reset_heads")
+    # A chain: the next run starts from this one, here with heads of its own and on two devices.
+    on_two = ("--distribution_strategy=mirrored", "--num_virtual_cpus=2")
+    other = (*flags[:-1], f"--model_dir={tmp_path / 'next'}", "--reset_heads", *on_two)
     done = run_finetune(*other, f"--init_checkpoint={tmp_path / 'run'}")
     assert done.returncode == 0, done.stderr
     assert re.search(
-        r"loaded \d+ variables from .*run/ckpt-2; in it, but left .*output_weights", done.stderr
+        r"loaded \d+ variables from .*run/best/ckpt-2; in it, but left .*output_weights",
+        done.stderr,
     )
 
     refused = run_finetune(*flags, "--config.seed=7")

@@ -29,6 +29,17 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
             {"gradient_accumulation_steps": 3, "batch_size": 32},
             r"batch_size to be a multiple of gradient_accumulation_steps \(3\), got 32",
         ),
+        ({"ema_decay": 1.0}, "ema_decay between 0 and 1, both excluded, or None, got 1.0"),
+        ({"early_stopping_patience": 0}, "early_stopping_patience of at least 1, got 0"),
+        ({"steps_per_loop": 0}, "steps_per_loop of at least 1, got 0"),
+        (
+            {"steps_per_loop": 50, "length_buckets": ()},
+            r"summary_interval to be a multiple of steps_per_loop \(50\), got 20",
+        ),
+        (
+            {"steps_per_loop": 20},
+            r"no length_buckets with steps_per_loop above 1 \(20\), .*, got \(128, 256\)",
+        ),
         ({"head_learning_rate_ratio": 0.0}, "head_learning_rate_ratio above 0, got 0.0"),
         ({"perturbed_copies": -1}, "perturbed_copies of at least 0, got -1"),
         ({"length_buckets": (256, 128)}, "length_buckets to ascend"),

@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.training.distribution import check_batch_size, distribute_batches
+from mate_tf.training.evaluator import best_evaluation
 from mate_tf.training.loop import train
 from tests.small import ROOT
 from tests.training import distributed_runs
@@ -32,20 +33,17 @@ def workers(tmp_path_factory):
         sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
         hosts = ",".join(f"127.0.0.1:{listening.getsockname()[1]}" for listening in sockets)
     program = [sys.executable, "-m", "tests.training.distributed_runs"]
-    processes = [
-        subprocess.Popen(
-            [*program, str(index), hosts, str(folder)],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for index in range(2)
-    ]
-    yield folder, processes
-    for process in processes:
-        process.kill()
-        process.wait()
+    with contextlib.ExitStack() as stack:
+        processes = []
+        for index in range(2):
+            log = stack.enter_context((folder / f"{index}.log").open("w"))
+            process = subprocess.Popen(
+                [*program, str(index), hosts, str(folder)], cwd=ROOT, stdout=log, stderr=log
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)  # before it is waited for
+            processes.append(process)
+        yield folder, processes
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +74,10 @@ def assert_same_training(folder, expected):
         np.testing.assert_allclose(
             losses(folder / name), losses(expected / name), rtol=LOSS_TOLERANCE
         )
+        score, expected_score = (
+            best_evaluation(path / name, "score")["score"] for path in (folder, expected)
+        )
+        assert score == pytest.approx(expected_score, rel=LOSS_TOLERANCE)
         averages, expected_averages = best_weights(folder / name), best_weights(expected / name)
         assert averages.keys() == expected_averages.keys() != set()
         for key, average in averages.items():
@@ -91,8 +93,9 @@ def test_two_devices_have_the_losses_of_one(two_devices, one_device, tmp_path):
 
 def test_two_workers_have_the_losses_of_one(workers, one_device):
     folder, processes = workers
-    outputs = [process.communicate(timeout=SECONDS)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], "\n".join(outputs)
+    codes = [process.wait(SECONDS) for process in processes]
+    outputs = [(folder / f"{index}.log").read_text() for index in range(2)]
+    assert codes == [0, 0], "\n".join(outputs)
     assert_same_training(folder, one_device)
     for output in outputs:
         # What differs between workers is refused by each.
