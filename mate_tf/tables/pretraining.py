@@ -154,8 +154,8 @@ def write_split(
     """
     shards: list[list[Member]] = [[] for _ in range(num_shards or 1)]
     for described in corpus:
-        for shard, member in placed_members(described, config, len(shards)):
-            shards[shard].append(member)
+        for number, member in placed_members(described, config, len(shards)):
+            shards[number].append(member)
     remove_lengths(config, directory, split)
     numbers: Iterable[int | None] = [None] if num_shards is None else range(num_shards)
     for number, members in zip(numbers, shards, strict=True):

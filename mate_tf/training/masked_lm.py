@@ -15,7 +15,7 @@ from mate_tf.tables.records import read_records
 from mate_tf.tables.splits import split_files
 from mate_tf.tasks.masked_lm import MaskedLanguageModel
 from mate_tf.training.config import MaskedLMTrainingConfig
-from mate_tf.training.distribution import Batch
+from mate_tf.training.distribution import Batch, divided
 from mate_tf.training.examples import Evaluation, check_examples, without_texts
 
 _FEATURES = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights", "is_random_table")
@@ -83,13 +83,16 @@ def dev_evaluation(
     which it tells whether the table was drawn at random ("next_sentence_accuracy").
     """
 
-    @tf.function(autograph=False)  # there is nothing to convert, and looking for it takes seconds
     def predict(batch: Batch) -> tuple[tf.Tensor, ...]:
         outputs = model(*model.model_inputs(batch), training=False)
         losses = model.compute_task_loss(batch, outputs)
         tokens = tf.argmax(outputs["masked_lm_logits"], axis=-1, output_type=tf.int32)  # [B, P]
-        tables = tf.argmax(outputs.get("next_sentence_logits", tf.zeros([1, 2])), axis=-1)
-        return tokens, losses["masked_lm_token_loss"], tables
+        of_tables = outputs.get(
+            "next_sentence_logits", tf.zeros([tf.shape(tokens)[0], 2])
+        )  # [B, 2]
+        return tokens, losses["masked_lm_token_loss"], tf.argmax(of_tables, axis=-1)
+
+    on_replicas = divided(predict)
 
     def evaluate() -> dict[str, float]:
         right: defaultdict[str, float] = defaultdict(float)
@@ -100,7 +103,9 @@ def dev_evaluation(
             if config.eval_examples is not None:
                 examples = examples.take(config.eval_examples)
             for batch in examples.batch(records.eval_batch_size):
-                tokens, losses, tables = (value.numpy() for value in predict(without_texts(batch)))
+                tokens, losses, tables = (
+                    value.numpy() for value in on_replicas(without_texts(batch))
+                )
                 weights = batch["masked_lm_weights"].numpy()  # [B, P]
                 is_right = weights * (tokens == batch["masked_lm_ids"].numpy())  # [B, P]
                 columns = tf.gather(batch["column_ids"], batch["masked_lm_positions"], batch_dims=1)

@@ -216,7 +216,8 @@ def test_limits_that_leave_no_room_are_errors(changes):
 
 @pytest.mark.parametrize("num_pieces", [0, 1, 7, 8])
 def test_what_there_is_of_a_text_is_taken_where_none_is_required(wordpiece, num_pieces):
-    for example in builds(wordpiece, TABLE, ["a " * num_pieces], require_text=False, num=9):
+    texts = ["a " * num_pieces] if num_pieces else []
+    for example in builds(wordpiece, TABLE, texts, require_text=False, num=9):
         tokens = unmasked(example)[: example["input_mask"].sum()].tolist()
         assert tokens.index(wordpiece.sep) == 1 + num_pieces
         assert example["column_ids"][2 + num_pieces] == 1

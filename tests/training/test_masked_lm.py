@@ -281,7 +281,7 @@ def test_a_run_of_another_model_is_refused_before_the_first_step(data_dir, run_d
     other = dataclasses.replace(CONFIG, encoder=wider)
     with pytest.raises(ValueError, match=r"got another: encoder.hidden_size=32 \(there: 16\)"):
         finetune(other, data_dir, run_dir, None)
-    with pytest.raises(ValueError, match=r"expected shape .* for variable .* in .*run/ckpt-24"):
+    with pytest.raises(ValueError, match=r"expected shape .* for variable .* in .*run/.*ckpt-"):
         finetune(other, data_dir, tmp_path / "next", str(run_dir))
     assert not (tmp_path / "next").exists()
 
