@@ -127,9 +127,12 @@ def finetune(
         if is_chief():
             save_config(config, model_dir)
             save_conversion(config, data_dir, model_dir)
+            names = [
+                f"{split}{records.suffix}" for split in SPLITS for records in config.record_sets
+            ]
             inputs = RunInputs(
                 data_dir=os.path.abspath(data_dir),
-                files=data_files(data_dir, SPLITS),
+                files=data_files(data_dir, names),
                 init_checkpoint=init_checkpoint,
                 init_revision=load_options.get("revision"),
                 reset_heads=load_options.get("reset_heads", False),

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pathlib
+from collections.abc import Sequence
 
 from mate_tf.dataclass_json import from_dict
 from mate_tf.tables.splits import split_files
@@ -42,7 +43,7 @@ class RunInputs:
     loaded_from: str | None = None
 
 
-def data_files(data_dir: str | pathlib.Path, splits: tuple[str, ...]) -> tuple[InputFile, ...]:
+def data_files(data_dir: str | pathlib.Path, splits: Sequence[str]) -> tuple[InputFile, ...]:
     """The record files of a folder's splits; errors as `split_files`."""
     files = []
     for path in (path for split in splits for path in split_files(data_dir, split)):
