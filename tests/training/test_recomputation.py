@@ -30,7 +30,7 @@ CONFIG = ClassificationTrainingConfig(
         num_heads=2,
         intermediate_size=8,
         max_position_embeddings=12,
-        attention=AttentionConfig(bucket_size=4, global_size=4),
+        attention=AttentionConfig("tapas"),
     ),
     task=ClassificationConfig(num_classes=2),
 )
@@ -58,24 +58,18 @@ def trained(config: ClassificationTrainingConfig, folder) -> list[np.ndarray]:
     return [weight.numpy() for weight in task.model.weights]
 
 
-def test_training_gives_the_weights_that_it_gives_without_and_resumes_exactly(tmp_path):
-    expected = trained(CONFIG, tmp_path / "kept")
+def test_a_resumed_run_gives_the_weights_of_one_that_keeps_its_activations(tmp_path):
     config = dataclasses.replace(CONFIG, recompute=True)
+    task = small_task(config)
+    whole = task.train_dataset
+    task = dataclasses.replace(task, train_dataset=lambda step: whole(step).take(2))
+    with pytest.raises((StopIteration, tf.errors.OutOfRangeError)):
+        train(task, config, tmp_path / "anew")
     actual = trained(config, tmp_path / "anew")
-    for one, other in zip(actual, expected, strict=True):
+    for one, other in zip(actual, trained(CONFIG, tmp_path / "kept"), strict=True):
         # Three updates by the rate times a tenth of the gradient over at least 1e-6: a thousand
         # times the rounding of gradients below 0.1, which is some 1e-9.
         np.testing.assert_allclose(one, other, atol=1e-5)
-    whole = small_task(config).train_dataset
-
-    def interrupted(step):
-        return whole(step).take(2)
-
-    task = dataclasses.replace(small_task(config), train_dataset=interrupted)
-    with pytest.raises((StopIteration, tf.errors.OutOfRangeError)):
-        train(task, config, tmp_path / "resumed")
-    for one, other in zip(trained(config, tmp_path / "resumed"), actual, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def two_devices() -> tf.distribute.MirroredStrategy:
