@@ -214,7 +214,7 @@ class EncoderBlock(keras.layers.Layer):
         attended = self.attention(hidden_states, plan=plan, training=training, seed=of_attention)
         attended = self.dropout(attended, training=training, seed=of_attended)
         hidden_states = self.attention_layer_norm(hidden_states + attended)
-        transformed = self.output_projection(self.intermediate(hidden_states))
+        transformed = self.output_projection(self.intermediate(hidden_states, training=training))
         transformed = self.dropout(transformed, training=training, seed=of_transformed)
         return self.output_layer_norm(hidden_states + transformed)
 

@@ -6,6 +6,8 @@ Shapes: D hidden, U units.
 import keras
 import tensorflow as tf
 
+from mate_tf.gelu import gelu
+
 
 @keras.saving.register_keras_serializable(package="mate_tf")
 class Linear(keras.layers.Layer):
@@ -40,14 +42,14 @@ class Linear(keras.layers.Layer):
         )
         self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
 
-    def call(self, inputs: tf.Tensor) -> tf.Tensor:
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         # Not keras.Variable.value alone: convert_to_tensor applies the mixed-precision cast.
         kernel = tf.convert_to_tensor(self.kernel)
         bias = tf.convert_to_tensor(self.bias)
         outputs = tf.matmul(tf.reshape(inputs, [-1, kernel.shape[0]]), kernel)
         outputs = tf.nn.bias_add(outputs, bias)  # [prod(...), U]
         if self.activation in ("gelu", "gelu_tanh"):
-            outputs = tf.nn.gelu(outputs, approximate=self.activation == "gelu_tanh")
+            outputs = gelu(outputs, self.activation == "gelu_tanh", training)
         elif self.activation == "tanh":
             outputs = tf.tanh(outputs)
         if inputs.shape.rank == 2:

@@ -1,0 +1,71 @@
+"""Gaussian error linear units in training: TensorFlow's values and gradients."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special
+
+from mate_tf.gelu import gelu
+
+POINTS = np.linspace(-12.0, 12.0, 4_801, dtype=np.float32)
+
+
+def _trained(inputs, approximate, upstream):
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        outputs = gelu(inputs, approximate, training=True)
+    return outputs.numpy(), tape.gradient(outputs, inputs, upstream).numpy()
+
+
+def test_equals_its_definition():
+    points = POINTS.astype(np.float64)
+    outputs, gradient = _trained(tf.constant(POINTS), False, tf.ones_like(POINTS))
+    density = np.exp(-0.5 * points**2) / np.sqrt(2.0 * np.pi)
+    # The float32 sum 1 + erf is exact to half its last place: 2**-24 times |x| / 2 at most.
+    bound = 2.0**-22 * np.maximum(1.0, np.abs(points))
+    assert np.all(np.abs(outputs - points * special.ndtr(points)) <= bound)
+    assert np.all(np.abs(gradient - (special.ndtr(points) + points * density)) <= bound)
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16])
+def test_equals_tensorflow(approximate, dtype):
+    inputs = tf.cast(POINTS, dtype)
+    upstream = tf.cast(tf.random.stateless_normal(POINTS.shape, [1, 2]), dtype)
+    outputs, gradient = _trained(inputs, approximate, upstream)
+    wide = tf.cast(inputs, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(wide)
+        expected = tf.nn.gelu(wide, approximate)
+    expected_gradient = tape.gradient(expected, wide, tf.cast(upstream, tf.float64))
+    # The sums 1 + erf and 1 - tanh**2 lose digits where they are near 0: their roundings of 2**-24
+    # are as large as what they are multiplied by, the input or the slope inside the tangent.
+    size = np.maximum(np.abs(POINTS), 1.0)
+    steep = size * (1.0 + 0.134 * POINTS**2) if approximate else size
+    gradient_size = steep * np.maximum(np.abs(tf.cast(upstream, tf.float32)), 1.0)
+    digits = 2.0**-8 if dtype == tf.bfloat16 else 2.0**-22
+    for actual, wanted, bound in (
+        (outputs, expected, size),
+        (gradient, expected_gradient, gradient_size),
+    ):
+        assert np.all(np.abs(actual.astype(np.float64) - wanted.numpy()) <= digits * bound)
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+def test_in_a_graph_of_unknown_length(approximate):
+    @tf.function(
+        autograph=False, input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([None, 3])]
+    )
+    def run(inputs, upstream):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            outputs = gelu(inputs, approximate, training=True)
+            assert outputs.shape.as_list() == [None, 3]
+        return outputs, tape.gradient(outputs, inputs, upstream)
+
+    for length in (1, 5):
+        inputs = tf.random.stateless_normal([length, 3], [3, length])
+        outputs, gradient = run(inputs, tf.ones_like(inputs))
+        expected, expected_gradient = _trained(inputs, approximate, tf.ones_like(inputs))
+        np.testing.assert_allclose(outputs, expected, rtol=0, atol=2.0**-22)
+        np.testing.assert_allclose(gradient, expected_gradient, rtol=0, atol=2.0**-21)
