@@ -5,8 +5,10 @@
     python -m experiments.statement_accuracy --predictions=out/test_predictions.jsonl \\
         --data=out/statements_128/test.jsonl
 
-Prints for each operation, and for all, how many statements there are, the accuracy, and that of
-the true and of the false ones alone. A statement that the model did not accept counts as wrong.
+Prints for each operation, for each thing that the false one of a pair has changed ("/absent": a
+constant that is nowhere in the excerpt), and for all, how many statements there are, the accuracy,
+and that of the true and of the false ones alone. A statement that the model did not accept counts
+as wrong.
 """
 
 import collections
@@ -25,22 +27,22 @@ def main(_) -> None:
     from mate_tf.evaluation.prediction_file import read_predictions
     from mate_tf.evaluation.predictions import match_predictions
     from mate_tf.evaluation.scoring import is_correct
-    from mate_tf.statements.pairs import ENTAILED, REFUTED, operation_of_id
+    from mate_tf.statements.pairs import ENTAILED, REFUTED, kind_of_id
 
     predictions = read_predictions(_PREDICTIONS.value)
     task, _, pairs = read_asked()
     match_predictions(predictions, pairs, _PREDICTIONS.value)
     verdicts = collections.defaultdict(list)
     for _, question in pairs:
-        operation = operation_of_id(question.question_id)
+        operation, change = kind_of_id(question.question_id)
         if not operation or question.class_index not in (ENTAILED, REFUTED):
             raise ValueError(
                 f"expected statements of create_statements, got '{question.question_id}'"
             )
         is_right = is_correct(task, predictions[question.question_id], question)
-        for name in (operation, "all"):
+        for name in (operation, *([f"/{change}"] if change else []), "all"):
             verdicts[name].append((question.class_index, is_right))
-    for name in sorted(verdicts, key=lambda name: (name == "all", name)):
+    for name in sorted(verdicts, key=lambda name: (name == "all", name[0] == "/", name)):
         of_name = verdicts[name]
         shares = [
             _share(right for label, right in of_name if label in labels)

@@ -14,7 +14,7 @@ _SLOPE = math.sqrt(2.0 / math.pi)
 
 
 def gelu(inputs: tf.Tensor, approximate: bool, training: bool | None = False) -> tf.Tensor:
-    """x P(X <= x), X standard normal (their section 2).
+    """An input x times P(X <= x) of a standard normal X (their section 2).
 
     Args:
         inputs: float [...].

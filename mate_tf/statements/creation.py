@@ -7,13 +7,14 @@ from mate_tf.statements.counterfactual import counterfactual_pairs
 from mate_tf.statements.pairs import Pair, StatementsError
 from mate_tf.statements.sources import Source
 from mate_tf.statements.synthetic import SyntheticConfig, synthetic_pairs
+from mate_tf.tables.datasets.described_tables import DescribedTable
 from mate_tf.tables.division import Division
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 
 KINDS = ("synthetic", "counterfactual")
 
-Make = Callable[[Source], Iterator[Pair | StatementsError]]
+Make = Callable[[DescribedTable], Iterator[Pair | StatementsError]]
 
 
 class CreationSummary:
@@ -47,9 +48,9 @@ class CreationSummary:
 def maker(kind: str, wordpiece: Wordpiece, config: SyntheticConfig) -> Make:
     """What makes one of KINDS of pairs of a table; its errors end or are among what it yields."""
     if kind == "synthetic":
-        return lambda source: synthetic_pairs(_table(source), wordpiece, config)
+        return lambda source: synthetic_pairs(source.table, wordpiece, config)
     if kind == "counterfactual":
-        return lambda source: counterfactual_pairs(_table(source), source.sentences, config.seed)
+        return lambda source: counterfactual_pairs(source.table, source.texts, config.seed)
     raise ValueError(f"expected a kind of {KINDS}, got {kind!r}")
 
 
@@ -75,10 +76,10 @@ def create_part(
     makers = list(makers)
     seen: set[int] = set()
     for source in sources:
-        if isinstance(source.table, ValueError):
+        if isinstance(source, ValueError):
             if part == division.names[0]:  # it has no name to be divided by
                 summary.tables += 1
-                summary.add_left_out("table", source.table)
+                summary.add_left_out("table", source)
             continue
         table = source.table
         content = hash((table.header, table.rows))
@@ -101,7 +102,7 @@ def create_part(
         summary.tables_used += made > 0
 
 
-def _pairs(make: Make, source: Source, summary: CreationSummary) -> Iterator[Pair]:
+def _pairs(make: Make, source: DescribedTable, summary: CreationSummary) -> Iterator[Pair]:
     try:
         for pair in make(source):
             if isinstance(pair, StatementsError):
@@ -110,8 +111,3 @@ def _pairs(make: Make, source: Source, summary: CreationSummary) -> Iterator[Pai
                 yield pair
     except StatementsError as error:
         summary.add_left_out("table", error)
-
-
-def _table(source: Source) -> Table:
-    assert isinstance(source.table, Table)
-    return source.table

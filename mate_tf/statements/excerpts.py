@@ -9,6 +9,7 @@ Shape letters: R rows and C columns of a table's body.
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,19 @@ from mate_tf.tables.wordpiece import Wordpiece
 
 _FEWEST = 2  # rows, and columns
 _ATTEMPTS = 8
+
+
+class Excerpt(NamedTuple):
+    """Part of a table.
+
+    Attributes:
+        table: the part.
+        other_rows: some rows of the same columns that are not in it; None where fewer than two are
+            left.
+    """
+
+    table: Table
+    other_rows: Table | None
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,7 @@ def draw_excerpt(
     size: ExcerptSize,
     name: str,
     rng: random.Random,
-) -> Table | None:
+) -> Excerpt | None:
     """Draws how many columns and rows to take, and which; as many rows less as do not fit.
 
     Args:
@@ -83,15 +97,23 @@ def draw_excerpt(
         rows = np.array(rng.sample(range(table.num_rows), num_rows))
         costs = lengths[:, chosen].sum(axis=1)  # [R+1]
         fitting = np.cumsum(costs[rows + 1]) <= size.max_tokens - costs[0]
-        if np.count_nonzero(fitting) >= _FEWEST:
-            return Table(
-                tuple(table.header[column] for column in chosen),
-                tuple(
-                    tuple(table.rows[row][column] for column in chosen)
-                    for row in sorted(rows[fitting].tolist())
-                ),
-                name,
-                table.document_title,
-                table.context_heading,
-            )
+        if np.count_nonzero(fitting) < _FEWEST:
+            continue
+        within = sorted(rows[fitting].tolist())
+        beyond = sorted(set(range(table.num_rows)) - set(within))
+        others = sorted(rng.sample(beyond, min(len(beyond), size.max_rows)))
+        return Excerpt(
+            _part(table, chosen, within, name),
+            _part(table, chosen, others, name) if len(others) >= _FEWEST else None,
+        )
     return None
+
+
+def _part(table: Table, columns: Sequence[int], rows: Sequence[int], name: str) -> Table:
+    return Table(
+        tuple(table.header[column] for column in columns),
+        tuple(tuple(table.rows[row][column] for column in columns) for row in rows),
+        name,
+        table.document_title,
+        table.context_heading,
+    )

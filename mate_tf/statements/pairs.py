@@ -13,7 +13,8 @@ class Pair(NamedTuple):
 
     Attributes:
         table: what they are about.
-        operation: what they are counted under; both identifiers end in it and their class.
+        operation: what they are counted under; both identifiers end in it, what was changed, and
+            their class.
         true, false: the statements, as questions with a class.
     """
 
@@ -44,7 +45,11 @@ def make_pair(table: Table, name: str, operation: str, texts: Sequence[str]) -> 
     return Pair(table, operation, true, false)
 
 
-def operation_of_id(question_id: str) -> str:
-    """The operation of a statement by its identifier; "" where it is not a pair's."""
+def kind_of_id(question_id: str) -> tuple[str, str]:
+    """The operation of a statement and the change of its pair, by its identifier.
+
+    Both are "" where the identifier is not a pair's; a counterfactual pair has no change.
+    """
     parts = question_id.rsplit(":", 2)
-    return parts[1] if len(parts) == 3 else ""
+    operation, _, change = parts[1].partition("/") if len(parts) == 3 else ("", "", "")
+    return operation, change

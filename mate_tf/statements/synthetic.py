@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mate_tf.statements.drawing import draw_true
-from mate_tf.statements.excerpts import ExcerptSize, cell_lengths, draw_excerpt
+from mate_tf.statements.excerpts import Excerpt, ExcerptSize, cell_lengths, draw_excerpt
 from mate_tf.statements.expressions import OPERATIONS, Statement
 from mate_tf.statements.pairs import Pair, StatementsError, make_pair
 from mate_tf.statements.typed_table import TypedTable
@@ -85,7 +85,7 @@ def synthetic_pairs(table: Table, wordpiece: Wordpiece, config: SyntheticConfig)
         if excerpt is None:
             continue
         drawn += 1
-        pairs = _pairs_of(TypedTable(excerpt), wordpiece, config, made, rng)
+        pairs = _pairs_of(excerpt, wordpiece, config, made, rng)
         yield from pairs
     if not drawn:
         raise StatementsError(
@@ -100,13 +100,15 @@ def synthetic_pairs(table: Table, wordpiece: Wordpiece, config: SyntheticConfig)
 
 
 def _pairs_of(
-    table: TypedTable,
+    excerpt: Excerpt,
     wordpiece: Wordpiece,
     config: SyntheticConfig,
     made: Counter[str],
     rng: random.Random,
 ) -> list[Pair]:
     """Makes pairs of the operations that there are fewest of, and counts them in `made`."""
+    table = TypedTable(excerpt.table)
+    others = None if excerpt.other_rows is None else TypedTable(excerpt.other_rows)
     if not table.of_kind("number"):  # of the rows that were drawn
         return []
     pairs: list[Pair] = []
@@ -115,15 +117,16 @@ def _pairs_of(
         if len(pairs) == config.pairs_per_excerpt:
             break
         true = draw_true(operation, table, rng)
-        false = true and falsified(true, table, rng)
-        if true is None or false is None:
+        changed = true and falsified(true, table, others, rng)
+        if true is None or changed is None:
             continue
+        change, false = changed
         texts = _worded(true, false, table, rng)
         lengths = wordpiece.ids_and_lengths(texts)[1]
         if texts[0] == texts[1] or max(lengths) > config.max_statement_tokens:
             continue
         made[operation] += 1
-        name = f"{table.table.table_id}:{operation}"
+        name = f"{table.table.table_id}:{operation}/{change}"
         pairs.append(make_pair(table.table, name, operation, texts))
     return pairs
 

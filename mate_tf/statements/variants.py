@@ -5,7 +5,7 @@ constant of a side alone).
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from mate_tf.statements.execution import UndefinedError, execute
@@ -24,26 +24,45 @@ from mate_tf.statements.expressions import (
 )
 from mate_tf.statements.typed_table import TypedTable
 from mate_tf.statements.wording import constant_text
+from mate_tf.tables.normalization import normalize_for_match
 
+CHANGES = ("absent", "constant", "left", "right", "comparator")
+_SHARE_OF_ABSENT = 0.5
 _OPPOSITES: dict[Comparator, Comparator] = {"greater": "less", "less": "greater"}
 
 
-def falsified(statement: Statement, table: TypedTable, rng: random.Random) -> Statement | None:
+def falsified(
+    statement: Statement, table: TypedTable, other_rows: TypedTable | None, rng: random.Random
+) -> tuple[str, Statement] | None:
     """A false statement of the same operation that differs from a true one in a single thing.
 
-    What is changed is drawn first, so that no kind of change is rarer for having fewer ways.
+    What is changed is drawn first, so that no kind of change is rarer for having fewer ways, except
+    that every second change, where it can be, is to a constant that is nowhere in the table.
+
+    Args:
+        statement: the true one.
+        table: what it is about.
+        other_rows: of the same columns, whose values are such constants; None where there are none.
+        rng: draws the change.
 
     Returns:
-        The statement; None where no change makes it false.
+        One of CHANGES and the statement; None where no change makes it false.
     """
-    changes = [_other_constants, _other_left, _other_right, _opposite]
-    rng.shuffle(changes)
-    for change in changes:
-        candidates = list(change(statement, table))
+    order = [change for change in CHANGES if change != "absent"]
+    rng.shuffle(order)
+    if rng.random() < _SHARE_OF_ABSENT:
+        order.insert(0, "absent")
+    for change in order:
+        about = other_rows if change == "absent" else table
+        if about is None:
+            continue
+        candidates = list(_CHANGED[change](statement, about))
         rng.shuffle(candidates)
         for candidate in candidates:
+            if change == "absent" and _mentions(table, candidate.right):
+                continue
             if operation_of(candidate) == operation_of(statement) and _is_false(candidate, table):
-                return candidate
+                return change, candidate
     return None
 
 
@@ -71,8 +90,10 @@ def _other_constants(statement: Statement, table: TypedTable) -> Iterator[Statem
     if not isinstance(statement.right, Constant):
         return
     if isinstance(statement.left, Select):
-        for cell in dict.fromkeys(table.columns[statement.left.column].cells):
-            yield replace(statement, right=Constant(cell))
+        column = table.columns[statement.left.column]
+        for cell, value in dict(zip(column.cells, column.values, strict=True)).items():
+            if value is not None:
+                yield replace(statement, right=Constant(cell))
         return
     texts = set()
     for variant in variants(statement.left, table):
@@ -139,3 +160,17 @@ def _is_false(statement: Statement, table: TypedTable) -> bool:
         return not execute(statement, table)
     except UndefinedError:
         return False
+
+
+def _mentions(table: TypedTable, expression: Expression) -> bool:
+    cells = {normalize_for_match(cell) for column in table.columns for cell in column.cells}
+    return isinstance(expression, Constant) and normalize_for_match(expression.text) in cells
+
+
+_CHANGED: dict[str, Callable[[Statement, TypedTable], Iterator[Statement]]] = {
+    "absent": _other_constants,
+    "constant": _other_constants,
+    "left": _other_left,
+    "right": _other_right,
+    "comparator": _opposite,
+}

@@ -80,7 +80,8 @@ def draw_examples(
     need not wait for batches of the long ones.
     """
     for member, negative in zip(members, _negatives(members), strict=True):
-        name, table, texts = member.described
+        name, table, _ = member.described
+        texts = member.described.texts_with_titles
         key = f"{name}_{member.copy}"
         for builder in builders:
             rng = example_rng(key, config.seed, builder.config.max_seq_length)

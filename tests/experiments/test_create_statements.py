@@ -2,7 +2,7 @@ import pytest
 
 from mate_tf.evaluation.prediction_file import write_predictions
 from mate_tf.evaluation.predictions import Prediction
-from mate_tf.statements.pairs import operation_of_id
+from mate_tf.statements.pairs import kind_of_id
 from mate_tf.tables.conversion import Summary, convert_all
 from mate_tf.tables.datasets.json_lines import read_json_lines
 from mate_tf.tables.datasets.tasks import TASKS, read_split, splits_there
@@ -70,7 +70,8 @@ def test_accuracy_is_printed_by_operation(statements, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.strip().split("\n")
-    operations = {operation_of_id(question.question_id) for question in questions}
-    assert {line.split()[0] for line in lines} == operations | {"all"}
+    kinds = [kind_of_id(question.question_id) for question in questions]
+    expected = {name for kind in kinds for name in (kind[0], f"/{kind[1]}")}
+    assert {line.split()[0] for line in lines} == expected | {"all"}
     told = f"{len(questions)}  accuracy  50.0%  true 100.0%  false   0.0%"
     assert lines[-1].split() == ["all", *told.split()]

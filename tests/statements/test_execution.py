@@ -18,7 +18,8 @@ from mate_tf.statements.expressions import (
     operation_of,
 )
 from mate_tf.statements.typed_table import TypedTable
-from mate_tf.statements.variants import falsified, variants
+from mate_tf.statements.variants import CHANGES, falsified, variants
+from mate_tf.tables.normalization import normalize_for_match
 from mate_tf.tables.numeric import Date
 from mate_tf.tables.table import Table
 from tests.statements.oracle import is_true
@@ -192,13 +193,16 @@ def test_the_executor_agrees_with_a_naive_one(table, operation, seed):
                 assert is_true(other, table) is verdict
 
 
-@given(tables(), st.sampled_from(OPERATIONS), st.integers(0, 99))
-def test_a_falsified_statement_is_false_and_of_the_same_operation(table, operation, seed):
+@given(tables(), tables(), st.sampled_from(OPERATIONS), st.integers(0, 99))
+def test_a_falsified_statement_is_false_and_of_the_same_operation(table, other, operation, seed):
     typed, rng = TypedTable(table), random.Random(seed)
+    same_columns = TypedTable(other) if other.header == table.header else None
     true = draw_true(operation, typed, rng)
-    false = true and falsified(true, typed, rng)
-    if true is None or false is None:
+    found = true and falsified(true, typed, same_columns, rng)
+    if true is None or found is None:
         return
+    change, false = found
+    assert change in CHANGES
     assert operation_of(false) == operation
     assert not execute(false, typed)
     assert is_true(false, table) is False
@@ -207,13 +211,17 @@ def test_a_falsified_statement_is_false_and_of_the_same_operation(table, operati
         for name in ("left", "comparator", "right")
         if getattr(true, name) != getattr(false, name)
     ]
-    assert len(changed) == 1
+    expected = {"absent": "right", "constant": "right"}.get(change, change)
+    assert changed == [expected]
+    if change == "absent":
+        cells = {normalize_for_match(cell) for row in table.rows for cell in row}
+        assert normalize_for_match(false.right.text) not in cells
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_each_operation_has_a_true_and_a_false_statement_about_a_plain_table(operation):
     found = [
-        falsified(true, TYPED_CITIES, random.Random(seed))
+        falsified(true, TYPED_CITIES, None, random.Random(seed))
         for seed in range(5)
         if (true := draw_true(operation, TYPED_CITIES, random.Random(seed)))
     ]

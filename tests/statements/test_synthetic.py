@@ -1,3 +1,4 @@
+import collections
 import dataclasses
 import random
 import re
@@ -18,7 +19,7 @@ from mate_tf.statements.expressions import (
     Select,
     Statement,
 )
-from mate_tf.statements.pairs import StatementsError, operation_of_id
+from mate_tf.statements.pairs import StatementsError, kind_of_id
 from mate_tf.statements.synthetic import SyntheticConfig, synthetic_pairs
 from mate_tf.statements.wording import verbalize
 from mate_tf.tables.table import Table
@@ -117,7 +118,7 @@ def make(table: Table, wordpiece, **changes) -> list:
 
 
 def test_pairs_are_balanced_over_labels_and_operations(wordpiece):
-    pairs = make(CITIES, wordpiece, excerpts_per_table=20, pairs_per_excerpt=6)
+    pairs = make(CITIES, wordpiece, excerpts_per_table=25, pairs_per_excerpt=6)
     assert {pair.true.class_index for pair in pairs} == {1}
     assert {pair.false.class_index for pair in pairs} == {0}
     of_operation = [sum(pair.operation == name for pair in pairs) for name in OPERATIONS]
@@ -126,7 +127,7 @@ def test_pairs_are_balanced_over_labels_and_operations(wordpiece):
     assert max(of_operation) <= 1.25 * min(of_operation)
     ids = [q.question_id for pair in pairs for q in (pair.true, pair.false)]
     assert len(set(ids)) == len(ids)
-    assert {operation_of_id(id_) for id_ in ids} == set(OPERATIONS)
+    assert {kind_of_id(id_)[0] for id_ in ids} == set(OPERATIONS)
 
 
 def test_an_excerpt_fits_with_its_statements(wordpiece):
@@ -153,14 +154,19 @@ def test_an_excerpt_is_of_the_table_s_cells_in_their_order(table, seed):
     lengths = np.ones((table.num_rows + 1, table.num_columns), int)
     columns = range(table.num_columns)
     size = ExcerptSize(max_tokens=9, max_rows=4, max_columns=3)
-    excerpt = draw_excerpt(table, lengths, columns, [0], size, "e", random.Random(seed))
-    assert excerpt is not None
+    drawn = draw_excerpt(table, lengths, columns, [0], size, "e", random.Random(seed))
+    assert drawn is not None
+    excerpt, others = drawn
     assert (excerpt.num_rows + 1) * excerpt.num_columns <= 9
     assert 2 <= excerpt.num_columns <= 3 and 2 <= excerpt.num_rows <= 4
     chosen = [table.header.index(name) for name in excerpt.header]
     assert chosen == sorted(chosen) and 0 in chosen
     rows = iter([tuple(row[column] for column in chosen) for row in table.rows])
     assert all(row in rows for row in excerpt.rows)  # each after the one before
+    left = collections.Counter(tuple(row[column] for column in chosen) for row in table.rows)
+    left -= collections.Counter(excerpt.rows)
+    assert (others is None) == (left.total() < 2)
+    assert others is None or (others.num_rows <= 4 and collections.Counter(others.rows) <= left)
 
 
 @pytest.mark.parametrize(

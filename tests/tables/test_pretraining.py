@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.tables.datasets.described_tables import describe
+from mate_tf.tables.datasets.described_tables import DescribedTable
 from mate_tf.tables.masked_lm import MaskedLmBuilder, MaskedLmConfig, example_rng
 from mate_tf.tables.pretraining import (
     Member,
@@ -31,12 +31,12 @@ CONFIG = PretrainingConfig(
 def make_corpus(num_tables=7):
     """Tables of one cell and more, every third without a text."""
     return [
-        describe(
+        DescribedTable(
             f"d{n}",
             Table.from_rows(
                 [["a", "b"], *([c, str(n)] for c in "cdefgh"[: n % 6 + 1])], None, f"t{n}"
             ),
-            [] if n % 3 == 0 else ["new york city has people and names", "is it a city?"],
+            () if n % 3 == 0 else ("new york city has people and names", "is it a city?"),
         )
         for n in range(num_tables)
     ]
@@ -106,8 +106,8 @@ def test_an_example_follows_from_its_name_and_its_successors_table(vocab_file, w
 @given(st.lists(st.sampled_from("xyz"), max_size=8))
 def test_a_negative_is_always_another_table(wordpiece, ids):
     table = {name: Table.from_rows([["a"], [name]], table_id=name) for name in "xyz"}
-    text = ["a b c d e f"]
-    members = [Member(n, 0, describe(f"{n}", table[id_], text)) for n, id_ in enumerate(ids)]
+    text = ("a b c d e f",)
+    members = [Member(n, 0, DescribedTable(f"{n}", table[id_], text)) for n, id_ in enumerate(ids)]
     config = dataclasses.replace(CONFIG, longer_lengths=())
     builders = [MaskedLmBuilder(wordpiece, config.masked_lm)]
     for id_, example in zip(ids, draw_examples(builders, config, members), strict=True):
@@ -121,7 +121,7 @@ def test_what_does_not_fit_is_counted_by_its_reason(tmp_path, vocab_file):
         MaskedLmConfig(max_seq_length=12, min_text_length=2, max_text_length=8), dupe_factor=2
     )
     wide = Table.from_rows([["abcdefghijkl"], ["abcdefghijkl"]], table_id="wide")
-    corpus = [describe("a", wide, ["a b c"]), describe("b", wide, [])]
+    corpus = [DescribedTable("a", wide, ("a b c",)), DescribedTable("b", wide)]
     builders = make_builders(config, str(vocab_file))
     written = write_split(corpus, builders, config, str(tmp_path), "train")
     counts = sum(written, collections.Counter())

@@ -13,7 +13,7 @@ from mate_tf.config import AttentionConfig
 from mate_tf.encoder import TableEncoder
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
-from mate_tf.tables.datasets.described_tables import describe
+from mate_tf.tables.datasets.described_tables import DescribedTable
 from mate_tf.tables.feature_config import FeatureConfig
 from mate_tf.tables.masked_lm import MaskedLmConfig
 from mate_tf.tables.pretraining import make_builders, write_split
@@ -59,7 +59,7 @@ def corpus(split):
         letter = "cdef"[number % 4]
         rows = [[letter, "g"]] * (1 + number)
         table = Table.from_rows(rows, ["a", "b"], f"{split}-{number}")
-        yield describe(table.table_id, table, [f"a {letter} {letter} a"])
+        yield DescribedTable(table.table_id, table, (f"a {letter} {letter} a",))
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,11 @@
-"""Tables with what is written about them, to pre-train on: one's own, or those of a data set.
+"""Tables with what is written about them: one's own, or those of a data set.
 
 docs/pretraining.md describes the layouts of one's own.
 """
 
 import dataclasses
 import functools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,18 +31,22 @@ class DescribedTable(NamedTuple):
     Attributes:
         name: tells it from the others of its split.
         table: the table.
-        texts: its document's title and the heading above it, where it has them, and all others.
+        texts: sentences or questions about it, none of them blank.
     """
 
     name: str
     table: Table
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+
+    @property
+    def texts_with_titles(self) -> tuple[str, ...]:
+        """Its document's title and the heading above it, where it has them, and the texts."""
+        titles = (self.table.document_title, self.table.context_heading)
+        return (*filter(str.strip, titles), *self.texts)
 
 
-def describe(name: str, table: Table, texts: Iterable[str]) -> DescribedTable:
-    """A table with its texts, of which its titles are some."""
-    titles = (table.document_title, table.context_heading)
-    return DescribedTable(name, table, tuple(text for text in (*titles, *texts) if text.strip()))
+# Reads a table, which may fail, of a file that itself is as it should be.
+Reader = Callable[[], DescribedTable]
 
 
 def read_corpus(
@@ -69,9 +73,9 @@ def read_corpus(
     of_parts = division is not None and split in division.names
     source = division.split if division is not None and of_parts else split
     if layout == TEXTS:
-        corpus = read_described_tables(Path(directory) / f"{source}.jsonl")
+        corpus = _read_all(read_described_tables(Path(directory) / f"{source}.jsonl"))
     elif layout == TABLES:
-        corpus = read_table_folder(directory)
+        corpus = _read_all(read_table_folder(directory))
     else:
         corpus = gather_questions(read_split(layout, str(directory), source))
     for described in corpus:
@@ -89,53 +93,62 @@ def corpus_splits(layout: str, directory: str | Path) -> tuple[list[str], list[s
     return splits_there("JSONL" if layout == TEXTS else layout, str(directory))
 
 
-def read_described_tables(path: str | Path) -> Iterator[DescribedTable]:
-    """Yields the tables of a file of JSON Lines.
+def read_described_tables(path: str | Path) -> Iterator[Reader]:
+    """Yields what reads the tables of a file of JSON Lines.
 
     A line is an object with "table", an object or the path of a file as in `read_json_lines`, and,
     where they are known, "texts", a list, and "id".
 
     Raises:
-        FileNotFoundError: if the file or a table is missing.
-        OSError: if a table's file cannot be opened.
-        ValueError: if a line or a table is malformed, or two lines have one id. All errors name
-            file and line.
+        FileNotFoundError: if the file is missing; of a reader, if a table's file is.
+        OSError: of a reader, if a table's file cannot be opened.
+        ValueError: if a line is malformed, or two have one id; of a reader, if its table is
+            malformed. All errors name file and line.
     """
     path = Path(path)
     remembered = functools.lru_cache(_TABLES_REMEMBERED)(read_table)
     names = SeenIds()
     for number, record in read_json_values(path):
+        default_id = f"{path.stem}-{number}"
         with naming_line(path, number):
             _check_record(record)
-            default_id = f"{path.stem}-{number}"
-            source = record["table"]
-            if isinstance(source, dict):
-                table = table_from_json(source, default_id)
-            else:
-                table = remembered(path.parent / source)
-                # By its place: files of several folders may have one name.
-                table = dataclasses.replace(table, table_id=source)
             name = str(record.get("id", default_id))
             if not names.add(name):
                 raise ValueError(f"expected an id of its own for each line, got {name!r} again")
-            described = describe(name, table, record.get("texts", ()))
-        yield described
+
+        def read(
+            number: int = number, name: str = name, default_id: str = default_id, record=record
+        ) -> DescribedTable:
+            with naming_line(path, number):
+                source = record["table"]
+                if isinstance(source, dict):
+                    table = table_from_json(source, default_id)
+                else:
+                    table = remembered(path.parent / source)
+                    # By its place: files of several folders may have one name.
+                    table = dataclasses.replace(table, table_id=source)
+                return DescribedTable(name, table, _not_blank(record.get("texts", ())))
+
+        yield read
 
 
-def read_table_folder(directory: str | Path) -> Iterator[DescribedTable]:
-    """Yields the tables of the CSV and TSV files in a folder and those below, by their paths.
+def read_table_folder(directory: str | Path) -> Iterator[Reader]:
+    """Yields what reads the CSV and TSV files in a folder and those below, by their paths.
 
     Raises:
         FileNotFoundError: if there is none.
-        ValueError: as `Table.from_csv`.
+        ValueError: of a reader, as `Table.from_csv`.
     """
     directory = Path(directory)
     files = sorted(path for path in directory.rglob("*") if path.suffix.lower() in _TABLE_FILES)
     if not files:
         raise FileNotFoundError(f"expected tables (.csv, .tsv) in {directory}, found none")
     for path in files:
-        name = path.relative_to(directory).as_posix()
-        yield describe(name, dataclasses.replace(Table.from_csv(path), table_id=name), ())
+        yield functools.partial(_read_file, path, path.relative_to(directory).as_posix())
+
+
+def _read_file(path: Path, name: str) -> DescribedTable:
+    return DescribedTable(name, dataclasses.replace(Table.from_csv(path), table_id=name))
 
 
 def gather_questions(pairs: Iterable[tuple[Any, Question]]) -> Iterator[DescribedTable]:
@@ -147,7 +160,15 @@ def gather_questions(pairs: Iterable[tuple[Any, Question]]) -> Iterator[Describe
         tables.setdefault(table.table_id, table)
         texts.setdefault(table.table_id, []).append(question.text)
     for table_id, table in tables.items():
-        yield describe(table_id, table, texts[table_id])
+        yield DescribedTable(table_id, table, _not_blank(texts[table_id]))
+
+
+def _read_all(readers: Iterable[Reader]) -> Iterator[DescribedTable]:
+    return (read() for read in readers)
+
+
+def _not_blank(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(filter(str.strip, texts))
 
 
 def _check_record(record: Any) -> None:

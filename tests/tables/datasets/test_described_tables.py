@@ -4,8 +4,8 @@ import pytest
 
 from mate_tf.tables.datasets.described_tables import (
     LAYOUTS,
+    DescribedTable,
     corpus_splits,
-    describe,
     gather_questions,
     read_corpus,
     read_described_tables,
@@ -37,9 +37,10 @@ def test_lines_have_tables_of_their_own_or_of_files_and_titles_are_texts(tmp_pat
         {"table": INLINE, "texts": ["one", " ", "two"]},
         {"id": 7, "table": "below/one.tsv"},
     )
-    first, second = read_described_tables(path)
+    first, second = (read() for read in read_described_tables(path))
     assert (first.name, first.table.table_id) == ("train-1", "t")
-    assert first.texts == ("Title", "one", "two")
+    assert first.texts == ("one", "two")
+    assert first.texts_with_titles == ("Title", "one", "two")
     assert (second.name, second.texts) == ("7", ())
     assert second.table == Table(("a", "b"), (("e", "f"),), "below/one.tsv")
 
@@ -61,11 +62,11 @@ def test_lines_have_tables_of_their_own_or_of_files_and_titles_are_texts(tmp_pat
 def test_a_malformed_line_is_named(tmp_path, record, error, message):
     path = write_lines(tmp_path / "train.jsonl", {"id": "first", "table": INLINE}, record)
     with pytest.raises(error, match=rf"{message}.*line 2\)"):
-        list(read_described_tables(path))
+        [read() for read in read_described_tables(path)]
 
 
 def test_a_folder_of_tables_is_one_split_named_by_paths(tmp_path):
-    found = list(read_table_folder(write_folder(tmp_path / "tables")))
+    found = [read() for read in read_table_folder(write_folder(tmp_path / "tables"))]
     assert [(item.name, item.table.table_id, item.texts) for item in found] == [
         (name, name, ()) for name in ("below/one.tsv", "one.csv")
     ]
@@ -78,7 +79,7 @@ def test_a_folder_of_tables_is_one_split_named_by_paths(tmp_path):
 def test_questions_are_the_texts_of_their_tables():
     one, other = (Table.from_rows([["a"], [cell]], table_id=cell) for cell in "bc")
     pairs = [(one, Question("p")), (other, Question("q")), (one, Question("r"))]
-    expected = [describe("b", one, ["p", "r"]), describe("c", other, ["q"])]
+    expected = [DescribedTable("b", one, ("p", "r")), DescribedTable("c", other, ("q",))]
     assert list(gather_questions(pairs)) == expected
 
 
@@ -102,4 +103,4 @@ def test_a_data_sets_questions_are_read_in_its_layout(tmp_path):
     question = {"id": "q", "question": "which one is it?", "answers": ["b"], "table": INLINE}
     write_lines(tmp_path / "dev.jsonl", question, question | {"id": "r", "question": "and?"})
     (found,) = read_corpus("JSONL", tmp_path, "dev")
-    assert found.texts == ("Title", "which one is it?", "and?")
+    assert found.texts_with_titles == ("Title", "which one is it?", "and?")
