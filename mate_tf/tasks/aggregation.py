@@ -97,9 +97,9 @@ def logistic_noise(shape, seed):
 
     Args:
         shape: of the noise.
-        seed: a keras.random.SeedGenerator or a number.
+        seed: int32 [2].
     """
-    uniform = keras.random.uniform(shape, _SMALLEST, dtype="float32", seed=seed)
+    uniform = tf.random.stateless_uniform(shape, seed, _SMALLEST)
     return tf.math.log(uniform) - tf.math.log1p(-uniform)
 
 
@@ -108,9 +108,9 @@ def gumbel_noise(shape, seed):
 
     Args:
         shape: of the noise.
-        seed: a keras.random.SeedGenerator or a number.
+        seed: int32 [2].
     """
-    uniform = keras.random.uniform(shape, _SMALLEST, dtype="float32", seed=seed)
+    uniform = tf.random.stateless_uniform(shape, seed, _SMALLEST)
     return -tf.math.log(-tf.math.log(uniform))
 
 

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
-from mate_tf.dropout import Dropout
+from mate_tf.dropout import Dropout, draw_seed
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks import aggregation, cell_cross_entropy, cell_selection
 from mate_tf.tasks.encoder_task import EncoderTask
@@ -136,11 +136,11 @@ class TableQuestionAnswering(EncoderTask):
         drawn = {}
         if self.task_config.use_gumbel_for_cells:
             logits = outputs["selection_logits"]  # [B, S], the temperature is in them already
-            noise = aggregation.logistic_noise(tf.shape(logits), self.seeds)
+            noise = aggregation.logistic_noise(tf.shape(logits), draw_seed(self.seeds))
             drawn["drawn_selection_logits"] = logits + noise / self.task_config.temperature
         if self.task_config.use_gumbel_for_agg:
             logits = outputs["aggregation_logits"]  # [B, A]
-            noise = aggregation.gumbel_noise(tf.shape(logits), self.seeds)
+            noise = aggregation.gumbel_noise(tf.shape(logits), draw_seed(self.seeds))
             drawn["drawn_aggregation_logits"] = logits + noise
         return drawn
 

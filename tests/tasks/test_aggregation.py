@@ -167,7 +167,7 @@ FREQUENCY_TOLERANCE = 5 * 0.5 / np.sqrt(NUM_DRAWS)
 
 @pytest.mark.parametrize("logit", [-2.0, 0.0, 0.7])
 def test_logistic_noise_draws_a_decision_as_often_as_it_is_probable(logit):
-    noise = aggregation.logistic_noise([NUM_DRAWS], seed=1).numpy()
+    noise = aggregation.logistic_noise([NUM_DRAWS], seed=[1, 2]).numpy()
     assert np.isfinite(noise).all()
     frequency = np.mean(logit + noise > 0)
     np.testing.assert_allclose(frequency, 1 / (1 + np.exp(-logit)), atol=FREQUENCY_TOLERANCE)
@@ -175,7 +175,7 @@ def test_logistic_noise_draws_a_decision_as_often_as_it_is_probable(logit):
 
 def test_gumbel_noise_draws_each_function_as_often_as_it_is_probable():
     logits = np.array([0.5, -1.0, 2.0])
-    noise = aggregation.gumbel_noise([NUM_DRAWS, 3], seed=1).numpy()
+    noise = aggregation.gumbel_noise([NUM_DRAWS, 3], seed=[1, 2]).numpy()
     assert np.isfinite(noise).all()
     frequencies = np.bincount(np.argmax(logits + noise, axis=1), minlength=3) / NUM_DRAWS
     probabilities = np.exp(logits) / np.exp(logits).sum()
