@@ -10,6 +10,9 @@ the interquartile range over the seeds; of the share of the pairs of real tokens
 other by the architecture's pattern, before any window, or, with grammar_soft, are favoured; and of
 the minutes of training, its evaluations included. Started again, it goes on where it stopped.
 
+{output_dir}/results.json holds each finished run's metrics and seconds, and the config that all of
+them share. A copy of it in a new --output_dir spares the runs that it holds.
+
 Values of the preset can be changed as in experiments/finetune.py, for all architectures alike. The
 grammar-guided ones need records with tags (create_data --tagger).
 """
@@ -23,7 +26,7 @@ from absl import flags, logging
 from experiments import terminal
 from experiments.config_files import make_config
 from experiments.finetune import finetune, load_options, parse_flags, use_inputs_of_run
-from mate_tf.tables.text_files import complete_text_file
+from mate_tf.tables.text_files import complete_text_file, read_json
 
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each architecture", lower_bound=1)
 _ARCHITECTURES = flags.DEFINE_list(
@@ -31,7 +34,7 @@ _ARCHITECTURES = flags.DEFINE_list(
 )
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder for the runs", required=True)
 
-RESULT_FILE = "result.json"
+RESULTS_FILE = "results.json"
 
 
 def attended_share(config, data_dir: pathlib.Path) -> float:
@@ -70,21 +73,47 @@ def attended_share(config, data_dir: pathlib.Path) -> float:
     return allowed / (pairs * config.encoder.num_heads)
 
 
+class Results:
+    """The finished runs of a comparison, in its folder.
+
+    Raises:
+        ValueError: if those that are there are of another config.
+    """
+
+    def __init__(self, output_dir: pathlib.Path, config: dict):
+        self._path = output_dir / RESULTS_FILE
+        from mate_tf.training.run_config import differences
+
+        config = json.loads(json.dumps(config))  # without tuples, as it is read
+        self._content: dict = {"config": config, "runs": {}}
+        if self._path.is_file():
+            there = read_json(self._path)
+            if different := differences(there["config"], config):
+                raise ValueError(
+                    f"expected the config of the runs in {self._path}, got another: "
+                    f"{', '.join(different)}; choose another --output_dir or the same config"
+                )
+            self._content["runs"] = there["runs"]
+
+    def get(self, name: str) -> dict | None:
+        """The metrics and seconds of a run, where it has ended."""
+        return self._content["runs"].get(name)
+
+    def add(self, name: str, result: dict) -> None:
+        """Adds a run that has ended."""
+        self._content["runs"][name] = result
+        with complete_text_file(self._path) as file:
+            file.write(json.dumps(self._content, indent=1) + "\n")
+
+
 def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path) -> dict:
-    """The metrics and the seconds of a run, from its folder if it is there already."""
-    path = model_dir / RESULT_FILE
-    if path.is_file():
-        return json.loads(path.read_text(encoding="utf-8"))
+    """The metrics of a run, and its seconds unless it was interrupted."""
     logging.info("training %s", model_dir)
     is_new = not model_dir.exists()
     started = time.perf_counter()
     init = flags.FLAGS.init_checkpoint
     metrics = finetune(config, data_dir, model_dir, init, **load_options())
-    seconds = time.perf_counter() - started if is_new else None
-    result = {"metrics": metrics, "seconds": seconds}
-    with complete_text_file(path) as file:
-        file.write(json.dumps(result) + "\n")
-    return result
+    return {"metrics": metrics, "seconds": time.perf_counter() - started if is_new else None}
 
 
 def spread(values: list[float], scale: float = 1.0, digits: int = 1) -> str:
@@ -96,6 +125,8 @@ def spread(values: list[float], scale: float = 1.0, digits: int = 1) -> str:
 
 
 def main(argv: list[str]) -> None:
+    from mate_tf.training.run_config import config_values
+
     for name in ("architecture", "model_dir", "skip_corrupt"):
         if flags.FLAGS[name].value:
             raise ValueError(
@@ -103,14 +134,22 @@ def main(argv: list[str]) -> None:
             )
     use_inputs_of_run(flags.FLAGS.config)
     data_dir, output_dir = pathlib.Path(flags.FLAGS.data_dir), pathlib.Path(_OUTPUT.value)
+    shared = config_values(make_config(flags.FLAGS.config, None, argv[1:]))
+    for value in ("seed", "encoder"):  # what differs from run to run
+        del shared[value]
+    finished = Results(output_dir, shared)
     results: dict[str, list[dict]] = {name: [] for name in _ARCHITECTURES.value}
     configs = {}
     for seed in range(1, _SEEDS.value + 1):
         for name in _ARCHITECTURES.value:
             overrides = [*argv[1:], f"--config.seed={seed}"]
             configs[name] = make_config(flags.FLAGS.config, name, overrides)
-            run_dir = output_dir / f"{name}_{seed}"
-            results[name].append(run_once(configs[name], data_dir, run_dir))
+            run = f"{name}_{seed}"
+            result = finished.get(run)
+            if result is None:
+                result = run_once(configs[name], data_dir, output_dir / run)
+                finished.add(run, result)
+            results[name].append(result)
     every = [run["metrics"] for runs in results.values() for run in runs]
     # Of some runs there is no AUROC: all of their answers are wrong.
     metrics = [name for name in every[0] if name != "loss" and all(name in run for run in every)]

@@ -1,6 +1,6 @@
 """Synthetic statements about a table, in pairs of a true and a false one.
 
-Both of a pair are of one operation and differ in a single thing, and a table's pairs are spread
+Both of a pair are of one operation and of cells of the same columns, and a table's pairs are spread
 evenly over the operations: neither says anything of the label (Eisenschlos et al., 2020, section
 3.2, make a true and a false statement each on its own).
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from mate_tf.statements.drawing import draw_true
 from mate_tf.statements.excerpts import Excerpt, ExcerptSize, cell_lengths, draw_excerpt
 from mate_tf.statements.expressions import OPERATIONS, Statement
+from mate_tf.statements.falsification import falsified
 from mate_tf.statements.pairs import Pair, StatementsError, make_pair
 from mate_tf.statements.typed_table import TypedTable
-from mate_tf.statements.variants import falsified
 from mate_tf.statements.wording import verbalize
 from mate_tf.tables.table import Table
 from mate_tf.tables.wordpiece import Wordpiece

@@ -28,9 +28,9 @@ def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
             something else.
     """
     path = pathlib.Path(model_dir) / CONFIG_FILE
-    here = _to_dict(config)
+    here = config_values(config)
     if path.exists():
-        there = _to_dict(load_config(model_dir))
+        there = config_values(load_config(model_dir))
         here |= {name: there[name] for name in _MAY_CHANGE}
         different = differences(there, here)
         if different:
@@ -85,7 +85,8 @@ def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
     return found
 
 
-def _to_dict(config: RunConfig) -> dict[str, Any]:
+def config_values(config: RunConfig) -> dict[str, Any]:
+    """What a run's file holds of its config, as JSON has it."""
     return {"kind": kind_of(config.task)} | dataclasses.asdict(config)
 
 

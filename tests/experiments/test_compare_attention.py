@@ -1,6 +1,7 @@
 """Sentences to tagged records to the comparison's table, from the outside."""
 
 import json
+import shutil
 
 import pytest
 
@@ -52,12 +53,22 @@ def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     # and to good, a to good and good to a, and as many in the second; in "bad film" film to bad.
     # No word is an adverb, a pronoun or a verb: nothing is favoured. To MATE all is question.
     assert shares == [100.0, round(100 * (75 - 9) / 75, 1), 0.0, 100.0]
-    result = json.loads((tmp_path / "grammar_hard_1" / "result.json").read_text())
-    assert set(result["metrics"]) == {"loss", "accuracy", "precision", "f1"}
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["config"]["num_steps"] == 1
+    assert set(results["runs"]) == {f"{name}_1" for name in names}
+    metrics = results["runs"]["grammar_hard_1"]["metrics"]
+    assert set(metrics) == {"loss", "accuracy", "precision", "f1"}
 
-    again = run_binary("experiments.compare_attention", *flags)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(tmp_path / "results.json", elsewhere)
+    again = run_binary("experiments.compare_attention", *flags, f"--output_dir={elsewhere}")
     assert again.stdout == first.stdout
     assert "training" not in again.stderr
+
+    other = run_binary("experiments.compare_attention", *flags, "--config.learning_rate=1")
+    assert other.returncode == 1
+    assert "learning_rate=1.0 (there: " in other.stderr
 
 
 def test_spread_is_the_median_and_half_the_interquartile_range():
