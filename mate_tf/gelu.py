@@ -89,4 +89,4 @@ def _compiled(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
 
 
 _FUNCTIONS = {False: (_exact, _exact_gradient), True: (_approximate, _approximate_gradient)}
-_COMPILED = {kind: tuple(map(_compiled, pair)) for kind, pair in _FUNCTIONS.items()}
+_COMPILED = {kind: tuple(_compiled(one) for one in pair) for kind, pair in _FUNCTIONS.items()}

@@ -117,7 +117,7 @@ def _pairs_of(
         if len(pairs) == config.pairs_per_excerpt:
             break
         true = draw_true(operation, table, rng)
-        changed = true and falsified(true, table, others, rng)
+        changed = None if true is None else falsified(true, table, others, rng)
         if true is None or changed is None:
             continue
         change, false = changed

@@ -159,8 +159,8 @@ def write_split(
             shards[number].append(member)
     remove_lengths(config, directory, split)
     numbers: Iterable[int | None] = [None] if num_shards is None else range(num_shards)
-    for number, members in zip(numbers, shards, strict=True):
-        yield from write_shard(builders, config, members, directory, split, number, num_shards)
+    for shard, members in zip(numbers, shards, strict=True):
+        yield from write_shard(builders, config, members, directory, split, shard, num_shards)
 
 
 def remove_lengths(config: PretrainingConfig, directory: str, split: str) -> None:

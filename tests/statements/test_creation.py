@@ -4,7 +4,7 @@ import json
 import pytest
 
 from mate_tf.statements.creation import CreationSummary, create_part, maker
-from mate_tf.statements.sources import read_sources
+from mate_tf.statements.sources import Source, read_sources
 from mate_tf.statements.synthetic import SyntheticConfig
 from mate_tf.tables.datasets.described_tables import DescribedTable
 from mate_tf.tables.datasets.json_lines import write_json_lines
@@ -25,7 +25,7 @@ def other(name: str) -> Table:
     return dataclasses.replace(CITIES, table_id=name, rows=rows)
 
 
-SOURCES = [
+SOURCES: list[Source] = [
     *(DescribedTable(f"{i}", other(f"{i}"), (SENTENCE, "nothing of it")) for i in range(1, 9)),
     DescribedTable("copy", dataclasses.replace(other("3"), table_id="copy")),
     ValueError("expected a table"),
