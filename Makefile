@@ -26,8 +26,8 @@ $(INSTALLED): setup.py scripts/setup_env.sh
 demo: env ## train, evaluate, export and ask a small model, from raw tables on
 	$(VENV_PYTHON) -m experiments.demo
 
-test: env ## run all tests
-	$(VENV_PYTHON) -m pytest tests
+test: env ## run all tests, in a process a core, four at most
+	$(VENV_PYTHON) -m pytest tests --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 test-golden: env ## compare with the original's numbers, folders as set above
 	MATE_TF_GOLDEN_DIR="$(MATE_TF_GOLDEN_DIR)" MATE_TF_REQUIRE_GOLDEN=1 \

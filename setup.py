@@ -13,7 +13,7 @@ EXTRAS = {
     "plots": ["matplotlib"],
     "spacy": ["spacy"],
     "textblob": ["textblob"],
-    "test": ["hypothesis", "pytest>=8"],
+    "test": ["hypothesis", "pytest>=8", "pytest-xdist"],
     "test-transformers": ["torch", "transformers>=5"],
     "lint": ["mypy", "ruff"],
 }

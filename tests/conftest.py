@@ -3,6 +3,9 @@
 import os
 
 import hypothesis
+import pytest
+
+from tests.golden_tally import TALLY
 
 # oneDNN's kernels round in another order than the plain ones, which one ill-conditioned gradient of
 # the original would show (see tests/golden/test_heads.py). Set before TensorFlow is imported.
@@ -16,3 +19,27 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("mate_tf")
+
+
+def pytest_collection_modifyitems(items) -> None:
+    TALLY.is_asked |= any("golden" in str(item.path.parent) for item in items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node) -> None:
+    """Takes over what one of pytest-xdist's processes has compared."""
+    if "golden" in getattr(node, "workeroutput", {}):
+        TALLY.add(node.workeroutput["golden"])
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    for line in TALLY.lines():
+        terminalreporter.write_line(line)
+
+
+def pytest_sessionfinish(session, exitstatus) -> None:
+    if hasattr(session.config, "workeroutput"):  # one of pytest-xdist's processes
+        session.config.workeroutput["golden"] = TALLY.values()
+    elif exitstatus == 0 and (problem := TALLY.problem()):
+        session.exitstatus = 1
+        print(f"\n{problem}")

@@ -1,4 +1,4 @@
-"""Collects every comparison with the golden files and closes the run with a table of them.
+"""Compares with the golden files, and counts each comparison (tests/golden_tally.py).
 
 A comparison holds when max|a - b| <= tolerance * max(1, max|b|). The folders come from the
 environment: MATE_TF_GOLDEN_DIR, by default ../shared/golden beside the repository, whose index.json
@@ -6,9 +6,7 @@ files say what there is, and MATE_TF_GOLDEN_REAL_DIR, by default ../shared/golde
 real tables.
 """
 
-import collections
 import json
-import os
 import pathlib
 from typing import NoReturn
 
@@ -16,20 +14,11 @@ import numpy as np
 import pytest
 
 from tests import data_folders
+from tests.golden_tally import TALLY, Tally
 
 
 class NotSupportedError(Exception):
     """A golden's configuration that the project does not have yet."""
-
-
-class Tally:
-    """What was compared, left out, or absent, in all golden folders."""
-
-    def __init__(self) -> None:
-        self.compared: dict[str, list[tuple[str, float, float]]] = collections.defaultdict(list)
-        self.left_out: list[tuple[str, str, str]] = []
-        self.absent: list[str] = []
-        self.absent_folders: set[str] = set()
 
 
 class Golden:
@@ -158,9 +147,8 @@ class Golden:
         )
 
 
-_TALLY = Tally()
-_GOLDEN = Golden(data_folders.GOLDEN, _TALLY)
-_GOLDEN_REAL = Golden(data_folders.GOLDEN_REAL, _TALLY)
+_GOLDEN = Golden(data_folders.GOLDEN, TALLY)
+_GOLDEN_REAL = Golden(data_folders.GOLDEN_REAL, TALLY)
 
 
 @pytest.fixture(scope="session")
@@ -180,33 +168,3 @@ def golden_real() -> Golden:
 def pytest_configure(config) -> None:
     # For pytest_generate_tests in the test modules, which fixtures do not reach.
     config.golden, config.golden_real = _GOLDEN, _GOLDEN_REAL
-
-
-def pytest_terminal_summary(terminalreporter) -> None:
-    if not (_TALLY.compared or _TALLY.left_out or _TALLY.absent):
-        return
-    write = terminalreporter.write_line
-    write("")
-    write(f"golden comparisons, folders {_GOLDEN.directory} and {_GOLDEN_REAL.directory}")
-    write(f"{'family':<12} {'compared':>8} {'largest':>10} {'relative':>10}  worst")
-    for family, rows in sorted(_TALLY.compared.items()):
-        worst = max(rows, key=lambda row: row[2])
-        largest = max(row[1] for row in rows)
-        write(f"{family:<12} {len(rows):>8} {largest:>10.2e} {worst[2]:>10.2e}  {worst[0]}")
-    for family, name, reason in _TALLY.left_out:
-        write(f"not compared: {family} {name}: {reason}")
-    write(f"absent files: {len(_TALLY.absent)}")
-    write(f"compared: {sum(map(len, _TALLY.compared.values()))}")
-
-
-def pytest_sessionfinish(session, exitstatus) -> None:
-    ran_golden = any("golden" in str(item.path) for item in session.items)
-    asked = os.environ.get("MATE_TF_REQUIRE_GOLDEN") == "1"
-    if not (asked and ran_golden) or exitstatus != 0:
-        return
-    if not _TALLY.compared:
-        session.exitstatus = 1
-        print("\nno golden was compared: the folder is absent or empty")
-    elif _TALLY.absent_folders:
-        session.exitstatus = 1
-        print(f"\nabsent, so not compared: {', '.join(sorted(_TALLY.absent_folders))}")
