@@ -1,24 +1,28 @@
 """Makes true and false statements about tables, for intermediate pre-training of a classifier.
 
-    python -m experiments.create_statements --format=WTQ --input_dir=WikiTableQuestions \\
+    python -m experiments.create_statements --task=WTQ --input_dir=WikiTableQuestions \\
         --output_dir=out/statements --vocab_file=minilm/vocab.txt --max_seq_length=128
     python -m experiments.create_data --task=JSONL --input_dir=out/statements \\
         --output_dir=out/statements_128 --vocab_file=minilm/vocab.txt --max_seq_length=128
 
-The tables are those of --input_dir: with --format=CSV its .csv and .tsv files, in folders below
-too; JSONL, .jsonl files of objects with "table" (as in docs/own_data.md) and "texts", a list of
-true sentences about it; WTQ and TABFACT, the releases of these data sets, of TabFact the tables and
-entailed statements of --splits.
+The tables are those of --input_dir, in one of the layouts of docs/pretraining.md: with
+--task=TABLES its CSV and TSV files, in folders below too; with TEXTS those of {split}.jsonl for
+each of --splits, whose texts have to be true of their tables; with WTQ and TABFACT those of the
+data set's --splits, of TabFact with the statements that are entailed.
 
 --kinds says what is made of them (Eisenschlos et al., 2020, "Understanding tables with intermediate
 pre-training"). Synthetic: random excerpts of a table, which fit --max_seq_length, and statements
-about what is selected, compared, counted, summed up and so on in them, true by execution, each
-with a false one that differs from it in one thing. Counterfactual: sentences about the whole table,
+about what is selected, compared, counted, summed up and so on in them. Excerpts come in twos, with
+other rows ("elsewhere"), other cells in one column ("replaced") or these in another order
+("swapped"); each statement is, by execution, true of the one and false of the other, so that it
+says nothing of its class by itself. A statement about a row that is not there is false.
+Counterfactual: sentences about the whole table,
 true as they are and false with an entity of the table swapped for another of its column.
 
 Writes {part}.jsonl for each of --parts, in the format of docs/own_data.md: class 1 is true. All
-statements about a table are in one part, which follows from its name. A file appears once it is
-complete; the same flags give the same files.
+statements about a table are in one part, which follows from its name; --splits=dev --parts=dev=100
+in a second call keeps a data set's own division. A file appears once it is complete; the same flags
+give the same files.
 """
 
 import os
@@ -29,21 +33,23 @@ from tqdm import tqdm
 
 from experiments import terminal
 
-_FORMAT = flags.DEFINE_enum(
-    "format", "CSV", ["CSV", "JSONL", "WTQ", "TABFACT"], "what the input is"
+_TASK = flags.DEFINE_enum(
+    "task", "TABLES", ["TABLES", "TEXTS", "WTQ", "TABFACT"], "layout of the input"
 )
 _INPUT = flags.DEFINE_string("input_dir", None, "folder with the tables", required=True)
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
 _VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
 _KINDS = flags.DEFINE_list("kinds", "synthetic", "of synthetic and counterfactual")
-_SPLITS = flags.DEFINE_list("splits", "train", "of TABFACT's sentences")
+_SPLITS = flags.DEFINE_list("splits", "train", "that are read; TABLES has none")
 _PARTS = flags.DEFINE_string(
     "parts", "train=90,dev=10", "the files and their percentages of the tables"
 )
 _LENGTH = flags.DEFINE_integer("max_seq_length", 128, "tokens of a statement with its excerpt")
 _EXCERPTS = flags.DEFINE_integer("excerpts_per_table", 8, "excerpts drawn of a table")
-_PAIRS = flags.DEFINE_integer(
-    "pairs_per_excerpt", 3, "pairs of a true and a false statement about an excerpt, at most"
+_OPERATIONS = flags.DEFINE_integer(
+    "operations_per_excerpt",
+    3,
+    "operations that four statements each are made of, two about an excerpt and two about another",
 )
 _ROWS = flags.DEFINE_integer("max_rows", 8, "of an excerpt")
 _COLUMNS = flags.DEFINE_integer("max_columns", 4, "of an excerpt")
@@ -60,7 +66,7 @@ def main(_) -> None:
 
     config = SyntheticConfig(
         excerpts_per_table=_EXCERPTS.value,
-        pairs_per_excerpt=_PAIRS.value,
+        operations_per_excerpt=_OPERATIONS.value,
         max_seq_length=_LENGTH.value,
         max_rows=_ROWS.value,
         max_columns=_COLUMNS.value,
@@ -74,7 +80,7 @@ def main(_) -> None:
     output = pathlib.Path(_OUTPUT.value)
     empty = []
     for part in division.names:
-        sources = read_sources(_FORMAT.value, _INPUT.value, _SPLITS.value)
+        sources = read_sources(_TASK.value, _INPUT.value, _SPLITS.value)
         output.mkdir(parents=True, exist_ok=True)
         summary = CreationSummary()
         pairs = create_part(tqdm(sources, part, unit="table"), part, division, makers, summary)

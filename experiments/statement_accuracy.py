@@ -5,10 +5,10 @@
     python -m experiments.statement_accuracy --predictions=out/test_predictions.jsonl \\
         --data=out/statements_128/test.jsonl
 
-Prints for each operation, for each thing that the false one of a pair has changed ("/absent": a
-constant that is nowhere in the excerpt), and for all, how many statements there are, the accuracy,
-and that of the true and of the false ones alone. A statement that the model did not accept counts
-as wrong.
+Prints for each operation, for each way in which the two excerpts of a statement differ (/elsewhere,
+/replaced and /swapped, as create_statements has them), and for all, how many statements there are,
+the accuracy, and that of the true and of the false ones alone. A statement that the model did not
+accept counts as wrong.
 """
 
 import collections
@@ -34,13 +34,13 @@ def main(_) -> None:
     match_predictions(predictions, pairs, _PREDICTIONS.value)
     verdicts = collections.defaultdict(list)
     for _, question in pairs:
-        operation, change = kind_of_id(question.question_id)
+        operation, way = kind_of_id(question.question_id)
         if not operation or question.class_index not in (ENTAILED, REFUTED):
             raise ValueError(
                 f"expected statements of create_statements, got '{question.question_id}'"
             )
         is_right = is_correct(task, predictions[question.question_id], question)
-        for name in (operation, *([f"/{change}"] if change else []), "all"):
+        for name in (operation, *([f"/{way}"] if way else []), "all"):
             verdicts[name].append((question.class_index, is_right))
     for name in sorted(verdicts, key=lambda name: (name == "all", name[0] == "/", name)):
         of_name = verdicts[name]

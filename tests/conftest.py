@@ -1,6 +1,7 @@
 """Settings of every test."""
 
 import os
+import sys
 
 import hypothesis
 import pytest
@@ -23,6 +24,14 @@ hypothesis.settings.load_profile("mate_tf")
 
 def pytest_collection_modifyitems(items) -> None:
     TALLY.is_asked |= any("golden" in str(item.path.parent) for item in items)
+
+
+def pytest_collection_finish() -> None:
+    """Two logical CPUs, for the tests with two replicas; they are set before the first tensor."""
+    if tensorflow := sys.modules.get("tensorflow"):
+        cpu = tensorflow.config.list_physical_devices("CPU")[0]
+        halves = [tensorflow.config.LogicalDeviceConfiguration()] * 2
+        tensorflow.config.set_logical_device_configuration(cpu, halves)
 
 
 @pytest.hookimpl(optionalhook=True)

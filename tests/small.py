@@ -36,3 +36,12 @@ def run_binary(module: str, *flags: str) -> subprocess.CompletedProcess:
         text=True,
         check=False,
     )
+
+
+def two_cpus() -> list:
+    """The logical CPUs that tests/conftest.py has made of the machine's."""
+    import tensorflow as tf
+
+    cpus = tf.config.list_logical_devices("CPU")
+    assert len(cpus) == 2, f"expected two logical CPUs, got {len(cpus)}"
+    return cpus

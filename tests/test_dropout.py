@@ -8,7 +8,7 @@ import tensorflow as tf
 from mate_tf.dropout import Dropout, SeededDropout
 
 RATE = 0.3
-ONES = tf.ones([100, 1000])
+ONES = np.ones([100, 1000], np.float32)
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["graph", "XLA"])

@@ -6,15 +6,21 @@ import tensorflow as tf
 from scipy import special
 
 from mate_tf.gelu import gelu
+from tests.small import two_cpus
 
 POINTS = np.linspace(-12.0, 12.0, 4_801, dtype=np.float32)
 
 
-def _trained(inputs, approximate, upstream):
+def _traced(inputs, approximate, upstream):
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         outputs = gelu(inputs, approximate, training=True)
-    return outputs.numpy(), tape.gradient(outputs, inputs, upstream).numpy()
+    return outputs, tape.gradient(outputs, inputs, upstream)
+
+
+def _trained(inputs, approximate, upstream):
+    outputs, gradient = _traced(inputs, approximate, upstream)
+    return outputs.numpy(), gradient.numpy()
 
 
 def test_equals_its_definition():
@@ -69,3 +75,46 @@ def test_in_a_graph_of_unknown_length(approximate):
         expected, expected_gradient = _trained(inputs, approximate, tf.ones_like(inputs))
         np.testing.assert_allclose(outputs, expected, rtol=0, atol=2.0**-22)
         np.testing.assert_allclose(gradient, expected_gradient, rtol=0, atol=2.0**-21)
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+def test_on_two_replicas(approximate):
+    strategy = tf.distribute.MirroredStrategy(two_cpus())
+    upstream = tf.ones_like(POINTS)
+
+    @tf.function(autograph=False)
+    def run():
+        return strategy.run(lambda: _traced(tf.constant(POINTS), approximate, upstream))
+
+    outputs, gradient = map(strategy.experimental_local_results, run())
+    expected, expected_gradient = _trained(tf.constant(POINTS), approximate, upstream)
+    # XLA's and TensorFlow's own functions differ in their last places; see above for the bounds.
+    size = np.maximum(np.abs(POINTS), 1.0)
+    steep = size * (1.0 + 0.134 * POINTS**2) if approximate else size
+    for replica in range(2):
+        assert np.all(np.abs(outputs[replica] - expected) <= 2.0**-21 * size)
+        assert np.all(np.abs(gradient[replica] - expected_gradient) <= 2.0**-21 * steep)
+
+
+def test_keeps_its_input_alone_for_the_gradient():
+    @tf.function(autograph=False)
+    def forward(inputs):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            outputs = gelu(inputs, approximate=False, training=True)
+        return outputs, tape.gradient(outputs, inputs)
+
+    graph = forward.get_concrete_function(tf.TensorSpec([2, 3])).graph
+    calls = [op for op in graph.get_operations() if op.type.endswith("PartitionedCall")]
+    assert len(calls) == 2  # the values and the gradient
+    values, gradient = calls
+    (source,) = {op.name for op in graph.get_operations() if op.type == "Placeholder"}
+
+    def origins(tensor):
+        while tensor.op.type in ("StopGradient", "Identity", "IdentityN", "EnsureShape"):
+            tensor = tensor.op.inputs[0]
+        return tensor.op.name
+
+    assert [origins(tensor) for tensor in values.inputs] == [source]
+    assert values.name not in [origins(tensor) for tensor in gradient.inputs]
+    assert source in [origins(tensor) for tensor in gradient.inputs]

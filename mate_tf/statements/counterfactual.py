@@ -66,8 +66,8 @@ def counterfactual_pairs(
             yield StatementsError("made before", f"expected another sentence, got {sentence!r}")
         else:
             made |= {swapped, sentence}
-            name = f"{table.table_id}#{number}:{OPERATION}"
-            yield make_pair(table, name, OPERATION, (sentence, swapped))
+            name = f"{table.table_id}#{number}"
+            yield make_pair(OPERATION, (table, sentence), (table, swapped), name)
 
 
 def _swapped(sentence: str, entities: _Entities, rng: random.Random) -> str | StatementsError:

@@ -97,8 +97,7 @@ def create_part(
             for pair in _pairs(make, source, summary):
                 made += 1
                 summary.pairs[pair.operation] += 1
-                yield pair.table, pair.true
-                yield pair.table, pair.false
+                yield from (pair.true, pair.false)
         summary.tables_used += made > 0
 
 

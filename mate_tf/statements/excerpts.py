@@ -1,9 +1,9 @@
-"""Random excerpts of a table: some of its columns and rows, in their order, that fit a sequence.
+"""Two random excerpts of a table, of the same size and columns, that fit a sequence each.
 
-A statement is made about the excerpt alone, so that nothing that it depends on is ever cut. The
+A statement is made about the excerpts alone, so that nothing that it depends on is ever cut. The
 authors' release divides tables into parts of at most 50 cells for the same purpose.
 
-Shape letters: R rows and C columns of a table's body.
+Shape letters: R rows and C columns of a table's body; r and c, of an excerpt's.
 """
 
 import random
@@ -20,17 +20,23 @@ _FEWEST = 2  # rows, and columns
 _ATTEMPTS = 8
 
 
-class Excerpt(NamedTuple):
-    """Part of a table.
+# How the second excerpt differs from the first: of other rows; with one column's cells those of
+# other rows; with one column's cells in another order.
+WAYS = ("elsewhere", "replaced", "swapped")
+
+
+class Excerpts(NamedTuple):
+    """Two excerpts of a table.
 
     Attributes:
-        table: the part.
-        other_rows: some rows of the same columns that are not in it; None where fewer than two are
-            left.
+        way: one of WAYS.
+        first: some of its rows and columns, in their order.
+        second: as many rows, of the same columns.
     """
 
-    table: Table
-    other_rows: Table | None
+    way: str
+    first: Table
+    second: Table
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ def cell_lengths(wordpiece: Wordpiece, table: Table) -> np.ndarray:
     return wordpiece.ids_and_lengths(texts)[1].reshape(table.num_rows + 1, table.num_columns)
 
 
-def draw_excerpt(
+def draw_excerpts(
     table: Table,
     lengths: np.ndarray,
     columns: Sequence[int],
@@ -71,7 +77,7 @@ def draw_excerpt(
     size: ExcerptSize,
     name: str,
     rng: random.Random,
-) -> Excerpt | None:
+) -> Excerpts | None:
     """Draws how many columns and rows to take, and which; as many rows less as do not fit.
 
     Args:
@@ -79,12 +85,12 @@ def draw_excerpt(
         lengths: of its cells in wordpieces, int [R+1, C].
         columns: those that may be taken.
         needed: of them, those of which one is taken.
-        size: the limits.
-        name: the excerpt's identifier.
+        size: the limits, of each excerpt.
+        name: the first one's identifier; the second's is the same with "b".
         rng: draws them.
 
     Returns:
-        The excerpt; None where two rows of two columns never fitted.
+        The excerpts; None where two rows of two columns never fitted, or nothing differed.
     """
     if len(columns) < _FEWEST or not needed or table.num_rows < _FEWEST:
         return None
@@ -99,20 +105,50 @@ def draw_excerpt(
         fitting = np.cumsum(costs[rows + 1]) <= size.max_tokens - costs[0]
         if np.count_nonzero(fitting) < _FEWEST:
             continue
-        within = sorted(rows[fitting].tolist())
-        beyond = sorted(set(range(table.num_rows)) - set(within))
-        others = sorted(rng.sample(beyond, min(len(beyond), size.max_rows)))
-        return Excerpt(
-            _part(table, chosen, within, name),
-            _part(table, chosen, others, name) if len(others) >= _FEWEST else None,
-        )
+        origins = np.tile(np.sort(rows[fitting])[:, None], num_columns)  # [r, c]: rows of table
+        for way in rng.sample(WAYS, len(WAYS)):
+            second = _second_origins(way, origins, table.num_rows, rng)
+            if second is None or costs[0] + lengths[second + 1, chosen].sum() > size.max_tokens:
+                continue
+            excerpts = Excerpts(
+                way,
+                _excerpt(table, chosen, origins, name),
+                _excerpt(table, chosen, second, f"{name}b"),
+            )
+            if excerpts.first.rows != excerpts.second.rows:
+                return excerpts
     return None
 
 
-def _part(table: Table, columns: Sequence[int], rows: Sequence[int], name: str) -> Table:
+def _second_origins(
+    way: str, origins: np.ndarray, num_rows: int, rng: random.Random
+) -> np.ndarray | None:
+    """The rows that the second excerpt's cells are from, int [r, c]; None if there are none."""
+    size = len(origins)
+    second = origins.copy()
+    column = rng.randrange(origins.shape[1])
+    if way == "swapped":
+        second[:, column] = rng.sample(origins[:, column].tolist(), size)
+        return second
+    beyond = sorted(set(range(num_rows)) - set(origins[:, 0].tolist()))
+    if len(beyond) < size:
+        return None
+    others = np.sort(rng.sample(beyond, size))
+    if way == "replaced":
+        second[:, column] = others
+    else:
+        second[:] = others[:, None]
+    return second
+
+
+def _excerpt(table: Table, columns: Sequence[int], origins: np.ndarray, name: str) -> Table:
+    rows = (
+        tuple(table.rows[row][column] for row, column in zip(of_row, columns, strict=True))
+        for of_row in origins.tolist()
+    )
     return Table(
         tuple(table.header[column] for column in columns),
-        tuple(tuple(table.rows[row][column] for column in columns) for row in rows),
+        tuple(rows),
         name,
         table.document_title,
         table.context_heading,

@@ -19,13 +19,15 @@ from mate_tf.statements.expressions import (
     Expression,
     Select,
     Statement,
+    parts,
 )
 from mate_tf.statements.typed_table import TypedTable, Value
 from mate_tf.tables.normalization import normalize_for_match
-from mate_tf.tables.numeric import Date, is_single, ranks, text_values
+from mate_tf.tables.numeric import Date, ranks, text_values
 
 DECIMALS = 2
 _FEWEST_AGGREGATED = 2
+_LARGEST_EXACT = 2.0**24
 
 
 class UndefinedError(ValueError):
@@ -48,6 +50,30 @@ def execute(statement: Statement, table: TypedTable) -> bool:
         return _compare(_constant(left, value), statement.comparator, value)
     value = evaluate(left, table)
     return _compare(value, statement.comparator, _operand(right, value, table))
+
+
+def is_refuted(statement: Statement, table: TypedTable) -> bool:
+    """Whether a statement is false of a table, or of a row that is not there (Russell, 1905)."""
+    try:
+        return not execute(statement, table)
+    except UndefinedError:
+        sides = (statement.left, statement.right)
+        return any(
+            _selects_nothing(condition, table)
+            for side in sides
+            for part in (side, *parts(side))
+            if isinstance(part, (Select, Aggregate, Count))
+            for condition in part.conditions
+        )
+
+
+def _selects_nothing(condition: Condition, table: TypedTable) -> bool:
+    if condition.comparator != "equal" or not isinstance(condition.operand, Constant):
+        return False
+    try:
+        return not selected_rows((condition,), table)
+    except UndefinedError:
+        return False
 
 
 def evaluate(expression: Expression, table: TypedTable) -> Value:
@@ -108,7 +134,11 @@ def _extreme(values: list[Value], is_largest: bool) -> Value:
     ordered = ranks({i: value for i, value in enumerate(values) if not isinstance(value, str)})
     if len(ordered) < len(values):
         raise UndefinedError("expected values that have an order")
-    return values[min(ordered, key=lambda i: ordered[i][is_largest])]
+    first = min(ordered, key=lambda i: ordered[i][is_largest])
+    tied = (i for i, rank in ordered.items() if rank[is_largest] == ordered[first][is_largest])
+    if any(values[i] != values[first] for i in tied):  # such as 1940 and 14 July 1940
+        raise UndefinedError("expected one value first, got several that are as far")
+    return values[first]
 
 
 def _values(column: int, conditions: Iterable[Condition], table: TypedTable) -> list[Value]:
@@ -124,9 +154,17 @@ def _present(value: Value | None) -> Value:
 
 def _numbers(values: Iterable[Value]) -> list[float]:
     values = list(values)
-    if not all(isinstance(value, float) for value in values):
+    numbers = [value for value in values if isinstance(value, float)]
+    if len(numbers) < len(values):
         raise UndefinedError("expected numbers")
-    return [value for value in values if isinstance(value, float)]
+    _check_exact(numbers)
+    return numbers
+
+
+def _check_exact(numbers: Iterable[float]) -> None:
+    """Refuses numbers so large that a cell's, in single precision, may be another's."""
+    if any(abs(number) > _LARGEST_EXACT for number in numbers):
+        raise UndefinedError(f"expected numbers up to {_LARGEST_EXACT:.0f}")
 
 
 def _operand(expression: Expression, value: Value, table: TypedTable) -> Value:
@@ -161,8 +199,7 @@ def _compare(left: Value, comparator: Comparator, right: Value) -> bool:
 def _ranks(left: float | Date, right: float | Date) -> tuple[float, float]:
     """Two numbers in the order of both."""
     if isinstance(left, float) and isinstance(right, float):
-        if not (is_single(left) and is_single(right)):
-            raise UndefinedError("expected numbers within single precision")
+        _check_exact((left, right))
         return _single(left), _single(right)
     ordered = ranks({0: left, 1: right})
     if not ordered:

@@ -1,6 +1,5 @@
-"""A true statement and a false one that differs from it in a single thing."""
+"""A true statement about a table and a false one that is as like it as can be."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from mate_tf.tables.table import Question, Table
@@ -9,19 +8,16 @@ REFUTED, ENTAILED = 0, 1  # the classes, as TabFact's
 
 
 class Pair(NamedTuple):
-    """Two statements about a table.
+    """A true and a false statement.
 
     Attributes:
-        table: what they are about.
-        operation: what they are counted under; both identifiers end in it, what was changed, and
-            their class.
-        true, false: the statements, as questions with a class.
+        operation: what they are counted under.
+        true, false: what each is about, and the statement as a question with a class.
     """
 
-    table: Table
     operation: str
-    true: Question
-    false: Question
+    true: tuple[Table, Question]
+    false: tuple[Table, Question]
 
 
 class StatementsError(ValueError):
@@ -36,20 +32,30 @@ class StatementsError(ValueError):
         self.reason = reason
 
 
-def make_pair(table: Table, name: str, operation: str, texts: Sequence[str]) -> Pair:
-    """A pair of texts, the true one first, named after `name` and their class."""
-    true, false = (
-        Question(text, f"{name}:{label}", class_index=label)
-        for text, label in zip(texts, (ENTAILED, REFUTED), strict=True)
-    )
-    return Pair(table, operation, true, false)
+def make_pair(
+    operation: str, true: tuple[Table, str], false: tuple[Table, str], name: str, way: str = ""
+) -> Pair:
+    """A pair of tables and texts, whose identifiers are of what `kind_of_id` gives.
+
+    Args:
+        operation: what they are counted under.
+        true, false: what each statement is about, and its text.
+        name: what both identifiers begin with.
+        way: in which the two differ; "" where all of the operation differ in the same.
+    """
+    kind = f"{operation}/{way}" if way else operation
+    examples = [
+        (table, Question(text, f"{name}:{kind}:{label}", class_index=label))
+        for (table, text), label in ((true, ENTAILED), (false, REFUTED))
+    ]
+    return Pair(operation, *examples)
 
 
 def kind_of_id(question_id: str) -> tuple[str, str]:
-    """The operation of a statement and the change of its pair, by its identifier.
+    """The operation of a statement and the way of its pair, by its identifier.
 
-    Both are "" where the identifier is not a pair's; a counterfactual pair has no change.
+    Both are "" where the identifier is not a pair's; a counterfactual pair has no way.
     """
     parts = question_id.rsplit(":", 2)
-    operation, _, change = parts[1].partition("/") if len(parts) == 3 else ("", "", "")
-    return operation, change
+    operation, _, way = parts[1].partition("/") if len(parts) == 3 else ("", "", "")
+    return operation, way

@@ -1,8 +1,9 @@
-"""Synthetic statements about a table, in pairs of a true and a false one.
+"""Synthetic statements about tables, each of them true of one excerpt and false of another.
 
-Both of a pair are of one operation and of cells of the same columns, and a table's pairs are spread
-evenly over the operations: neither says anything of the label (Eisenschlos et al., 2020, section
-3.2, make a true and a false statement each on its own).
+The two excerpts are of the same table, and are alike but for their rows, or for the cells of one
+column; as many statements are true of the one as of the other. So neither the statement alone nor
+the excerpt alone says anything of the label (Eisenschlos et al., 2020, section 3.2, make a true and
+a false statement each on its own, with another constant in the false one).
 """
 
 import random
@@ -11,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mate_tf.statements.drawing import draw_true
-from mate_tf.statements.excerpts import Excerpt, ExcerptSize, cell_lengths, draw_excerpt
-from mate_tf.statements.expressions import OPERATIONS, Statement
-from mate_tf.statements.falsification import falsified
+from mate_tf.statements.excerpts import Excerpts, ExcerptSize, cell_lengths, draw_excerpts
+from mate_tf.statements.execution import is_refuted
+from mate_tf.statements.expressions import OPERATIONS
 from mate_tf.statements.pairs import Pair, StatementsError, make_pair
 from mate_tf.statements.typed_table import TypedTable
 from mate_tf.statements.wording import verbalize
@@ -21,6 +22,7 @@ from mate_tf.tables.table import Table
 from mate_tf.tables.wordpiece import Wordpiece
 
 _SPECIAL_TOKENS = 2
+_ATTEMPTS = 4
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class SyntheticConfig:
 
     Attributes:
         excerpts_per_table: excerpts drawn of each table.
-        pairs_per_excerpt: pairs of a true and a false statement about each.
+        operations_per_excerpt: of each operation, two statements about an excerpt and another
+            one: each is true of one of them, and false of the other.
         max_seq_length: tokens of a statement with its excerpt, special tokens included.
         max_statement_tokens: of them, those of the statement.
         max_rows, max_columns: of an excerpt.
@@ -40,7 +43,7 @@ class SyntheticConfig:
     """
 
     excerpts_per_table: int = 8
-    pairs_per_excerpt: int = 3
+    operations_per_excerpt: int = 3
     max_seq_length: int = 128
     max_statement_tokens: int = 40
     max_rows: int = 8
@@ -48,7 +51,7 @@ class SyntheticConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("excerpts_per_table", "pairs_per_excerpt", "max_statement_tokens"):
+        for name in ("excerpts_per_table", "operations_per_excerpt", "max_statement_tokens"):
             if getattr(self, name) < 1:
                 raise ValueError(f"expected {name} of at least 1, got {getattr(self, name)}")
         _ = self.excerpt_size
@@ -56,6 +59,11 @@ class SyntheticConfig:
     @property
     def excerpt_size(self) -> ExcerptSize:
         tokens = self.max_seq_length - self.max_statement_tokens - _SPECIAL_TOKENS
+        if tokens < 1:
+            raise ValueError(
+                f"expected max_seq_length above {self.max_statement_tokens + _SPECIAL_TOKENS}, "
+                f"which a statement may take alone, got {self.max_seq_length}"
+            )
         return ExcerptSize(tokens, self.max_rows, self.max_columns)
 
 
@@ -81,12 +89,11 @@ def synthetic_pairs(table: Table, wordpiece: Wordpiece, config: SyntheticConfig)
     drawn = 0
     for number in range(config.excerpts_per_table):
         name = f"{table.table_id}#{number}"
-        excerpt = draw_excerpt(table, lengths, columns, numbers, config.excerpt_size, name, rng)
-        if excerpt is None:
+        excerpts = draw_excerpts(table, lengths, columns, numbers, config.excerpt_size, name, rng)
+        if excerpts is None:
             continue
         drawn += 1
-        pairs = _pairs_of(excerpt, wordpiece, config, made, rng)
-        yield from pairs
+        yield from _pairs_of(excerpts, wordpiece, config, made, rng)
     if not drawn:
         raise StatementsError(
             "no excerpt fits",
@@ -100,43 +107,46 @@ def synthetic_pairs(table: Table, wordpiece: Wordpiece, config: SyntheticConfig)
 
 
 def _pairs_of(
-    excerpt: Excerpt,
+    excerpts: Excerpts,
     wordpiece: Wordpiece,
     config: SyntheticConfig,
     made: Counter[str],
     rng: random.Random,
-) -> list[Pair]:
+) -> Iterator[Pair]:
     """Makes pairs of the operations that there are fewest of, and counts them in `made`."""
-    table = TypedTable(excerpt.table)
-    others = None if excerpt.other_rows is None else TypedTable(excerpt.other_rows)
-    if not table.of_kind("number"):  # of the rows that were drawn
-        return []
-    pairs: list[Pair] = []
+    first, second = TypedTable(excerpts.first), TypedTable(excerpts.second)
+    kinds = [[column.kind for column in table.columns] for table in (first, second)]
+    if kinds[0] != kinds[1] or not (first.of_kind("number") and second.of_kind("number")):
+        return
+    num_operations = 0
     by_need = sorted(OPERATIONS, key=lambda operation: (made[operation], rng.random()))
     for operation in by_need:
-        if len(pairs) == config.pairs_per_excerpt:
+        if num_operations == config.operations_per_excerpt:
             break
-        true = draw_true(operation, table, rng)
-        changed = None if true is None else falsified(true, table, others, rng)
-        if true is None or changed is None:
+        texts = [
+            _telling(operation, here, there, rng)
+            for here, there in ((first, second), (second, first))
+        ]
+        present = [text for text in texts if text is not None]
+        if len(set(present)) < len(texts):
             continue
-        change, false = changed
-        texts = _worded(true, false, table, rng)
-        lengths = wordpiece.ids_and_lengths(texts)[1]
-        if texts[0] == texts[1] or max(lengths) > config.max_statement_tokens:
+        lengths = wordpiece.ids_and_lengths(present)[1]
+        if max(lengths) > config.max_statement_tokens:
             continue
         made[operation] += 1
-        name = f"{table.table.table_id}:{operation}/{change}"
-        pairs.append(make_pair(table.table, name, operation, texts))
-    return pairs
+        num_operations += 1
+        tables = (excerpts.first, excerpts.second)
+        for text, here, there in zip(present, tables, reversed(tables), strict=True):
+            name = here.table_id or ""
+            yield make_pair(operation, (here, text), (there, text), name, excerpts.way)
 
 
-def _worded(
-    true: Statement, false: Statement, table: TypedTable, rng: random.Random
-) -> tuple[str, str]:
-    """Both in the same wording, as far as they are alike."""
-    seed = rng.random()
-    first, second = (
-        verbalize(statement, table, random.Random(seed)) for statement in (true, false)
-    )
-    return first, second
+def _telling(operation: str, here: TypedTable, there: TypedTable, rng: random.Random) -> str | None:
+    """A statement that is true here and false there, in words; None where none was found."""
+    for _ in range(_ATTEMPTS):
+        statement = draw_true(operation, here, rng)
+        if statement is None:
+            return None
+        if is_refuted(statement, there):
+            return verbalize(statement, here, rng)
+    return None

@@ -4,7 +4,7 @@ import json
 import pytest
 
 from mate_tf.statements.creation import CreationSummary, create_part, maker
-from mate_tf.statements.sources import Source, read_sources
+from mate_tf.statements.sources import LAYOUTS, Source, read_sources
 from mate_tf.statements.synthetic import SyntheticConfig
 from mate_tf.tables.datasets.described_tables import DescribedTable
 from mate_tf.tables.datasets.json_lines import write_json_lines
@@ -15,7 +15,7 @@ from tests.tables.datasets.releases import CSV_TABLE, RELEASES, write_release
 
 DIVISION = Division.from_text("tables:train=60,dev=40")
 CONFIG = SyntheticConfig(
-    excerpts_per_table=2, pairs_per_excerpt=2, max_seq_length=600, max_statement_tokens=200
+    excerpts_per_table=2, operations_per_excerpt=2, max_seq_length=600, max_statement_tokens=200
 )
 SENTENCE = "Lima is in Peru"
 
@@ -84,7 +84,7 @@ def test_an_unknown_kind_is_refused(wordpiece):
     "kind, release, sources",
     [
         ("WTQ", "WTQ", [("csv/0.csv", ())]),
-        ("CSV", "WTQ", [("csv/0.csv", ()), ("data/random-split-1-train.tsv", ())]),
+        ("TABLES", "WTQ", [("csv/0.csv", ()), ("data/random-split-1-train.tsv", ())]),
         ("TABFACT", "TabFact", [("t.csv", ("so",))]),
     ],
 )
@@ -106,21 +106,21 @@ def test_tables_come_from_lines_of_json(tmp_path):
         {"table": "t.csv"},
         {"table": {"header": ["a"], "rows": []}},
     ]
-    (tmp_path / "x.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    read = list(read_sources("JSONL", tmp_path, []))
+    (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    read = list(read_sources("TEXTS", tmp_path, ["train"]))
     names = [str(s) if isinstance(s, ValueError) else s.table.table_id for s in read]
-    assert names[:3] == ["own", "x-2", "t.csv"]
+    assert names[:3] == ["own", "train-2", "t.csv"]
     assert "expected at least 1 row below the header" in names[3]
     assert read[0].texts == ("so",)
 
 
 def test_a_malformed_line_is_an_error(tmp_path):
-    (tmp_path / "x.jsonl").write_text('{"table": 3}')
+    (tmp_path / "train.jsonl").write_text('{"table": 3}')
     with pytest.raises(ValueError, match=r"expected a text or an object for 'table'.*line 1\)"):
-        list(read_sources("JSONL", tmp_path, []))
+        list(read_sources("TEXTS", tmp_path, ["train"]))
 
 
-@pytest.mark.parametrize("kind", ["CSV", "JSONL", "WTQ"])
+@pytest.mark.parametrize("kind", LAYOUTS)
 def test_a_folder_without_tables_is_an_error(tmp_path, kind):
-    with pytest.raises(FileNotFoundError, match=r"expected .* in .*, found none"):
-        list(read_sources(kind, tmp_path, []))
+    with pytest.raises(FileNotFoundError, match=r"expected .*found none"):
+        list(read_sources(kind, tmp_path, ["train"]))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.statements.drawing import draw_true
-from mate_tf.statements.excerpts import ExcerptSize, cell_lengths, draw_excerpt
+from mate_tf.statements.excerpts import WAYS, ExcerptSize, cell_lengths, draw_excerpts
 from mate_tf.statements.expressions import (
     OPERATIONS,
     Aggregate,
@@ -36,7 +36,7 @@ from tests.statements.small_tables import (
 
 # The vocabulary of the tests has a piece a character.
 CONFIG = SyntheticConfig(
-    excerpts_per_table=6, pairs_per_excerpt=3, max_seq_length=600, max_statement_tokens=200
+    excerpts_per_table=6, operations_per_excerpt=3, max_seq_length=600, max_statement_tokens=200
 )
 # All words of the templates.
 GRAMMAR = set(
@@ -117,56 +117,107 @@ def make(table: Table, wordpiece, **changes) -> list:
     return list(synthetic_pairs(table, wordpiece, dataclasses.replace(CONFIG, **changes)))
 
 
-def test_pairs_are_balanced_over_labels_and_operations(wordpiece):
-    pairs = make(CITIES, wordpiece, excerpts_per_table=25, pairs_per_excerpt=6)
-    assert {pair.true.class_index for pair in pairs} == {1}
-    assert {pair.false.class_index for pair in pairs} == {0}
-    of_operation = [sum(pair.operation == name for pair in pairs) for name in OPERATIONS]
-    assert sum(of_operation) > 100
+MANY = Table.from_rows(
+    [(f"city{n}", f"land{n % 7}", str(n * n % 61), str(3 * n)) for n in range(40)],
+    ["City", "Country", "People", "Area"],
+    "many",
+)
+
+
+@pytest.fixture(scope="module")
+def many_pairs(wordpiece):
+    return make(MANY, wordpiece, excerpts_per_table=60)
+
+
+def test_neither_a_statement_nor_an_excerpt_tells_the_label(many_pairs):
+    examples = [example for pair in many_pairs for example in (pair.true, pair.false)]
+    assert {q.class_index for _, q in examples} == {0, 1}
+    of_statement, of_excerpt = collections.Counter(), collections.Counter()
+    for pair in many_pairs:
+        (here, true), (there, false) = pair.true, pair.false
+        assert (true.class_index, false.class_index) == (1, 0)
+        assert true.text == false.text
+        assert here.header == there.header and here.num_rows == there.num_rows
+        assert here.rows != there.rows
+    for table, question in examples:
+        sign = 2 * question.class_index - 1
+        of_statement[question.text] += sign
+        of_excerpt[table.rows] += sign
+    assert set(of_statement.values()) == set(of_excerpt.values()) == {0}
+
+
+def test_ways_and_operations_are_spread_evenly(many_pairs):
+    kinds = [kind_of_id(pair.true[1].question_id) for pair in many_pairs]
+    of_way = collections.Counter(way for _, way in kinds)
+    assert set(of_way) == set(WAYS)
+    assert min(of_way.values()) >= 0.2 * len(kinds)
+    of_operation = collections.Counter(operation for operation, _ in kinds)
+    assert set(of_operation) == set(OPERATIONS)
     # The rarest is always made first, so that only an excerpt that has none of it sets it back.
-    assert max(of_operation) <= 1.25 * min(of_operation)
-    ids = [q.question_id for pair in pairs for q in (pair.true, pair.false)]
+    assert max(of_operation.values()) <= 1.25 * min(of_operation.values())
+    ids = [question.question_id for pair in many_pairs for _, question in (pair.true, pair.false)]
     assert len(set(ids)) == len(ids)
-    assert {kind_of_id(id_)[0] for id_ in ids} == set(OPERATIONS)
 
 
-def test_an_excerpt_fits_with_its_statements(wordpiece):
+def columns_of(table: Table) -> list[tuple[str, ...]]:
+    return list(zip(*table.rows, strict=True))
+
+
+def test_the_ways_are_what_they_say(many_pairs):
+    rows = set(MANY.rows)
+    for pair in many_pairs:
+        way = kind_of_id(pair.true[1].question_id)[1]
+        (here, _), (there, _) = pair.true, pair.false
+        columns = [MANY.header.index(name) for name in here.header]
+        same = [
+            sorted(one) == sorted(other)
+            for one, other in zip(columns_of(here), columns_of(there), strict=True)
+        ]
+        of_table = {tuple(row[column] for column in columns) for row in rows}
+        if way == "elsewhere":
+            assert set(here.rows) <= of_table and set(there.rows) <= of_table
+        elif way == "swapped":
+            assert all(same)
+        else:
+            assert same.count(False) <= 1
+
+
+def test_excerpts_fit_with_their_statements(wordpiece):
     pairs = make(CITIES, wordpiece, max_seq_length=130, max_statement_tokens=70)
     assert pairs
     for pair in pairs:
-        table = int(cell_lengths(wordpiece, pair.table).sum())
-        statements = wordpiece.ids_and_lengths([pair.true.text, pair.false.text])[1]
-        assert table <= 130 - 70 - 2
-        assert max(statements) <= 70
+        for excerpt, question in (pair.true, pair.false):
+            assert int(cell_lengths(wordpiece, excerpt).sum()) <= 130 - 70 - 2
+            assert wordpiece.ids_and_lengths([question.text])[1][0] <= 70
 
 
 def test_the_same_seed_and_name_give_the_same_statements(wordpiece):
     pairs = make(CITIES, wordpiece)
     assert pairs == make(CITIES, wordpiece)
-    texts = {pair.true.text for pair in pairs}
-    assert texts != {pair.true.text for pair in make(CITIES, wordpiece, seed=1)}
+    texts = {pair.true[1].text for pair in pairs}
+    assert texts != {pair.true[1].text for pair in make(CITIES, wordpiece, seed=1)}
     renamed = dataclasses.replace(CITIES, table_id="other")
-    assert texts != {pair.true.text for pair in make(renamed, wordpiece)}
+    assert texts != {pair.true[1].text for pair in make(renamed, wordpiece)}
 
 
 @given(tables(), st.integers(0, 9))
-def test_an_excerpt_is_of_the_table_s_cells_in_their_order(table, seed):
+def test_excerpts_are_of_the_table_s_cells(table, seed):
     lengths = np.ones((table.num_rows + 1, table.num_columns), int)
     columns = range(table.num_columns)
     size = ExcerptSize(max_tokens=9, max_rows=4, max_columns=3)
-    drawn = draw_excerpt(table, lengths, columns, [0], size, "e", random.Random(seed))
-    assert drawn is not None
-    excerpt, others = drawn
-    assert (excerpt.num_rows + 1) * excerpt.num_columns <= 9
-    assert 2 <= excerpt.num_columns <= 3 and 2 <= excerpt.num_rows <= 4
-    chosen = [table.header.index(name) for name in excerpt.header]
-    assert chosen == sorted(chosen) and 0 in chosen
+    excerpts = draw_excerpts(table, lengths, columns, [0], size, "e", random.Random(seed))
+    if excerpts is None:
+        assert len(set(table.rows)) < table.num_rows  # all that could differ was the same
+        return
+    for excerpt in (excerpts.first, excerpts.second):
+        assert (excerpt.num_rows + 1) * excerpt.num_columns <= 9
+        assert 2 <= excerpt.num_columns <= 3 and 2 <= excerpt.num_rows <= 4
+        chosen = [table.header.index(name) for name in excerpt.header]
+        assert chosen == sorted(chosen) and 0 in chosen
+        for column, cells in zip(chosen, zip(*excerpt.rows, strict=True), strict=True):
+            assert set(cells) <= {row[column] for row in table.rows}
     rows = iter([tuple(row[column] for column in chosen) for row in table.rows])
-    assert all(row in rows for row in excerpt.rows)  # each after the one before
-    left = collections.Counter(tuple(row[column] for column in chosen) for row in table.rows)
-    left -= collections.Counter(excerpt.rows)
-    assert (others is None) == (left.total() < 2)
-    assert others is None or (others.num_rows <= 4 and collections.Counter(others.rows) <= left)
+    assert all(row in rows for row in excerpts.first.rows)  # each after the one before
 
 
 @pytest.mark.parametrize(
@@ -193,8 +244,8 @@ def test_a_table_that_nothing_is_said_about_is_left_out_with_a_reason(
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"pairs_per_excerpt": 0}, "expected pairs_per_excerpt of at least 1, got 0"),
-        ({"max_seq_length": 40}, "expected max_tokens of at least 6, got -162"),
+        ({"operations_per_excerpt": 0}, "expected operations_per_excerpt of at least 1, got 0"),
+        ({"max_seq_length": 40}, "expected max_seq_length above 202, which .* got 40"),
         ({"max_rows": 1}, "expected max_rows of at least 2, got 1"),
         ({"max_columns": 1}, "expected max_columns of at least 2, got 1"),
     ],

@@ -12,6 +12,7 @@ from mate_tf.training.accumulation import accumulate
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train
 from mate_tf.training.task import Task
+from tests.small import two_cpus
 
 CONFIG = TrainingConfig(
     num_steps=5, learning_rate=0.05, eval_interval=5, checkpoint_interval=5, summary_interval=5
@@ -73,9 +74,7 @@ def test_a_batch_in_parts_gives_the_weights_of_the_whole(tmp_path, num_parts):
 
 
 def test_a_batch_in_parts_on_two_replicas_gives_the_weights_of_the_whole(tmp_path):
-    cpus = tf.config.list_logical_devices("CPU")
-    if len(cpus) < 2:
-        pytest.skip("needs two logical CPU devices")
+    cpus = two_cpus()
     whole = trained(tmp_path / "whole", 1)
     strategy = tf.distribute.MirroredStrategy(cpus[:2], tf.distribute.ReductionToOneDevice())
     parts = trained(tmp_path / "parts", 2, strategy)

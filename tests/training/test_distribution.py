@@ -14,7 +14,7 @@ import tensorflow as tf
 from mate_tf.training.distribution import check_batch_size, distribute_batches
 from mate_tf.training.evaluator import best_evaluation
 from mate_tf.training.loop import train
-from tests.small import ROOT
+from tests.small import ROOT, two_cpus
 from tests.training import distributed_runs
 from tests.training.distributed_runs import CONFIG, NUM_STEPS, TASKS, losses
 
@@ -48,9 +48,7 @@ def workers(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def two_devices():
-    cpus = tf.config.list_logical_devices("CPU")
-    if len(cpus) < 2:
-        pytest.skip("needs two logical CPU devices")
+    cpus = two_cpus()
     return tf.distribute.MirroredStrategy(cpus[:2])
 
 

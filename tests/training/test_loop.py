@@ -14,6 +14,7 @@ from mate_tf.training.evaluator import best_evaluation
 from mate_tf.training.loop import train
 from mate_tf.training.task import Task
 from mate_tf.weights.run import restore_weights
+from tests.small import two_cpus
 
 CONFIG = TrainingConfig(
     num_steps=12,
@@ -265,9 +266,7 @@ def test_restoring_from_a_folder_without_checkpoint_is_refused(tmp_path):
 
 
 def test_two_replicas_give_the_weights_of_one(tmp_path):
-    cpus = tf.config.list_logical_devices("CPU")
-    if len(cpus) < 2:
-        pytest.skip("needs two logical CPU devices")
+    cpus = two_cpus()
     one = make_task(dropout=0.0)
     train(one, CONFIG, tmp_path / "one")
     # Collectives of several strategies in one process would collide on CPUs.

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from mate_tf.training.loop import train
 from mate_tf.training.progress import Progress, format_seconds
+from tests.small import two_cpus
 from tests.training import fault_runs
 
 
@@ -60,9 +61,7 @@ def test_durations_are_short(seconds, text):
 
 
 def test_examples_and_tokens_are_those_of_all_replicas(tmp_path, monkeypatch):
-    cpus = tf.config.list_logical_devices("CPU")
-    if len(cpus) < 2:
-        pytest.skip("needs two logical CPU devices")
+    cpus = two_cpus()
     of_steps = []
     monkeypatch.setattr(Progress, "add", lambda self, step, metrics: of_steps.append(metrics))
     monkeypatch.setattr(Progress, "summary", lambda self: {})

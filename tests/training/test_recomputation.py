@@ -15,6 +15,7 @@ from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model
 from mate_tf.training.loop import train
 from mate_tf.training.task import Task
+from tests.small import two_cpus
 
 CONFIG = ClassificationTrainingConfig(
     num_steps=3,
@@ -73,9 +74,7 @@ def test_a_resumed_run_gives_the_weights_of_one_that_keeps_its_activations(tmp_p
 
 
 def two_devices() -> tf.distribute.MirroredStrategy:
-    cpus = tf.config.list_logical_devices("CPU")
-    if len(cpus) < 2:
-        pytest.skip("needs two logical CPU devices")
+    cpus = two_cpus()
     # Collectives of several strategies in one process would collide on CPUs.
     return tf.distribute.MirroredStrategy(cpus[:2], tf.distribute.ReductionToOneDevice())
 
