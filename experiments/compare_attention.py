@@ -10,22 +10,25 @@ the interquartile range over the seeds; of the share of the pairs of real tokens
 other by the architecture's pattern, before any window, or, with grammar_soft, are favoured; and of
 the minutes of training, its evaluations included. Started again, it goes on where it stopped.
 
-{output_dir}/results.json holds each finished run's metrics and seconds, and the config that all of
-them share. A copy of it in a new --output_dir spares the runs that it holds.
+{output_dir}/results.json holds each finished run's metrics and seconds, and what all of them share:
+the config, the data and the first weights. A copy of it in a new --output_dir spares the runs that
+it holds.
 
 Values of the preset can be changed as in experiments/finetune.py, for all architectures alike. The
 grammar-guided ones need records with tags (create_data --tagger).
 """
 
+import dataclasses
 import json
 import pathlib
 import time
+import typing
 
 from absl import flags, logging
 
-from experiments import terminal
+from experiments import strategy_flags, terminal
 from experiments.config_files import make_config
-from experiments.finetune import finetune, load_options, parse_flags, use_inputs_of_run
+from experiments.finetune import check_kind, finetune, load_options, parse_flags, use_inputs_of_run
 from mate_tf.tables.text_files import complete_text_file, read_json
 
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each architecture", lower_bound=1)
@@ -77,21 +80,21 @@ class Results:
     """The finished runs of a comparison, in its folder.
 
     Raises:
-        ValueError: if those that are there are of another config.
+        ValueError: if those that are there are of another config, data or first weights.
     """
 
-    def __init__(self, output_dir: pathlib.Path, config: dict):
-        self._path = output_dir / RESULTS_FILE
+    def __init__(self, output_dir: pathlib.Path, shared: dict):
         from mate_tf.training.run_config import differences
 
-        config = json.loads(json.dumps(config))  # without tuples, as it is read
-        self._content: dict = {"config": config, "runs": {}}
+        shared = json.loads(json.dumps(shared))  # without tuples, as it is read
+        self._path = output_dir / RESULTS_FILE
+        self._content: dict = shared | {"runs": {}}
         if self._path.is_file():
             there = read_json(self._path)
-            if different := differences(there["config"], config):
+            if different := differences(there, shared):
                 raise ValueError(
-                    f"expected the config of the runs in {self._path}, got another: "
-                    f"{', '.join(different)}; choose another --output_dir or the same config"
+                    f"expected what the runs in {self._path} are made of, got another: "
+                    f"{', '.join(different)}; choose another --output_dir or the same"
                 )
             self._content["runs"] = there["runs"]
 
@@ -112,8 +115,25 @@ def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path) -> dict:
     is_new = not model_dir.exists()
     started = time.perf_counter()
     init = flags.FLAGS.init_checkpoint
-    metrics = finetune(config, data_dir, model_dir, init, **load_options())
+    with strategy_flags.make_strategy().scope():
+        metrics = finetune(config, data_dir, model_dir, init, **load_options())
     return {"metrics": metrics, "seconds": time.perf_counter() - started if is_new else None}
+
+
+def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
+    """What the runs have in common: the config but for seed and attention, data, first weights."""
+    from mate_tf.training.config import FinetuningConfig
+    from mate_tf.training.examples import SPLITS
+    from mate_tf.training.run_config import config_values
+    from mate_tf.training.run_inputs import data_files
+
+    config = make_config(flags.FLAGS.config, None, overrides)
+    check_kind(config, typing.get_args(FinetuningConfig), "pretrain")
+    values = config_values(config)
+    del values["seed"], values["encoder"]["attention"]
+    files = {file.name: file.sha256 for file in data_files(data_dir, SPLITS)}
+    weights = {"init_checkpoint": flags.FLAGS.init_checkpoint} | load_options()
+    return {"config": values, "data": files, "weights": weights}
 
 
 def spread(values: list[float], scale: float = 1.0, digits: int = 1) -> str:
@@ -125,8 +145,6 @@ def spread(values: list[float], scale: float = 1.0, digits: int = 1) -> str:
 
 
 def main(argv: list[str]) -> None:
-    from mate_tf.training.run_config import config_values
-
     for name in ("architecture", "model_dir", "skip_corrupt"):
         if flags.FLAGS[name].value:
             raise ValueError(
@@ -134,20 +152,20 @@ def main(argv: list[str]) -> None:
             )
     use_inputs_of_run(flags.FLAGS.config)
     data_dir, output_dir = pathlib.Path(flags.FLAGS.data_dir), pathlib.Path(_OUTPUT.value)
-    shared = config_values(make_config(flags.FLAGS.config, None, argv[1:]))
-    for value in ("seed", "encoder"):  # what differs from run to run
-        del shared[value]
-    finished = Results(output_dir, shared)
+    finished = Results(output_dir, _shared(argv[1:], data_dir))
     results: dict[str, list[dict]] = {name: [] for name in _ARCHITECTURES.value}
     configs = {}
+    for name in _ARCHITECTURES.value:
+        configs[name] = make_config(flags.FLAGS.config, name, argv[1:])
+    # Before any training, for there is none of some architectures.
+    shares = {name: attended_share(config, data_dir) for name, config in configs.items()}
     for seed in range(1, _SEEDS.value + 1):
         for name in _ARCHITECTURES.value:
-            overrides = [*argv[1:], f"--config.seed={seed}"]
-            configs[name] = make_config(flags.FLAGS.config, name, overrides)
+            config = dataclasses.replace(configs[name], seed=seed)
             run = f"{name}_{seed}"
             result = finished.get(run)
             if result is None:
-                result = run_once(configs[name], data_dir, output_dir / run)
+                result = run_once(config, data_dir, output_dir / run)
                 finished.add(run, result)
             results[name].append(result)
     every = [run["metrics"] for runs in results.values() for run in runs]
@@ -159,8 +177,7 @@ def main(argv: list[str]) -> None:
         scores = [spread([run["metrics"][metric] for run in runs], 100.0) for metric in metrics]
         timed = [run["seconds"] / 60 for run in runs if run["seconds"] is not None]
         minutes = spread(timed) if timed else "interrupted"
-        share = 100 * attended_share(configs[name], data_dir)
-        print(f"| {name} | {' | '.join(scores)} | {share:.1f} | {minutes} |")
+        print(f"| {name} | {' | '.join(scores)} | {100 * shares[name]:.1f} | {minutes} |")
 
 
 if __name__ == "__main__":

@@ -94,15 +94,15 @@ def make_config():
 
 
 def choose_splits():
-    """The splits to make, how one is divided, and why others are not there."""
+    """The splits to make and those that are there, how one is divided, why others are absent."""
     from mate_tf.tables.division import Division
 
     there, absent = corpus_splits(_TASK.value, _INPUT.value)
     names = _SPLITS.value or there
     division = Division.from_text(_DIVIDE.value) if _DIVIDE.value else None
-    if division is None and "dev" not in names and "train" in names:
+    if division is None and "dev" not in there and "train" in names:
         division, absent = Division("train", (("train", 95), ("dev", 5))), []
-    return (names if division is None else division.divided(names)), division, absent
+    return (names if division is None else division.divided(names)), there, division, absent
 
 
 def draw_with_beam(read, config, name: str) -> Counter[str]:
@@ -123,7 +123,7 @@ def main(_) -> None:
     from mate_tf.tables.splits import prepare_folder
 
     config = make_config()
-    names, division, absent = choose_splits()
+    names, there, division, absent = choose_splits()
     features = FeatureConfig(max_seq_length=config.lengths[-1])
     conversion = conversion_of(_TASK.value, features, _VOCAB.value, None, division)
     conversion = dataclasses.replace(conversion, pretraining=config)
@@ -133,10 +133,16 @@ def main(_) -> None:
     if os.path.abspath(_VOCAB.value) != os.path.abspath(vocab_copy):
         tf.io.gfile.copy(_VOCAB.value, vocab_copy, overwrite=True)
     builders = make_builders(config, _VOCAB.value) if _BEAM.value is None else []
-    empty, trained = [], set[str]()
-    parts = () if division is None else division.names  # which have no table in common
-    for name in sorted(names, key=lambda name: not name.startswith("train")):
-        without = () if name.startswith("train") else frozenset(trained)
+    empty = []
+    # Parts of the training split have no table in common.
+    parts = division.names if division is not None and division.split == "train" else ()
+    held_out = [name for name in names if name != "train" and name not in parts]
+    trained = frozenset[str]()
+    if held_out and "train" in there:
+        corpus = read_corpus(_TASK.value, _INPUT.value, "train")
+        trained = frozenset(described.table.table_id for described in corpus)
+    for name in names:
+        without = trained if name in held_out else ()
         read = functools.partial(read_corpus, _TASK.value, _INPUT.value, name, division, without)
         if _BEAM.value is None:
             counts = Counter[str]()
@@ -145,8 +151,6 @@ def main(_) -> None:
                 counts.update(of_example)
         else:
             counts = draw_with_beam(read, config, name)
-        if name.startswith("train") and not set(names) <= {name, *parts}:
-            trained |= {described.table.table_id for described in read()}
         print(f"{name}: {Summary('examples', counts)}", flush=True)
         empty += [] if counts["kept"] else [name]
     for reason in absent:

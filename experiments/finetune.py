@@ -21,7 +21,7 @@ arguments, or with --config and --model_dir naming the run, training goes on fro
 checkpoint, to the same weights as without the interruption.
 
 It trains on one device, or as --distribution_strategy says; the batch size is that of all devices
-together, and what comes out does not depend on their number.
+together, and but for dropout what comes out does not depend on their number.
 """
 
 import json
@@ -35,6 +35,8 @@ from absl import app, flags, logging
 
 from experiments import strategy_flags, terminal
 from experiments.config_files import make_config, run_folder
+
+flags.adopt_module_key_flags(strategy_flags)
 
 _CONFIG = flags.DEFINE_string(
     "config",
@@ -114,7 +116,8 @@ def finetune(
     with tf.distribute.get_strategy().scope():
         model = build_model(config)
         source = None
-        if init_checkpoint and tf.train.latest_checkpoint(model_dir) is None:
+        begins = tf.train.latest_checkpoint(model_dir) is None
+        if init_checkpoint and begins:
             vocab_file = data_dir / "vocab.txt"
             report = load_weights(model, init_checkpoint, vocab_file=vocab_file, **load_options)
             logging.info("%s", report)
@@ -138,7 +141,7 @@ def finetune(
                 reset_heads=load_options.get("reset_heads", False),
                 loaded_from=source and os.path.abspath(source),
             )
-            save_inputs(inputs, model_dir, may_differ=config.skip_corrupt)
+            save_inputs(inputs, model_dir, begins, may_differ=config.skip_corrupt)
             with complete_file(model_dir / "vocab.txt") as unfinished:
                 shutil.copyfile(data_dir / "vocab.txt", unfinished)
         logging.info("config: %s", json.dumps(asdict(config)))
@@ -174,8 +177,19 @@ def use_inputs_of_run(config: str) -> None:
         flags.FLAGS.data_dir = inputs.data_dir
     if not _INIT_CHECKPOINT.present:
         flags.FLAGS.init_checkpoint = inputs.init_checkpoint
-        flags.FLAGS.init_revision = inputs.init_revision
-        flags.FLAGS.reset_heads = inputs.reset_heads
+        if not _INIT_REVISION.present:
+            flags.FLAGS.init_revision = inputs.init_revision
+        if not _RESET_HEADS.present:
+            flags.FLAGS.reset_heads = inputs.reset_heads
+
+
+def check_kind(config, kinds: tuple[type, ...], others: str) -> None:
+    """Refuses with a ValueError a config of another kind, which another program trains."""
+    if not isinstance(config, kinds):
+        raise ValueError(
+            f"expected a preset that this program trains, got {_CONFIG.value}; "
+            f"experiments/{others}.py trains it"
+        )
 
 
 def train_as_told(argv: list[str], kinds: tuple[type, ...], others: str) -> None:
@@ -191,11 +205,7 @@ def train_as_told(argv: list[str], kinds: tuple[type, ...], others: str) -> None
     """
     overrides = [*argv[1:], *(["--config.skip_corrupt=true"] if _SKIP_CORRUPT.value else [])]
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, overrides)
-    if not isinstance(config, kinds):
-        raise ValueError(
-            f"expected a preset that this program trains, got {_CONFIG.value}; "
-            f"experiments/{others}.py trains it"
-        )
+    check_kind(config, kinds, others)
     use_inputs_of_run(_CONFIG.value)
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
     options = load_options()

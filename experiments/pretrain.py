@@ -15,10 +15,9 @@ experiments/finetune.py, which takes its encoder and starts its own heads.
 
 from absl import flags
 
-from experiments import finetune, strategy_flags, terminal
+from experiments import finetune, terminal
 
 flags.adopt_module_key_flags(finetune)
-flags.adopt_module_key_flags(strategy_flags)
 
 
 def main(argv: list[str]) -> None:

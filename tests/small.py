@@ -1,5 +1,6 @@
 """What tests share: a small encoder with its vocabulary, and a binary from the outside."""
 
+import json
 import pathlib
 import subprocess
 import sys
@@ -45,3 +46,9 @@ def two_cpus() -> list:
     cpus = tf.config.list_logical_devices("CPU")
     assert len(cpus) == 2, f"expected two logical CPUs, got {len(cpus)}"
     return cpus
+
+
+def best_evaluation(model_dir: pathlib.Path, metric: str) -> dict:
+    """The evaluation of a run, with its "step", that has the highest value of a metric."""
+    lines = (model_dir / "evaluations.jsonl").read_text(encoding="utf-8").splitlines()
+    return max(map(json.loads, lines), key=lambda evaluation: evaluation[metric])

@@ -11,6 +11,7 @@ from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 
 _AT_LEAST_ONE = ("_steps", "_interval", "_checkpoints", "_size", "_patience", "_per_loop")
+_AT_LEAST_ONE += ("_examples", "_questions")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,8 @@ class TrainingConfig:
         seed: of the weights, the dropout and the order of the examples.
         summary_interval: steps between TensorBoard points.
         eval_interval: steps between evaluations; there is one after the last step in any case.
-        checkpoint_interval: steps between checkpoints; there is one after the last step too.
+        checkpoint_interval: steps between checkpoints; there is one before each evaluation and
+            after the last step too.
         keep_checkpoints: how many of the latest are kept, beside the best one.
         ema_decay: the weights' exponential moving average, with this decay a step, is what is
             evaluated and kept as the best; None for the weights themselves.
@@ -76,6 +78,10 @@ class TrainingConfig:
             raise ValueError(
                 f"expected head_learning_rate_ratio above 0, got {self.head_learning_rate_ratio}"
             )
+        if self.learning_rate < 0.0:
+            raise ValueError(f"expected learning_rate of at least 0, got {self.learning_rate}")
+        if self.max_gradient_norm <= 0.0:
+            raise ValueError(f"expected max_gradient_norm above 0, got {self.max_gradient_norm}")
         if self.max_gradient_value is not None and self.max_gradient_value <= 0.0:
             raise ValueError(
                 f"expected max_gradient_value above 0 or None, got {self.max_gradient_value}"

@@ -4,7 +4,6 @@ import json
 import math
 import pathlib
 from collections.abc import Mapping
-from typing import Any
 
 import orbit
 import tensorflow as tf
@@ -113,9 +112,3 @@ class Evaluator(orbit.AbstractEvaluator):
         path.parent.mkdir(exist_ok=True)
         with complete_text_file(path) as file:
             file.write("\n".join(f"# {name}\n\n{text}" for name, text in texts.items()))
-
-
-def best_evaluation(model_dir: str | pathlib.Path, metric: str) -> dict[str, Any]:
-    """The evaluation of a run, with its "step", that has the highest value of a metric."""
-    text = (pathlib.Path(model_dir) / EVALUATIONS_FILE).read_text(encoding="utf-8")
-    return max(map(json.loads, text.splitlines()), key=lambda evaluation: evaluation[metric])

@@ -24,6 +24,7 @@ from mate_tf.tables.conversion_file import (
     write_conversion,
 )
 from mate_tf.tables.features import FeatureConfig
+from mate_tf.tables.record_schema import OF_CANDIDATES
 from mate_tf.tables.records import (
     batch_by_length,
     check_records,
@@ -270,5 +271,9 @@ def piece_text(pieces: Iterable[int], wordpiece: Wordpiece) -> str:
 
 
 def without_texts(batch: Batch) -> dict[str, tf.Tensor]:
-    """Ids as text are of no use to the model, and no accelerator takes them."""
-    return {name: values for name, values in batch.items() if values.dtype != tf.string}
+    """What a model may use: no ids as text, and no features as long as an example's candidates."""
+    return {
+        name: values
+        for name, values in batch.items()
+        if values.dtype != tf.string and name not in OF_CANDIDATES
+    }

@@ -99,7 +99,6 @@ def _train(
         metrics: dict[str, float] | None = None
         patience = config.early_stopping_patience or math.inf
         done = int(step.numpy())
-        saved = done
         while True:
             # Due also after a resume, for a checkpoint does not know its own step's evaluation.
             is_due = done == config.num_steps or (done and done % config.eval_interval == 0)
@@ -126,13 +125,11 @@ def _train(
             done = target
             # The loss of this step was still made of the weights before it.
             check_finite(list(weights.values()), done)
-            if done in (multiples[1], config.num_steps):
+            if done in (*multiples, config.num_steps):  # an evaluation may not come to its end
                 save(checkpoint_number=done)
-                saved = done
         if done < config.num_steps:
             logging.info("step %d: stopping, for %d evaluations were no better", done, patience)
-            if saved < done:
-                save(checkpoint_number=done)
+            save(checkpoint_number=done)  # once more, for it to know of the last evaluation
         return metrics or controller.evaluate()
 
 

@@ -9,14 +9,16 @@ from collections import defaultdict
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table
 from mate_tf.tables.conversion_file import has_conversion, read_conversion
 from mate_tf.tables.record_schema import name_example
 from mate_tf.tables.records import read_records
 from mate_tf.tables.splits import split_files
+from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.masked_lm import MaskedLanguageModel
 from mate_tf.training.config import MaskedLMTrainingConfig
 from mate_tf.training.distribution import Batch, divided
-from mate_tf.training.examples import Evaluation, check_examples, without_texts
+from mate_tf.training.examples import Evaluation, check_examples, piece_text, without_texts
 
 _FEATURES = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights", "is_random_table")
 # Of each split and length: a corpus of pre-training may take hours to read.
@@ -80,8 +82,10 @@ def dev_evaluation(
     It gives the share of masked tokens that the model's first choice is right about
     ("masked_lm_accuracy"), also of those in texts and in cells alone and, where there are several
     lengths, of each; their mean cross-entropy ("masked_lm_loss"); and the share of examples of
-    which it tells whether the table was drawn at random ("next_sentence_accuracy").
+    which it tells whether the table was drawn at random ("next_sentence_accuracy"); and "answers",
+    what it says of the first examples.
     """
+    wordpiece = Wordpiece(pathlib.Path(data_dir) / "vocab.txt")
 
     def predict(batch: Batch) -> tuple[tf.Tensor, ...]:
         outputs = model(*model.model_inputs(batch), training=False)
@@ -94,7 +98,8 @@ def dev_evaluation(
 
     on_replicas = divided(predict)
 
-    def evaluate() -> dict[str, float]:
+    def evaluate() -> dict[str, float | str]:
+        shown = list[ShownAnswer]()
         right: defaultdict[str, float] = defaultdict(float)
         total: defaultdict[str, float] = defaultdict(float)
         for records in config.record_sets:
@@ -107,6 +112,7 @@ def dev_evaluation(
                     value.numpy() for value in on_replicas(without_texts(batch))
                 )
                 weights = batch["masked_lm_weights"].numpy()  # [B, P]
+                shown += _shown(batch, tokens, wordpiece)[: NUM_SHOWN - len(shown)]
                 is_right = weights * (tokens == batch["masked_lm_ids"].numpy())  # [B, P]
                 columns = tf.gather(batch["column_ids"], batch["masked_lm_positions"], batch_dims=1)
                 in_cell = columns.numpy() > 0  # [B, P]
@@ -126,6 +132,28 @@ def dev_evaluation(
                     total["next_sentence_accuracy"] += len(labels)
         if len(config.record_sets) == 1:
             del total[f"masked_lm_accuracy_{config.max_seq_length}"]
-        return {name: right[name] / max(count, 1) for name, count in total.items()}
+        shares = {name: right[name] / max(count, 1) for name, count in total.items()}
+        return shares | {"answers": answers_table(shown)}
 
     return Evaluation(evaluate, "masked_lm_accuracy")
+
+
+def _shown(batch: Batch, tokens: np.ndarray, wordpiece: Wordpiece) -> list[ShownAnswer]:
+    """The examples of a batch with what is masked in them, and what was said, int [B, P]."""
+    answers = []
+    for index in range(min(len(tokens), NUM_SHOWN)):
+        is_masked = batch["masked_lm_weights"][index].numpy() > 0
+        golds = batch["masked_lm_ids"][index].numpy()[is_masked]
+        predicted = tokens[index][is_masked]
+        gold, said = (
+            ", ".join(_word(piece, wordpiece) for piece in pieces) for pieces in (golds, predicted)
+        )
+        length = int(tf.reduce_sum(batch["input_mask"][index]))
+        text = piece_text(batch["input_ids"][index].numpy()[:length], wordpiece)
+        answers.append(ShownAnswer(text, gold, said, (), gold == said))
+    return answers
+
+
+def _word(piece: int, wordpiece: Wordpiece) -> str:
+    """A piece's text; a model may have rows beyond the vocabulary."""
+    return wordpiece.vocabulary[piece] if piece < len(wordpiece) else f"[{piece}]"

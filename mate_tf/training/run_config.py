@@ -17,7 +17,7 @@ from mate_tf.tasks.kinds import KINDS, kind_of
 from mate_tf.training.config import CONFIGS, RunConfig
 
 CONFIG_FILE = "config.json"
-_MAY_CHANGE = ("skip_corrupt", "recompute")  # when a run goes on: neither changes the weights
+_MAY_CHANGE = ("skip_corrupt", "recompute")  # when a run goes on
 
 
 def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:

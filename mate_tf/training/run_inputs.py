@@ -53,19 +53,25 @@ def data_files(data_dir: str | pathlib.Path, splits: Sequence[str]) -> tuple[Inp
     return tuple(files)
 
 
-def save_inputs(inputs: RunInputs, model_dir: str | pathlib.Path, may_differ: bool = False) -> None:
-    """Writes to a run's folder what the run is made from; if it says so already, checks the data.
+def save_inputs(
+    inputs: RunInputs,
+    model_dir: str | pathlib.Path,
+    begins: bool,
+    may_differ: bool = False,
+) -> None:
+    """Writes to a run's folder what the run is made from; where it goes on, checks the data.
 
     Args:
         inputs: what this run is made from.
         model_dir: the run's folder.
+        begins: whether the run begins here, having no checkpoint yet.
         may_differ: whether the data may be other than that of the run so far.
 
     Raises:
         ValueError: if the run in the folder was made from other records.
     """
     path = pathlib.Path(model_dir) / INPUTS_FILE
-    if not path.exists():
+    if begins or not path.exists():
         with complete_text_file(path) as file:
             file.write(json.dumps(dataclasses.asdict(inputs), indent=2) + "\n")
         return

@@ -12,9 +12,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.training.distribution import check_batch_size, distribute_batches
-from mate_tf.training.evaluator import best_evaluation
 from mate_tf.training.loop import train
-from tests.small import ROOT, two_cpus
+from tests.small import ROOT, best_evaluation, two_cpus
 from tests.training import distributed_runs
 from tests.training.distributed_runs import CONFIG, NUM_STEPS, TASKS, losses
 

@@ -10,11 +10,10 @@ import tensorflow as tf
 
 from mate_tf.dropout import Dropout
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.evaluator import best_evaluation
 from mate_tf.training.loop import train
 from mate_tf.training.task import Task
 from mate_tf.weights.run import restore_weights
-from tests.small import two_cpus
+from tests.small import best_evaluation, two_cpus
 
 CONFIG = TrainingConfig(
     num_steps=12,
@@ -86,7 +85,7 @@ def test_training_learns_and_leaves_checkpoints_summaries_and_evaluations(tmp_pa
     assert metrics["loss"] < 0.5 * before
 
     checkpoints = tf.train.get_checkpoint_state(str(tmp_path)).all_model_checkpoint_paths
-    assert [path.rpartition("/")[2] for path in checkpoints] == ["ckpt-6", "ckpt-12"]
+    assert [path.rpartition("/")[2] for path in checkpoints] == ["ckpt-6", "ckpt-8", "ckpt-12"]
     summaries = events(tmp_path / "train")
     assert list(summaries["loss"]) == [2, 4, 6, 8, 10, 12]
     assert {"learning_rate", "errors", "examples_per_second", "tokens_per_second"} <= set(summaries)

@@ -221,7 +221,14 @@ def test_the_evaluation_counts_what_the_model_gets_right(data_dir, next_sentence
     if next_sentence:
         tables = np.argmax(outputs["next_sentence_logits"], axis=-1)
         expected["next_sentence_accuracy"] = np.mean(tables == batch["is_random_table"][:, 0])
+    rows = [line.strip("| ").split(" | ") for line in found.pop("answers").splitlines()[2:]]
     assert found.keys() == expected.keys()
+    masked = batch["masked_lm_weights"].numpy().astype(bool)
+    assert len(rows) == min(10, len(masked))
+    for row, ids, chosen in zip(rows, batch["masked_lm_ids"].numpy(), masked, strict=True):
+        assert row[1] == ", ".join(PIECES[piece] for piece in ids[chosen])
+        assert len(row[2].split(", ")) == np.count_nonzero(chosen)
+        assert row[-1] == ("yes" if row[1] == row[2] else "no")
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, rel=1e-5), name
 
