@@ -114,11 +114,16 @@ class BertAdamW(keras.optimizers.Optimizer):
         ]
 
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
-        """Clips and makes one update; in a replica, gradients are its share of the sum."""
+        """Makes one update; in a replica, gradients are its share of the sum."""
         grads = [None if grad is None else tf.convert_to_tensor(grad) for grad in grads]
-        if self.max_gradient_norm is not None or self.max_gradient_value is not None:
-            grads = _clip(grads, self.max_gradient_norm, self.max_gradient_value)
         super().apply(grads, trainable_variables)
+
+    def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> list[tuple[Any, Any]]:
+        # Keras would clip each replica's gradients on their own, before their sum, which makes the
+        # result depend on the number of replicas.
+        grads, variables = zip(*super()._all_reduce_sum_gradients(grads_and_vars), strict=True)
+        grads = _clip(grads, self.max_gradient_norm, self.max_gradient_value)
+        return list(zip(grads, variables, strict=True))
 
     @contextlib.contextmanager
     def averaged_weights(self) -> Iterator[None]:
@@ -175,19 +180,10 @@ class BertAdamW(keras.optimizers.Optimizer):
 
 
 def _clip(
-    grads: list[tf.Tensor | None], max_norm: float | None, max_value: float | None
-) -> list[tf.Tensor | None]:
-    # Keras would clip each replica's gradients on their own, which makes the result depend on the
-    # number of replicas: here the sum is clipped and handed on in equal shares.
-    context = tf.distribute.get_replica_context()
-    num_replicas = context.num_replicas_in_sync if context else 1
-    if num_replicas > 1:
-        present = [grad for grad in grads if grad is not None]
-        summed = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, present))
-        grads = [None if grad is None else next(summed) / num_replicas for grad in grads]
+    grads: Sequence[tf.Tensor], max_norm: float | None, max_value: float | None
+) -> Sequence[tf.Tensor]:
     if max_norm is not None:
-        grads, _ = tf.clip_by_global_norm(grads, max_norm / num_replicas)
+        grads, _ = tf.clip_by_global_norm(grads, max_norm)
     if max_value is not None:
-        limit = max_value / num_replicas
-        grads = [None if g is None else tf.clip_by_value(g, -limit, limit) for g in grads]
+        grads = [tf.clip_by_value(grad, -max_value, max_value) for grad in grads]
     return grads
