@@ -207,6 +207,9 @@ def train_as_told(argv: list[str], kinds: tuple[type, ...], others: str) -> None
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, overrides)
     check_kind(config, kinds, others)
     use_inputs_of_run(_CONFIG.value)
+    for flag in (_DATA_DIR, _MODEL_DIR):
+        if "://" in flag.value:
+            raise ValueError(f"expected a folder, mounted here, as --{flag.name}, got {flag.value}")
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
     options = load_options()
     with strategy_flags.make_strategy().scope():

@@ -1,7 +1,6 @@
 """Settings of every test."""
 
 import os
-import sys
 
 import hypothesis
 import pytest
@@ -26,12 +25,14 @@ def pytest_collection_modifyitems(items) -> None:
     TALLY.is_asked |= any("golden" in str(item.path.parent) for item in items)
 
 
-def pytest_collection_finish() -> None:
+def pytest_configure(config) -> None:
     """Two logical CPUs, for the tests with two replicas; they are set before the first tensor."""
-    if tensorflow := sys.modules.get("tensorflow"):
-        cpu = tensorflow.config.list_physical_devices("CPU")[0]
-        halves = [tensorflow.config.LogicalDeviceConfiguration()] * 2
-        tensorflow.config.set_logical_device_configuration(cpu, halves)
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        return  # pytest-xdist's first process runs no test
+    import tensorflow as tf
+
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 
 
 @pytest.hookimpl(optionalhook=True)

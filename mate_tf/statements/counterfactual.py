@@ -54,7 +54,15 @@ def counterfactual_pairs(
         table: the table, whole.
         sentences: true sentences about it.
         seed: of what is drawn.
+
+    Raises:
+        StatementsError: if there is no sentence.
     """
+    sentences = list(sentences)
+    if not sentences:
+        raise StatementsError(
+            "no sentence", f"expected sentences about the table (table '{table.table_id}')"
+        )
     entities = _entities_of(table)
     made: set[str] = set()
     for number, sentence in enumerate(sentences):

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from mate_tf.evaluation.prediction_file import write_predictions
@@ -55,6 +57,31 @@ def test_statements_become_records_with_classes(statements, vocab_file):
         assert summary.num_kept == count > 0
         assert sum(classes) == count / 2
         assert f"{split}: {count} statements" in printed
+
+
+def test_counterfactuals_are_made_of_sentences_and_their_lack_is_told(tmp_path, vocab_file):
+    table = {"header": ["name", "points"], "rows": [["ann", "3"], ["bob", "5"], ["cid", "7"]]}
+    texts = ["ann has 3 points", "nothing of it"]
+    lines = [{"table": table | {"id": str(n)}, "texts": texts[: 2 - n]} for n in range(3)]
+    lines[1]["table"] = table | {"id": "1", "rows": [*table["rows"], ["dan", "9"]]}
+    lines[2]["table"] = table | {"id": "2", "rows": [*table["rows"], ["eve", "8"]]}
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "train.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    done = run_binary(
+        "experiments.create_statements",
+        *("--task=TEXTS", "--kinds=counterfactual", f"--input_dir={folder}"),
+        *(f"--output_dir={tmp_path / 'out'}", f"--vocab_file={vocab_file}", "--parts=all=100"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "all: 4 statements about 2 of 3 tables" in done.stdout
+    for told in ("1 sentence: no entity of the table", "1 table: no sentence"):
+        assert f"left out: {told}" in done.stdout
+    questions = [question for _, question in read_json_lines(tmp_path / "out" / "all.jsonl")]
+    assert [question.class_index for question in questions] == [1, 0, 1, 0]
+    assert {question.text for question in questions[::2]} == {"ann has 3 points"}
+    assert all(question.text != "ann has 3 points" for question in questions[1::2])
+    assert kind_of_id(questions[0].question_id) == ("counterfactual", "")
 
 
 def test_accuracy_is_printed_by_operation(statements, tmp_path):
