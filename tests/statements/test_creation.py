@@ -56,7 +56,7 @@ def test_parts_share_no_table_and_leave_out_none_without_a_reason(wordpiece, kin
     both = made["train"][1].left_out + made["dev"][1].left_out
     of_kind = {
         "synthetic": {"table: one row": 1},
-        "counterfactual": {"sentence: no entity of the table": 8},
+        "counterfactual": {"sentence: no entity of the table": 8, "table: no sentence": 1},
     }
     assert both == {"table: a copy of another": 1, "table: malformed": 1} | of_kind[kind]
     assert "    expected a table\n" in f"{made['train'][1]}\n"

@@ -88,9 +88,9 @@ def test_a_second_sigterm_ends_at_once(data_dir, tmp_path):
     [
         (
             True,
-            "expected a finite loss, got nan at step 9; the checkpoint of step 6 in .* is as it",
+            "expected a finite loss, got nan at step 9; the checkpoint of step 8 in .* is as it",
         ),
-        (False, "expected finite weights, got NaN or infinity at step 9; the checkpoint of step 6"),
+        (False, "expected finite weights, got NaN or infinity at step 9; the checkpoint of step 8"),
     ],
 )
 def test_numbers_that_are_none_end_a_run_before_its_checkpoint(
@@ -98,7 +98,7 @@ def test_numbers_that_are_none_end_a_run_before_its_checkpoint(
 ):
     with pytest.raises(FloatingPointError, match=message):
         fault_runs.run_to_nan(data_dir, tmp_path, of_loss, 9)
-    assert (tmp_path / "checkpoint").read_text().startswith('model_checkpoint_path: "ckpt-6"')
+    assert (tmp_path / "checkpoint").read_text().startswith('model_checkpoint_path: "ckpt-8"')
 
 
 @pytest.mark.parametrize("point", ["save", "step", "evaluation"])

@@ -18,18 +18,26 @@ def inputs(tmp_path):
 
 
 def test_what_a_run_began_with_stays_said(inputs, tmp_path):
-    save_inputs(inputs, tmp_path)
-    save_inputs(dataclasses.replace(inputs, init_checkpoint=None), tmp_path)
+    save_inputs(inputs, tmp_path, begins=True)
+    other = dataclasses.replace(inputs, init_checkpoint=None)
+    save_inputs(other, tmp_path, begins=False)
     assert load_inputs(tmp_path) == inputs
 
 
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(inputs, tmp_path):
+    save_inputs(inputs, tmp_path, begins=True)
+    other = dataclasses.replace(inputs, init_checkpoint=None, files=inputs.files[:1])
+    save_inputs(other, tmp_path, begins=True)
+    assert load_inputs(tmp_path) == other
+
+
 def test_a_run_goes_on_with_its_own_records_alone(inputs, tmp_path):
-    save_inputs(inputs, tmp_path)
+    save_inputs(inputs, tmp_path, begins=True)
     (tmp_path / "data" / "train.tfrecord").write_text("other")
     changed = dataclasses.replace(inputs, files=data_files(tmp_path / "data", ("train", "dev")))
     with pytest.raises(ValueError, match=r"got others in .*data: train.tfrecord; choose"):
-        save_inputs(changed, tmp_path)
-    save_inputs(changed, tmp_path, may_differ=True)
+        save_inputs(changed, tmp_path, begins=False)
+    save_inputs(changed, tmp_path, begins=False, may_differ=True)
     assert load_inputs(tmp_path) == inputs
 
 
