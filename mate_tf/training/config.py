@@ -10,8 +10,10 @@ from mate_tf.tasks.masked_lm import MaskedLMConfig
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 
-_AT_LEAST_ONE = ("_steps", "_interval", "_checkpoints", "_size", "_patience", "_per_loop")
-_AT_LEAST_ONE += ("_examples", "_questions")
+_AT_LEAST_ONE = (
+    *("_steps", "_interval", "_checkpoints", "_size", "_patience", "_per_loop"),
+    *("_examples", "_questions"),
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

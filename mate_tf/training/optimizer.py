@@ -122,8 +122,8 @@ class BertAdamW(keras.optimizers.Optimizer):
         # Keras would clip each replica's gradients on their own, before their sum, which makes the
         # result depend on the number of replicas.
         grads, variables = zip(*super()._all_reduce_sum_gradients(grads_and_vars), strict=True)
-        grads = _clip(grads, self.max_gradient_norm, self.max_gradient_value)
-        return list(zip(grads, variables, strict=True))
+        clipped = _clip(grads, self.max_gradient_norm, self.max_gradient_value)
+        return list(zip(clipped, variables, strict=True))
 
     @contextlib.contextmanager
     def averaged_weights(self) -> Iterator[None]:
