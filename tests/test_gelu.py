@@ -118,3 +118,18 @@ def test_keeps_its_input_alone_for_the_gradient():
     assert [origins(tensor) for tensor in values.inputs] == [source]
     assert values.name not in [origins(tensor) for tensor in gradient.inputs]
     assert source in [origins(tensor) for tensor in gradient.inputs]
+
+
+def test_in_a_loop_of_the_graph():
+    inputs = tf.random.stateless_normal([5, 3], [3, 4])
+    upstream = tf.ones_like(inputs)
+
+    @tf.function(autograph=False)
+    def run():
+        def step(number, total):
+            return number + 1, total + _traced(inputs, False, upstream)[1]
+
+        return tf.while_loop(lambda number, _: number < 3, step, (0, tf.zeros_like(inputs)))[1]
+
+    expected = _trained(inputs, False, upstream)[1]
+    np.testing.assert_allclose(run(), 3 * expected, rtol=0, atol=2.0**-20)

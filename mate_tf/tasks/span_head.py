@@ -3,9 +3,12 @@
 Shapes: B batch, S sequence, D hidden, U hidden units of the head, N spans.
 """
 
+import functools
+
 import keras
 import tensorflow as tf
 
+from mate_tf.gelu import gelu
 from mate_tf.tasks.span_reading_config import SpanKind
 from mate_tf.tasks.spans import over_spans
 
@@ -59,7 +62,7 @@ class SpanHead(keras.layers.Layer):
             setattr(self, f"{name}_output_{part}", weight)
 
     def call(
-        self, sequence_output: tf.Tensor
+        self, sequence_output: tf.Tensor, training: bool | None = None
     ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor] | None]:
         if self.kind == "boundary":
             starts = tf.linalg.matvec(sequence_output, self.start_output_weights)  # [B, S]
@@ -75,11 +78,12 @@ class SpanHead(keras.layers.Layer):
             of_start, of_end = tf.split(self.span_hidden_weights, 2)  # [D, U] each
             starts = tf.matmul(sequence_output, of_start) + self.span_hidden_bias  # [B, S, U]
             ends = tf.matmul(sequence_output, of_end)  # [B, S, U]
-            scores = over_spans(self._score, starts, ends, self.max_span_length)
+            score = functools.partial(self._score, training=training)
+            scores = over_spans(score, starts, ends, self.max_span_length)
         return scores + self.span_output_bias, None
 
-    def _score(self, starts: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
-        hidden = tf.nn.gelu(starts + ends, approximate=self.activation == "gelu_tanh")
+    def _score(self, starts: tf.Tensor, ends: tf.Tensor, training: bool | None) -> tf.Tensor:
+        hidden = gelu(starts + ends, self.activation == "gelu_tanh", training)
         return tf.linalg.matvec(hidden, self.span_output_weights)
 
     def get_config(self):
