@@ -24,12 +24,12 @@ evaluations are on dev, and nothing was chosen by test. Fine-tuning on TabFact s
 run with `finetune --config=tabfact_minilm --init_checkpoint=out/statements_minilm`.
 
 Hardware: 2 CPU cores with AMX, of which the run had one.
-Time: 45 minutes, most of them beside other work on the same core; 22 alone.
-Score: 73.0 % of the 16,760 test statements about 145 tables (evaluated on dev: 73.4 %): 79.9 % where
-the excerpts are of other rows, 83.2 % where a column is replaced, but 50.1 % where its cells are
-swapped: which of a row's cells belong together it has not learned. By operation 91 % of maximum and
-minimum, 89 % of count, 73 % of comparison and difference, 70 % of nesting, 69 % of selection, 52 %
-of sum and average.
+Time: 45 minutes, other work on the same core for most of them; at the rate without it, 23.
+Score: 73.0 % of the 16,760 test statements about 145 tables (of dev's 73.4 %): 79.9 % where the
+other excerpt is of other rows, 83.2 % where a column is replaced, but 50.1 % where its cells are
+swapped: which cells belong to one row it has not learned. By operation 91 % of maximum and minimum,
+89 % of count, 73 % of comparison and difference, 70 % of nesting, 69 % of selection, 52 % of sum
+and average.
 """
 
 from mate_tf.config import AttentionConfig, EncoderConfig
