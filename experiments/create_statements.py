@@ -16,8 +16,8 @@ about what is selected, compared, counted, summed up and so on in them. Excerpts
 other rows ("elsewhere"), other cells in one column ("replaced") or these in another order
 ("swapped"); each statement is, by execution, true of the one and false of the other, so that it
 says nothing of its class by itself. A statement about a row that is not there is false.
-Counterfactual: sentences about the whole table,
-true as they are and false with an entity of the table swapped for another of its column.
+Counterfactual: sentences about the whole table, true as they are and false with an entity of the
+table swapped for another of its column.
 
 Writes {part}.jsonl for each of --parts, in the format of docs/own_data.md: class 1 is true. All
 statements about a table are in one part, which follows from its name; --splits=dev --parts=dev=100
@@ -32,10 +32,10 @@ from absl import flags
 from tqdm import tqdm
 
 from experiments import terminal
+from mate_tf.statements.sources import LAYOUTS, read_sources
+from mate_tf.tables.datasets.described_tables import TABLES
 
-_TASK = flags.DEFINE_enum(
-    "task", "TABLES", ["TABLES", "TEXTS", "WTQ", "TABFACT"], "layout of the input"
-)
+_TASK = flags.DEFINE_enum("task", TABLES, LAYOUTS, "layout of the input")
 _INPUT = flags.DEFINE_string("input_dir", None, "folder with the tables", required=True)
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
 _VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
@@ -58,7 +58,6 @@ _SEED = flags.DEFINE_integer("seed", 0, "of what is drawn")
 
 def main(_) -> None:
     from mate_tf.statements.creation import CreationSummary, create_part, maker
-    from mate_tf.statements.sources import read_sources
     from mate_tf.statements.synthetic import SyntheticConfig
     from mate_tf.tables.datasets.json_lines import write_json_lines
     from mate_tf.tables.division import Division

@@ -16,7 +16,7 @@ from mate_tf.statements.expressions import (
 )
 from mate_tf.statements.typed_table import TypedTable
 
-OPPOSITES: dict[Comparator, Comparator] = {"greater": "less", "less": "greater"}
+_OPPOSITES: dict[Comparator, Comparator] = {"greater": "less", "less": "greater"}
 
 
 def variants(expression: Expression, table: TypedTable) -> Iterator[Expression]:
@@ -57,8 +57,8 @@ def _with_other_conditions(
 
 def _other_conditions(condition: Condition, table: TypedTable) -> Iterator[Condition]:
     column = table.columns[condition.column]
-    if condition.comparator in OPPOSITES:
-        yield replace(condition, comparator=OPPOSITES[condition.comparator])
+    if condition.comparator in _OPPOSITES:
+        yield replace(condition, comparator=_OPPOSITES[condition.comparator])
     if not isinstance(condition.operand, Constant):
         yield from (
             replace(condition, operand=other)

@@ -112,7 +112,8 @@ def dev_evaluation(
                     value.numpy() for value in on_replicas(without_texts(batch))
                 )
                 weights = batch["masked_lm_weights"].numpy()  # [B, P]
-                shown += _shown(batch, tokens, wordpiece)[: NUM_SHOWN - len(shown)]
+                if len(shown) < NUM_SHOWN:
+                    shown += _shown(batch, tokens, wordpiece, NUM_SHOWN - len(shown))
                 is_right = weights * (tokens == batch["masked_lm_ids"].numpy())  # [B, P]
                 columns = tf.gather(batch["column_ids"], batch["masked_lm_positions"], batch_dims=1)
                 in_cell = columns.numpy() > 0  # [B, P]
@@ -138,10 +139,12 @@ def dev_evaluation(
     return Evaluation(evaluate, "masked_lm_accuracy")
 
 
-def _shown(batch: Batch, tokens: np.ndarray, wordpiece: Wordpiece) -> list[ShownAnswer]:
-    """The examples of a batch with what is masked in them, and what was said, int [B, P]."""
+def _shown(
+    batch: Batch, tokens: np.ndarray, wordpiece: Wordpiece, at_most: int
+) -> list[ShownAnswer]:
+    """The first examples of a batch, what is masked in them, and what was said, int [B, P]."""
     answers = []
-    for index in range(min(len(tokens), NUM_SHOWN)):
+    for index in range(min(len(tokens), at_most)):
         is_masked = batch["masked_lm_weights"][index].numpy() > 0
         golds = batch["masked_lm_ids"][index].numpy()[is_masked]
         predicted = tokens[index][is_masked]

@@ -86,7 +86,7 @@ def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
 
 
 def config_values(config: RunConfig) -> dict[str, Any]:
-    """What a run's file holds of its config, as JSON has it."""
+    """What a run's file holds of its config, with tuples where JSON has lists."""
     return {"kind": kind_of(config.task)} | dataclasses.asdict(config)
 
 

@@ -115,21 +115,25 @@ def read_described_tables(path: str | Path) -> Iterator[Reader]:
             name = str(record.get("id", default_id))
             if not names.add(name):
                 raise ValueError(f"expected an id of its own for each line, got {name!r} again")
+        yield functools.partial(_read_record, path, number, record, name, default_id, remembered)
 
-        def read(
-            number: int = number, name: str = name, default_id: str = default_id, record=record
-        ) -> DescribedTable:
-            with naming_line(path, number):
-                source = record["table"]
-                if isinstance(source, dict):
-                    table = table_from_json(source, default_id)
-                else:
-                    table = remembered(path.parent / source)
-                    # By its place: files of several folders may have one name.
-                    table = dataclasses.replace(table, table_id=source)
-                return DescribedTable(name, table, _not_blank(record.get("texts", ())))
 
-        yield read
+def _read_record(
+    path: Path,
+    number: int,
+    record: dict[str, Any],
+    name: str,
+    default_id: str,
+    read_file: Callable[[Path], Table],
+) -> DescribedTable:
+    with naming_line(path, number):
+        source = record["table"]
+        if isinstance(source, dict):
+            table = table_from_json(source, default_id)
+        else:
+            # By its place: files of several folders may have one name.
+            table = dataclasses.replace(read_file(path.parent / source), table_id=source)
+        return DescribedTable(name, table, _not_blank(record.get("texts", ())))
 
 
 def read_table_folder(directory: str | Path) -> Iterator[Reader]:
