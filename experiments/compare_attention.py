@@ -22,13 +22,12 @@ import dataclasses
 import json
 import pathlib
 import time
-import typing
 
 from absl import flags, logging
 
 from experiments import strategy_flags, terminal
-from experiments.config_files import make_config
-from experiments.finetune import check_kind, finetune, load_options, parse_flags, use_inputs_of_run
+from experiments.config_files import check_kind, make_config, parse_flags
+from experiments.finetune import load_options, use_inputs_of_run
 from mate_tf.tables.text_files import complete_text_file, read_json
 
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each architecture", lower_bound=1)
@@ -111,24 +110,25 @@ class Results:
 
 def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path) -> dict:
     """The metrics of a run, and its seconds unless it was interrupted."""
+    from mate_tf.training.run import train_run
+
     logging.info("training %s", model_dir)
     is_new = not model_dir.exists()
     started = time.perf_counter()
     init = flags.FLAGS.init_checkpoint
     with strategy_flags.make_strategy().scope():
-        metrics = finetune(config, data_dir, model_dir, init, **load_options())
+        metrics = train_run(config, data_dir, model_dir, init, **load_options())
     return {"metrics": metrics, "seconds": time.perf_counter() - started if is_new else None}
 
 
 def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
     """What the runs have in common: the config but for seed and attention, data, first weights."""
-    from mate_tf.training.config import FinetuningConfig
     from mate_tf.training.examples import SPLITS
     from mate_tf.training.run_config import config_values
     from mate_tf.training.run_inputs import data_files
 
     config = make_config(flags.FLAGS.config, None, overrides)
-    check_kind(config, typing.get_args(FinetuningConfig), "pretrain")
+    check_kind(config, flags.FLAGS.config, "finetune")
     values = config_values(config)
     del values["seed"], values["encoder"]["attention"]
     files = {file.name: file.sha256 for file in data_files(data_dir, SPLITS)}

@@ -3,6 +3,9 @@
 import importlib
 import pathlib
 from dataclasses import replace
+from typing import Any
+
+from absl import app, flags, logging
 
 CONFIGS = pathlib.Path(__file__).parent / "configs"
 # _base.py is what they share.
@@ -41,9 +44,14 @@ def make_config(name: str, architecture: str | None, overrides: list[str]):
     from mate_tf.training.run_config import load_config
 
     folder = run_folder(name)
-    config = load_preset(name) if folder is None else load_config(folder)
+    config: Any = load_preset(name) if folder is None else load_config(folder)
     if architecture is None:
         return apply_overrides(config, overrides)
+    if not hasattr(config, "encoder"):
+        raise ValueError(
+            f"expected no --architecture with {name}, whose stages have one each, got "
+            f"{architecture}; change --config.point.encoder.attention"
+        )
     encoder = with_architecture(config.encoder, architecture)
     if encoder.fixed_length is None:
         return apply_overrides(config, overrides, encoder=encoder)
@@ -60,3 +68,32 @@ def make_config(name: str, architecture: str | None, overrides: list[str]):
         encoder=replace(encoder, attention=attention),
         length_buckets=(),
     )
+
+
+def check_kind(config, name: str, program: str) -> None:
+    """Refuses with a ValueError a config of another kind, which another program trains.
+
+    Args:
+        config: the config.
+        name: what it was called by.
+        program: "finetune", "pretrain" or "pointr", which is to train it.
+    """
+    from mate_tf.pointr.config import PointRConfig
+    from mate_tf.training.config import MaskedLMTrainingConfig
+
+    programs = {PointRConfig: "pointr", MaskedLMTrainingConfig: "pretrain"}
+    other = programs.get(type(config), "finetune")
+    if other != program:
+        raise ValueError(
+            f"expected a preset that this program trains, got {name}; experiments/{other}.py "
+            "trains it"
+        )
+
+
+def parse_flags(arguments: list[str]) -> list[str]:
+    """Lets absl parse its flags and returns the rest: the program and the config's overrides."""
+    from mate_tf.training.overrides import split_arguments
+
+    flags.FLAGS.set_default("verbosity", logging.INFO)
+    others, overrides = split_arguments(arguments)
+    return app.parse_flags_with_usage(others) + overrides

@@ -11,7 +11,8 @@ did not accept counts as wrong, and is counted. The scores, in percent:
     WTQ, WIKISQL, JSONL  denotation accuracy; of JSONL's questions with a class, accuracy
     SQA                  ALL, SEQ, ALL by position in the sequence; all_d: the denotation accuracy
     TABFACT              accuracy
-    HYBRIDQA             exact match, F1; Hits@1, 3 and 5 of a model that selects cells, as far as
+    HYBRIDQA,
+    LINKED_JSONL         exact match, F1; Hits@1, 3 and 5 of a model that selects cells, as far as
                          there are alternatives for so many (predict --num_alternatives=4)
 
 and how well the answers' own scores say which are right: expected calibration error in ten bins,

@@ -62,29 +62,10 @@ _MAX_SEQ_LENGTH = flags.DEFINE_integer(
     lower_bound=4,
 )
 _OF_CHECKPOINTS = (_REVISION, _CONFIG, _POSITION, _ARCHITECTURE, _VOCAB)
-_LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
-
-
-def trained_here(model_dir: pathlib.Path):
-    """The model of a run, its vocabulary and features, and what to call it."""
-    if not model_dir.is_dir():
-        raise FileNotFoundError(f"expected the folder of a run at {model_dir}, found none")
-
-    from mate_tf.tables.conversion_file import read_conversion
-    from mate_tf.tasks.kinds import KINDS, answering_kind
-    from mate_tf.training.run_config import load_config
-    from mate_tf.weights.run import restore_weights
-
-    config = load_config(model_dir)
-    features = read_conversion(model_dir).features
-    model = KINDS[answering_kind(config.task)].model(config.encoder, config.task)
-    model.build()
-    step = restore_weights(model, model_dir)
-    return model, model_dir / "vocab.txt", features, f"step {step} of {model_dir}"
 
 
 def published(checkpoint: str):
-    """The same of a published checkpoint."""
+    """A published checkpoint: model, vocabulary, how features are made, and what to call it."""
     from experiments.config_files import load_preset
     from mate_tf.config import EncoderConfig
     from mate_tf.presets import with_architecture
@@ -117,23 +98,25 @@ def published(checkpoint: str):
 def main(_) -> None:
     if (_MODEL_DIR.value is None) == (_CHECKPOINT.value is None):
         raise ValueError("expected either --model_dir or --checkpoint")
+    given = [flag.name for flag in _OF_CHECKPOINTS if flag.value is not None]
+    if _MODEL_DIR.value is not None and given:
+        raise ValueError(f"expected --{given[0]} with --checkpoint alone, got --model_dir")
+
+    from mate_tf.config import read_json
+    from mate_tf.exported_folder import CONFIG_FILE
+    from mate_tf.serving import export_saved_model, longest_input, serving_features
+    from mate_tf.training.exporting import export_run
+
     if _MODEL_DIR.value is not None:
-        if given := [flag.name for flag in _OF_CHECKPOINTS if flag.value is not None]:
-            raise ValueError(f"expected --{given[0]} with --checkpoint alone, got --model_dir")
-        model, vocab_file, features, what = trained_here(pathlib.Path(_MODEL_DIR.value))
+        step = export_run(_MODEL_DIR.value, _OUTPUT_DIR.value, _MAX_SEQ_LENGTH.value)
+        what = f"step {step} of {_MODEL_DIR.value}"
     else:
         model, vocab_file, features, what = published(_CHECKPOINT.value)
-
-    from mate_tf.serving import export_saved_model, serving_features
-    from mate_tf.tasks.kinds import kind_of
-
-    encoder = model.encoder_config
-    longest = encoder.longest_sequence
-    if longest is None:
-        longest = _LONGEST_LINEAR if encoder.attention.is_linear else _LONGEST_DENSE
-    features = serving_features(features, _MAX_SEQ_LENGTH.value or longest)
-    export_saved_model(model, vocab_file, features, _OUTPUT_DIR.value)
-    print(f"exported {what} ({kind_of(model.task_config)}) to {_OUTPUT_DIR.value}")
+        longest = _MAX_SEQ_LENGTH.value or longest_input(model.encoder_config)
+        features = serving_features(features, longest)
+        export_saved_model(model, vocab_file, features, _OUTPUT_DIR.value)
+    kind = read_json(pathlib.Path(_OUTPUT_DIR.value) / CONFIG_FILE)["kind"]
+    print(f"exported {what} ({kind}) to {_OUTPUT_DIR.value}")
 
 
 if __name__ == "__main__":

@@ -24,17 +24,13 @@ It trains on one device, or as --distribution_strategy says; the batch size is t
 together, and but for dropout what comes out does not depend on their number.
 """
 
-import json
-import os
 import pathlib
-import shutil
 import typing
-from dataclasses import asdict
 
-from absl import app, flags, logging
+from absl import flags
 
 from experiments import strategy_flags, terminal
-from experiments.config_files import make_config, run_folder
+from experiments.config_files import check_kind, make_config, parse_flags, run_folder
 
 flags.adopt_module_key_flags(strategy_flags)
 
@@ -86,68 +82,6 @@ _SKIP_CORRUPT = flags.DEFINE_bool(
 )
 
 
-def finetune(
-    config,
-    data_dir: pathlib.Path,
-    model_dir: pathlib.Path,
-    init_checkpoint: str | None,
-    **load_options,
-) -> dict[str, float]:
-    """Trains as the config says, or goes on where a run stopped; the last evaluation's metrics.
-
-    Call it in the scope of the strategy to train with.
-    """
-    import keras
-    import tensorflow as tf
-
-    from mate_tf.tables.records import complete_file
-    from mate_tf.tasks.kinds import kind_of
-    from mate_tf.training.distribution import is_chief
-    from mate_tf.training.examples import SPLITS, build_model, make_task, save_conversion
-    from mate_tf.training.kinds import MODULES
-    from mate_tf.training.loop import train
-    from mate_tf.training.run_config import save_config
-    from mate_tf.training.run_inputs import RunInputs, data_files, save_inputs
-    from mate_tf.weights.initial import load_weights
-
-    of_kind = MODULES[kind_of(config.task)]
-    of_kind.check_data(config, data_dir)
-    keras.utils.set_random_seed(config.seed)
-    with tf.distribute.get_strategy().scope():
-        model = build_model(config)
-        source = None
-        begins = tf.train.latest_checkpoint(model_dir) is None
-        if init_checkpoint and begins:
-            vocab_file = data_dir / "vocab.txt"
-            report = load_weights(model, init_checkpoint, vocab_file=vocab_file, **load_options)
-            logging.info("%s", report)
-            source = report.source
-            if source.startswith(os.path.normpath(init_checkpoint)):  # not on the Hub
-                init_checkpoint = os.path.abspath(init_checkpoint)
-        evaluation = of_kind.dev_evaluation(config, data_dir, model)
-        task = make_task(config, data_dir, model, evaluation)
-        # Only now: a run that was refused leaves no folder behind.
-        if is_chief():
-            save_config(config, model_dir)
-            save_conversion(config, data_dir, model_dir)
-            names = [
-                f"{split}{records.suffix}" for split in SPLITS for records in config.record_sets
-            ]
-            inputs = RunInputs(
-                data_dir=os.path.abspath(data_dir),
-                files=data_files(data_dir, names),
-                init_checkpoint=init_checkpoint,
-                init_revision=load_options.get("revision"),
-                reset_heads=load_options.get("reset_heads", False),
-                loaded_from=source and os.path.abspath(source),
-            )
-            save_inputs(inputs, model_dir, begins, may_differ=config.skip_corrupt)
-            with complete_file(model_dir / "vocab.txt") as unfinished:
-                shutil.copyfile(data_dir / "vocab.txt", unfinished)
-        logging.info("config: %s", json.dumps(asdict(config)))
-        return train(task, config, model_dir)
-
-
 def load_options() -> dict[str, typing.Any]:
     """How weights are loaded; ValueError where there are none to load."""
     options = {"revision": _INIT_REVISION.value, "reset_heads": _RESET_HEADS.value}
@@ -183,29 +117,21 @@ def use_inputs_of_run(config: str) -> None:
             flags.FLAGS.reset_heads = inputs.reset_heads
 
 
-def check_kind(config, kinds: tuple[type, ...], others: str) -> None:
-    """Refuses with a ValueError a config of another kind, which another program trains."""
-    if not isinstance(config, kinds):
-        raise ValueError(
-            f"expected a preset that this program trains, got {_CONFIG.value}; "
-            f"experiments/{others}.py trains it"
-        )
-
-
-def train_as_told(argv: list[str], kinds: tuple[type, ...], others: str) -> None:
+def train_as_told(argv: list[str], program: str) -> None:
     """Trains as the flags say.
 
     Args:
         argv: the program and the config's overrides.
-        kinds: of configs that the program trains.
-        others: the program that trains those of other kinds.
+        program: "finetune" or "pretrain".
 
     Raises:
-        ValueError: if the config is of another kind, and as `finetune`.
+        ValueError: if the config is of another kind, and as `train_run`.
     """
+    from mate_tf.training.run import train_run
+
     overrides = [*argv[1:], *(["--config.skip_corrupt=true"] if _SKIP_CORRUPT.value else [])]
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, overrides)
-    check_kind(config, kinds, others)
+    check_kind(config, _CONFIG.value, program)
     use_inputs_of_run(_CONFIG.value)
     for flag in (_DATA_DIR, _MODEL_DIR):
         if "://" in flag.value:
@@ -213,22 +139,11 @@ def train_as_told(argv: list[str], kinds: tuple[type, ...], others: str) -> None
     data_dir, model_dir = pathlib.Path(_DATA_DIR.value), pathlib.Path(_MODEL_DIR.value)
     options = load_options()
     with strategy_flags.make_strategy().scope():
-        finetune(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **options)
+        train_run(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **options)
 
 
 def main(argv: list[str]) -> None:
-    from mate_tf.training.config import FinetuningConfig
-
-    train_as_told(argv, typing.get_args(FinetuningConfig), "pretrain")
-
-
-def parse_flags(arguments: list[str]) -> list[str]:
-    """Lets absl parse its flags and returns the rest: the program and the config's overrides."""
-    from mate_tf.training.overrides import split_arguments
-
-    flags.FLAGS.set_default("verbosity", logging.INFO)
-    others, overrides = split_arguments(arguments)
-    return app.parse_flags_with_usage(others) + overrides
+    train_as_told(argv, "finetune")
 
 
 if __name__ == "__main__":

@@ -16,15 +16,14 @@ experiments/finetune.py, which takes its encoder and starts its own heads.
 from absl import flags
 
 from experiments import finetune, terminal
+from experiments.config_files import parse_flags
 
 flags.adopt_module_key_flags(finetune)
 
 
 def main(argv: list[str]) -> None:
-    from mate_tf.training.config import MaskedLMTrainingConfig
-
-    finetune.train_as_told(argv, (MaskedLMTrainingConfig,), "finetune")
+    finetune.train_as_told(argv, "pretrain")
 
 
 if __name__ == "__main__":
-    terminal.run(main, flags_parser=finetune.parse_flags)
+    terminal.run(main, flags_parser=parse_flags)

@@ -25,6 +25,8 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.kinds import KINDS, TaskModel, answering_kind
 from mate_tf.tasks.predictor import Predictor
 
+_LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
+
 
 def export_saved_model(
     model: TaskModel,
@@ -111,6 +113,17 @@ def export_saved_model(
         "features": dataclasses.asdict(feature_config),
     }
     (directory / CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def longest_input(encoder: EncoderConfig) -> int:
+    """The longest input, in tokens, that an encoder is exported for unless one asks for another.
+
+    It is as long as the encoder takes; where that is without end, 16,384, and 2,048 with dense
+    attention, whose memory grows with the square.
+    """
+    if encoder.longest_sequence is not None:
+        return encoder.longest_sequence
+    return _LONGEST_LINEAR if encoder.attention.is_linear else _LONGEST_DENSE
 
 
 def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureConfig:

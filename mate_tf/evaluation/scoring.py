@@ -12,6 +12,7 @@ from mate_tf.evaluation.wtq import Denotation, denotation_correct
 from mate_tf.tables.table import Question, Table
 
 _HITS_AT = (1, 3, 5)
+_LINKED = ("HYBRIDQA", "LINKED_JSONL")  # of tables whose cells link to passages
 _Gold = Sequence[str | Denotation]
 
 
@@ -21,8 +22,9 @@ def is_correct(
     """Says whether an answer is right, by the main score of its task.
 
     That is the denotation for WTQ, WIKISQL and WIKISQL_SUPERVISED, the cells for SQA, the exact
-    match for HYBRIDQA and the class for TABFACT and SST2; for JSONL the class where the question
-    has one and no answers, otherwise the denotation. A question that was not accepted is wrong.
+    match for HYBRIDQA and LINKED_JSONL and the class for TABFACT and SST2; for JSONL the class
+    where the question has one and no answers, otherwise the denotation. A question that was not
+    accepted is wrong.
 
     Args:
         task: the name of the data set's reader.
@@ -58,8 +60,8 @@ def score(
             all, all_d, seq, all_position_0 and so on: of SQA; the share of questions with the
                 right cells, with the right denotation, of sequences with the right cells, and of
                 the questions of one position.
-            exact_match, f1: of HYBRIDQA; and hits_at_1, hits_at_3, hits_at_5 for a model that
-                selects cells, as far as predictions have alternatives for so many.
+            exact_match, f1: of HYBRIDQA and LINKED_JSONL; and hits_at_1, hits_at_3, hits_at_5 for
+                a model that selects cells, as far as predictions have alternatives for so many.
             All but those of sequences also with "_" and the name of each official part.
             expected_calibration_error, auroc: of the scores of all that was answered; the first
                 where something was, the second where some of it is right and some is wrong.
@@ -160,7 +162,7 @@ _TASKS: Mapping[str, Callable[[Prediction, Question, _Gold], dict[str, float]]] 
     **dict.fromkeys(("TABFACT", "SST2"), _score_class),
     "JSONL": _score_stated,
     "SQA": _score_sequential,
-    "HYBRIDQA": _score_text,
+    **dict.fromkeys(_LINKED, _score_text),
 }
 
 
@@ -173,7 +175,7 @@ def _require_gold(has_gold: bool, question: Question) -> None:
 
 def _hits_at(task: str, predictions: Sequence[Prediction]) -> list[int]:
     """The numbers of best cells that predictions can be scored on."""
-    if task != "HYBRIDQA" or not any(prediction.cells for prediction in predictions):
+    if task not in _LINKED or not any(prediction.cells for prediction in predictions):
         return []
     # Where there is no answer, the alternatives begin with what would have been it.
     most = max(prediction.answered + len(prediction.alternatives) for prediction in predictions)

@@ -15,6 +15,7 @@ from absl import logging
 from mate_tf.tables.conversion_report import ConversionReport
 from mate_tf.tables.datasets.tasks import Task
 from mate_tf.tables.features import QUESTIONS_AT_ONCE, ConversionError, FeatureBuilder
+from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.records import bucket_length
 from mate_tf.tables.supervision import SupervisionError
 from mate_tf.tables.table import Question, Table
@@ -32,7 +33,7 @@ class Outcome(NamedTuple):
         features: by name, as records hold them; None where the question was left out.
         reason: why it was left out, of ConversionError or SupervisionError; "" where it was not.
         message: the same at length, with the names of table and question and the limit.
-        notes: of a question that was kept, what its example lacks.
+        notes: of a question that was kept, what its example or its table lacks.
         num_tokens: tokens of the sequence, without padding; 0 where the question was left out.
     """
 
@@ -71,11 +72,12 @@ def convert_all(
         ]
         if builder.config.label_answer_spans:  # an answer may be a part of a cell's text
             found = [(table, question, None) for table, question, _ in found]
+        lacking = [_lacking(item) for item, _ in chunk]
         examples = builder.build_all(
             ((table, question) for table, question, error in found if not (error and is_training)),
             require_answers=is_training,
         )
-        for table, question, error in found:
+        for (table, question, error), lacks in zip(found, lacking, strict=True):
             if error and is_training:
                 yield _left_out(table, question, error)
                 continue
@@ -84,7 +86,7 @@ def convert_all(
                 yield _left_out(table, question, example)
                 continue
             notes = [f"no labels ({error.reason})"] if error else []
-            notes += _notes(example.report)
+            notes += [*_notes(example.report), *lacks]
             num_tokens = example.report.num_tokens
             yield Outcome(
                 table, question, example.features, notes=tuple(notes), num_tokens=num_tokens
@@ -123,6 +125,19 @@ def _notes(report: ConversionReport) -> list[str]:
         "answers cut off": report.answers_dropped,
     }
     return [note for note, count in lacks.items() if count]
+
+
+def _lacking(item: Any) -> list[str]:
+    """What a table's passages lack."""
+    if not isinstance(item, LinkedTable):
+        return []
+    lacks = {
+        "links without a passage": bool(item.dead_links),
+        "passages without text": any(
+            not passage.text.strip() for passage in item.distinct_passages()
+        ),
+    }
+    return [note for note, is_so in lacks.items() if is_so]
 
 
 def outcome_counts(outcome: Outcome) -> Counter[str]:

@@ -1,6 +1,6 @@
 """A table whose cells link to pages of text, as plain immutable data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ class LinkedTable:
         passages: for each row and column the passages of the cell, in the order of its links.
         other_passages: those that come with the table without a body cell's link, such as the
             header's.
+        dead_links: the links of body cells that there is no passage for, each once.
 
     Raises:
         ValueError: if passages have another shape than the table's body.
@@ -41,6 +42,39 @@ class LinkedTable:
     table: Table
     passages: tuple[tuple[tuple[Passage, ...], ...], ...]
     other_passages: tuple[Passage, ...] = ()
+    dead_links: tuple[str, ...] = ()
+
+    @classmethod
+    def from_links(
+        cls,
+        table: Table,
+        links: Sequence[Sequence[Sequence[str]]],
+        texts: Mapping[str, str],
+    ) -> "LinkedTable":
+        """A table whose cells have links, with the texts that those lead to.
+
+        Args:
+            table: the table.
+            links: for each row and column the links of the cell, in their order; a link that
+                comes twice in a cell counts once.
+            texts: the passages, by link. Those that no cell links to become `other_passages`,
+                links without one `dead_links`.
+
+        Raises:
+            ValueError: as the constructor.
+        """
+        passages = {link: Passage(link, text) for link, text in texts.items()}
+        unique = [[tuple(dict.fromkeys(cell)) for cell in row] for row in links]
+        of_body = dict.fromkeys(link for row in unique for cell in row for link in cell)
+        return cls(
+            table,
+            tuple(
+                tuple(tuple(passages[link] for link in cell if link in passages) for cell in row)
+                for row in unique
+            ),
+            tuple(passages[link] for link in passages if link not in of_body),
+            tuple(link for link in of_body if link not in passages),
+        )
 
     def __post_init__(self) -> None:
         shape = [len(row) for row in self.passages]
@@ -55,3 +89,8 @@ class LinkedTable:
         return iter(
             dict.fromkeys(passage for row in self.passages for cell in row for passage in cell)
         )
+
+
+def plain_table(item: Table | LinkedTable) -> Table:
+    """The table itself, with or without passages."""
+    return item.table if isinstance(item, LinkedTable) else item

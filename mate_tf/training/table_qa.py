@@ -41,7 +41,7 @@ from mate_tf.training.examples import (
 )
 
 # What the best evaluation is the best by, of the scores of its task.
-_BEST_BY = {"SQA": "all", "HYBRIDQA": "hits_at_1"}
+_BEST_BY = {"SQA": "all", "HYBRIDQA": "hits_at_1", "LINKED_JSONL": "hits_at_1"}
 _TASK_FEATURES = {
     "aggregation_function_id",
     "answer",

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from experiments.config_files import PRESETS, load_preset, make_config
-from experiments.finetune import finetune
+from mate_tf.pointr.config import PointRConfig
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
@@ -19,6 +19,7 @@ from mate_tf.tables.records import read_records, write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.training.config import ExamplesConfig
+from mate_tf.training.run import train_run
 from mate_tf.training.run_config import load_config
 from tests.small import PIECES, run_binary, write_vocabulary
 
@@ -249,7 +250,7 @@ def test_a_run_that_cannot_begin_leaves_no_folder(
     config = make_config("demo", None, list(SMALL[1:]))
     run_dir = tmp_path / "run"
     with pytest.raises(FileNotFoundError, match=f"^{message}"):
-        finetune(config, data_dir if has_data else tmp_path, run_dir, init_checkpoint)
+        train_run(config, data_dir if has_data else tmp_path, run_dir, init_checkpoint)
     assert not run_dir.exists()
 
 
@@ -265,7 +266,7 @@ def test_what_cannot_work_is_refused_in_a_sentence(data_dir, tmp_path):
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_says_how_it_is_run_and_what_to_expect(name):
     preset = importlib.import_module(f"experiments.configs.{name}")
-    assert isinstance(preset.CONFIG, ExamplesConfig)
+    assert isinstance(preset.CONFIG, PointRConfig if "pointr" in name else ExamplesConfig)
     assert f"--config={name}" in preset.__doc__
     for part in ("Hardware: ", "Time: ", "Score: "):
         assert part in preset.__doc__

@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 
 from experiments.config_files import load_preset
-from experiments.finetune import finetune
 from mate_tf.evaluation.prediction_file import read_predictions, write_predictions
 from mate_tf.evaluation.predictions import prediction_of
 from mate_tf.evaluation.scoring import score
@@ -18,6 +17,7 @@ from mate_tf.tables.splits import read_questions, split_writer
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.sequences import answer_sequences
 from mate_tf.training.examples import build_model
+from mate_tf.training.run import train_run
 from mate_tf.weights.run import restore_weights
 from tests.experiments.test_paper_presets import small
 from tests.small import PIECES, write_vocabulary
@@ -64,7 +64,7 @@ def test_a_task_goes_from_its_layout_to_its_scores(task, tmp_path):
     config = small(load_preset(preset))
     encoder = dataclasses.replace(config.encoder, vocab_size=len(PIECES) + 7)
     config = dataclasses.replace(config, encoder=encoder)
-    metrics = finetune(config, data_dir, model_dir, None)
+    metrics = train_run(config, data_dir, model_dir, None)
     assert metrics.keys() >= {names[0], "loss"}
 
     model = build_model(config)

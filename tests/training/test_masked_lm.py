@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from experiments.finetune import finetune
 from mate_tf.config import AttentionConfig
 from mate_tf.encoder import TableEncoder
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
@@ -25,6 +24,7 @@ from mate_tf.training.classification import check_data as check_classification
 from mate_tf.training.config import ClassificationTrainingConfig, MaskedLMTrainingConfig
 from mate_tf.training.examples import build_model, make_task
 from mate_tf.training.masked_lm import check_data, dev_evaluation
+from mate_tf.training.run import train_run
 from mate_tf.weights.initial import load_weights
 from tests.small import ENCODER, PIECES, write_vocabulary
 
@@ -78,7 +78,7 @@ def data_dir(tmp_path_factory):
 def run_dir(data_dir, tmp_path_factory):
     """A run of its own."""
     directory = tmp_path_factory.mktemp("runs") / "run"
-    finetune(CONFIG, data_dir, directory, None)
+    train_run(CONFIG, data_dir, directory, None)
     return directory
 
 
@@ -98,7 +98,7 @@ def test_pre_training_learns_and_goes_on_where_it_stopped(data_dir, run_dir, tmp
 
     shutil.copytree(whole, resumed, ignore=shutil.ignore_patterns("ckpt-2*", "checkpoint"))
     (resumed / "checkpoint").write_text('model_checkpoint_path: "ckpt-11"', encoding="utf-8")
-    assert {"step": 24} | finetune(CONFIG, data_dir, resumed, None) == last
+    assert {"step": 24} | train_run(CONFIG, data_dir, resumed, None) == last
     weights = [tf.train.load_checkpoint(str(folder / "ckpt-24")) for folder in (whole, resumed)]
     names = [
         name
@@ -287,9 +287,9 @@ def test_a_run_of_another_model_is_refused_before_the_first_step(data_dir, run_d
     wider = dataclasses.replace(CONFIG.encoder, hidden_size=32)
     other = dataclasses.replace(CONFIG, encoder=wider)
     with pytest.raises(ValueError, match=r"got another: encoder.hidden_size=32 \(there: 16\)"):
-        finetune(other, data_dir, run_dir, None)
+        train_run(other, data_dir, run_dir, None)
     with pytest.raises(ValueError, match=r"expected shape .* for variable .* in .*run/.*ckpt-"):
-        finetune(other, data_dir, tmp_path / "next", str(run_dir))
+        train_run(other, data_dir, tmp_path / "next", str(run_dir))
     assert not (tmp_path / "next").exists()
 
 

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from experiments.finetune import finetune
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
@@ -15,6 +14,7 @@ from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model, make_task
+from mate_tf.training.run import train_run
 from mate_tf.training.run_config import load_config, save_config
 from mate_tf.training.span_reading import check_data, dev_evaluation
 
@@ -85,7 +85,7 @@ def data_dir(tmp_path_factory):
 )
 def test_learns_to_read(data_dir, tmp_path, options):
     config = dataclasses.replace(CONFIG, task=dataclasses.replace(CONFIG.task, **options))
-    metrics = finetune(config, data_dir, tmp_path, None)
+    metrics = train_run(config, data_dir, tmp_path, None)
     assert metrics["span_accuracy"] == 1.0
     assert metrics.get("class_accuracy", 1.0) == 1.0
     assert metrics["loss"] < np.log(9) / 2  # a cell of four tokens has nine spans of up to three

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from mate_tf.tables.linked_table import LinkedTable, Passage
+from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.remembering import remember
 from mate_tf.tables.table import Question, Table, check_coordinates
 from mate_tf.tables.text_files import read_json
@@ -22,10 +22,11 @@ def read_hybridqa(
     """Yields each question with its table and the passages that the cells link to.
 
     Answers are texts, see `supervise_linked` for cells; `expand_cells` puts sentences of the
-    passages into the table. Links are unquoted, as the passages' keys are, and a question has its
-    `part_of_speech_tags` where the release has them, for a conversion with a tagger. The questions'
-    file is one JSON value and is in memory whole; tables and passages are read as questions ask for
-    them, and the last 1,024 of them are held, of those with more than 20,000 cells the last one.
+    passages into the table. Links are unquoted, as the passages' keys are; those without a passage
+    are the table's `dead_links`. A question has its `part_of_speech_tags` where the release has
+    them, for a conversion with a tagger. The questions' file is one JSON value and is in memory
+    whole; tables and passages are read as questions ask for them, and the last 1,024 of them are
+    held, of those with more than 20,000 cells the last one.
 
     Args:
         directory: the release: folders `tables_tok` and `request_tok` beside the questions' files,
@@ -159,16 +160,16 @@ def _read_table(directory: Path, table_id: str, original: bool) -> LinkedTable:
     record, texts = read_json(path), read_json(passages_path)
     if not isinstance(texts, dict):
         raise ValueError(f"expected an object of passages, got {_kind(texts)} {passages_where}")
-    passages = {link: Passage(link, _get(texts, link, str, passages_where)) for link in texts}
+    texts = {link: _get(texts, link, str, passages_where) for link in texts}
 
-    def cells(row: Any, name: str) -> tuple[tuple[str, tuple[Passage, ...]], ...]:
+    def cells(row: Any, name: str) -> list[tuple[str, list[str]]]:
         if not isinstance(row, list):
             raise ValueError(f"expected a list of cells, got {_kind(row)} (file '{path}', {name})")
-        return tuple(_cell(cell, passages, f"(file '{path}', {name})") for cell in row)
+        return [_cell(cell, f"(file '{path}', {name})") for cell in row]
 
     header = cells(_get(record, "header", list, where), "header")
     rows = _get(record, "data", list, where)
-    body = tuple(cells(row, f"row {i}") for i, row in enumerate(rows))
+    body = [cells(row, f"row {i}") for i, row in enumerate(rows)]
     try:
         table = Table(
             tuple(text for text, _ in header),
@@ -179,27 +180,15 @@ def _read_table(directory: Path, table_id: str, original: bool) -> LinkedTable:
         )
     except ValueError as error:
         raise ValueError(f"{error} {where}") from None
-    of_cells = tuple(tuple(links for _, links in row) for row in body)
-    linked = {passage for row in of_cells for links in row for passage in links}
-    others = tuple(passage for passage in passages.values() if passage not in linked)
-    return LinkedTable(table, of_cells, others)
+    return LinkedTable.from_links(table, [[links for _, links in row] for row in body], texts)
 
 
-def _cell(cell: Any, passages: dict[str, Passage], where: str) -> tuple[str, tuple[Passage, ...]]:
-    """The text of a cell and the passages that it links to."""
+def _cell(cell: Any, where: str) -> tuple[str, list[str]]:
+    """The text of a cell and its links."""
     match cell:
         case [str(text), list(links)] if all(isinstance(link, str) for link in links):
-            unquoted = dict.fromkeys(map(unquote, links))
-        case _:
-            raise ValueError(
-                f"expected a cell's text and a list of its links, got {cell!r} {where}"
-            )
-    if missing := [link for link in unquoted if link not in passages]:
-        raise ValueError(
-            f"expected a passage for each link, got none for {missing} {where}; it belongs in the "
-            f"file of the same name in request_tok"
-        )
-    return text, tuple(passages[link] for link in unquoted)
+            return text, list(map(unquote, links))
+    raise ValueError(f"expected a cell's text and a list of its links, got {cell!r} {where}")
 
 
 def _get(record: Any, key: str, kind: type, where: str = "", default: Any = None) -> Any:

@@ -6,12 +6,13 @@ docs/own_data.md describes the format.
 import contextlib
 import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mate_tf.tables.datasets.seen_ids import SeenIds
+from mate_tf.tables.linked_table import LinkedTable, plain_table
 from mate_tf.tables.table import Question, Table, check_coordinates
 from mate_tf.tables.text_files import complete_text_file, read_json_values
 
@@ -33,6 +34,8 @@ _KINDS = {
 }
 KEYS = tuple(_KINDS)
 
+Asked = TypeVar("Asked", Table, LinkedTable)
+
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
     """Yields each question with its table, in the file's order.
@@ -49,19 +52,38 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
         ValueError: if a line or a table is malformed, or two questions have one id. All errors
             name file and line.
     """
+    return read_question_lines(path, table_from_json, read_table)
+
+
+def read_question_lines(
+    path: str | Path,
+    from_json: Callable[[dict[str, Any], str], Asked],
+    read_file: Callable[[Path], Asked],
+) -> Iterator[tuple[Asked, Question]]:
+    """As `read_json_lines`, of tables of any kind.
+
+    Args:
+        path: the file.
+        from_json: makes a table of the object in a line, and of the name that it has without one
+            of its own.
+        read_file: reads the table's file that a line names.
+
+    Raises:
+        FileNotFoundError, OSError, ValueError: as `read_json_lines`.
+    """
     path = Path(path)
-    remembered = functools.lru_cache(_TABLES_REMEMBERED)(read_table)
+    remembered = functools.lru_cache(_TABLES_REMEMBERED)(read_file)
     ids = SeenIds()
     for number, record in read_json_values(path):
         with naming_line(path, number):
             _check_record(record)
             name = record["table"]
             if isinstance(name, dict):
-                table = table_from_json(name, default_id=f"{path.stem}-{number}")
+                table = from_json(name, f"{path.stem}-{number}")
             else:
                 table = remembered(path.parent / name)
             question = _question_from(record, default_id=f"{path.stem}-{number}")
-            check_coordinates(table, question)
+            check_coordinates(plain_table(table), question)
             if not ids.add(question.question_id):
                 raise ValueError(
                     f"expected an id of its own for each question, got {question.question_id!r} "

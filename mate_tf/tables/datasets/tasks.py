@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from mate_tf.tables.datasets.hybridqa import read_hybridqa
 from mate_tf.tables.datasets.json_lines import read_json_lines
+from mate_tf.tables.datasets.linked_json_lines import read_linked_json_lines
 from mate_tf.tables.datasets.sqa import read_sqa
 from mate_tf.tables.datasets.sst2 import read_sst2
 from mate_tf.tables.datasets.tabfact import read_tabfact
@@ -19,7 +20,7 @@ from mate_tf.tables.datasets.wikisql import read_wikisql
 from mate_tf.tables.datasets.wtq import read_wtq
 from mate_tf.tables.division import Division
 from mate_tf.tables.linked_supervision import supervise_linked
-from mate_tf.tables.linked_table import LinkedTable
+from mate_tf.tables.linked_table import plain_table
 from mate_tf.tables.passages import expand_cells
 from mate_tf.tables.supervision import check_supervision, supervise
 from mate_tf.tables.table import Question
@@ -53,6 +54,10 @@ def _read_json_lines(directory: str, split: str) -> Pairs:
     return read_json_lines(Path(directory) / f"{split}.jsonl")
 
 
+def _read_linked_json_lines(directory: str, split: str) -> Pairs:
+    return read_linked_json_lines(Path(directory) / f"{split}.jsonl")
+
+
 def _read_sentences(directory: str, split: str) -> Pairs:
     return ((None, sentence) for sentence in read_sst2(directory, split))
 
@@ -81,6 +86,12 @@ TASKS = {
         read_hybridqa, ("train", "dev", "test"), _supervise_linked, expand=expand_cells
     ),
     "JSONL": Task(_read_json_lines, supervise=_supervise_stated, has_original=False),
+    "LINKED_JSONL": Task(
+        _read_linked_json_lines,
+        supervise=_supervise_linked,
+        expand=expand_cells,
+        has_original=False,
+    ),
     "SST2": Task(_read_sentences, ("train", "dev"), has_tables=False, has_original=False),
 }
 
@@ -105,12 +116,7 @@ def read_split(
     if division is None or split not in division.names:
         return TASKS[task].read(directory, split, **options)
     pairs = TASKS[task].read(directory, division.split, **options)
-    return (pair for pair in pairs if division.part_of(_table_id(pair[0])) == split)
-
-
-def _table_id(item: Any) -> str:
-    table = item.table if isinstance(item, LinkedTable) else item
-    return table.table_id
+    return (pair for pair in pairs if division.part_of(plain_table(pair[0]).table_id) == split)
 
 
 def splits_there(task: str, directory: str, original: bool = False) -> tuple[list[str], list[str]]:

@@ -1,0 +1,102 @@
+"""Trains a PointR on tables with passages, and answers with it: points to a cell, then reads it.
+
+    python -m experiments.pointr --config=pointr_minilm --input_dir=HybridQA \\
+        --output_dir=out/pointr --vocab_file=minilm/vocab.txt --point_checkpoint=minilm \\
+        --read_checkpoint=minilm
+
+--stage=all does one after the other, and what is done already not again; started anew after an
+interruption it goes on:
+
+    create    the pointer's records: cells get the sentences of their passages that are most like
+              the question, answers are looked for in cells and passages. Says how many of them
+              stand where, and what had to be cut or left out.
+    point     trains the pointer and exports it.
+    read      points to a cell for each question, trains the reader on those of the training split
+              (the best cell of those that hold the answer) and exports it.
+    evaluate  answers the questions of --eval_splits with both and scores them, in total, in-table
+              and in-passage; says what is wrong with the wrong ones.
+
+The input is HybridQA's release or, with --task=LINKED_JSONL, one's own tables and passages
+(docs/linked_tables.md). A config is a preset of experiments/configs named pointr_...; every value
+can be changed: --config.point.num_steps=1000, --config.inputs.evidence=table.
+
+--output_dir takes point_data and read_data (records), point and read (runs, as of
+experiments/finetune.py), model (both exported; mate_tf.pointr.answering.load_pointr answers with
+it) and answers: {split}.json in the format of HybridQA's evaluation, {split}.jsonl with cells and
+scores, {split}.md with the scores and errors.
+"""
+
+from absl import flags
+from tqdm import tqdm
+
+from experiments import strategy_flags, terminal
+from experiments.config_files import check_kind, make_config, parse_flags
+
+flags.adopt_module_key_flags(strategy_flags)
+
+_CONFIG = flags.DEFINE_string(
+    "config",
+    None,
+    "name of a preset pointr_... of experiments/configs; change its values with --config.KEY=VALUE",
+    required=True,
+)
+_STAGE = flags.DEFINE_enum(
+    "stage", "all", ["all", "create", "point", "read", "evaluate"], "what to do"
+)
+_TASK = flags.DEFINE_enum("task", "HYBRIDQA", ["HYBRIDQA", "LINKED_JSONL"], "what the input is")
+_INPUT = flags.DEFINE_string("input_dir", None, "folder with the data set", required=True)
+_OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
+_VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
+_POINT_CHECKPOINT = flags.DEFINE_string(
+    "point_checkpoint",
+    None,
+    "the encoder's weights that the pointer starts from, as experiments/finetune.py takes them; "
+    "without it, random ones",
+)
+_READ_CHECKPOINT = flags.DEFINE_string("read_checkpoint", None, "the same of the reader")
+_TRAIN = flags.DEFINE_string("train_split", "train", "the split to train on")
+_DEV = flags.DEFINE_string("dev_split", "dev", "the split that says which weights are the best")
+_EVAL = flags.DEFINE_list("eval_splits", None, "the splits to answer; without it, --dev_split")
+
+
+def splits_of_source() -> tuple[dict[str, str], list[str]]:
+    """What the input calls the splits "train", "dev" and others, and which of them are answered."""
+    splits, answered = {"train": _TRAIN.value, "dev": _DEV.value}, []
+    for split in _EVAL.value or [_DEV.value]:
+        name = "dev" if split == _DEV.value else split
+        if splits.setdefault(name, split) != split:
+            raise ValueError(
+                f"expected --eval_splits with names of their own, got '{split}', as which "
+                f"'{splits[name]}' is trained on"
+            )
+        answered.append(name)
+    return splits, answered
+
+
+def main(argv: list[str]) -> None:
+    config = make_config(_CONFIG.value, None, argv[1:])
+    check_kind(config, _CONFIG.value, "pointr")
+
+    from mate_tf.pointr.pipeline import Pipeline, Source
+
+    splits, answered = splits_of_source()
+    pipeline = Pipeline(
+        config,
+        Source(_TASK.value, _INPUT.value, splits),
+        _VOCAB.value,
+        _OUTPUT.value,
+        lambda items, name: tqdm(items, desc=name, unit="question"),
+    )
+    stages = {
+        "create": pipeline.create,
+        "point": lambda: pipeline.point(_POINT_CHECKPOINT.value),
+        "read": lambda: pipeline.read(_READ_CHECKPOINT.value),
+        "evaluate": lambda: "\n".join(map(pipeline.evaluate, answered)),
+    }
+    with strategy_flags.make_strategy().scope():
+        for stage in stages if _STAGE.value == "all" else [_STAGE.value]:
+            print(stages[stage](), flush=True)
+
+
+if __name__ == "__main__":
+    terminal.run(main, flags_parser=parse_flags)

@@ -1,0 +1,179 @@
+"""Answers to questions about a table with passages: a cell is pointed to, then read."""
+
+import dataclasses
+import itertools
+import json
+import pathlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from mate_tf.config import read_json
+from mate_tf.dataclass_json import from_dict
+from mate_tf.pointr.config import PointingInputs
+from mate_tf.pointr.inputs import cell_table, expand, restrict_pair
+from mate_tf.serving import load_predictor
+from mate_tf.tables.features import QUESTIONS_AT_ONCE
+from mate_tf.tables.linked_table import LinkedTable
+from mate_tf.tables.table import Question
+from mate_tf.tables.text_files import complete_text_file
+from mate_tf.tasks.answers import Answer, no_answer
+from mate_tf.tasks.predictor import Predictor
+
+POINTER, READER = "point", "read"  # the folders of both stages in that of an exported PointR
+_INPUTS_FILE = "pointr.json"
+
+Pairs = Iterable[tuple[LinkedTable, Question]]
+
+
+class Pointed(NamedTuple):
+    """What the pointer says of a question.
+
+    Attributes:
+        known: the table and the passages as far as the pointer knows them (`restrict`).
+        question: as it is asked of them.
+        answer: the best cell, with the next best ones as alternatives; or why there is none.
+    """
+
+    known: LinkedTable
+    question: Question
+    answer: Answer | ValueError
+
+    @property
+    def cells(self) -> list[tuple[int, int]]:
+        """(row, column) of the cells, the best first; none where nothing was seen."""
+        if isinstance(self.answer, ValueError) or not self.answer.cells:
+            return []
+        ranked = (self.answer, *self.answer.alternatives)
+        return [(other.cells[0].row, other.cells[0].column) for other in ranked]
+
+
+class Pointer:
+    """The first stage alone: selects cells.
+
+    Args:
+        predictor: selects a cell of the expanded table; has other cells as alternatives.
+        inputs: what it sees, as in its training.
+    """
+
+    def __init__(self, predictor: Predictor, inputs: PointingInputs | None = None) -> None:
+        self._predictor = predictor
+        self._inputs = inputs or PointingInputs()
+
+    def point_all(self, pairs: Pairs) -> Iterator[Pointed]:
+        """Points to the cells of each question, in their order."""
+        pairs = iter(pairs)
+        evidence = self._inputs.evidence
+        while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
+            known = [restrict_pair(linked, question, evidence) for linked, question in chunk]
+            tables = ((expand(self._inputs, *pair), pair[1]) for pair in known)
+            for pair, (_, _, answer) in zip(known, self._predictor.answer_all(tables), strict=True):
+                yield Pointed(*pair, answer)
+
+
+class PointR:
+    """Answers questions with two models: one selects a cell, one reads in it and its passages.
+
+    Args:
+        pointer: the first stage.
+        reader: reads a span in a table of one cell.
+    """
+
+    def __init__(self, pointer: Pointer, reader: Predictor) -> None:
+        self._pointer = pointer
+        self._reader = reader
+
+    def answer(self, linked: LinkedTable, question: str | Question) -> Answer:
+        """Answers one question, as `answer_all`.
+
+        Args:
+            linked: the table and the passages that its cells link to; `LinkedTable.from_links`
+                makes one of a table, its links and their texts.
+            question: the question, or its text.
+
+        Raises:
+            ValueError: if the table or the question is beyond a limit.
+        """
+        if isinstance(question, str):
+            question = Question(question)
+        ((_, _, answer),) = self.answer_all([(linked, question)])
+        if isinstance(answer, ValueError):
+            raise answer
+        return answer
+
+    def answer_all(
+        self, pairs: Pairs
+    ) -> Iterator[tuple[LinkedTable, Question, Answer | ValueError]]:
+        """Answers questions in their order; one beyond a limit yields its error as the answer.
+
+        An answer's text is what was read, and its cell the one that was pointed to, with its own
+        text; of evidence "passages" it is a cell of `restrict`. Its score is that of the cell times
+        that of the span. The alternatives are the next best cells, which nobody read.
+        """
+        pairs = iter(pairs)
+        while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
+            all_pointed = list(self._pointer.point_all(chunk))
+            read = self._reader.answer_all(
+                (cell_table(pointed.known, pointed.cells[:1]), pointed.question)
+                for pointed in all_pointed
+                if pointed.cells
+            )
+            for (linked, question), pointed in zip(chunk, all_pointed, strict=True):
+                answer = pointed.answer
+                if not isinstance(answer, ValueError) and pointed.cells:
+                    _, _, span = next(read)
+                    answer = span if isinstance(span, ValueError) else _joined(answer, span)
+                yield linked, question, answer
+
+
+def _joined(cell: Answer, span: Answer) -> Answer:
+    """The answer from a selected cell and the span that was read in it."""
+    if not span.answered:
+        return no_answer(0.0, (cell, *cell.alternatives))
+    return dataclasses.replace(
+        span,
+        cells=cell.cells,
+        score=cell.score * span.score,
+        rows_dropped=cell.rows_dropped,
+        alternatives=cell.alternatives,
+    )
+
+
+def save_inputs(directory: str | pathlib.Path, inputs: PointingInputs) -> None:
+    """Says in an exported PointR's folder what its pointer sees."""
+    with complete_text_file(pathlib.Path(directory) / _INPUTS_FILE) as file:
+        file.write(json.dumps(dataclasses.asdict(inputs), indent=2) + "\n")
+
+
+def load_pointer(
+    directory: str | pathlib.Path, num_alternatives: int = 4, drop_rows_to_fit: bool = True
+) -> Pointer:
+    """Loads the first stage of an exported PointR; arguments and errors as `load_pointr`."""
+    directory = pathlib.Path(directory)
+    path = directory / _INPUTS_FILE
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"expected {_INPUTS_FILE} in {directory}; experiments/pointr.py writes such a folder"
+        )
+    predictor = load_predictor(
+        directory / POINTER, num_alternatives=num_alternatives, drop_rows_to_fit=drop_rows_to_fit
+    )
+    return Pointer(predictor, from_dict(PointingInputs, read_json(path), "inputs"))
+
+
+def load_pointr(
+    directory: str | pathlib.Path, num_alternatives: int = 4, drop_rows_to_fit: bool = True
+) -> PointR:
+    """Loads an exported PointR, the folder "model" of experiments/pointr.py.
+
+    Args:
+        directory: a folder with the exported pointer in "point" and the reader in "read".
+        num_alternatives: how many cells beside the best one an answer names.
+        drop_rows_to_fit: whether the last rows of a table that is too long even with its cells cut
+            are not seen, as `Answer.rows_dropped` says; otherwise it is not accepted.
+
+    Raises:
+        FileNotFoundError: if it is no such folder.
+        ValueError: if it was not written by experiments/pointr.py.
+    """
+    pointer = load_pointer(directory, num_alternatives, drop_rows_to_fit)
+    return PointR(pointer, load_predictor(pathlib.Path(directory) / READER))

@@ -1,0 +1,100 @@
+"""What each stage of PointR sees of a table with passages."""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+from mate_tf.pointr.config import Evidence, PointingInputs
+from mate_tf.tables.datasets.tasks import Task
+from mate_tf.tables.linked_supervision import supervise_linked
+from mate_tf.tables.linked_table import LinkedTable
+from mate_tf.tables.passages import expand_cells
+from mate_tf.tables.supervision import SupervisionError
+from mate_tf.tables.table import Question, Table
+
+_BETWEEN_TEXTS = " : "
+
+
+def restrict(linked: LinkedTable, evidence: Evidence) -> LinkedTable:
+    """A table and its passages, or what is known with the one or the other alone.
+
+    Args:
+        linked: the table and its passages.
+        evidence: "both" leaves it as it is; "table" takes the passages away; "passages" makes of
+            each passage a row, whose only cell says nothing itself.
+    """
+    if evidence == "both":
+        return linked
+    table = linked.table
+    if evidence == "table":
+        return LinkedTable(table, (((),) * table.num_columns,) * table.num_rows)
+    passages = tuple(((passage,),) for passage in linked.distinct_passages())
+    rows = passages or (((),),)  # a table has a row at least
+    alone = Table(("",), (("",),) * len(rows), table.table_id)
+    return LinkedTable(alone, rows, linked.other_passages)
+
+
+def restrict_pair(
+    linked: LinkedTable, question: Question, evidence: Evidence
+) -> tuple[LinkedTable, Question]:
+    """The same with a question, whose answer's cells are not known of a table with less in it."""
+    if evidence != "both":
+        question = dataclasses.replace(question, answer_coordinates=())
+    return restrict(linked, evidence), question
+
+
+def pointing_task(task: Task, inputs: PointingInputs) -> Task:
+    """A data set of tables with passages, as the pointer's records are made of it.
+
+    Args:
+        task: the data set's; its reader yields linked tables.
+        inputs: what the pointer sees.
+    """
+    return task._replace(
+        supervise=functools.partial(_supervise, inputs.discard_ambiguous),
+        expand=functools.partial(expand, inputs),
+    )
+
+
+def expand(
+    inputs: PointingInputs, linked: LinkedTable, question: Question, original: bool = False
+) -> Table:
+    """The table that the pointer is asked about."""
+    return expand_cells(linked, question, inputs.num_sentences, inputs.with_titles, original)
+
+
+def _supervise(
+    discard_ambiguous: bool, linked: LinkedTable, question: Question, strict: bool, original: bool
+) -> Question:
+    question = supervise_linked(linked, question, original)
+    if strict and discard_ambiguous and len(question.answer_coordinates) > 1:
+        raise SupervisionError(
+            "ambiguous answer",
+            f"expected the answer in one cell, found it in {len(question.answer_coordinates)} "
+            f"(table '{linked.table.table_id}', question '{question.question_id}')",
+        )
+    return question
+
+
+def cell_table(linked: LinkedTable, cells: Sequence[tuple[int, int]]) -> Table:
+    """What the reader reads: cells with all of their passages, one row under nameless columns.
+
+    A cell's own text comes first, then its passages, with a colon between: "Oslo : Oslo is the
+    capital of Norway . It has many parks ." The paper's reader reads one cell.
+
+    Args:
+        linked: the table and its passages.
+        cells: (row, column) in the body, counted from zero.
+
+    Raises:
+        IndexError: if a cell is not the table's.
+    """
+    texts = tuple(cell_text(linked, row, column) for row, column in cells)
+    table = linked.table
+    return Table(("",) * len(texts), (texts,), table.table_id, document_title=table.document_title)
+
+
+def cell_text(linked: LinkedTable, row: int, column: int) -> str:
+    """A cell's own text and those of its passages."""
+    passages = (passage.text for passage in linked.passages[row][column])
+    return _BETWEEN_TEXTS.join((linked.table.rows[row][column], *passages))

@@ -1,0 +1,133 @@
+"""How a cell that is pointed to and a span that is read become an answer."""
+
+import pytest
+
+from mate_tf.pointr.answering import Pointed, Pointer, PointR, load_pointr
+from mate_tf.pointr.config import PointingInputs
+from mate_tf.pointr.reading_data import reading_cells
+from mate_tf.tables.linked_table import LinkedTable
+from mate_tf.tables.table import Question, Table
+from mate_tf.tasks.answers import Answer, SelectedCell, no_answer
+from tests.tables.linked_tables import BERGEN, CITIES
+
+QUESTION = Question("where does rain fall ?", "q1", ("rain",))
+
+
+class Model:
+    """In place of a predictor: gives its answers in turn, and knows what it was asked."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.tables: list[Table] = []
+
+    def answer_all(self, pairs):
+        for table, question in pairs:
+            self.tables.append(table)
+            yield table, question, self.answers[len(self.tables) - 1]
+
+
+def cell(row, column, score, *others) -> Answer:
+    text = CITIES.table.rows[row][column]
+    selected = SelectedCell(row, column, text, score)
+    return Answer((text,), text, (selected,), "NONE", None, score, alternatives=others)
+
+
+def span(text, score) -> Answer:
+    return Answer((text,), text, (SelectedCell(0, 0, "x", score),), "NONE", None, score)
+
+
+def test_the_text_is_the_readers_and_the_cell_the_pointers():
+    other = cell(0, 0, 0.3)
+    pointer, reader = Model(cell(1, 0, 0.5, other)), Model(span("rain", 0.5))
+    pointr = PointR(Pointer(pointer), reader)
+    answer = pointr.answer(CITIES, QUESTION)
+    assert (answer.text, answer.score) == ("rain", 0.25)
+    assert answer.cells == (SelectedCell(1, 0, "Bergen", 0.5),)
+    assert answer.alternatives == (other,)
+    (asked,) = pointer.tables
+    assert asked.rows == CITIES.table.rows
+    assert "Rain falls in Bergen on most days ." in asked.expansions[1][0]
+    (read,) = reader.tables
+    assert read.rows == ((f"Bergen : {BERGEN.text}",),)
+
+
+def test_a_question_may_be_a_text():
+    pointr = PointR(Pointer(Model(cell(0, 0, 1.0))), Model(span("Oslo", 1.0)))
+    assert pointr.answer(CITIES, "which city has parks ?").text == "Oslo"
+
+
+def test_each_question_gets_its_own_answer_or_error():
+    too_long = ValueError("expected at most 4 tokens")
+    pointer = Model(cell(0, 0, 1.0), too_long, no_answer(), cell(1, 0, 1.0), cell(0, 1, 1.0))
+    reader = Model(span("a", 1.0), too_long, span("c", 1.0))
+    questions = [Question("?", f"q{number}") for number in range(5)]
+    answered = list(
+        PointR(Pointer(pointer), reader).answer_all((CITIES, question) for question in questions)
+    )
+    assert [question for _, question, _ in answered] == questions
+    answers = [answer for _, _, answer in answered]
+    assert [isinstance(answer, ValueError) for answer in answers] == [0, 1, 0, 1, 0]
+    assert answers[0].text == "a"
+    assert not answers[2].answered
+    assert answers[4].text == "c" and answers[4].cells[0].column == 1
+    with pytest.raises(ValueError, match="at most 4 tokens"):
+        PointR(Pointer(Model(too_long)), reader).answer(CITIES, "?")
+
+
+def test_of_a_cell_in_which_nothing_is_read_the_answer_is_none():
+    pointed = cell(0, 0, 1.0, cell(1, 0, 0.1))
+    answer = PointR(Pointer(Model(pointed)), Model(no_answer())).answer(CITIES, "?")
+    assert not answer.answered and answer.text == ""
+    assert [other.text for other in answer.alternatives] == ["Oslo", "Bergen"]
+
+
+def test_the_pointer_of_passages_alone_points_into_them():
+    model = Model(Answer(("",), "", (SelectedCell(2, 0, "", 1.0),), "NONE", None, 1.0))
+    pointer = Pointer(model, PointingInputs(evidence="passages"))
+    (pointed,) = pointer.point_all([(CITIES, QUESTION)])
+    assert model.tables[0].num_columns == 1
+    ((table, _),) = reading_cells([pointed])
+    assert table.rows == ((f" : {BERGEN.text}",),)
+
+
+def of(answer, linked=CITIES, question=QUESTION) -> Pointed:
+    return Pointed(linked, question, answer)
+
+
+def test_cells_are_ranked():
+    assert of(cell(1, 0, 0.5, cell(0, 0, 0.3), cell(0, 2, 0.2))).cells == [(1, 0), (0, 0), (0, 2)]
+    assert of(no_answer()).cells == of(ValueError("too long")).cells == []
+
+
+NORWAY = Question("?", "q", ("norway",))  # in four cells
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "read"),
+    [
+        # The best of those that hold the answer.
+        (cell(0, 2, 0.5, cell(1, 1, 0.3), cell(0, 0, 0.2)), NORWAY, (1, 1)),
+        # The first in the table, where none of the ranked ones does.
+        (cell(0, 2, 0.5, cell(1, 2, 0.3)), NORWAY, (0, 0)),
+        (ValueError("too long"), NORWAY, (0, 0)),
+        # The best one, where no cell does.
+        (cell(0, 2, 0.5), Question("?", "q", ("Lima",)), (0, 2)),
+    ],
+)
+def test_training_reads_the_best_cell_that_holds_the_answer(answer, question, read):
+    ((table, asked),) = reading_cells([of(answer, question=question)])
+    assert asked is question
+    row, column = read
+    assert table.rows[0][0].startswith(CITIES.table.rows[row][column])
+
+
+def test_a_table_without_passages_is_answered():
+    plain = LinkedTable(CITIES.table, (((),) * 3,) * 2)
+    reader = Model(span("Oslo", 1.0))
+    PointR(Pointer(Model(cell(0, 0, 1.0))), reader).answer(plain, "?")
+    assert reader.tables[0].rows == (("Oslo",),)
+
+
+def test_a_folder_that_is_no_pointr_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"expected pointr\.json in .*experiments/pointr"):
+        load_pointr(tmp_path)

@@ -1,0 +1,101 @@
+"""What each stage of PointR sees of a table with passages."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+
+from mate_tf.pointr.config import PointingInputs
+from mate_tf.pointr.inputs import (
+    cell_table,
+    cell_text,
+    pointing_task,
+    restrict,
+    restrict_pair,
+)
+from mate_tf.tables.datasets.tasks import TASKS
+from mate_tf.tables.supervision import SupervisionError
+from mate_tf.tables.table import Question
+from tests.tables.linked_tables import BERGEN, CITIES, NORWAY, OSLO, linked_tables
+
+RAIN = Question("where is rain ?", "q", ("rain",))
+
+
+def test_with_both_nothing_is_taken_away():
+    assert restrict(CITIES, "both") is CITIES
+    question = Question("?", answer_coordinates=((0, 1),))
+    assert restrict_pair(CITIES, question, "both") == (CITIES, question)
+
+
+def test_a_table_alone_has_no_passages():
+    alone = restrict(CITIES, "table")
+    assert alone.table == CITIES.table
+    assert not list(alone.distinct_passages())
+
+
+def test_passages_alone_are_a_row_each():
+    alone = restrict(CITIES, "passages")
+    assert alone.table.rows == (("",),) * 3
+    assert [row[0] for row in alone.passages] == [(OSLO,), (NORWAY,), (BERGEN,)]
+    assert alone.table.table_id == CITIES.table.table_id
+
+
+def test_cells_of_another_table_are_forgotten():
+    question = Question("?", answer_coordinates=((0, 1),))
+    known, asked = restrict_pair(CITIES, question, "passages")
+    assert known == restrict(CITIES, "passages")
+    assert asked == dataclasses.replace(question, answer_coordinates=())
+
+
+@given(linked_tables())
+def test_what_is_left_of_any_table_is_a_table(linked):
+    assert [*restrict(linked, "passages").distinct_passages()] == [*linked.distinct_passages()]
+    without = restrict(restrict(linked, "table"), "passages")
+    assert without.table.rows == (("",),)
+
+
+def test_a_cell_is_read_with_all_that_its_passages_say():
+    assert cell_text(CITIES, 0, 0) == f"Oslo : {OSLO.text}"
+    assert cell_text(CITIES, 1, 2) == "291940"
+    table = cell_table(CITIES, [(0, 1), (1, 2)])
+    assert table.header == ("", "")
+    assert table.rows == ((f"Norway : {NORWAY.text}", "291940"),)
+
+
+def test_the_number_of_sentences_is_the_configs():
+    question = Question("a city with rain in Bergen ?")
+    for number in (0, 1, 2):
+        task = pointing_task(TASKS["HYBRIDQA"], PointingInputs(num_sentences=number))
+        assert task.expand is not None
+        table = task.expand(CITIES, question, original=False)
+        said = " ".join(" ".join(row) for row in table.expansions)
+        assert said.count(" .") == number  # at the end of each sentence
+
+
+def test_ambiguous_questions_are_discarded_from_training_alone():
+    both = Question("?", "q", ("norway",))
+    lenient, strict = (
+        pointing_task(TASKS["HYBRIDQA"], PointingInputs(discard_ambiguous=discard)).supervise
+        for discard in (False, True)
+    )
+    assert lenient is not None and strict is not None
+    cells = ((0, 0), (0, 1), (1, 0), (1, 1))
+    assert lenient(CITIES, both, strict=True, original=False).answer_coordinates == cells
+    assert strict(CITIES, both, strict=False, original=False).answer_coordinates == cells
+    with pytest.raises(SupervisionError, match="in one cell, found it in 4") as error:
+        strict(CITIES, both, strict=True, original=False)
+    assert error.value.reason == "ambiguous answer"
+    kept = strict(CITIES, RAIN, strict=True, original=False)
+    assert kept == dataclasses.replace(RAIN, answer_coordinates=((1, 0),))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"evidence": "text"}, "expected evidence 'both', 'table' or 'passages', got 'text'"),
+        ({"num_sentences": -1}, "expected num_sentences of at least 0, got -1"),
+    ],
+)
+def test_inputs_out_of_range_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        PointingInputs(**values)
