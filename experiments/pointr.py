@@ -80,12 +80,18 @@ def main(argv: list[str]) -> None:
     from mate_tf.pointr.pipeline import Pipeline, Source
 
     splits, answered = splits_of_source()
+    if flags.FLAGS.distribution_strategy == "multi_worker_mirrored":
+        raise ValueError(
+            "expected the devices of one machine, got multi_worker_mirrored; on several "
+            "experiments/finetune.py trains a stage, with the records that --stage=create makes"
+        )
     pipeline = Pipeline(
         config,
         Source(_TASK.value, _INPUT.value, splits),
         _VOCAB.value,
         _OUTPUT.value,
         lambda items, name: tqdm(items, desc=name, unit="question"),
+        strategy_flags.make_strategy().scope,
     )
     stages = {
         "create": pipeline.create,
@@ -93,9 +99,8 @@ def main(argv: list[str]) -> None:
         "read": lambda: pipeline.read(_READ_CHECKPOINT.value),
         "evaluate": lambda: "\n".join(map(pipeline.evaluate, answered)),
     }
-    with strategy_flags.make_strategy().scope():
-        for stage in stages if _STAGE.value == "all" else [_STAGE.value]:
-            print(stages[stage](), flush=True)
+    for stage in stages if _STAGE.value == "all" else [_STAGE.value]:
+        print(stages[stage](), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@
     python -m experiments.finetune --config=hybridqa_reader_large --data_dir=out/hybridqa_cells \
         --init_checkpoint=bert_large --model_dir=out/hybridqa_reader_large
 
-with `hybridqa_cells` questions in the format of docs/own_data.md, whose table is a single cell:
-the one that the first stage chose, its text followed by the sentences of its links. Nothing here
-writes such files yet. `bert_large` is the Hugging Face folder of bert-large-uncased, from which the
-paper starts. The values are the paper's (appendix A.2) and the release's. A span's score is the
-release's, linear in its first and last token's vectors; the paper's is of a multi-layer perceptron,
-whose size it does not give: --config.task.hidden_size=1024 makes one.
+with `hybridqa_cells` questions in the format of docs/own_data.md, whose table is a single cell: the
+one that the first stage chose, its text followed by the sentences of its links;
+experiments/pointr.py makes such records. `bert_large` is the Hugging Face folder of
+bert-large-uncased, from which the paper starts. The values are the paper's (appendix A.2) and the
+release's. A span's score is the release's, linear in its first and last token's vectors; the
+paper's is of a multi-layer perceptron, whose size it does not give: --config.task.hidden_size=1024
+makes one.
 
 Hardware: the paper trained on 32 cores of Cloud TPU v3; where 512 examples of 512 tokens do not
 fit, --config.gradient_accumulation_steps=64 computes them in parts.

@@ -6,10 +6,11 @@
 
 with `mate_large` MATE's weights after pre-training on tables, which are not published (a run of
 mlm_mate_large makes some), and `bert_large` the Hugging Face folder of bert-large-uncased. The
-stages are hybridqa_mate_large, whose gradients are clipped to 10, and hybridqa_reader_large with a
-perceptron for its spans. The paper's ablations (table 6): --config.point.encoder.attention.\
-row_heads_ratio=0 (no row heads) or =1 (no column heads), TAPAS's weights as --point_checkpoint (no
-sparse pre-training), --config.inputs.discard_ambiguous=true.
+stages are hybridqa_mate_large, whose gradients' values are cut to 10 after their norm is to 1, as
+in the release, and hybridqa_reader_large with a perceptron for its spans. The paper's ablations
+(table 6): --config.point.encoder.attention.row_heads_ratio=0 (no row heads) or =1 (no column
+heads), TAPAS's weights as --point_checkpoint (no sparse pre-training),
+--config.inputs.discard_ambiguous=true.
 
 Hardware: the paper trained on 32 cores of Cloud TPU v3, a day to point and six hours to read.
 Time: not measured here.

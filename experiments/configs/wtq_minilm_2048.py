@@ -8,9 +8,11 @@
 
 with `minilm` as in wtq_minilm.
 
-Hardware: 2 CPU cores without bfloat16.
-Time: not measured.
-Score: not measured.
+Hardware: 2 CPU cores with AMX, of which the run had one (--config.dtype=mixed_bfloat16).
+Time: 27 minutes, 7 of them the answers to all 2,831 dev questions.
+Score: 7.0 % denotation accuracy (calibration error 2.7 %), which is less than the same 200 steps
+give at 256 tokens: MiniLM's weights know positions through a sequence, and here they restart in
+each cell.
 """
 
 import dataclasses

@@ -1,7 +1,8 @@
 """Tables with passages, and questions about them in two hops, drawn at random.
 
-In a table each value of a shared column, and each fact of the passages, is of several rows. Whom a
-question asks about follows from two of them, each of which other rows have too.
+In a table each value of a shared column is of several rows, and so is each of two facts of the
+passages. Whom a question asks about follows from two such values, each of which other rows have
+too; and of those none has the same answer.
 """
 
 import dataclasses
@@ -15,7 +16,8 @@ from mate_tf.tables.linked_table import LinkedTable, Passage
 from mate_tf.tables.table import Question, Table
 
 _ROWS = (6, 8)
-_NUM_SHARED = 3  # different values in a column that rows share
+_NUM_VALUES = 3  # different values in a column that rows share
+_NUM_SHARED_FACTS = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,9 +71,11 @@ def draw_table(
     """
     theme = random_.choice(THEMES)
     num_rows = random_.randint(*_ROWS)
-    columns = {theme.entity: _of_its_own(random_, theme.entity, words, num_rows)}
-    columns |= {r: _shared(random_, r, words, num_rows) for r in (*theme.shared, *theme.facts)}
-    columns |= {r: _of_its_own(random_, r, words, num_rows) for r in theme.own}
+    facts = random_.sample(theme.facts, len(theme.facts))
+    shared = (*theme.shared, *facts[:_NUM_SHARED_FACTS])
+    own = (theme.entity, *theme.own, *facts[_NUM_SHARED_FACTS:])
+    columns = {r: _shared(random_, r, words, num_rows) for r in shared}
+    columns |= {r: _of_its_own(random_, r, words, num_rows) for r in own}
     values = tuple({r: columns[r][row] for r in columns} for row in range(num_rows))
     relations = (theme.entity, *theme.shared, *theme.own)
     table = Table(
@@ -115,13 +119,15 @@ def draw_questions(random_: random.Random, drawn: Drawn, count: int) -> list[Ask
     kinds: list[list[tuple[int, Relation, Relation, Relation]]] = [[], []]
     for row in range(len(drawn.values)):
         for first, second in itertools.combinations((*theme.shared, *theme.facts), 2):
-            if not _tells(drawn, row, first, second):
+            if first not in theme.shared or not _tells(drawn, row, first, second):
                 continue
-            if first in theme.shared and second in theme.facts:
+            if second in theme.facts:
                 kinds[0] += [(row, first, second, ask) for ask in (theme.entity, *theme.own)]
-            if first in theme.shared:
-                others = (fact for fact in theme.facts if fact != second)
-                kinds[1] += [(row, first, second, ask) for ask in others]
+            kinds[1] += [
+                (row, first, second, ask)
+                for ask in theme.facts
+                if ask != second and _is_of_one(drawn, row, first, second, ask)
+            ]
     chosen = []
     for in_table, number in ((True, (count + 1) // 2), (False, count // 2)):
         possible = kinds[0] if in_table else kinds[1]
@@ -141,6 +147,13 @@ def _tells(drawn: Drawn, row: int, first: Relation, second: Relation) -> bool:
         set(drawn.holds(relation, drawn.values[row][relation])) for relation in (first, second)
     )
     return firsts & seconds == {row} and len(firsts) > 1 and len(seconds) > 1
+
+
+def _is_of_one(drawn: Drawn, row: int, first: Relation, second: Relation, ask: Relation) -> bool:
+    """Whether no other row with one of two values has the same answer."""
+    values = drawn.values[row]
+    others = {*drawn.holds(first, values[first]), *drawn.holds(second, values[second])} - {row}
+    return others.isdisjoint(drawn.holds(ask, values[ask]))
 
 
 def _ask(
@@ -189,7 +202,7 @@ def _shared(
     random_: random.Random, relation: Relation, words: Mapping[str, Sequence[str]], count: int
 ) -> list[str]:
     """A value for each row, of a few of which each is had by at least two."""
-    different = random_.sample(_possible(relation, words), _NUM_SHARED)
+    different = random_.sample(_possible(relation, words), _NUM_VALUES)
     values = different * 2
     values += random_.choices(different, k=count - len(values))
     random_.shuffle(values)

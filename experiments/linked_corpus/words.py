@@ -24,31 +24,49 @@ Phoenix Bear Wolf Eagle Summit Orchard
 """.split()
 
 _LISTS = {
-    "instrument": """violin cello harp flute piano trumpet guitar clarinet oboe banjo accordion
-        mandolin saxophone trombone organ drums lute bassoon tuba ukulele harmonica fiddle zither
-        bagpipes xylophone recorder sitar horn viola lyre""",
-    "trade": """baker carpenter teacher lawyer farmer tailor plumber librarian gardener nurse
-        mechanic butcher barber clerk miner sailor chemist waiter surveyor translator printer
-        locksmith shepherd fisherman potter weaver brewer mason jeweller postman""",
-    "language": """French German Spanish Italian Polish Russian Arabic Turkish Dutch Greek Swedish
-        Danish Finnish Hungarian Czech Hindi Japanese Korean Portuguese Persian Welsh Irish Latin
-        Hebrew Thai Norwegian Bengali Romanian Ukrainian Icelandic""",
-    "cargo": """coffee tea cotton timber coal wine sugar rice salt wool silk tobacco copper marble
-        wheat oranges spices leather ivory iron paper cheese cocoa rubber grain honey glass furs
-        oil pepper""",
-    "animal": """lion swan horse dolphin unicorn stag owl goat cat rooster bull snake whale peacock
-        turtle fox rabbit hawk donkey dog sheep camel goose bee crab raven otter beaver monkey
-        squirrel""",
-    "wood": """oak pine teak cedar elm ash birch walnut maple cherry spruce larch beech mahogany
-        cypress poplar willow chestnut hickory alder bamboo ebony fir juniper linden olive
-        rosewood sycamore yew aspen""",
-    "food": """apples carrots barley clover sugar oats turnips pears bread hay cabbage melons corn
-        raisins parsley plums beans dates celery bananas peas dandelions nettles figs mint lettuce
-        pumpkin radishes berries cookies""",
+    "instrument": """
+        violin cello harp flute piano trumpet guitar clarinet oboe banjo accordion mandolin
+        saxophone trombone organ drums lute bassoon tuba ukulele harmonica fiddle zither bagpipes
+        xylophone recorder sitar horn viola lyre tambourine cornet marimba dulcimer bugle piccolo
+        glockenspiel theremin kazoo didgeridoo
+    """,
+    "trade": """
+        baker carpenter teacher lawyer farmer tailor plumber librarian gardener nurse mechanic
+        butcher barber clerk miner sailor chemist waiter surveyor translator printer locksmith
+        shepherd fisherman potter weaver brewer mason jeweller postman blacksmith hunter porter
+        glazier roofer tanner cobbler undertaker dentist midwife
+    """,
+    "language": """
+        French German Spanish Italian Polish Russian Arabic Turkish Dutch Greek Swedish Danish
+        Finnish Hungarian Czech Hindi Japanese Korean Portuguese Persian Welsh Irish Latin Hebrew
+        Thai Norwegian Bengali Romanian Ukrainian Icelandic Swahili Vietnamese Catalan Basque
+        Estonian Latvian Lithuanian Serbian Croatian Tamil
+    """,
+    "cargo": """
+        coffee tea cotton timber coal wine sugar rice salt wool silk tobacco copper marble wheat
+        oranges spices leather ivory iron paper cheese cocoa rubber grain honey glass furs oil
+        pepper cinnamon vanilla bricks slate amber tar rope pearls porcelain tin
+    """,
+    "animal": """
+        lion swan horse dolphin unicorn stag owl goat cat rooster bull snake whale peacock turtle
+        fox rabbit hawk donkey dog sheep camel goose bee crab raven otter beaver monkey squirrel
+        ostrich lizard badger hedgehog pelican salmon lobster panther leopard hippo
+    """,
+    "wood": """
+        oak pine teak cedar elm ash birch walnut maple cherry spruce larch beech mahogany cypress
+        poplar willow chestnut hickory alder bamboo ebony fir juniper linden olive rosewood sycamore
+        yew aspen acacia balsa eucalyptus hawthorn holly laurel magnolia redwood sandalwood rowan
+    """,
+    "food": """
+        apples carrots barley clover lupins oats turnips pears bread hay cabbage melons corn raisins
+        parsley plums beans dates celery bananas peas dandelions nettles figs mint lettuce pumpkin
+        radishes berries cookies spinach leeks onions peaches cherries plantain kale fennel rhubarb
+        quinces
+    """,
 }
 
 # Of ten that are alike, so many are of each split; no split has another's.
-_SHARES = {"train": 7, "dev": 1, "test": 2}
+_SHARES = {"train": 5, "dev": 2, "test": 3}
 
 
 def _everything() -> dict[str, list[str]]:

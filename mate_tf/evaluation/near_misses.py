@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mate_tf.evaluation.hybridqa import exact_match, normalize_answer
 from mate_tf.evaluation.markdown import ShownAnswer, answers_table
-from mate_tf.tables.numeric import text_values
+from mate_tf.tables.numeric import parse_text
 
 RIGHT = "right"
 NEAR_MISSES = ("same number", "words too many", "words missing")
@@ -24,16 +24,16 @@ def kind_of_error(prediction: str, gold: str) -> str:
         gold: the gold answer.
 
     Returns:
-        "right" where they match exactly; of the near misses "same number" where both are one and
-        the same number ("1" for "one"), "words too many" and "words missing" where one has all
-        words of the other; otherwise "some words alike", "other words" or "no answer".
+        "right" where they match exactly; of the near misses "same number" where they differ in how
+        a number is written alone ("1" for "one"), "words too many" and "words missing" where one
+        has all words of the other; otherwise "some words alike", "other words" or "no answer".
     """
     if exact_match(prediction, gold):
         return RIGHT
     predicted, expected = (Counter(normalize_answer(text).split()) for text in (prediction, gold))
     if not predicted:
         return "no answer"
-    if _numbers(prediction) and _numbers(prediction) == _numbers(gold):
+    if _with_numbers(prediction) == _with_numbers(gold):
         return "same number"
     if expected and expected <= predicted:
         return "words too many"
@@ -42,10 +42,17 @@ def kind_of_error(prediction: str, gold: str) -> str:
     return "some words alike" if predicted & expected else "other words"
 
 
-def _numbers(text: str) -> frozenset[float]:
-    """The numbers that a text may mean."""
-    values = text_values(normalize_answer(text))
-    return frozenset(value for value in values if isinstance(value, float))
+def _with_numbers(text: str) -> tuple[list[float], str]:
+    """The numbers that a text has, in their order, and the rest of it."""
+    text = text.lower()
+    numbers, rest, end = list[float](), list[str](), 0
+    for span in parse_text(text):
+        of_span = [value for value in span.values if isinstance(value, float)]
+        if of_span and span.begin >= end:
+            numbers.append(of_span[0])
+            rest.append(text[end : span.begin])
+            end = span.end
+    return numbers, normalize_answer(" ".join([*rest, text[end:]]))
 
 
 class Judged(NamedTuple):

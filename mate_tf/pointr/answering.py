@@ -113,7 +113,7 @@ class PointR:
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
             all_pointed = list(self._pointer.point_all(chunk))
             read = self._reader.answer_all(
-                (cell_table(pointed.known, pointed.cells[:1]), pointed.question)
+                (cell_table(pointed.known, *pointed.cells[0]), pointed.question)
                 for pointed in all_pointed
                 if pointed.cells
             )
@@ -121,13 +121,13 @@ class PointR:
                 answer = pointed.answer
                 if not isinstance(answer, ValueError) and pointed.cells:
                     _, _, span = next(read)
-                    answer = span if isinstance(span, ValueError) else _joined(answer, span)
+                    answer = _joined(answer, span)
                 yield linked, question, answer
 
 
-def _joined(cell: Answer, span: Answer) -> Answer:
-    """The answer from a selected cell and the span that was read in it."""
-    if not span.answered:
+def _joined(cell: Answer, span: Answer | ValueError) -> Answer:
+    """The answer from a selected cell and the span that was read in it, if there was one."""
+    if isinstance(span, ValueError) or not span.answered:
         return no_answer(0.0, (cell, *cell.alternatives))
     return dataclasses.replace(
         span,

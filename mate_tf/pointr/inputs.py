@@ -2,10 +2,10 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 
 from mate_tf.pointr.config import Evidence, PointingInputs
 from mate_tf.tables.datasets.tasks import Task
+from mate_tf.tables.feature_config import FeatureConfig
 from mate_tf.tables.linked_supervision import supervise_linked
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.passages import expand_cells
@@ -27,11 +27,12 @@ def restrict(linked: LinkedTable, evidence: Evidence) -> LinkedTable:
         return linked
     table = linked.table
     if evidence == "table":
-        return LinkedTable(table, (((),) * table.num_columns,) * table.num_rows)
+        empty = (((),) * table.num_columns,) * table.num_rows
+        return LinkedTable(table, empty, dead_links=linked.dead_links)
     passages = tuple(((passage,),) for passage in linked.distinct_passages())
     rows = passages or (((),),)  # a table has a row at least
     alone = Table(("",), (("",),) * len(rows), table.table_id)
-    return LinkedTable(alone, rows, linked.other_passages)
+    return LinkedTable(alone, rows, linked.other_passages, linked.dead_links)
 
 
 def restrict_pair(
@@ -56,6 +57,14 @@ def pointing_task(task: Task, inputs: PointingInputs) -> Task:
     )
 
 
+def pointing_features(max_seq_length: int) -> FeatureConfig:
+    """How the pointer's features are made: the longest cells are cut until an example fits.
+
+    Where that does not suffice, the last rows are left out.
+    """
+    return FeatureConfig(max_seq_length=max_seq_length, trim_cells=True, drop_rows_to_fit=True)
+
+
 def expand(
     inputs: PointingInputs, linked: LinkedTable, question: Question, original: bool = False
 ) -> Table:
@@ -76,25 +85,22 @@ def _supervise(
     return question
 
 
-def cell_table(linked: LinkedTable, cells: Sequence[tuple[int, int]]) -> Table:
-    """What the reader reads: cells with all of their passages, one row under nameless columns.
-
-    A cell's own text comes first, then its passages, with a colon between: "Oslo : Oslo is the
-    capital of Norway . It has many parks ." The paper's reader reads one cell.
+def cell_table(linked: LinkedTable, row: int, column: int) -> Table:
+    """What the reader reads: a cell with all of its passages, under a column without a name.
 
     Args:
         linked: the table and its passages.
-        cells: (row, column) in the body, counted from zero.
+        row, column: the cell, in the body, counted from zero.
 
     Raises:
-        IndexError: if a cell is not the table's.
+        IndexError: if it is not the table's.
     """
-    texts = tuple(cell_text(linked, row, column) for row, column in cells)
     table = linked.table
-    return Table(("",) * len(texts), (texts,), table.table_id, document_title=table.document_title)
+    text = cell_text(linked, row, column)
+    return Table(("",), ((text,),), table.table_id, document_title=table.document_title)
 
 
 def cell_text(linked: LinkedTable, row: int, column: int) -> str:
-    """A cell's own text and those of its passages."""
+    """A cell's own text and those of its passages: "Oslo : Oslo is the capital of Norway ."."""
     passages = (passage.text for passage in linked.passages[row][column])
     return _BETWEEN_TEXTS.join((linked.table.rows[row][column], *passages))

@@ -1,49 +1,53 @@
 """The stages of a PointR: from tables with passages to two trained models and their answers.
 
-Each stage leaves what it made in a folder of its own, so that one that was interrupted goes on and
-one that is done is not done again.
+Each stage leaves what it made in a folder of its own, and in "done" of what it was made: one that
+was interrupted goes on, and what is done of the same already is not done again.
 """
 
+import contextlib
 import dataclasses
+import functools
 import json
+import os
 import pathlib
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from mate_tf.evaluation.hybridqa import write_official
-from mate_tf.evaluation.near_misses import Judged, error_report
-from mate_tf.evaluation.official import Official, read_official
 from mate_tf.evaluation.prediction_file import write_predictions
-from mate_tf.evaluation.predictions import Prediction, prediction_of
-from mate_tf.evaluation.scoring import score
+from mate_tf.evaluation.predictions import prediction_of
 from mate_tf.pointr.answering import POINTER, READER, load_pointer, load_pointr, save_inputs
 from mate_tf.pointr.config import PointRConfig
-from mate_tf.pointr.inputs import pointing_task, restrict_pair
+from mate_tf.pointr.inputs import pointing_features, pointing_task, restrict_pair
 from mate_tf.pointr.places import Places
 from mate_tf.pointr.reading_data import reading_cells
-from mate_tf.tables.conversion import Summary, convert_all
-from mate_tf.tables.conversion_file import conversion_of
+from mate_tf.pointr.report import answers_report
+from mate_tf.tables.conversion import Outcome, Summary, convert_all
+from mate_tf.tables.conversion_file import conversion_of, file_sha256
 from mate_tf.tables.datasets.tasks import TASKS, Task, read_split
 from mate_tf.tables.feature_config import FeatureConfig
 from mate_tf.tables.features import FeatureBuilder
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.records import complete_file
 from mate_tf.tables.splits import prepare_folder, read_questions, split_writer
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Question
 from mate_tf.tables.text_files import complete_text_file, read_json
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.training.config import FinetuningConfig
 from mate_tf.training.examples import SPLITS
 from mate_tf.training.exporting import export_run
 from mate_tf.training.run import train_run
+from mate_tf.training.run_inputs import INPUTS_FILE, data_files, load_inputs
 
 MODEL = "model"  # the folder of both exported models
-_MADE_OF = "made_of.json"
-_RANKED = 10  # cells, of a training question
+_RANKED = 10  # cells, of a question that the reader learns from
+_READABLE = ("in table", "in passage")
 
 Item = TypeVar("Item")
 Progress = Callable[[Iterable[Item], str], Iterable[Item]]
+Pairs = Iterable[tuple[LinkedTable, Question]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,12 +65,22 @@ class Source:
     splits: Mapping[str, str]
 
     def read(self, name: str) -> Iterator[tuple[LinkedTable, Question]]:
-        """The questions of a split, by our name for it."""
+        """The questions of a split, by our name for it; errors as the task's reader has them."""
         return read_split(self.task, self.directory, self.splits[name])
+
+    def state(self) -> dict[str, int]:
+        """What changes where a file of the folder does, without reading any."""
+        files = [entry for entry in pathlib.Path(self.directory).rglob("*") if entry.is_file()]
+        states = [file.stat() for file in files]
+        return {
+            "files": len(files),
+            "bytes": sum(state.st_size for state in states),
+            "changed": max((state.st_mtime_ns for state in states), default=0),
+        }
 
 
 class Pipeline:
-    """The stages, in a folder.
+    """The stages, in a folder (Eisenschlos et al., 2021, section 4).
 
     Args:
         config: of both trainings, and what the pointer sees.
@@ -74,212 +88,283 @@ class Pipeline:
         vocab_file: BERT's or TAPAS's vocabulary, of both stages.
         directory: the folder.
         progress: wraps what takes long, with a name, as tqdm does.
+        scope: the scope of the strategy to train with; by default on one device.
     """
 
     def __init__(
         self,
         config: PointRConfig,
         source: Source,
-        vocab_file: str,
+        vocab_file: str | os.PathLike[str],
         directory: str | pathlib.Path,
         progress: Progress = lambda items, _: items,
+        scope: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     ) -> None:
         self._config = config
         self._source = source
         self._vocab_file = vocab_file
         self._directory = pathlib.Path(directory)
         self._progress = progress
+        self._scope = scope
 
     def create(self) -> str:
-        """Makes the pointer's records; says what became of the questions, and where answers are."""
-        config = self._config
-        features = FeatureConfig(
-            max_seq_length=config.point.max_seq_length, trim_cells=True, drop_rows_to_fit=True
-        )
-        made_of = {
-            "source": dataclasses.asdict(self._source),
-            "inputs": dataclasses.asdict(config.inputs),
-            "features": dataclasses.asdict(features),
-        }
+        """Makes the pointer's records (section 4.1).
 
-        def make() -> str:
-            task = pointing_task(TASKS[self._source.task], config.inputs)
-            places = {name: Places() for name in self._source.splits}
-            splits = {
-                name: (task, self._known(places[name].watch(self._source.read(name))))
-                for name in self._source.splits
-            }
-            report = self._write_records("point_data", self._source.task, features, splits)
-            for name in places:
-                report[name] += f"\n{places[name]}"
-                self._write_json(f"point_data/{name}_places.json", places[name].of_question)
-            return "\n".join(report.values())
+        Returns:
+            Of each split what became of its questions, and where their answers stand.
 
-        return self._once("create", made_of, make)
+        Raises:
+            FileNotFoundError, ValueError: as the source's reader, and if there is nothing to train
+                on or to choose the best weights by.
+        """
+        task = pointing_task(TASKS[self._source.task], self._config.inputs)
+
+        def make(name: str) -> str:
+            places = Places()
+            pairs = (
+                restrict_pair(linked, question, self._config.inputs.evidence)
+                for linked, question in places.watch(self._source.read(name))
+            )
+            report = self._write_split("point_data", name, task, features, pairs)
+            self._write_json(f"point_data/{name}_places.json", places.of_question)
+            return f"{report}\n{places}"
+
+        features = pointing_features(self._config.point.max_seq_length)
+        made_of = self._created_of()
+        return self._make_records("point_data", self._source.task, features, made_of, make)
 
     def point(self, init_checkpoint: str | None = None) -> str:
-        """Trains the pointer, from an encoder's weights, and exports it."""
-        report = self._train("point", self._config.point, POINTER, init_checkpoint)
-        save_inputs(self._directory / MODEL, self._config.inputs)
-        return report
+        """Trains the pointer, from an encoder's weights, and exports it (section 4.1).
+
+        Raises:
+            FileNotFoundError: if there are no records yet.
+            ValueError: as `train_run`, and if the folder has a run of other records or weights.
+        """
+        return self._train("point", self._config.point, POINTER, init_checkpoint)
 
     def read(self, init_checkpoint: str | None = None) -> str:
-        """Trains the reader on cells that the exported pointer ranks, and exports it."""
-        config = self._config
+        """Trains the reader on cells that the exported pointer ranks, and exports it (4.2).
+
+        Raises:
+            FileNotFoundError: if there is no pointer yet.
+            ValueError: as `point`.
+        """
+        config = self._config.read
         features = FeatureConfig(
-            max_seq_length=config.read.max_seq_length, trim_cells=True, label_answer_spans=True
+            max_seq_length=config.max_seq_length, trim_cells=True, label_answer_spans=True
         )
+        pointed = self._made_of("point", "point")
+        pointer = load_pointer(self._directory / MODEL, num_alternatives=_RANKED - 1)
+
+        def make(name: str) -> str:
+            places = read_json(self._directory / "point_data" / f"{name}_places.json")
+            pairs = (pair for pair in self._source.read(name) if _is_readable(pair, places))
+            cells = reading_cells(pointer.point_all(pairs))
+            longest = config.task.max_span_length
+            report = self._write_split(
+                "read_data", name, TASKS["JSONL"], features, cells, lambda o: _is_long(o, longest)
+            )
+            unread = Counter(place for place in places.values() if place not in _READABLE)
+            left = [f"\n  not read: {count} {place}" for place, count in unread.items()]
+            return "".join([report, *left])
+
         made_of = {
-            "source": dataclasses.asdict(self._source),
-            "inputs": dataclasses.asdict(config.inputs),
-            "pointer": dataclasses.asdict(config.point),
-            "features": dataclasses.asdict(features),
-        }
-
-        def make() -> str:
-            pointer = load_pointer(self._directory / MODEL, num_alternatives=_RANKED - 1)
-            splits = {
-                name: (TASKS["JSONL"], reading_cells(pointer.point_all(self._source.read(name))))
-                for name in SPLITS
+            name: {
+                "source": [self._source.task, self._source.directory, self._source.splits[name]],
+                "pointer": pointed,
+                "features": dataclasses.asdict(features),
             }
-            return "\n".join(self._write_records("read_data", "JSONL", features, splits).values())
-
-        report = self._once("read_data", made_of, make)
-        return f"{report}\n{self._train('read', config.read, READER, init_checkpoint)}"
+            for name in SPLITS
+        }
+        report = self._make_records("read_data", "JSONL", features, made_of, make)
+        return f"{report}\n{self._train('read', config, READER, init_checkpoint)}"
 
     def evaluate(self, name: str) -> str:
-        """Answers a split and scores the answers.
+        """Answers a split with the exported models, and scores the answers.
 
-        Writes answers/{name}.json, .jsonl and .md; the last is what it returns.
+        Writes answers/{name}.json for the official evaluation, {name}.jsonl with cells and scores,
+        and {name}.md, which it returns.
+
+        Raises:
+            FileNotFoundError: if a stage before it is not done.
+            ValueError: if the input has changed since its records were made.
         """
-        pairs = list(read_questions(self._directory / "point_data", name))
-        pointr = load_pointr(self._directory / MODEL)
-        answered = pointr.answer_all(self._source.read(name))
-        predictions = {
-            question.question_id: prediction_of(question.question_id, answer)
-            for _, question, answer in self._progress(answered, f"answers {name}")
-        }
-        folder = self._directory / "answers"
-        folder.mkdir(exist_ok=True)
-        write_predictions(folder / f"{name}.jsonl", predictions.values())
-        write_official(
-            folder / f"{name}.json", {id_: answer.text for id_, answer in predictions.items()}
-        )
-        report = self._report(name, predictions, pairs)
-        with complete_text_file(folder / f"{name}.md") as file:
-            file.write(report)
-        return report
-
-    def _known(
-        self, pairs: Iterable[tuple[LinkedTable, Question]]
-    ) -> Iterator[tuple[LinkedTable, Question]]:
-        for linked, question in pairs:
-            yield restrict_pair(linked, question, self._config.inputs.evidence)
-
-    def _report(
-        self,
-        name: str,
-        predictions: Mapping[str, Prediction],
-        pairs: list[tuple[Table, Question]],
-    ) -> str:
-        """The scores of answers, and what is wrong with the wrong ones, in Markdown."""
-        errors = [prediction for prediction in predictions.values() if prediction.error]
-        lines = [f"# {name}\n\n| | |\n|---|---|\n| questions | {len(predictions)} |\n"]
-        lines.append(f"| not accepted | {len(errors)} |\n")
-        dropped = sum(prediction.rows_dropped > 0 for prediction in predictions.values())
-        lines.append(f"| asked with rows dropped | {dropped} |\n")
-        if not all(question.answers for _, question in pairs):
-            return "".join(lines)  # hidden answers
-        scores = score(self._source.task, predictions, pairs, self._official(name, pairs))
-        lines += [f"| {key.replace('_', ' ')} | {value:.2%} |\n" for key, value in scores.items()]
-        judged = (
-            Judged(
-                question.text,
-                question.answers[0],
-                predictions[question.question_id].text,
-                bool({*predictions[question.question_id].cells} & {*question.answer_coordinates}),
+        if self._made_of(f"point_data_{name}", "create") != self._created_of()[name]:
+            raise ValueError(
+                f"expected the records in {self._directory} to be made of the input as it is, got "
+                "others; run --stage=create and train in another folder"
             )
-            for _, question in pairs
-        )
-        return "".join([*lines, "\n", error_report(judged)])
+        made_of = [self._made_of(stage, stage) for stage in ("point", "read")]
+        folder = self._directory / "answers"
 
-    def _official(self, name: str, pairs: list[tuple[Table, Question]]) -> Official:
-        """In which part a question is: as the release says, or else as its answer was found."""
-        source = self._source
-        try:
-            return read_official(source.task, source.directory, source.splits[name], pairs)
-        except (FileNotFoundError, ValueError):
-            places = read_json(self._directory / "point_data" / f"{name}_places.json")
-        return Official(
-            parts={
-                part.replace(" ", "_"): frozenset(id_ for id_ in places if places[id_] == part)
-                for part in ("in table", "in passage", "missing")
-                if part in places.values()
+        def make() -> str:
+            pairs = list(read_questions(self._directory / "point_data", name))
+            answered = load_pointr(self._directory / MODEL).answer_all(self._source.read(name))
+            predictions = {
+                question.question_id: prediction_of(question.question_id, answer)
+                for _, question, answer in self._progress(answered, f"answers {name}")
             }
-        )
+            folder.mkdir(exist_ok=True)
+            write_predictions(folder / f"{name}.jsonl", predictions.values())
+            texts = {id_: prediction.text for id_, prediction in predictions.items()}
+            write_official(folder / f"{name}.json", texts)
+            report = answers_report(
+                name,
+                predictions,
+                pairs,
+                self._source.task,
+                self._source.directory,
+                self._source.splits[name],
+                read_json(self._directory / "point_data" / f"{name}_places.json"),
+            )
+            with complete_text_file(folder / f"{name}.md") as file:
+                file.write(report)
+            return report
 
-    def _write_records(
+        return self._once(f"answers_{name}", made_of, make, folder / f"{name}.md")
+
+    def _created_of(self) -> dict[str, Any]:
+        """Of what each split's records for the pointer are made."""
+        shared = {
+            "source": [self._source.task, self._source.directory, self._source.state()],
+            "inputs": dataclasses.asdict(self._config.inputs),
+            "max_seq_length": self._config.point.max_seq_length,
+            "vocabulary": file_sha256(self._vocab_file),
+        }
+        return {name: shared | {"split": split} for name, split in self._source.splits.items()}
+
+    def _make_records(
         self,
         folder: str,
-        task_name: str,
+        task: str,
         features: FeatureConfig,
-        splits: Mapping[str, tuple[Task, Iterable[tuple[Any, Question]]]],
-    ) -> dict[str, str]:
-        """Writes records and questions; says of each split what became of them."""
+        made_of: Mapping[str, Any],
+        make: Callable[[str], str],
+    ) -> str:
+        """Makes those splits of a folder of records that are not there; says what is in each."""
         directory = self._directory / folder
-        conversion = conversion_of(task_name, features, self._vocab_file, None)
-        prepare_folder(directory, conversion, list(splits))
-        with complete_file(directory / "vocab.txt") as unfinished:
-            shutil.copyfile(self._vocab_file, unfinished)
+        missing = [
+            name
+            for name in made_of
+            if not self._is_done(f"{folder}_{name}", made_of[name], directory / f"{name}.tfrecord")
+        ]
+        if missing:
+            conversion = conversion_of(task, features, self._vocab_file, None)
+            prepare_folder(directory, conversion, missing)
+            with complete_file(directory / "vocab.txt") as unfinished:
+                shutil.copyfile(self._vocab_file, unfinished)
+        return "\n".join(
+            self._once(
+                f"{folder}_{name}",
+                made_of[name],
+                functools.partial(make, name),
+                directory / f"{name}.tfrecord",
+            )
+            for name in made_of
+        )
+
+    def _write_split(
+        self,
+        folder: str,
+        name: str,
+        task: Task,
+        features: FeatureConfig,
+        pairs: Iterable[tuple[Any, Question]],
+        is_long: Callable[[Outcome], bool] = lambda outcome: False,
+    ) -> str:
+        """Writes a split's records and questions; says what became of them."""
         builder = FeatureBuilder(Wordpiece(self._vocab_file), features)
-        report = {}
-        for name, (task, pairs) in splits.items():
-            outcomes = convert_all(task, builder, pairs, is_training=name == "train")
-            summary = Summary()
-            with split_writer(str(directory), name) as write:
-                for outcome in self._progress(outcomes, f"{folder} {name}"):
-                    summary.add(outcome)
-                    write(outcome)
-            if not summary.num_kept:
-                raise ValueError(f"expected examples in the split '{name}', got none: {summary}")
-            report[name] = f"{name}: {summary}"
-        return report
+        outcomes = convert_all(task, builder, pairs, is_training=name == "train")
+        summary, num_long = Summary(), 0
+        with split_writer(str(self._directory / folder), name) as write:
+            for outcome in self._progress(outcomes, f"{folder} {name}"):
+                summary.add(outcome)
+                num_long += is_long(outcome)
+                write(outcome)
+        if name in SPLITS and not summary.num_kept:
+            raise ValueError(f"expected examples in the split '{name}', got none: {summary}")
+        report = f"{name}: {summary}\n  whole within {features.max_seq_length} tokens: "
+        report += f"{summary.num_whole} of {summary.num_sized}"
+        return f"{report}\n  answers too long to be read: {num_long}" if num_long else report
 
     def _train(
         self, stage: str, config: FinetuningConfig, exported: str, init_checkpoint: str | None
     ) -> str:
         """Trains on a stage's records and exports the best weights."""
+        data = self._directory / f"{stage}_data"
+        self._made_of(f"{data.name}_train", "create" if stage == "point" else stage)
+        run, model = self._directory / stage, self._directory / MODEL / exported
         made_of = {
             "config": dataclasses.asdict(config),
-            "made of": read_json(self._directory / f"{stage}_data" / "conversion.json"),
+            "records": [[file.name, file.sha256] for file in data_files(data, list(SPLITS))],
             "init_checkpoint": init_checkpoint,
         }
 
         def make() -> str:
-            run = self._directory / stage
-            options = {"reset_heads": True} if init_checkpoint else {}
-            data = self._directory / f"{stage}_data"
-            train_run(config, data, run, init_checkpoint, **options)
-            step = export_run(run, self._directory / MODEL / exported, config.max_seq_length)
+            _check_same_start(run, init_checkpoint)
+            with self._scope():
+                options = {"reset_heads": True} if init_checkpoint else {}
+                train_run(config, data, run, init_checkpoint, **options)
+            step = export_run(run, model, config.max_seq_length)
+            if exported == POINTER:
+                save_inputs(self._directory / MODEL, self._config.inputs)
             return f"{stage}: exported the weights of step {step} of {config.num_steps}"
 
-        return self._once(stage, made_of, make)
+        return self._once(stage, made_of, make, model / "saved_model.pb")
 
-    def _once(self, what: str, made_of: dict[str, Any], make: Callable[[], str]) -> str:
+    def _once(self, what: str, made_of: Any, make: Callable[[], str], output: pathlib.Path) -> str:
         """What `make` reports; if it was done of the same already, what it reported then."""
-        path = self._directory / "done" / f"{what}.json"
-        made_of = json.loads(json.dumps(made_of))  # as it is read
-        if path.is_file():
-            done = read_json(path)
-            if done["made_of"] == made_of:
-                return done["report"]
-        path.unlink(missing_ok=True)
+        if self._is_done(what, made_of, output):
+            return read_json(self._done(what))["report"]
+        self._done(what).unlink(missing_ok=True)
         report = make()
         self._write_json(f"done/{what}.json", {"made_of": made_of, "report": report})
         return report
+
+    def _is_done(self, what: str, made_of: Any, output: pathlib.Path) -> bool:
+        path = self._done(what)
+        as_read = json.loads(json.dumps(made_of))
+        return output.exists() and path.is_file() and read_json(path)["made_of"] == as_read
+
+    def _made_of(self, what: str, stage: str) -> Any:
+        """Of what something was made that is done; FileNotFoundError if it is not."""
+        path = self._done(what)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"expected the stage '{stage}' to be done in {self._directory}, found no "
+                f"{path.relative_to(self._directory)}; run --stage={stage} first"
+            )
+        return read_json(path)["made_of"]
+
+    def _done(self, what: str) -> pathlib.Path:
+        return self._directory / "done" / f"{what}.json"
 
     def _write_json(self, name: str, content: Any) -> None:
         path = self._directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with complete_text_file(path) as file:
             file.write(json.dumps(content, indent=1) + "\n")
+
+
+def _is_readable(pair: tuple[LinkedTable, Question], places: Mapping[str, str]) -> bool:
+    return places[pair[1].question_id] in _READABLE
+
+
+def _is_long(outcome: Outcome, longest: int) -> bool:
+    """Whether an example's answer has more tokens than a span may have."""
+    return outcome.features is not None and outcome.features["label_ids"].sum() > longest
+
+
+def _check_same_start(run: pathlib.Path, init_checkpoint: str | None) -> None:
+    """ValueError where a run, that is to go on, began with other weights."""
+    if not (run / INPUTS_FILE).is_file():
+        return
+    began_with = load_inputs(run).init_checkpoint
+    here = init_checkpoint
+    if here is not None and os.path.exists(here):
+        here = os.path.abspath(here)
+    if began_with != here:
+        raise ValueError(
+            f"expected {began_with} as the weights that the run in {run} began with, got "
+            f"{init_checkpoint}; choose another folder"
+        )

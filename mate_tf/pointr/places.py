@@ -3,7 +3,7 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Literal, get_args
 
 from mate_tf.pointr.inputs import restrict
 from mate_tf.tables.linked_supervision import supervise_linked
@@ -12,6 +12,7 @@ from mate_tf.tables.supervision import SupervisionError
 from mate_tf.tables.table import Question
 
 Place = Literal["in table", "in passage", "missing", "not given"]
+PLACES: tuple[Place, ...] = get_args(Place)
 
 
 def place_of_answer(linked: LinkedTable, question: Question) -> Place:

@@ -21,6 +21,8 @@ from mate_tf.tables.supervision import SupervisionError
 from mate_tf.tables.table import Question, Table
 
 _LEFT_OUT, _KEPT_WITH = "left out: ", "kept with "
+_TOO_LARGE = ("too long", "too many columns", "too many rows")
+_CUT = ("columns pruned", "rows dropped", "cells trimmed")
 _MESSAGES_KEPT = 3
 
 
@@ -118,12 +120,8 @@ def _left_out(
 
 def _notes(report: ConversionReport) -> list[str]:
     """What an example lacks."""
-    lacks = {
-        "columns pruned": report.columns_dropped,
-        "rows dropped": report.rows_dropped,
-        "cells trimmed": report.tokens_trimmed,
-        "answers cut off": report.answers_dropped,
-    }
+    cut = (report.columns_dropped, report.rows_dropped, report.tokens_trimmed)
+    lacks = dict(zip(_CUT, cut, strict=True)) | {"answers cut off": report.answers_dropped}
     return [note for note, count in lacks.items() if count]
 
 
@@ -147,6 +145,8 @@ def outcome_counts(outcome: Outcome) -> Counter[str]:
     length = len(outcome.features["input_ids"])
     counts = Counter({"read": 1, "kept": 1, "tokens": outcome.num_tokens, "positions": length})
     counts["positions by length"] = bucket_length(outcome.num_tokens, length)
+    if not any(note in _CUT for note in outcome.notes):
+        counts["whole"] = 1
     counts.update(_KEPT_WITH + note for note in outcome.notes)
     return counts
 
@@ -167,6 +167,16 @@ class Summary:
     @property
     def num_kept(self) -> int:
         return self.counts["kept"]
+
+    @property
+    def num_whole(self) -> int:
+        """Of those that are kept, how many have a sequence that nothing of the table lacks in."""
+        return self.counts["whole"]
+
+    @property
+    def num_sized(self) -> int:
+        """How many tables were held against the limits, those that are too large included."""
+        return self.num_kept + sum(self.counts[_LEFT_OUT + reason] for reason in _TOO_LARGE)
 
     def add(self, outcome: Outcome) -> None:
         self.counts.update(outcome_counts(outcome))

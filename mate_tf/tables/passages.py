@@ -152,6 +152,11 @@ def _index(linked: LinkedTable, original: bool) -> _Index:
     )
 
 
+def forget_tables() -> None:
+    """Empties what is remembered of tables, as for timing the expansion of a new one."""
+    _index.cache_clear()
+
+
 def split_sentences(text: str) -> tuple[str, ...]:
     """Splits a text into sentences, without white space around them.
 

@@ -210,6 +210,7 @@ RELEASE_OF_TASK = {
     "TABFACT": "TabFact",
     "HYBRIDQA": "HybridQA",
     "JSONL": "JSON Lines",
+    "LINKED_JSONL": "JSON Lines with links",
     "SST2": "SST-2",
 }
 

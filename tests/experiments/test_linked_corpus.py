@@ -7,6 +7,7 @@ import pytest
 
 from experiments.linked_corpus.drawing import draw_questions, draw_table
 from experiments.linked_corpus.release import write_questions, write_table
+from experiments.linked_corpus.themes import THEMES, WHO
 from experiments.linked_corpus.words import words_of
 from mate_tf.evaluation.official import read_official
 from mate_tf.pointr.places import place_of_answer
@@ -27,14 +28,21 @@ def draw(split, count=60, seed=0):
 def test_splits_share_no_name_and_no_thing():
     words = {split: words_of(split) for split in SPLITS}
     for kind in words["train"]:
-        everything = [word for split in SPLITS for word in words[split][kind]]
-        assert len(set(everything)) == len(everything), kind
-        assert all(words[split][kind] for split in SPLITS)
+        assert all(len(words[split][kind]) >= 8 for split in SPLITS), kind
+    everything = [word for split in SPLITS for of_kind in words[split].values() for word in of_kind]
+    assert len(set(everything)) == len(everything)
     with pytest.raises(ValueError, match=r"expected a split of .*, got 'small'"):
         words_of("small")
 
 
 def test_the_test_split_is_asked_in_other_words():
+    wordings = [WHO]
+    for theme in THEMES:
+        for relation in (theme.entity, *theme.shared, *theme.own, *theme.facts):
+            wordings += [relation.asks, relation.conditions]
+    for wording in wordings:
+        assert not {*wording.train} & {*wording.test}
+    assert sum(len(wording.test) for wording in wordings) > 30
     templates = {
         split: {asked.template for _, questions in draw(split) for asked in questions}
         for split in SPLITS
@@ -61,20 +69,26 @@ def test_half_of_the_answers_are_in_cells_and_half_in_passages(split):
     assert places["in table"] == places["in passage"] == 180
 
 
-def test_each_hop_alone_leaves_other_rows():
+def test_both_hops_are_needed():
+    """Each of two values leaves other rows, none with the same answer; together they leave one."""
     for drawn, questions in draw("train"):
         for asked in questions:
-            ((row, _),) = asked.question.answer_coordinates
-            text = asked.question.text
-            said = [
-                relation
-                for relation, value in drawn.values[row].items()
-                if value in text and relation not in drawn.theme.own
-            ]
-            assert len(said) >= 2
-            assert any(relation in drawn.theme.shared for relation in said)
-            for relation in said:
-                assert len(drawn.holds(relation, drawn.values[row][relation])) >= 2
+            ((row, column),) = asked.question.answer_coordinates
+            values, theme = drawn.values[row], drawn.theme
+            known = (*theme.shared, *theme.facts)
+            (answer,) = asked.question.answers
+            told = [r for r in theme.facts if values[r] == answer]
+            ask = told[0] if not asked.in_table else None
+            said = [r for r in known if values[r] in asked.question.text and r != ask]
+            assert len(said) == 2 and said[0] in theme.shared
+            rows = [{*drawn.holds(relation, values[relation])} for relation in said]
+            assert rows[0] & rows[1] == {row}
+            assert all(len(of_value) > 1 for of_value in rows)
+            for other in rows[0] | rows[1]:
+                if other != row and ask is not None:
+                    assert drawn.values[other][ask] != answer
+                if other != row and ask is None:
+                    assert drawn.linked.table.rows[other][column] != answer
 
 
 def test_the_same_seed_draws_the_same():

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from experiments.config_files import PRESETS, load_preset, make_config
+from mate_tf.attention.patterns import head_groups
 from mate_tf.dataclass_json import from_dict
 from mate_tf.pointr.config import PointRConfig
 from mate_tf.tables.datasets.tasks import read_split
@@ -121,6 +122,7 @@ def test_the_paper_s_preset_has_the_paper_s_values():
     point, read = config.point, config.read
     assert (point.learning_rate, point.warmup_ratio, point.batch_size) == (1e-5, 0.05, 128)
     assert (point.num_steps, point.max_seq_length, point.max_gradient_value) == (80_000, 2048, 10)
+    assert point.max_gradient_norm == 1.0  # before it, as in the release
     attention = point.encoder.attention
     assert (attention.global_size, attention.bucket_size) == (116, 42)
     assert point.task.cell_cross_entropy and not point.task.cell_cross_entropy_hard_em
@@ -144,14 +146,15 @@ def test_baselines_differ_in_one_thing():
         assert dataclasses.replace(other, inputs=mate.inputs) == mate
 
 
-@pytest.mark.parametrize(
-    "override",
-    [
-        "point.encoder.attention.row_heads_ratio=0",
-        "point.encoder.attention.row_heads_ratio=1",
-        "inputs.discard_ambiguous=true",
-    ],
-)
-def test_the_paper_s_ablations_are_one_value_each(override):
-    config = make_config("pointr_mate_large", None, [f"--config.{override}"])
-    assert config != load_preset("pointr_mate_large")
+@pytest.mark.parametrize(("ratio", "pattern"), [(0, "same_column"), (1, "same_row")])
+def test_heads_of_one_kind_are_one_value(ratio, pattern):
+    override = f"--config.point.encoder.attention.row_heads_ratio={ratio}"
+    encoder = make_config("pointr_mate_large", None, [override]).point.encoder
+    (group,) = head_groups(encoder.attention, encoder.num_heads)
+    assert group.num_heads == encoder.num_heads
+    assert pattern in repr(group)
+
+
+def test_ambiguous_questions_are_discarded_by_one_value():
+    override = "--config.inputs.discard_ambiguous=true"
+    assert make_config("pointr_mate_large", None, [override]).inputs.discard_ambiguous

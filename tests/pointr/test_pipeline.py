@@ -2,16 +2,19 @@
 
 import dataclasses
 import json
+import shutil
 from typing import Any
 
 import pytest
 
 from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.evaluation.predictions import Prediction
 from mate_tf.pointr.answering import load_pointr
 from mate_tf.pointr.config import PointingInputs, PointRConfig
 from mate_tf.pointr.pipeline import Pipeline, Source
+from mate_tf.pointr.report import answers_report
 from mate_tf.tables.linked_table import LinkedTable
-from mate_tf.tables.table import Table
+from mate_tf.tables.table import Question, Table
 from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
@@ -129,6 +132,7 @@ def test_what_becomes_of_each_question_is_said(made):
         "4 in table, 3 in passage", "3 in passage, 4 in table"
     )
     assert "8 of 9 questions kept" in rest
+    assert "whole within 48 tokens: 8 of 9" in rest
     for note in (
         "no labels (answer not found): 1",
         "links without a passage: 1",
@@ -137,7 +141,10 @@ def test_what_becomes_of_each_question_is_said(made):
     ):
         assert note in rest, note
     assert pointed == f"point: exported the weights of step {STEPS} of {STEPS}"
-    assert "left out: " in read and f"read: exported the weights of step {STEPS} of {STEPS}" in read
+    assert (
+        "not read: 1 missing" in read
+        and f"read: exported the weights of step {STEPS} of {STEPS}" in read
+    )
 
 
 def test_every_question_is_answered_for_the_official_evaluation(made, source):
@@ -178,19 +185,84 @@ def test_both_models_answer_without_the_pipeline(made):
     assert len(answer.alternatives) == 3
 
 
+def copied(made, tmp_path):
+    """A copy of the folder, to change something in."""
+    return shutil.copytree(made[0], tmp_path / "copy")
+
+
 def test_what_is_done_is_not_done_again(made, source, vocab_file, monkeypatch):
     directory, said = made
 
     def fail(*_, **__):
         raise AssertionError("done again")
 
-    for name in ("train_run", "export_run", "convert_all"):
+    for name in ("train_run", "export_run", "convert_all", "load_pointr"):
         monkeypatch.setattr(f"mate_tf.pointr.pipeline.{name}", fail)
     pipeline = Pipeline(CONFIG, source, vocab_file, directory)
-    assert [pipeline.create(), pipeline.point(), pipeline.read()] == said[:3]
-    other = dataclasses.replace(CONFIG, inputs=PointingInputs(num_sentences=1))
-    with pytest.raises(AssertionError, match="done again"):
-        Pipeline(other, source, vocab_file, directory).create()
+    assert [pipeline.create(), pipeline.point(), pipeline.read(), pipeline.evaluate("dev")] == said[
+        :4
+    ]
+
+
+def test_another_split_is_answered_without_the_others_made_again(
+    made, source, vocab_file, tmp_path, monkeypatch
+):
+    directory = copied(made, tmp_path)
+    more = dataclasses.replace(source, splits={**source.splits, "again": "dev"})
+    pipeline = Pipeline(CONFIG, more, vocab_file, directory)
+    written = (directory / "point_data" / "train.tfrecord").stat().st_mtime_ns
+    pipeline.create()
+    assert (directory / "point_data" / "train.tfrecord").stat().st_mtime_ns == written
+    report = pipeline.evaluate("again").splitlines()
+    assert report[1:] == made[1][3].splitlines()[1:]
+
+
+@pytest.mark.parametrize("evidence", ["table", "passages"])
+def test_a_trained_pointer_is_not_taken_for_one_that_sees_other_inputs(
+    made, source, vocab_file, tmp_path, evidence
+):
+    directory = copied(made, tmp_path)
+    other = dataclasses.replace(CONFIG, inputs=PointingInputs(evidence=evidence))
+    pipeline = Pipeline(other, source, vocab_file, directory)
+    with pytest.raises(ValueError, match="made of the input as it is"):
+        pipeline.evaluate("dev")
+    pipeline.create()
+    with pytest.raises(ValueError, match=r"expected the records that the run in .* began with"):
+        pipeline.point()
+
+
+def test_a_changed_input_is_not_scored_by_old_records(made, source, vocab_file, tmp_path):
+    directory = copied(made, tmp_path)
+    folder = shutil.copytree(source.directory, tmp_path / "changed")
+    with open(folder / "dev.jsonl", "a", encoding="utf-8") as file:
+        file.write(json.dumps({"question": "what ?", "table": TABLE}) + "\n")
+    changed = dataclasses.replace(source, directory=str(folder))
+    with pytest.raises(ValueError, match="run --stage=create"):
+        Pipeline(CONFIG, changed, vocab_file, directory).evaluate("dev")
+
+
+def test_other_first_weights_need_another_folder(made, source, vocab_file, tmp_path):
+    directory = copied(made, tmp_path)
+    pipeline = Pipeline(CONFIG, source, vocab_file, directory)
+    with pytest.raises(ValueError, match=r"expected None as the weights .* got elsewhere"):
+        pipeline.point("elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("stage", "first"), [("point", "create"), ("read", "point"), ("evaluate", "create")]
+)
+def test_a_stage_names_the_one_before_it(source, vocab_file, tmp_path, stage, first):
+    pipeline = Pipeline(CONFIG, source, vocab_file, tmp_path)
+    arguments = ("dev",) if stage == "evaluate" else ()
+    with pytest.raises(FileNotFoundError, match=f"run --stage={first} first"):
+        getattr(pipeline, stage)(*arguments)
+
+
+def test_what_was_removed_is_made_again(made, source, vocab_file, tmp_path):
+    directory = copied(made, tmp_path)
+    shutil.rmtree(directory / "model" / "read")
+    Pipeline(CONFIG, source, vocab_file, directory).read()
+    assert (directory / "model" / "read" / "saved_model.pb").exists()
 
 
 def test_an_interrupted_stage_goes_on(source, vocab_file, tmp_path, monkeypatch):
@@ -209,8 +281,44 @@ def test_an_interrupted_stage_goes_on(source, vocab_file, tmp_path, monkeypatch)
     assert (tmp_path / "point" / f"ckpt-{STEPS}.index").stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("evidence", ["table", "passages"])
-def test_baselines_know_but_a_part(source, vocab_file, tmp_path, evidence):
+@pytest.mark.parametrize(
+    ("evidence", "can_know"), [("table", "in table"), ("passages", "in passage")]
+)
+def test_baselines_know_but_a_part(source, vocab_file, tmp_path, evidence, can_know):
     config = dataclasses.replace(CONFIG, inputs=PointingInputs(evidence=evidence))
-    said = Pipeline(config, source, vocab_file, tmp_path).create()
-    assert "train: 3 of 8 questions kept" in said  # those about lands, or those about rivers
+    pipeline = Pipeline(config, source, vocab_file, tmp_path)
+    # Those about lands, or those about rivers.
+    assert "train: 3 of 8 questions kept" in pipeline.create()
+    pipeline.point()
+    pipeline.read()
+    rows = pipeline.evaluate("dev").splitlines()
+    other = {"in table": "in passage", "in passage": "in table"}[can_know]
+    assert f"| hits at 1 {other} | 0.00% |" in rows
+    assert f"| exact match {other} | 0.00% |" in rows
+
+
+def test_questions_without_an_answer_are_counted_and_not_scored():
+    table = Table(("city",), (("oslo",),))
+    asked = Question("?", "a", ("oslo", "the oslo"), ((0, 0),))
+    pairs = [(table, asked), (table, Question("?", "b"))]
+    selected = {"cells": ((0, 0),), "cell_scores": (1.0,)}
+    predictions = {id_: Prediction(id_, ("Oslo",), **selected) for id_ in "ab"}
+    places = {"a": "in table", "b": "not given"}
+    report = answers_report("dev", predictions, pairs, "LINKED_JSONL", "", "dev", places)
+    for row in (
+        "| questions | 2 |",
+        "| without a gold answer | 1 |",
+        "| exact match | 100.00% |",
+        "| exact match in table | 100.00% |",
+        "0 of 1 answers are wrong",
+    ):
+        assert row in report, row
+
+
+def test_a_broken_reference_is_no_missing_one(tmp_path):
+    (tmp_path / "dev_reference.json").write_text("[]", encoding="utf-8")
+    table = Table(("city",), (("oslo",),))
+    pairs = [(table, Question("?", "a", ("oslo",)))]
+    arguments = ({"a": Prediction("a", ("Oslo",))}, pairs, "HYBRIDQA", tmp_path, "dev", {})
+    with pytest.raises(ValueError, match=r"dev_reference\.json"):
+        answers_report("dev", *arguments)

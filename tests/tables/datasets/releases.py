@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mate_tf.tables.datasets.hybridqa import read_hybridqa
 from mate_tf.tables.datasets.json_lines import read_json_lines
+from mate_tf.tables.datasets.linked_json_lines import read_linked_json_lines
 from mate_tf.tables.datasets.sqa import read_sqa
 from mate_tf.tables.datasets.sst2 import read_sst2
 from mate_tf.tables.datasets.tabfact import read_tabfact
@@ -95,6 +96,20 @@ RELEASES = {
         {
             "train.jsonl": lines({"question": "?", "table": "t.csv", "answers": ["1"]}),
             "t.csv": CSV_TABLE,
+        },
+    ),
+    "JSON Lines with links": Release(
+        lambda directory, split: read_linked_json_lines(directory / f"{split}.jsonl"),
+        ("train", "dev"),
+        {
+            "train.jsonl": lines({"question": "?", "table": "t.json", "answers": ["b"]}),
+            "t.json": lines(
+                {
+                    "header": ["a"],
+                    "rows": [[{"text": "x", "links": ["y"]}]],
+                    "passages": {"y": "b c"},
+                }
+            ),
         },
     ),
     "SST-2": Release(read_sst2, ("train", "dev"), {"train.tsv": lines("fine\t1")}),

@@ -1,0 +1,87 @@
+"""The scores of a PointR's answers, and what is wrong with the wrong ones."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mate_tf.evaluation.hybridqa import exact_match, f1
+from mate_tf.evaluation.near_misses import Judged, error_report
+from mate_tf.evaluation.official import Official, read_official
+from mate_tf.evaluation.predictions import Prediction
+from mate_tf.evaluation.scoring import score
+from mate_tf.pointr.places import PLACES
+from mate_tf.tables.table import Question, Table
+
+
+def answers_report(
+    name: str,
+    predictions: Mapping[str, Prediction],
+    pairs: Sequence[tuple[Table, Question]],
+    task: str,
+    directory: str | Path,
+    split: str,
+    places: Mapping[str, str],
+) -> str:
+    """What there is to say of a split's answers, in Markdown.
+
+    Exact match and F1 are the official definition's, in total and of the answers in the table and
+    in passages: where HybridQA's release says which is which (its reference or traced file), as it
+    does, otherwise as the answers were found (`places`). Questions without a gold answer are
+    counted and not scored.
+
+    Args:
+        name: the split's, for the title.
+        predictions: by question id, one for each question.
+        pairs: the questions with the pointer's tables, and the cells that hold the answers.
+        task: of the data set, HYBRIDQA or LINKED_JSONL.
+        directory: its folder.
+        split: what it calls the split.
+        places: where each question's answer stands.
+
+    Raises:
+        ValueError: if the release's reference is not as it should be.
+    """
+    scored = [(table, question) for table, question in pairs if question.answers]
+    counts = {
+        "questions": len(pairs),
+        "without a gold answer": len(pairs) - len(scored),
+        "not accepted": sum(bool(prediction.error) for prediction in predictions.values()),
+        "not answered": sum(not p.answered and not p.error for p in predictions.values()),
+        "asked with rows dropped": sum(p.rows_dropped > 0 for p in predictions.values()),
+    }
+    lines = [f"# {name}\n\n| | |\n|---|---|\n"]
+    lines += [f"| {what} | {count} |\n" for what, count in counts.items()]
+    if not scored:
+        return "".join(lines)
+    official = _official(task, directory, split, scored) or Official(
+        parts={
+            part.replace(" ", "_"): frozenset(id_ for id_ in places if places[id_] == part)
+            for part in PLACES
+            if part in places.values()
+        }
+    )
+    asked = {question.question_id: predictions[question.question_id] for _, question in scored}
+    scores = score(task, asked, scored, official)
+    lines += [f"| {what.replace('_', ' ')} | {value:.2%} |\n" for what, value in scores.items()]
+    judged = [_judged(question, asked[question.question_id], official) for _, question in scored]
+    return "".join([*lines, "\n", error_report(judged)])
+
+
+def _official(
+    task: str, directory: str | Path, split: str, pairs: Sequence[tuple[Table, Question]]
+) -> Official | None:
+    """What the release says of the answers; None where it says nothing."""
+    if task != "HYBRIDQA":
+        return None
+    try:
+        return read_official(task, directory, split, pairs)
+    except FileNotFoundError:
+        return None
+
+
+def _judged(question: Question, prediction: Prediction, official: Official) -> Judged:
+    """An answer beside the gold one that it is most like."""
+    golds = [str(gold) for gold in official.golds.get(question.question_id, question.answers)]
+    text = prediction.text
+    gold = max(golds, key=lambda gold: (exact_match(text, gold), f1(text, gold)))
+    best = prediction.ranked_cells[:1]
+    return Judged(question.text, gold, text, bool({*best} & {*question.answer_coordinates}))
