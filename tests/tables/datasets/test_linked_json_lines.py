@@ -7,6 +7,7 @@ import pytest
 from mate_tf.tables.datasets.linked_json_lines import read_linked_json_lines
 from mate_tf.tables.linked_table import Passage
 from mate_tf.tables.table import Question
+from tests.small import ROOT
 
 PASSAGES = {"Oslo": "It has parks .", "Norway": "", "Lima": "Far away ."}
 TABLE = {
@@ -84,3 +85,20 @@ def test_cells_of_answers_are_checked(tmp_path):
     )
     with pytest.raises(ValueError, match=r"within 2 rows and 3 columns, got \(2, 0\)"):
         list(read_linked_json_lines(path))
+
+
+def test_the_examples_of_the_documentation_are_read(tmp_path):
+    text = (ROOT / "docs" / "linked_tables.md").read_text(encoding="utf-8")
+    lines = text.split("```json\n")[1].split("```")[0]
+    (tmp_path / "train.jsonl").write_text(lines, encoding="utf-8")
+    table = json.loads(lines.splitlines()[1])["table"]
+    (tmp_path / "tables").mkdir()
+    write(tmp_path / "tables" / "drivers.json", table)
+    (first, _), (second, question) = read_linked_json_lines(tmp_path / "train.jsonl")
+    assert first.passages == second.passages
+    assert question.answers == ("12",)
+    example = text.split("```python\n")[1].split("pointr = load_pointr")[0]
+    names: dict = {}
+    exec(example, names)
+    assert [p.text for p in names["linked"].distinct_passages()] == ["Ada Ford plays the cello ."]
+    assert names["linked"].dead_links == ("Luis Paz",)
