@@ -16,6 +16,7 @@ from mate_tf.attention.table_etc import TableETCAttention
 from mate_tf.attention.tiles import TiledAttention
 from mate_tf.config import TYPE_FEATURES, EncoderConfig
 from mate_tf.dropout import Dropout
+from mate_tf.layer_norm import LayerNorm
 from mate_tf.linear import Linear
 from mate_tf.positions import first_index_in_cell, original_first_index_in_cell
 from mate_tf.recomputation import recomputed
@@ -71,9 +72,7 @@ class TableEmbedding(keras.layers.Layer):
     def __init__(self, config: EncoderConfig, **kwargs):
         super().__init__(**kwargs)
         self.config = config
-        self.layer_norm = keras.layers.LayerNormalization(
-            epsilon=config.layer_norm_epsilon, name="layer_norm"
-        )
+        self.layer_norm = LayerNorm(config.layer_norm_epsilon, name="layer_norm")
         self.dropout = Dropout(config.hidden_dropout, name="dropout")
 
     def build(self, input_shape=None) -> None:
@@ -168,8 +167,8 @@ class EncoderBlock(keras.layers.Layer):
         super().__init__(**kwargs)
         self.config = config
         self.attention = attention_layer(config, "attention")
-        self.attention_layer_norm = keras.layers.LayerNormalization(
-            epsilon=config.layer_norm_epsilon, name="attention_layer_norm"
+        self.attention_layer_norm = LayerNorm(
+            config.layer_norm_epsilon, name="attention_layer_norm"
         )
         self.intermediate = Linear(
             config.intermediate_size,
@@ -180,9 +179,7 @@ class EncoderBlock(keras.layers.Layer):
         self.output_projection = Linear(
             config.hidden_size, None, config.initializer_range, name="output"
         )
-        self.output_layer_norm = keras.layers.LayerNormalization(
-            epsilon=config.layer_norm_epsilon, name="output_layer_norm"
-        )
+        self.output_layer_norm = LayerNorm(config.layer_norm_epsilon, name="output_layer_norm")
         self.dropout = Dropout(config.hidden_dropout, name="dropout")
 
     def build(self, *_) -> None:
@@ -213,10 +210,10 @@ class EncoderBlock(keras.layers.Layer):
         )
         attended = self.attention(hidden_states, plan=plan, training=training, seed=of_attention)
         attended = self.dropout(attended, training=training, seed=of_attended)
-        hidden_states = self.attention_layer_norm(hidden_states + attended)
+        hidden_states = self.attention_layer_norm(attended, residual=hidden_states)
         transformed = self.output_projection(self.intermediate(hidden_states, training=training))
         transformed = self.dropout(transformed, training=training, seed=of_transformed)
-        return self.output_layer_norm(hidden_states + transformed)
+        return self.output_layer_norm(transformed, residual=hidden_states)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")

@@ -5,9 +5,10 @@ encoder, and passes over memory a dozen times: a quarter of a training step on a
 """
 
 import math
-from collections.abc import Callable
 
 import tensorflow as tf
+
+from mate_tf.compilation import OnePass
 
 _CUBIC = 0.044715  # of the approximation, their section 4
 _SLOPE = math.sqrt(2.0 / math.pi)
@@ -28,9 +29,6 @@ def gelu(inputs: tf.Tensor, approximate: bool, training: bool | None = False) ->
     if not training:
         return tf.nn.gelu(inputs, approximate)
     forward, derivative = _FUNCTIONS[approximate]
-    if tf.distribute.get_strategy().num_replicas_in_sync == 1:
-        # XLA makes one pass of each. It cannot compile for several replicas on one host's CPU.
-        forward, derivative = _COMPILED[approximate]
 
     @tf.custom_gradient
     def with_gradient(inputs: tf.Tensor):
@@ -84,9 +82,7 @@ def _scaled(upstream: tf.Tensor, factor: tf.Tensor) -> tf.Tensor:
     return tf.cast(tf.cast(upstream, factor.dtype) * factor, upstream.dtype)
 
 
-def _compiled(function: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
-    return tf.function(function, jit_compile=True, autograph=False, reduce_retracing=True)
-
-
-_FUNCTIONS = {False: (_exact, _exact_gradient), True: (_approximate, _approximate_gradient)}
-_COMPILED = {kind: tuple(_compiled(one) for one in pair) for kind, pair in _FUNCTIONS.items()}
+_FUNCTIONS = {
+    False: (OnePass(_exact), OnePass(_exact_gradient)),
+    True: (OnePass(_approximate), OnePass(_approximate_gradient)),
+}

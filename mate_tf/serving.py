@@ -14,6 +14,7 @@ import shutil
 
 import tensorflow as tf
 
+from mate_tf.compilation import without_compilation
 from mate_tf.config import EncoderConfig, read_json
 from mate_tf.dataclass_json import from_dict
 from mate_tf.exported_calibration import read_calibration
@@ -94,16 +95,17 @@ def export_saved_model(
 
     module = tf.Module()
     module.weights = [weight.value for weight in model.weights]
-    tf.saved_model.save(
-        module,
-        str(directory),
-        signatures={
-            "serving_default": examples_signature,
-            "features": features_signature.get_concrete_function(),
-        },
-        # Nobody trains an exported model.
-        options=tf.saved_model.SaveOptions(experimental_custom_gradients=False),
-    )
+    with without_compilation():
+        tf.saved_model.save(
+            module,
+            str(directory),
+            signatures={
+                "serving_default": examples_signature,
+                "features": features_signature.get_concrete_function(),
+            },
+            # Nobody trains an exported model.
+            options=tf.saved_model.SaveOptions(experimental_custom_gradients=False),
+        )
     (directory / EXTRA).mkdir()
     shutil.copyfile(vocab_file, directory / VOCAB_FILE)
     config = {

@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
+from mate_tf.layer_norm import LayerNorm
 from mate_tf.linear import Linear
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.encoder_task import EncoderTask
@@ -53,9 +54,7 @@ class MaskedLanguageModel(EncoderTask):
         self.transform = Linear(
             config.hidden_size, config.activation, config.initializer_range, name="transform"
         )
-        self.layer_norm = keras.layers.LayerNormalization(
-            epsilon=config.layer_norm_epsilon, name="transform_layer_norm"
-        )
+        self.layer_norm = LayerNorm(config.layer_norm_epsilon, name="transform_layer_norm")
 
     def build(self, input_shape=None) -> None:
         """Creates the weights; they do not depend on the input."""
