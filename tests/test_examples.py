@@ -23,7 +23,7 @@ README_BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_tex
 
 def test_there_are_examples():
     assert "mate_tf.attention.multi_view" in MODULES
-    assert len(README_BLOCKS) == 2
+    assert len(README_BLOCKS) == 3
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -13,7 +13,8 @@ Hardware: 2 CPU cores with AMX, of which each run had one.
 Time: 40 minutes, other work running beside: 20 to point, 9 to point to the training questions'
 cells, 5 to read, 3 to answer.
 Score: 93.5 % exact match on the 1,800 test questions of the generated corpus (94.0 % in the table,
-93.0 % in passages; 94.1 % of the best cells hold the answer), with the table alone 22.2 %.
+93.0 % in passages; 94.1 % of the best cells hold the answer), with the table alone
+22.2 %, with the passages alone 35.6 %.
 """
 
 import dataclasses

@@ -12,6 +12,7 @@ from mate_tf.pointr.config import PointRConfig
 from mate_tf.tables.datasets.tasks import read_split
 from mate_tf.tables.wordpiece import Wordpiece
 from tests.small import run_binary, write_vocabulary
+from tests.test_examples import README_BLOCKS
 
 POINTR = [name for name in PRESETS if name.startswith("pointr_")]
 SMALL = [
@@ -80,6 +81,11 @@ def test_all_stages_from_a_release_to_scores(corpus, vocab_file, tmp_path):
     answers = json.loads((tmp_path / "answers" / "test.json").read_text(encoding="utf-8"))
     asked = [question.question_id for _, question in read_split("HYBRIDQA", str(corpus), "test")]
     assert [answer["question_id"] for answer in answers] == asked
+
+    (example,) = (block for block in README_BLOCKS if "load_pointr" in block)
+    names: dict = {}
+    exec(example.replace("out/pointr/model", str(tmp_path / "model")), names)
+    assert names["answer"].cells
 
     again = run_binary("experiments.pointr", *flags, *SMALL, *sizes, "--stage=point")
     assert again.returncode == 0, again.stderr

@@ -31,6 +31,11 @@ TASKS_HERE = {
     "WIKISQL_SUPERVISED": ("WikiSQL", "wikisql_supervised_base", ["denotation_accuracy"]),
     "TABFACT": ("TabFact", "tabfact_base", ["accuracy"]),
     "HYBRIDQA": ("HybridQA", "hybridqa_mate_large", ["exact_match", "f1", "hits_at_1"]),
+    "LINKED_JSONL": (
+        "JSON Lines with links",
+        "hybridqa_mate_large",
+        ["exact_match", "f1", "hits_at_1"],
+    ),
     "JSONL": ("JSON Lines", "wtq_minilm", ["denotation_accuracy"]),
 }
 
