@@ -12,7 +12,7 @@ MATE_TF_WTQ_DIR ?= ../shared/data/wtq
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo test test-golden lint format build-files clean
+.PHONY: help env benchmark benchmark-full demo test test-golden lint format build-files clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,14 @@ env: $(INSTALLED) ## set up the environment in .venv
 $(INSTALLED): setup.py scripts/setup_env.sh
 	scripts/setup_env.sh $(VENV)
 	@touch $@
+
+benchmark: env ## time the architectures beside the limit: half an hour
+	$(VENV_PYTHON) -m experiments.benchmark --lengths=512,2048,8192 --rounds=3 \
+	  --output_dir=out/benchmark
+
+benchmark-full: env ## the same from 128 to 16,384 tokens, and training steps: hours
+	$(VENV_PYTHON) -m experiments.benchmark --output_dir=out/benchmark_full
+	$(VENV_PYTHON) -m experiments.benchmark --output_dir=out/benchmark_training --mode=training
 
 demo: env ## train, evaluate, export and ask a small model, from raw tables on
 	$(VENV_PYTHON) -m experiments.demo

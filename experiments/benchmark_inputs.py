@@ -16,9 +16,21 @@ def attentions(length: int) -> dict[str, AttentionConfig]:
     }
     return {
         **{name: AttentionConfig(name, **options.get(name, {})) for name in ARCHITECTURES},
+        "mate_64_128": AttentionConfig("mate", bucket_size=64, global_size=128),
         "mate_dense": AttentionConfig("mate", "dense", bucket_size=0),
         "mate_exact": AttentionConfig("mate", bucket_size=64, coverage=1.0),
     }
+
+
+def parse_lengths(texts: list[str]) -> list[int]:
+    """The --lengths of a benchmark: each holds more than the question."""
+    try:
+        lengths = [int(text) for text in texts]
+    except ValueError:
+        raise ValueError(f"expected whole numbers as --lengths, got {texts}") from None
+    if min(lengths) <= QUESTION_TOKENS:
+        raise ValueError(f"expected --lengths above {QUESTION_TOKENS}, got {min(lengths)}")
+    return lengths
 
 
 def table_features(length: int, columns: int, batch_size: int):

@@ -3,11 +3,11 @@
     python -m experiments.benchmark_training
     python -m experiments.benchmark_training --variants=mate,mate+recompute --lengths=512,2048
 
-A variant is an architecture of benchmark_attention, with "+recompute" where the encoder computes
-its activations anew for the gradients. Each measurement is a process of its own, which builds an
-encoder of BERT base's width with a classifier, and makes the training loop's own steps: forwards,
-with dropout, backwards, and the update. Each round measures every variant once, so that a busy
-machine slows all of them alike.
+A variant is an architecture of experiments/benchmark.py, with "+recompute" where the encoder
+computes its activations anew for the gradients. Each measurement is a process of its own, which
+builds an encoder of BERT base's width with a classifier, and makes the training loop's own steps:
+forwards, with dropout, backwards, and the update. Each round measures every variant once, so that a
+busy machine slows all of them alike.
 
 Prints a Markdown table of medians: the time of a step, the processor time of its threads, which a
 busy machine changes less, and the most memory resident during the steps, the first one with its
@@ -16,10 +16,7 @@ multiple of the first variant's. The memory is what the allocator holds: with gl
 environment's settings.
 """
 
-import concurrent.futures
 import json
-import multiprocessing
-import pathlib
 import statistics
 import time
 from typing import Any
@@ -27,12 +24,13 @@ from typing import Any
 from absl import flags, logging
 
 from experiments import terminal
-from experiments.benchmark_inputs import QUESTION_TOKENS, attentions
+from experiments.benchmark_inputs import attentions, parse_lengths
+from experiments.benchmark_process import in_its_own_process, reset_peak, resident_megabytes
 
 _VARIANTS = flags.DEFINE_list(
     "variants",
     ["tapas", "tapas+recompute", "mate", "mate+recompute"],
-    "architectures of benchmark_attention, each alone or with +recompute",
+    "architectures of experiments/benchmark.py, each alone or with +recompute",
 )
 _LENGTHS = flags.DEFINE_list("lengths", ["2048"], "tokens in an example")
 _ROUNDS = flags.DEFINE_integer("rounds", 3, "measurements of each", lower_bound=1)
@@ -117,25 +115,6 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def resident_megabytes(field: str) -> float:
-    """This process's memory now, "VmRSS", or its peak since `reset_peak`, "VmHWM"."""
-    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
-    (line,) = (line for line in status.splitlines() if line.startswith(f"{field}:"))
-    return int(line.split()[1]) / 1024
-
-
-def reset_peak() -> None:
-    """Makes the present memory the peak (Linux, proc(5), clear_refs)."""
-    pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
-
-
-def in_its_own_process(options: dict[str, Any]) -> dict[str, Any]:
-    """`measure`, with nothing left of other measurements."""
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as executor:
-        return executor.submit(measure, options).result()
-
-
 def markdown_table(measurements: list[dict[str, Any]]) -> str:
     """A row of medians for each variant and length; in parentheses, by the first variant's."""
     groups: dict[tuple[int, str], list[dict[str, Any]]] = {}
@@ -160,12 +139,7 @@ def markdown_table(measurements: list[dict[str, Any]]) -> str:
 
 
 def main(_) -> None:
-    try:
-        lengths = [int(length) for length in _LENGTHS.value]
-    except ValueError:
-        raise ValueError(f"expected whole numbers as --lengths, got {_LENGTHS.value}") from None
-    if min(lengths) <= QUESTION_TOKENS:
-        raise ValueError(f"expected --lengths above {QUESTION_TOKENS}, got {min(lengths)}")
+    lengths = parse_lengths(_LENGTHS.value)
     known = list(attentions(lengths[0]))
     if unknown := [name for name in _VARIANTS.value if name.removesuffix(_RECOMPUTE) not in known]:
         raise ValueError(
@@ -185,7 +159,7 @@ def main(_) -> None:
                     "steps": _STEPS.value,
                     "dtype": _DTYPE.value,
                 }
-                found = in_its_own_process(options)
+                found = in_its_own_process(measure, options)
                 measurements.append(found)
                 if _OUTPUT.value:
                     with open(_OUTPUT.value, "a", encoding="utf-8") as file:

@@ -12,7 +12,7 @@ _WHERE = {
     "AttentionConfig": "mate_tf.config",
     "EncoderConfig": "mate_tf.config",
     "MultiViewAttention": "mate_tf.attention.multi_view",
-    "MultiViewEmbedding": "mate_tf.attention.multi_view",
+    "MultiViewEmbedding": "mate_tf.attention.views",
     "Question": "mate_tf.tables.table",
     "Table": "mate_tf.tables.table",
     "TableEncoder": "mate_tf.encoder",

@@ -9,35 +9,71 @@ from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
-_IS_ALLOWED = contextvars.ContextVar("is_allowed", default=True)
+_IS_PORTABLE = contextvars.ContextVar("is_portable", default=False)
+_HAS_CONSTANT_KERNELS = contextvars.ContextVar("has_constant_kernels", default=False)
 
 
 @contextlib.contextmanager
-def without_compilation() -> Iterator[None]:
-    """Within it nothing is compiled, as for a SavedModel: not every server has XLA."""
-    token = _IS_ALLOWED.set(False)
+def portable_graph() -> Iterator[None]:
+    """Within it graphs are made for other machines too, as for a SavedModel.
+
+    Nothing is compiled, as not every server has XLA, and nothing follows from this machine.
+    """
+    token = _IS_PORTABLE.set(True)
     try:
         yield
     finally:
-        _IS_ALLOWED.reset(token)
+        _IS_PORTABLE.reset(token)
+
+
+def is_portable() -> bool:
+    """Whether a graph that is made now is for other machines too."""
+    return _IS_PORTABLE.get()
+
+
+@contextlib.contextmanager
+def constant_kernels() -> Iterator[None]:
+    """Within it graphs are made with the kernels of projections as they are now."""
+    token = _HAS_CONSTANT_KERNELS.set(True)
+    try:
+        yield
+    finally:
+        _HAS_CONSTANT_KERNELS.reset(token)
+
+
+def has_constant_kernels() -> bool:
+    """Whether a graph that is made now holds the kernels as constants."""
+    return _HAS_CONSTANT_KERNELS.get() and not tf.executing_eagerly()
+
+
+def compiles_one_pass() -> bool:
+    """Whether a `OnePass` that is called now is compiled."""
+    return tf.distribute.get_strategy().num_replicas_in_sync == 1 and not is_portable()
 
 
 class OnePass:
     """A function of tensors that is compiled where it may be.
 
-    That is not the case `without_compilation`, and with several replicas: XLA cannot compile for
+    That is not the case in a `portable_graph`, and with several replicas: XLA cannot compile for
     more than one on one host's CPU.
 
+    It is shared by models of all sizes, so it must not need static ones, and returns none.
+
     Args:
-        function: takes and returns tensors; the returned shape has to follow from the first's.
+        function: takes and returns tensors.
     """
 
     def __init__(self, function: Callable[..., tf.Tensor]) -> None:
         self._function = function
-        self._compiled = tf.function(
-            function, jit_compile=True, autograph=False, reduce_retracing=True
-        )
+        # By dtypes and ranks: what is traced anew for other lengths is generalised to all.
+        self._compiled: dict[tuple, Callable[..., tf.Tensor]] = {}
 
     def __call__(self, *tensors: tf.Tensor):
-        is_alone = tf.distribute.get_strategy().num_replicas_in_sync == 1
-        return (self._compiled if is_alone and _IS_ALLOWED.get() else self._function)(*tensors)
+        if not compiles_one_pass():
+            return self._function(*tensors)
+        kind = tuple((tensor.dtype, tensor.shape.rank) for tensor in tensors)
+        if kind not in self._compiled:
+            self._compiled[kind] = tf.function(
+                self._function, jit_compile=True, autograph=False, reduce_retracing=True
+            )
+        return self._compiled[kind](*tensors)

@@ -1,6 +1,6 @@
 """A Transformer encoder that reads a question together with its table.
 
-Shapes: B batch, S sequence, G global (0 but for TableETC), D hidden, P positions.
+Shapes: B batch, S sequence, G global (0 but for TableETC), D hidden.
 """
 
 from typing import Any, NamedTuple
@@ -14,11 +14,11 @@ from mate_tf.attention.multi_view import OPTIONS, MultiViewAttention
 from mate_tf.attention.projections import HeadProjections
 from mate_tf.attention.table_etc import TableETCAttention
 from mate_tf.attention.tiles import TiledAttention
-from mate_tf.config import TYPE_FEATURES, EncoderConfig
+from mate_tf.config import EncoderConfig
 from mate_tf.dropout import Dropout
+from mate_tf.embedding import TableEmbedding
 from mate_tf.layer_norm import LayerNorm
 from mate_tf.linear import Linear
-from mate_tf.positions import first_index_in_cell, original_first_index_in_cell
 from mate_tf.recomputation import recomputed
 from mate_tf.tables.token_features import TokenFeatures
 
@@ -59,101 +59,6 @@ def attention_layer(config: EncoderConfig, name: str) -> HeadProjections:
     return MultiViewAttention(
         **{option: getattr(attention, option) for option in OPTIONS}, **common
     )
-
-
-class TableEmbedding(keras.layers.Layer):
-    """The sum of word, type and position embeddings, normalised (TAPAS paper, section 3).
-
-    Called on token features int [B, S]; returns float [B, G + S, D], an architecture's learned
-    global tokens first. A type id beyond its vocabulary has the last embedding, or none with
-    `original_ids` (EncoderConfig).
-    """
-
-    def __init__(self, config: EncoderConfig, **kwargs):
-        super().__init__(**kwargs)
-        self.config = config
-        self.layer_norm = LayerNorm(config.layer_norm_epsilon, name="layer_norm")
-        self.dropout = Dropout(config.hidden_dropout, name="dropout")
-
-    def build(self, input_shape=None) -> None:
-        config = self.config
-
-        def table(rows: int, name: str):
-            return self.add_weight(
-                shape=(rows, config.hidden_size),
-                initializer=keras.initializers.TruncatedNormal(stddev=config.initializer_range),
-                name=name,
-            )
-
-        self.word_embeddings = table(config.vocab_size, "word_embeddings")
-        self.position_embeddings = None
-        if config.position != "none":
-            self.position_embeddings = table(config.max_position_embeddings, "position_embeddings")
-        self.type_embeddings = {
-            feature: table(rows, f"token_type_embeddings_{index}")
-            for index, (feature, rows) in enumerate(
-                zip(TYPE_FEATURES, config.type_vocab_sizes, strict=True)
-            )
-            if feature not in config.disabled_features
-        }
-        self.global_embeddings = None
-        if config.attention.has_global_tokens:
-            self.global_embeddings = table(config.attention.num_global_tokens, "global_embeddings")
-        self.layer_norm.build((None, None, config.hidden_size))
-
-    def call(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
-        self._check_ids(features.input_ids)
-        embedding = tf.gather(tf.convert_to_tensor(self.word_embeddings), features.input_ids)
-        for feature, weights in self.type_embeddings.items():
-            ids = getattr(features, feature)
-            embedding += _type_embedding(weights, ids, zero_beyond=self.config.original_ids)
-        if self.position_embeddings is not None:
-            positions = self._positions(features)
-            embedding += tf.gather(tf.convert_to_tensor(self.position_embeddings), positions)
-        if self.global_embeddings is not None:
-            global_tokens = tf.convert_to_tensor(self.global_embeddings)[None]  # [1, G, D]
-            global_tokens = tf.repeat(global_tokens, tf.shape(embedding)[0], axis=0)
-            embedding = tf.concat([global_tokens, embedding], axis=1)  # [B, G + S, D]
-        return self.dropout(self.layer_norm(embedding), training=training)
-
-    def _check_ids(self, input_ids: tf.Tensor) -> None:
-        """Refuses ids beyond the vocabulary, as far as they are known: not inside a graph."""
-        if not tf.executing_eagerly() or not tf.size(input_ids):
-            return
-        lowest, highest = int(tf.reduce_min(input_ids)), int(tf.reduce_max(input_ids))
-        if lowest < 0 or highest >= self.config.vocab_size:
-            raise ValueError(
-                f"expected input_ids from 0 to {self.config.vocab_size - 1} (vocab_size), got "
-                f"{lowest if lowest < 0 else highest}"
-            )
-
-    def _positions(self, features: TokenFeatures) -> tf.Tensor:
-        """The index into the position table of each token. int32 [B or 1, S]."""
-        length = features.input_ids.shape[1]
-        index = tf.range(tf.shape(features.input_ids)[1])[None]  # [1, S]
-        limit = self.config.max_position_embeddings
-        if self.config.position == "absolute":
-            if length is not None and length > limit:
-                raise ValueError(
-                    f"expected at most {limit} tokens with absolute positions, got {length}; "
-                    "use position='per_cell'"
-                )
-            return index
-        first_index = (
-            original_first_index_in_cell if self.config.original_ids else first_index_in_cell
-        )
-        return tf.minimum(limit - 1, index - first_index(features))
-
-
-def _type_embedding(weights, ids: tf.Tensor, zero_beyond: bool) -> tf.Tensor:
-    """Rows of a table; for ids beyond it the last row, or zero. float [B, S, D]."""
-    weights = tf.convert_to_tensor(weights)
-    rows = weights.shape[0]
-    gathered = tf.gather(weights, tf.clip_by_value(ids, 0, rows - 1))
-    if not zero_beyond:
-        return gathered
-    inside = (ids >= 0) & (ids < rows)
-    return tf.where(inside[..., None], gathered, tf.zeros([], gathered.dtype))
 
 
 class EncoderBlock(keras.layers.Layer):

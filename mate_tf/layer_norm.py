@@ -17,23 +17,24 @@ class LayerNorm(keras.layers.Layer):
     """Normalises the last axis to mean 0 and variance 1, then scales and shifts it.
 
     Called on float [..., D] and, where there is one, a residual of the same shape that is added to
-    it before; returns [..., D] of the same dtype. It computes in float32, of whatever dtype the
-    inputs are, and keeps for the gradient what it was called on alone.
+    it before; returns [..., D] of the layer's compute dtype. It computes in float32, of whatever
+    dtype the inputs are, and keeps for the gradient what it was called on alone.
 
     Args:
         epsilon: added to the variance.
     """
 
     def __init__(self, epsilon: float = 1e-12, **kwargs):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # float32 inputs stay what they are
         self.epsilon = epsilon
         self._forward = OnePass(self._normalised_sum)
         self._backward = OnePass(self._gradients)
 
     def build(self, input_shape) -> None:
         size = (input_shape[-1],)
-        self.gamma = self.add_weight(size, "ones", autocast=False, name="gamma")
-        self.beta = self.add_weight(size, "zeros", autocast=False, name="beta")
+        options = dict(dtype="float32", autocast=False)
+        self.gamma = self.add_weight(size, "ones", name="gamma", **options)
+        self.beta = self.add_weight(size, "zeros", name="beta", **options)
 
     def call(self, inputs: tf.Tensor, residual: tf.Tensor | None = None) -> tf.Tensor:
         gamma, beta = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
@@ -54,7 +55,7 @@ class LayerNorm(keras.layers.Layer):
 
     def _normalised_sum(self, gamma: tf.Tensor, beta: tf.Tensor, *terms: tf.Tensor) -> tf.Tensor:
         normal, _ = self._normal(*terms)
-        return tf.cast(normal * gamma + beta, terms[0].dtype)
+        return tf.cast(normal * gamma + beta, self.compute_dtype)
 
     def _gradients(
         self, upstream: tf.Tensor, gamma: tf.Tensor, *terms: tf.Tensor

@@ -6,6 +6,7 @@ Shapes: D hidden, U units.
 import keras
 import tensorflow as tf
 
+from mate_tf.compilation import has_constant_kernels
 from mate_tf.gelu import gelu
 
 
@@ -43,8 +44,7 @@ class Linear(keras.layers.Layer):
         self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        # Not keras.Variable.value alone: convert_to_tensor applies the mixed-precision cast.
-        kernel = tf.convert_to_tensor(self.kernel)
+        kernel = self._constant_kernel() if has_constant_kernels() else self._cast_kernel()
         bias = tf.convert_to_tensor(self.bias)
         outputs = tf.matmul(tf.reshape(inputs, [-1, kernel.shape[0]]), kernel)
         outputs = tf.nn.bias_add(outputs, bias)  # [prod(...), U]
@@ -55,6 +55,15 @@ class Linear(keras.layers.Layer):
         if inputs.shape.rank == 2:
             return outputs
         return tf.reshape(outputs, tf.concat([tf.shape(inputs)[:-1], [self.units]], 0))
+
+    def _cast_kernel(self) -> tf.Tensor:
+        # Not keras.Variable.value alone: convert_to_tensor applies the mixed-precision cast.
+        return tf.convert_to_tensor(self.kernel)
+
+    def _constant_kernel(self) -> tf.Tensor:
+        with tf.init_scope():
+            value = self._cast_kernel().numpy()
+        return tf.constant(value)
 
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], self.units)

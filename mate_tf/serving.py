@@ -14,7 +14,7 @@ import shutil
 
 import tensorflow as tf
 
-from mate_tf.compilation import without_compilation
+from mate_tf.compilation import portable_graph
 from mate_tf.config import EncoderConfig, read_json
 from mate_tf.dataclass_json import from_dict
 from mate_tf.exported_calibration import read_calibration
@@ -95,7 +95,7 @@ def export_saved_model(
 
     module = tf.Module()
     module.weights = [weight.value for weight in model.weights]
-    with without_compilation():
+    with portable_graph():
         tf.saved_model.save(
             module,
             str(directory),

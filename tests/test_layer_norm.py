@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.compilation import without_compilation
+from mate_tf.compilation import portable_graph
 from mate_tf.layer_norm import LayerNorm
 from tests.small import two_cpus
 
@@ -68,7 +68,7 @@ def test_equals_its_definition(num_terms, is_compiled):
     if is_compiled:
         check(make_layer(), random(9, 2, 5, SIZE), *terms, digits=2.0**-19)
         return
-    with without_compilation():
+    with portable_graph():
         check(make_layer(), random(9, 2, 5, SIZE), *terms, digits=2.0**-19)
 
 
@@ -127,7 +127,7 @@ def test_a_saved_model_has_nothing_to_compile():
         return sum("_XlaMustCompile" in one.cached_definition.attr for one in functions)
 
     assert compiled_calls(contextlib.nullcontext()) == 1
-    assert compiled_calls(without_compilation()) == 0
+    assert compiled_calls(portable_graph()) == 0
 
 
 def test_replicas_compute_the_same():

@@ -21,7 +21,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 # What a package of mate_tf may import, of the rest of mate_tf. Data flows one way.
 ALLOWED_IMPORTS = {
     "tables": {"dataclass_json", "tables"},
-    "attention": {"attention", "config", "dataclass_json", "dropout", "linear", "tables"},
+    "attention": {
+        "attention",
+        "compilation",
+        "config",
+        "dataclass_json",
+        "dropout",
+        "linear",
+        "tables",
+    },
 }
 
 

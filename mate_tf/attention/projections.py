@@ -13,6 +13,7 @@ import tensorflow as tf
 from mate_tf.attention.grammar import GrammarBias
 from mate_tf.attention.patterns import head_groups
 from mate_tf.attention.relations import RelationBias, relation_scores
+from mate_tf.attention.softmax import scores_are_small
 from mate_tf.config import AttentionConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.dropout import Dropout, SeededDropout
@@ -28,12 +29,17 @@ def refuse_token_weights(token_weights: tf.Tensor | None) -> None:
         )
 
 
+def heads_first(tensor: tf.Tensor) -> tf.Tensor:
+    """[B, S, H, E] to [B, H, S, E], or back."""
+    return tf.transpose(tensor, [0, 2, 1, 3])
+
+
 class HeadProjections(keras.layers.Layer):
     """Multi-head self-attention whose subclass says how the heads attend.
 
     A subclass defines `plan(features, token_weights)`, what does not depend on the hidden states
     and is computed once for all layers of an encoder, one plan for each head group, and
-    `attend_group(query, key, value, plan, first_head, dropout)`.
+    `attend_group(query, key, value, plan, first_head, dropout)`, or `attend` for all groups.
 
     Args:
         num_heads: H.
@@ -108,6 +114,7 @@ class HeadProjections(keras.layers.Layer):
         plan: Any,
         first_head: int,
         dropout: SeededDropout | None,
+        scores_are_small: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """The context of the h heads of one group.
 
@@ -118,6 +125,7 @@ class HeadProjections(keras.layers.Layer):
             plan: the group's.
             first_head: which of all heads the group's first one is.
             dropout: applied to the attention probabilities.
+            scores_are_small: bool, of `softmax.scores_are_small`, before any bias; or None.
 
         Returns:
             float [B, h, S, E].
@@ -129,21 +137,39 @@ class HeadProjections(keras.layers.Layer):
         query: tf.Tensor,
         key: tf.Tensor,
         value: tf.Tensor,
-        plan: tuple[Any, ...],
+        plan: Any,
         dropout: SeededDropout | None,
+        scores_are_small: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """The context of all heads, group by group. float [B, H, S, E]."""
+        """The context of all heads, group by group.
+
+        Args:
+            query: float [B, S, H, E].
+            key: float [B, S, H, E].
+            value: float [B, S, H, E].
+            plan: of `plan`.
+            dropout: applied to the attention probabilities.
+            scores_are_small: bool, of `softmax.scores_are_small`, before any bias; or None.
+
+        Returns:
+            float [B, S, H, E].
+        """
         heads = [group.num_heads for group in head_groups(self.attention, self.num_heads)]
         first_heads = itertools.accumulate([0, *heads[:-1]])
-        parts = (tf.split(tensor, heads, axis=1) for tensor in (query, key, value))
+        parts = (tf.split(heads_first(tensor), heads, axis=1) for tensor in (query, key, value))
         queries, keys, values = parts
         contexts = [
-            self.attend_group(*group, dropout=None if dropout is None else dropout.fold_in(index))
+            self.attend_group(
+                *group,
+                dropout=None if dropout is None else dropout.fold_in(index),
+                scores_are_small=scores_are_small,
+            )
             for index, group in enumerate(
                 zip(queries, keys, values, plan, first_heads, strict=True)
             )
         ]
-        return tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
+        context = tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
+        return heads_first(context)  # and back: [B, S, H, E]
 
     def build(self, hidden_shape, *_) -> None:
         hidden_size = hidden_shape[-1]
@@ -191,14 +217,14 @@ class HeadProjections(keras.layers.Layer):
         if training and self.dropout_rate:
             seed = self.dropout.draw_seed() if seed is None else seed
             dropout = SeededDropout(self.dropout_rate, seed)
-        context = self.attend(
-            self._split_heads(self.query(hidden_states)),
-            self._split_heads(self.key(hidden_states)),
-            self._split_heads(self.value(hidden_states)),
-            plan,
-            dropout,
-        )  # [B, H, S, E]
-        context = tf.transpose(context, [0, 2, 1, 3])  # [B, S, H, E]
+        query, key, value = (
+            self._split_heads(projection(hidden_states))
+            for projection in (self.query, self.key, self.value)
+        )
+        small = None
+        if not training:
+            small = scores_are_small(query, key, 1.0 / (self.temperature * self.head_size**0.5))
+        context = self.attend(query, key, value, plan, dropout, small)  # [B, S, H, E]
         length = tf.shape(hidden_states)[1]
         return self.output_projection(
             tf.reshape(context, [-1, length, self.num_heads * self.head_size])
@@ -227,10 +253,8 @@ class HeadProjections(keras.layers.Layer):
         return tuple(table * tf.cast(scale, table.dtype) for table in tables)
 
     def _split_heads(self, projected: tf.Tensor) -> tf.Tensor:
-        """[B, S, H * E] to [B, H, S, E]."""
-        length = tf.shape(projected)[1]
-        heads = tf.reshape(projected, [-1, length, self.num_heads, self.head_size])
-        return tf.transpose(heads, [0, 2, 1, 3])
+        """[B, S, H * E] to [B, S, H, E]."""
+        return tf.reshape(projected, [-1, tf.shape(projected)[1], self.num_heads, self.head_size])
 
     def compute_output_shape(self, hidden_shape, *_):
         return hidden_shape

@@ -28,8 +28,9 @@ from mate_tf.attention.global_tokens import (
     real_tokens,
     within_radius,
 )
-from mate_tf.attention.multi_view import MultiView, multi_view_attention
-from mate_tf.attention.projections import HeadProjections
+from mate_tf.attention.multi_view import multi_view_attention
+from mate_tf.attention.projections import HeadProjections, heads_first
+from mate_tf.attention.views import MultiView
 from mate_tf.config import AttentionConfig
 from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
@@ -248,9 +249,11 @@ class TableETCAttention(HeadProjections):
         value: tf.Tensor,
         plan: tuple[Any, ...],
         dropout: SeededDropout | None,
+        scores_are_small: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """The context of all heads. float [B, H, G + S, E]."""
+        """The context of all heads. float [B, G + S, H, E]."""
         (shared,) = plan
+        query, key, value = map(heads_first, (query, key, value))  # [B, H, G + S, E]
         self._check_length(query, shared)
         table = tf.cast(tf.convert_to_tensor(self.label_embeddings), query.dtype)  # [K, H, E]
         # Added to the scores after their division, so divided alike.
@@ -260,7 +263,9 @@ class TableETCAttention(HeadProjections):
             by_label = tf.einsum("BHFE,KHE->BHFK", query, table)
             label = tf.repeat(shared.label[:, None], self.num_heads, axis=1)  # [B, H, F, T]
             bias = tf.gather(by_label, label, batch_dims=3)
-            return dense_attention(query, key, value, shared.mask, bias=bias, **options)
+            return heads_first(
+                dense_attention(query, key, value, shared.mask, bias=bias, **options)
+            )
         queries, keys, values = (
             global_local_views(
                 tensor, self.attention.num_global_tokens, self.attention.local_radius
@@ -278,7 +283,7 @@ class TableETCAttention(HeadProjections):
             long_bias=long_bias,
             **options,
         )  # [B, H, G + L, E]
-        return context[:, :, : tf.shape(query)[2]]
+        return heads_first(context[:, :, : tf.shape(query)[2]])
 
     def _label_scores(
         self, queries: MultiView, table: tf.Tensor, plan: GlobalLocalPlan

@@ -103,7 +103,7 @@ class MaskedLanguageModel(EncoderTask):
         if positions is not None:
             hidden = tf.gather(hidden, positions, batch_dims=1)  # [B, P, D]
         hidden = self.layer_norm(self.transform(hidden))
-        words = tf.convert_to_tensor(self.encoder.embedding.word_embeddings)  # [V, D]
+        words = tf.cast(tf.convert_to_tensor(self.encoder.embedding.word_embeddings), hidden.dtype)
         flat = tf.reshape(hidden, [-1, words.shape[1]])
         logits = tf.cast(tf.matmul(flat, words, transpose_b=True), tf.float32)
         logits += self.output_bias  # [B * P, V]

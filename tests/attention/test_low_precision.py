@@ -8,6 +8,7 @@ from mate_tf.attention.dense import DenseAttention
 from mate_tf.attention.drawing import table_tokens
 from mate_tf.attention.multi_view import MultiViewAttention
 from mate_tf.attention.patterns import head_groups, pattern_mask
+from mate_tf.attention.projections import heads_first
 from mate_tf.attention.tiles import TiledAttention
 from mate_tf.config import AttentionConfig
 
@@ -54,7 +55,8 @@ def test_errs_at_most_twice_as_much_as_dense(fast, seed):
     expected = in_float64(query, key, value)
 
     def error(layer) -> float:
-        actual = layer.attend(query, key, value, layer.plan(FEATURES), None)
+        projected = map(heads_first, (query, key, value))
+        actual = heads_first(layer.attend(*projected, layer.plan(FEATURES), None))
         assert actual.dtype == tf.bfloat16
         return float(np.sqrt(np.mean((actual.numpy().astype(np.float64) - expected) ** 2)))
 

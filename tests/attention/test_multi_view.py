@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from mate_tf.attention.dense import DenseAttention
 from mate_tf.attention.multi_view import (
     OPTIONS,
-    MultiView,
     MultiViewAttention,
-    MultiViewEmbedding,
     multi_view_attention,
 )
+from mate_tf.attention.views import MultiView, MultiViewEmbedding
 from mate_tf.config import AttentionConfig
 from mate_tf.tables.token_features import TokenFeatures
 
@@ -202,7 +201,7 @@ def test_compiles_with_xla():
 
 
 def test_views_show_the_global_part_the_buckets_and_their_neighbours():
-    embedding = tf.reshape(tf.range(8.0), [1, 1, 8, 1])
+    embedding = tf.reshape(tf.range(8.0), [1, 8, 1, 1])
     order = tf.constant([[7, 6, 5, 4, 3, 2, 1, 0]])
     views = MultiViewEmbedding(bucket_size=2, global_size=2)(embedding, order)
     assert isinstance(views, MultiView)
@@ -216,9 +215,9 @@ def test_views_show_the_global_part_the_buckets_and_their_neighbours():
 
 def test_views_pad_what_does_not_divide():
     views = MultiViewEmbedding(bucket_size=4, global_size=2)(
-        tf.ones([1, 1, 7, 1]), tf.range(7)[None]
+        tf.reshape(tf.range(7.0), [1, 7, 1, 1]) + 1.0, tf.range(7)[None]
     )
-    np.testing.assert_array_equal(views.long[0, 0, :, :, 0], [[1, 1, 1, 1], [1, 0, 0, 0]])
+    np.testing.assert_array_equal(views.long[0, 0, :, :, 0], [[3, 4, 5, 6], [7, 1, 1, 1]])
 
 
 def test_function_without_masks_is_the_papers_figure():
@@ -226,7 +225,7 @@ def test_function_without_masks_is_the_papers_figure():
     embedding = MultiViewEmbedding(bucket_size=2, global_size=2)
     order = tf.range(8)[None]
     query, key, value = (
-        embedding(tf.constant(random.normal(size=(1, 1, 8, 4)), tf.float32), order)
+        embedding(tf.constant(random.normal(size=(1, 8, 1, 4)), tf.float32), order)
         for _ in range(3)
     )
     actual = multi_view_attention(query, key, value).numpy()[0, 0]

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.attention.coverage import coverage
+from mate_tf.attention.projections import heads_first
 from mate_tf.attention.table_etc import (
     TableETCAttention,
     global_local_plan,
@@ -131,7 +132,8 @@ def test_both_evaluators_equal_the_definition(share):
     counts = compared(features, config)[:, None]
     counts = counts * np.array([1, 1, 1, 0]).reshape(4, 1, 1, 1)  # nothing to see in the last
     for layer in layers:
-        actual = layer.attend(*inputs, layer.plan(features), None).numpy()
+        context = layer.attend(*map(heads_first, inputs), layer.plan(features), None)
+        actual = heads_first(context).numpy()
         np.testing.assert_allclose(actual * counts, expected * counts, atol=TOLERANCE)
 
 
@@ -273,7 +275,8 @@ def test_errs_in_bfloat16_at_most_twice_as_much_as_all_pairs():
         counts = compared(features)[:, None]
         errors = []
         for layer in layers:
-            actual = layer.attend(*inputs, layer.plan(features), None)
+            context = layer.attend(*map(heads_first, inputs), layer.plan(features), None)
+            actual = heads_first(context)
             assert actual.dtype == tf.bfloat16
             difference = (actual.numpy().astype(float) - expected) * counts
             errors.append(float(np.sqrt(np.mean(difference**2))))

@@ -1,0 +1,217 @@
+"""Times the architectures beside what the hardware allows, and draws the paper's figures.
+
+    python -m experiments.benchmark --output_dir=out/benchmark
+    python -m experiments.benchmark --lengths=512,2048 --dtypes=float32 --mode=training
+
+An encoder of BERT base's size reads made-up tables of each length, one CPU thread unless --threads
+says otherwise. For each length and dtype one process measures, in rounds of one measurement each,
+so that a busy machine slows all alike:
+
+  limit      the bare matrix products of query, key, value, output and both feed-forward layers, of
+             the same shapes and dtype
+  tapas      our dense encoder, and the other architectures asked for
+  hf_tapas   Hugging Face's TAPAS, where transformers and torch are installed
+
+Floating-point operations are those of the graph's matrix products. Memory is the most that is
+resident in one pass, above what is once the model is loaded, in a process of its own.
+
+The folder gets measurements.jsonl, a line for each, table.md, and the paper's figures 4, 5 and 6 as
+time.png, flops.png and memory.png (MATE paper, appendix; extra: plots). Started again with the same
+folder it goes on where it stopped.
+"""
+
+import importlib.util
+import json
+import pathlib
+import statistics
+from typing import Any
+
+from absl import flags, logging
+
+from experiments import terminal
+from experiments.benchmark_inputs import attentions, parse_lengths
+from experiments.benchmark_process import in_its_own_process
+
+_ARCHITECTURES = flags.DEFINE_list(
+    "architectures",
+    ["tapas", "sat", "mate", "mate_64_128", "linformer", "table_etc"],
+    "those of AttentionConfig (mate has buckets of 42 and a global part of 116 tokens), and "
+    "mate_64_128, of others, mate_dense, by all pairs, and mate_exact, without a window",
+)
+_LENGTHS = flags.DEFINE_list(
+    "lengths",
+    ["128", "256", "512", "1024", "2048", "4096", "8192", "16384"],
+    "tokens in an example",
+)
+_LONGEST_DENSE = flags.DEFINE_integer(
+    "longest_dense", 8192, "length up to which all pairs are computed; at 8,192 they take 9 GB"
+)
+_DTYPES = flags.DEFINE_list("dtypes", ["float32", "mixed_bfloat16"], "of the model")
+_THREADS = flags.DEFINE_list("threads", ["1"], "that TensorFlow computes with")
+_MODE = flags.DEFINE_enum(
+    "mode", "inference", ["inference", "training"], "a forward pass, or with its gradients"
+)
+_ROUNDS = flags.DEFINE_integer("rounds", 5, "measurements of each", lower_bound=1)
+_BATCH = flags.DEFINE_integer("batch_size", 1, "examples, all alike", lower_bound=1)
+_LAYERS = flags.DEFINE_integer("num_layers", 12, "layers of the encoder", lower_bound=1)
+_COLUMNS = flags.DEFINE_integer("columns", 8, "columns of the tables", lower_bound=1)
+_PEERS = flags.DEFINE_bool(
+    "peers", None, "also time hf_tapas; by default in inference where its packages are installed"
+)
+_OUTPUT = flags.DEFINE_string("output_dir", "out/benchmark", "folder for the results")
+
+_LIMIT, _DENSE, _PEER = "limit", "tapas", "hf_tapas"
+
+
+def main(_) -> None:
+    lengths = parse_lengths(_LENGTHS.value)
+    known = attentions(lengths[0])
+    if unknown := sorted(set(_ARCHITECTURES.value) - set(known)):
+        raise ValueError(f"expected --architectures among {', '.join(known)}, got {unknown}")
+    folder = pathlib.Path(_OUTPUT.value)
+    folder.mkdir(parents=True, exist_ok=True)
+    results = Results(folder / "measurements.jsonl")
+    for threads in map(int, _THREADS.value):
+        for dtype in _DTYPES.value:
+            for length in lengths:
+                measure_length(results, length, dtype, threads)
+    for name, text in tables(results.lines).items():
+        (folder / name).write_text(text + "\n", encoding="utf-8")
+        print(text)
+    draw(results.lines, folder)
+
+
+class Results:
+    """The measurements of a folder, found again by what they are of."""
+
+    def __init__(self, file: pathlib.Path) -> None:
+        self.file = file
+        self.lines: list[dict[str, Any]] = []
+        if file.exists():
+            self.lines = [
+                json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()
+            ]
+
+    def holds(self, options: dict[str, Any]) -> bool:
+        return any(options.items() <= line.items() for line in self.lines)
+
+    def add(self, line: dict[str, Any]) -> None:
+        self.lines.append(line)
+        with self.file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def measure_length(results: Results, length: int, dtype: str, threads: int) -> None:
+    """Adds what is not there yet of one length."""
+    from experiments.benchmark_runners import measure_memory, measure_times
+
+    options = {
+        "length": length,
+        "dtype": dtype,
+        "threads": threads,
+        "mode": _MODE.value,
+        "batch_size": _BATCH.value,
+        "num_layers": _LAYERS.value,
+        "columns": _COLUMNS.value,
+    }
+    known = attentions(length)
+    names = [
+        name
+        for name in _ARCHITECTURES.value
+        if known[name].is_linear or length <= _LONGEST_DENSE.value
+    ]
+    peers = [_PEER] if _has_peer() and length <= _LONGEST_DENSE.value else []
+    timed = [_LIMIT, *names, *peers]
+    if not all(results.holds(options | {"name": name, "of": "time"}) for name in timed):
+        logging.info("%d tokens, %s: timing %s", length, dtype, ", ".join(timed))
+        for line in in_its_own_process(measure_times, timed, options, _ROUNDS.value):
+            results.add(options | {"of": "time"} | line)
+    for name in names:
+        if not results.holds(options | {"name": name, "of": "memory"}):
+            peak = in_its_own_process(measure_memory, name, options)
+            results.add(options | {"of": "memory", "name": name, "megabytes": peak})
+            logging.info("%d tokens, %s: %s takes %.0f MB", length, dtype, name, peak)
+
+
+def _has_peer() -> bool:
+    if _PEERS.value is not None:
+        return _PEERS.value
+    packages = ("torch", "transformers")
+    return _MODE.value == "inference" and all(map(importlib.util.find_spec, packages))
+
+
+def tables(lines: list[dict[str, Any]]) -> dict[str, str]:
+    """table.md: for each dtype, mode and thread count a row for each length and architecture."""
+    kinds: dict[tuple, list[dict[str, Any]]] = {}
+    for line in lines:
+        kinds.setdefault((line["mode"], line["dtype"], line["threads"]), []).append(line)
+    parts = []
+    for (mode, dtype, threads), group in kinds.items():
+        parts.append(f"{mode}, {dtype}, {threads} thread{'s' * (threads > 1)}:\n")
+        parts.append("| tokens | | ms | spread | x limit | x dense | GFLOP | MB |")
+        parts.append("|---:|---|---:|---:|---:|---:|---:|---:|")
+        memory = {(x["length"], x["name"]): x["megabytes"] for x in group if x["of"] == "memory"}
+        times = {(x["length"], x["name"]): x for x in group if x["of"] == "time"}
+        medians = {key: statistics.median(x["seconds"]) for key, x in times.items()}
+        for (length, name), line in times.items():
+            median = medians[length, name]
+            cells = [
+                f"{length:,}",
+                name,
+                f"{1000 * median:,.0f}",
+                f"{1000 * half_interquartile_range(line['seconds']):,.0f}",
+                f"{median / medians[length, _LIMIT]:.2f}",
+                f"{median / medians[length, _DENSE]:.2f}" if (length, _DENSE) in medians else "",
+                f"{line['flops'] / 1e9:,.0f}" if line["flops"] else "",
+                f"{memory[length, name]:,.0f}" if (length, name) in memory else "",
+            ]
+            parts.append(f"| {' | '.join(cells)} |")
+        parts.append("")
+    return {"table.md": "\n".join(parts)}
+
+
+def half_interquartile_range(values: list[float]) -> float:
+    if len(values) < 2:
+        return 0.0
+    first, _, third = statistics.quantiles(values, n=4, method="inclusive")
+    return (third - first) / 2
+
+
+def draw(lines: list[dict[str, Any]], folder: pathlib.Path) -> None:
+    """The paper's figures, of the first dtype and thread count that was measured."""
+    try:
+        import matplotlib.figure
+    except ModuleNotFoundError:
+        logging.warning("no figures: matplotlib is not installed (pip install mate_tf[plots])")
+        return
+    first = lines[0]
+    kind = {name: first[name] for name in ("mode", "dtype", "threads")}
+    lines = [line for line in lines if kind.items() <= line.items()]
+    values = {
+        "time": ("seconds", lambda line: statistics.median(line["seconds"])),
+        "flops": ("GFLOP of matrix products", lambda line: line["flops"] / 1e9),
+        "memory": ("MB above the loaded model", lambda line: line["megabytes"]),
+    }
+    for name, (label, value) in values.items():
+        figure = matplotlib.figure.Figure(figsize=(6, 4), layout="constrained")
+        axes = figure.add_subplot(xlabel="tokens", ylabel=label)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        chosen = [
+            line for line in lines if line["of"] == ("memory" if name == "memory" else "time")
+        ]
+        for architecture in dict.fromkeys(line["name"] for line in chosen):
+            points = sorted(
+                (line["length"], value(line))
+                for line in chosen
+                if line["name"] == architecture and (name != "flops" or line["flops"])
+            )
+            if points:
+                axes.plot(*zip(*points, strict=True), marker="o", label=architecture)
+        axes.legend()
+        axes.grid(alpha=0.3)
+        figure.savefig(folder / f"{name}.png", dpi=120)
+
+
+if __name__ == "__main__":
+    terminal.run(main)

@@ -1,0 +1,207 @@
+"""What the benchmark runs: our encoders, their limit, and a peer.
+
+Shapes: B batch, S sequence, D hidden, I intermediate.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Any
+
+from experiments.benchmark_flops import matrix_flops
+from experiments.benchmark_inputs import attentions, table_features
+from experiments.benchmark_process import reset_peak, resident_megabytes
+
+Runner = Callable[[], Any]
+
+
+def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> list[dict[str, Any]]:
+    """Times each in turn; for a process of its own.
+
+    Args:
+        names: "limit", "hf_tapas" or an architecture of `attentions`.
+        options: length, dtype, threads, mode, batch_size, num_layers and columns.
+        rounds: measurements of each.
+
+    Returns:
+        The name, the seconds of each round and flops, None where they are not known, of each.
+    """
+    _set_up(options)
+    runners, flops = {}, dict.fromkeys(names)
+    for name in names:
+        if name == "hf_tapas":
+            runners[name] = _hugging_face(options)
+        elif name == "limit":
+            runners[name] = _limit(options)
+        else:
+            runners[name] = _encoder(name, options)
+            flops[name] = _flops(name, options)
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for runner in runners.values():
+        runner()
+    for _ in range(rounds):
+        for name, runner in runners.items():
+            start = time.perf_counter()
+            runner()
+            seconds[name].append(time.perf_counter() - start)
+    return [{"name": name, "seconds": seconds[name], "flops": flops[name]} for name in names]
+
+
+def measure_memory(name: str, options: dict[str, Any]) -> float:
+    """The peak of one pass after the first, in MB above what is resident before the first."""
+    _set_up(options)
+    runner = _encoder(name, options)
+    loaded = resident_megabytes("VmRSS")
+    runner()
+    reset_peak()
+    runner()
+    return max(0.0, resident_megabytes("VmHWM") - loaded)
+
+
+def _set_up(options: dict[str, Any]) -> None:
+    import keras
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(options["threads"])
+    tf.config.threading.set_inter_op_parallelism_threads(options["threads"])
+    keras.config.set_dtype_policy(options["dtype"])
+
+
+def _built(name: str, options: dict[str, Any]):
+    from mate_tf.config import EncoderConfig
+    from mate_tf.encoder import TableEncoder
+
+    config = EncoderConfig(num_layers=options["num_layers"], position="per_cell")
+    config = dataclasses.replace(config, attention=attentions(options["length"])[name])
+    encoder = TableEncoder(config)
+    encoder.build()
+    return encoder
+
+
+def _features(options: dict[str, Any]):
+    return table_features(options["length"], options["columns"], options["batch_size"])
+
+
+def _encoder(name: str, options: dict[str, Any]) -> Runner:
+    import tensorflow as tf
+
+    from mate_tf.inference import inference_function
+
+    encoder, features = _built(name, options), _features(options)
+    if options["mode"] == "inference":
+        run = inference_function(encoder)
+        return lambda: run(features).pooled_output.numpy()
+    weights = [weight.value for weight in encoder.trainable_weights]
+    # Without the word embeddings, whose gradient costs every architecture the same.
+    weights = [weight for weight in weights if weight.shape[0] != encoder.config.vocab_size]
+
+    @tf.function(autograph=False)
+    def step(features):
+        with tf.GradientTape() as tape:
+            output = encoder(features, training=True).sequence_output
+            loss = tf.reduce_sum(tf.cast(output, tf.float32))
+        gradients = tape.gradient(loss, weights, unconnected_gradients="zero")
+        return tf.add_n([tf.reduce_sum(gradient) for gradient in gradients])
+
+    return lambda: step(features).numpy()
+
+
+def _flops(name: str, options: dict[str, Any]) -> int | None:
+    import tensorflow as tf
+
+    from mate_tf.compilation import portable_graph
+    from mate_tf.tables.token_features import TokenFeatures
+
+    encoder, features = _built(name, options), _features(options)
+    shapes = TokenFeatures(
+        *(None if one is None else tf.TensorSpec(one.shape, one.dtype) for one in features)
+    )
+    function = tf.function(lambda features: encoder(features).sequence_output, autograph=False)
+    with portable_graph():  # of plain operations
+        return matrix_flops(function.get_concrete_function(shapes).graph)
+
+
+def _limit(options: dict[str, Any]) -> Runner:
+    """The products of each layer's matrices, from one layer's to the next one's."""
+    import tensorflow as tf
+
+    from mate_tf.config import EncoderConfig
+
+    config = EncoderConfig()
+    size, inner = config.hidden_size, config.intermediate_size
+    dtype = tf.bfloat16 if options["dtype"].endswith("bfloat16") else tf.float32
+
+    def random(*shape: int) -> tf.Variable:
+        return tf.Variable(tf.cast(tf.random.normal(shape, stddev=size**-0.5), dtype))
+
+    layers = [
+        [*(random(size, size) for _ in range(4)), random(size, inner), random(inner, size)]
+        for _ in range(options["num_layers"])
+    ]
+    inputs = random(options["batch_size"] * options["length"], size)
+
+    def products(rows: tf.Tensor) -> tf.Tensor:
+        for *projections, intermediate, output in layers:
+            projected = [tf.matmul(rows, kernel) for kernel in projections]
+            rows = tf.matmul(tf.matmul(projected[0], intermediate), output)
+            # A number of each, or they would not be computed.
+            rows += tf.add_n([one[:1, :1] for one in projected[1:]])
+        return tf.reduce_sum(tf.cast(rows, tf.float32))
+
+    @tf.function(autograph=False)
+    def forward(rows):
+        return products(rows)
+
+    @tf.function(autograph=False)
+    def step(rows):
+        kernels = [kernel for layer in layers for kernel in layer]
+        with tf.GradientTape() as tape:
+            loss = products(rows)
+        return tf.add_n([tf.reduce_sum(g[:1]) for g in tape.gradient(loss, kernels)])
+
+    run = forward if options["mode"] == "inference" else step
+    return lambda: run(inputs.value()).numpy()
+
+
+def _hugging_face(options: dict[str, Any]) -> Runner:
+    try:
+        import torch
+        import transformers
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"--peers: {error}; pip install mate_tf[test-transformers]"
+        ) from None
+    if options["mode"] != "inference":
+        raise ValueError("expected --mode=inference with --peers")
+    torch.set_num_threads(options["threads"])
+    config = transformers.TapasConfig(
+        num_hidden_layers=options["num_layers"], reset_position_index_per_cell=True
+    )
+    dtype = torch.bfloat16 if options["dtype"].endswith("bfloat16") else torch.float32
+    model = transformers.TapasModel(config).eval().to(dtype)
+    features = _features(options)
+    names = (
+        "segment_ids",
+        "column_ids",
+        "row_ids",
+        "prev_label_ids",
+        "column_ranks",
+        "inv_column_ranks",
+        "numeric_relations",
+    )
+    types = [getattr(features, name).numpy() for name in names]
+
+    def tensor(array):
+        return torch.from_numpy(array).long()
+
+    inputs = {
+        "input_ids": tensor(features.input_ids.numpy()),
+        "attention_mask": tensor(features.input_mask.numpy()),
+        "token_type_ids": torch.stack([tensor(one) for one in types], dim=-1).clamp(max=255),
+    }
+
+    def run():
+        with torch.inference_mode():
+            return model(**inputs).pooler_output
+
+    return run

@@ -1,0 +1,33 @@
+"""What the tests, which run without oneDNN, would not see: its kernels, on by default on x86."""
+
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+TESTS = [
+    "attention/test_low_precision.py",
+    "attention/test_multi_view.py",
+    "attention/test_softmax.py",
+    "test_embedding.py",
+    "test_inference.py",
+    "test_layer_norm.py",
+]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="oneDNN is for x86")
+def test_computes_the_same_with_onednn():
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    result = subprocess.run(
+        [*command, *(str(HERE / name) for name in TESTS)],
+        env=os.environ | {"TF_ENABLE_ONEDNN_OPTS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stdout[-3000:]
+    assert " passed" in result.stdout
+    assert "by oneDNN" not in result.stdout
