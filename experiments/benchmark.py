@@ -13,7 +13,7 @@ so that a busy machine slows all alike:
   hf_tapas   Hugging Face's TAPAS, where transformers and torch are installed
 
 Floating-point operations are those of the graph's matrix products. Memory is the most that is
-resident in one pass, above what is once the model is loaded, in a process of its own.
+resident in a pass after the first, above what the loaded model keeps, in a process of its own.
 
 The folder gets measurements.jsonl, a line for each, table.md, and the paper's figures 4, 5 and 6 as
 time.png, flops.png and memory.png (MATE paper, appendix; extra: plots). Started again with the same

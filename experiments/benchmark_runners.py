@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.benchmark_flops import matrix_flops
 from experiments.benchmark_inputs import attentions, table_features
-from experiments.benchmark_process import reset_peak, resident_megabytes
+from experiments.benchmark_process import give_back_freed, reset_peak, resident_megabytes
 
 Runner = Callable[[], Any]
 
@@ -48,14 +48,15 @@ def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> lis
 
 
 def measure_memory(name: str, options: dict[str, Any]) -> float:
-    """The peak of one pass after the first, in MB above what is resident before the first."""
+    """The peak of a pass after the first, in MB above what stays resident of that one."""
     _set_up(options)
     runner = _encoder(name, options)
-    loaded = resident_megabytes("VmRSS")
     runner()
+    give_back_freed()
+    loaded = resident_megabytes("VmRSS")
     reset_peak()
     runner()
-    return max(0.0, resident_megabytes("VmHWM") - loaded)
+    return resident_megabytes("VmHWM") - loaded
 
 
 def _set_up(options: dict[str, Any]) -> None:

@@ -1,5 +1,7 @@
 """A trained model's outputs, as fast as this machine computes them."""
 
+import contextlib
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,18 +12,23 @@ from mate_tf.compilation import constant_kernels
 from mate_tf.tables.token_features import TokenFeatures
 
 
-def inference_function(model: keras.layers.Layer) -> Callable[[TokenFeatures], Any]:
+def inference_function(
+    model: keras.layers.Layer, pack_kernels: bool | None = None
+) -> Callable[[TokenFeatures], Any]:
     """A graph function of token features that computes what `model(features)` does.
 
-    Of a model that computes in bfloat16 on a CPU it has the kernels as constants, as they are now,
-    which oneDNN packs once and not in each call: the projections take two thirds of the time. In
-    float32 constants are no faster, and weights that change later are seen.
+    It is traced once, for all batch sizes and lengths; a new length takes seconds the first time,
+    in which XLA compiles small parts for it: pad to a few lengths.
 
     Args:
         model: built; a `TableEncoder` or a task's model.
+        pack_kernels: makes the kernels, as they are now, constants of the graph, which oneDNN packs
+            once and not in each call. In bfloat16 that is a fifth of the time, and takes ten times
+            the memory of the kernels (BERT base: 2 GB); in float32 it is no faster. None: in
+            bfloat16 on a CPU. Otherwise weights that change later are seen.
 
     Returns:
-        A function of `TokenFeatures`, int32 [B, S] each, that is traced anew for each new shape.
+        A function of `TokenFeatures`, int32 [B, S] each.
 
     Example:
         >>> from mate_tf.config import EncoderConfig
@@ -33,12 +40,24 @@ def inference_function(model: keras.layers.Layer) -> Callable[[TokenFeatures], A
         >>> run(TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)).sequence_output.shape
         TensorShape([1, 6, 8])
     """
+    if pack_kernels is None:
+        on_cpu = not tf.config.list_physical_devices("GPU")
+        pack_kernels = model.compute_dtype == "bfloat16" and on_cpu
+    kernels = constant_kernels if pack_kernels else contextlib.nullcontext
 
-    @tf.function(autograph=False)
-    def run(features: TokenFeatures) -> Any:
-        if model.compute_dtype != "bfloat16" or tf.config.list_physical_devices("GPU"):
-            return model(features, training=False)
-        with constant_kernels():
-            return model(features, training=False)
+    @functools.cache
+    def function_of(given: tuple[bool, ...]) -> Callable[[TokenFeatures], Any]:
+        spec = tf.TensorSpec([None, None], tf.int32)
+        signature = TokenFeatures(*(spec if is_given else None for is_given in given))
 
-    return run
+        @tf.function(input_signature=[signature], autograph=False)
+        def run(features: TokenFeatures) -> Any:
+            with kernels():
+                return model(features, training=False)
+
+        return run
+
+    def call(features: TokenFeatures) -> Any:
+        return function_of(tuple(one is not None for one in features))(features)
+
+    return call
