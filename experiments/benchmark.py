@@ -75,10 +75,10 @@ def main(_) -> None:
         for dtype in _DTYPES.value:
             for length in lengths:
                 measure_length(results, length, dtype, threads)
-    for name, text in tables(results.lines).items():
-        (folder / name).write_text(text + "\n", encoding="utf-8")
-        print(text)
-    draw(results.lines, folder)
+    lines = last_lines(results.lines)
+    (folder / "table.md").write_text(table(lines) + "\n", encoding="utf-8")
+    print(table(lines))
+    draw(lines, folder)
 
 
 class Results:
@@ -94,6 +94,11 @@ class Results:
 
     def holds(self, options: dict[str, Any]) -> bool:
         return any(options.items() <= line.items() for line in self.lines)
+
+    def timed_together(self, options: dict[str, Any]) -> set[str]:
+        """What the last process that timed these options has timed."""
+        lines = [line for line in self.lines if (options | {"of": "time"}).items() <= line.items()]
+        return set(lines[-1]["names"]) if lines else set()
 
     def add(self, line: dict[str, Any]) -> None:
         self.lines.append(line)
@@ -122,10 +127,10 @@ def measure_length(results: Results, length: int, dtype: str, threads: int) -> N
     ]
     peers = [_PEER] if _has_peer() and length <= _LONGEST_DENSE.value else []
     timed = [_LIMIT, *names, *peers]
-    if not all(results.holds(options | {"name": name, "of": "time"}) for name in timed):
+    if results.timed_together(options) < set(timed):
         logging.info("%d tokens, %s: timing %s", length, dtype, ", ".join(timed))
         for line in in_its_own_process(measure_times, timed, options, _ROUNDS.value):
-            results.add(options | {"of": "time"} | line)
+            results.add(options | {"of": "time", "names": timed} | line)
     for name in names:
         if not results.holds(options | {"name": name, "of": "memory"}):
             peak = in_its_own_process(measure_memory, name, options)
@@ -140,14 +145,30 @@ def _has_peer() -> bool:
     return _MODE.value == "inference" and all(map(importlib.util.find_spec, packages))
 
 
-def tables(lines: list[dict[str, Any]]) -> dict[str, str]:
-    """table.md: for each dtype, mode and thread count a row for each length and architecture."""
+def last_lines(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of what was timed again, with more beside, the last time alone."""
+    last = {_options(line): line["names"] for line in lines if line["of"] == "time"}
+    kept = {}
+    for line in lines:
+        if line["of"] != "time" or line["names"] == last[_options(line)]:
+            kept[*_options(line), line["of"], line["name"]] = line
+    return list(kept.values())
+
+
+def _options(line: dict[str, Any], *without: str) -> tuple:
+    """What the lines of one process share."""
+    of_the_line = {"of", "name", "names", "seconds", "flops", "megabytes", *without}
+    return tuple(sorted((key, value) for key, value in line.items() if key not in of_the_line))
+
+
+def table(lines: list[dict[str, Any]]) -> str:
+    """For all options but the length a table, with a row for each length and architecture."""
     kinds: dict[tuple, list[dict[str, Any]]] = {}
     for line in lines:
-        kinds.setdefault((line["mode"], line["dtype"], line["threads"]), []).append(line)
+        kinds.setdefault(_options(line, "length"), []).append(line)
     parts = []
-    for (mode, dtype, threads), group in kinds.items():
-        parts.append(f"{mode}, {dtype}, {threads} thread{'s' * (threads > 1)}:\n")
+    for kind, group in kinds.items():
+        parts.append(", ".join(f"{name} {value}" for name, value in kind) + ":\n")
         parts.append("| tokens | | ms | spread | x limit | x dense | GFLOP | MB |")
         parts.append("|---:|---|---:|---:|---:|---:|---:|---:|")
         memory = {(x["length"], x["name"]): x["megabytes"] for x in group if x["of"] == "memory"}
@@ -167,7 +188,7 @@ def tables(lines: list[dict[str, Any]]) -> dict[str, str]:
             ]
             parts.append(f"| {' | '.join(cells)} |")
         parts.append("")
-    return {"table.md": "\n".join(parts)}
+    return "\n".join(parts)
 
 
 def half_interquartile_range(values: list[float]) -> float:
@@ -178,15 +199,14 @@ def half_interquartile_range(values: list[float]) -> float:
 
 
 def draw(lines: list[dict[str, Any]], folder: pathlib.Path) -> None:
-    """The paper's figures, of the first dtype and thread count that was measured."""
+    """The paper's figures, of the first options that were measured."""
     try:
         import matplotlib.figure
     except ModuleNotFoundError:
         logging.warning("no figures: matplotlib is not installed (pip install mate_tf[plots])")
         return
-    first = lines[0]
-    kind = {name: first[name] for name in ("mode", "dtype", "threads")}
-    lines = [line for line in lines if kind.items() <= line.items()]
+    first = _options(lines[0], "length")
+    lines = [line for line in lines if _options(line, "length") == first]
     values = {
         "time": ("seconds", lambda line: statistics.median(line["seconds"])),
         "flops": ("GFLOP of matrix products", lambda line: line["flops"] / 1e9),

@@ -24,7 +24,8 @@ def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> lis
         rounds: measurements of each.
 
     Returns:
-        The name, the seconds of each round and flops, None where they are not known, of each.
+        The name, the seconds of each round and flops of each, None where they are not known, as of
+        a training step.
     """
     _set_up(options)
     runners, flops = {}, dict.fromkeys(names)
@@ -35,7 +36,8 @@ def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> lis
             runners[name] = _limit(options)
         else:
             runners[name] = _encoder(name, options)
-            flops[name] = _flops(name, options)
+            if options["mode"] == "inference":
+                flops[name] = _flops(name, options)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for runner in runners.values():
         runner()
@@ -123,7 +125,10 @@ def _flops(name: str, options: dict[str, Any]) -> int | None:
 
 
 def _limit(options: dict[str, Any]) -> Runner:
-    """The products of each layer's matrices, from one layer's to the next one's."""
+    """The products of each layer's matrices, from one layer's to the next one's.
+
+    That TensorFlow's plain product knows a matrix as a constant makes it no faster.
+    """
     import tensorflow as tf
 
     from mate_tf.config import EncoderConfig

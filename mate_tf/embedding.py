@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import keras
 import tensorflow as tf
 
-from mate_tf.compilation import OnePass
+from mate_tf.compilation import OnePass, compiles_with_xla
 from mate_tf.config import TYPE_FEATURES, EncoderConfig
 from mate_tf.dropout import Dropout
 from mate_tf.layer_norm import LayerNorm
@@ -60,8 +60,7 @@ class TableEmbedding(keras.layers.Layer):
         self.layer_norm.build((None, None, config.hidden_size))
 
     def call(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
-        self._check_ids(features.input_ids)
-        tables, ids = [self.word_embeddings], [features.input_ids]
+        tables, ids = [self.word_embeddings], [self._checked(features.input_ids)]
         for feature, table in self.type_embeddings.items():
             tables.append(table)
             ids.append(getattr(features, feature))
@@ -79,16 +78,20 @@ class TableEmbedding(keras.layers.Layer):
             embedding = tf.concat([global_tokens, embedding], axis=1)  # [B, G + S, D]
         return self.dropout(self.layer_norm(embedding), training=training)
 
-    def _check_ids(self, input_ids: tf.Tensor) -> None:
-        """Refuses ids beyond the vocabulary, as far as they are known: not inside a graph."""
-        if not tf.executing_eagerly() or not tf.size(input_ids):
-            return
-        lowest, highest = int(tf.reduce_min(input_ids)), int(tf.reduce_max(input_ids))
-        if lowest < 0 or highest >= self.config.vocab_size:
-            raise ValueError(
-                f"expected input_ids from 0 to {self.config.vocab_size - 1} (vocab_size), got "
-                f"{lowest if lowest < 0 else highest}"
-            )
+    def _checked(self, input_ids: tf.Tensor) -> tf.Tensor:
+        """The ids; within the vocabulary, as far as XLA lets one ask."""
+        if compiles_with_xla() or input_ids.shape.num_elements() == 0:
+            return input_ids
+        size = self.config.vocab_size
+        what = f"expected input_ids from 0 to {size - 1} (vocab_size), got"
+        wrong = tf.boolean_mask(input_ids, (input_ids < 0) | (input_ids >= size))
+        if tf.executing_eagerly():
+            if tf.size(wrong):
+                raise ValueError(f"{what} {int(wrong[0])}")
+            return input_ids
+        check = tf.debugging.Assert(tf.equal(tf.size(wrong), 0), [what, wrong[:1]])
+        with tf.control_dependencies([check]):
+            return tf.identity(input_ids)
 
     def _positions(self, features: TokenFeatures) -> tf.Tensor:
         """The index into the position table of each token. int32 [B, S]."""
@@ -101,7 +104,12 @@ class TableEmbedding(keras.layers.Layer):
                     f"expected at most {limit} tokens with absolute positions, got {length}; "
                     "use position='per_cell'"
                 )
-            return index
+            if length is not None or compiles_with_xla():
+                return index
+            what = f"expected at most {limit} tokens with absolute positions, got"
+            tokens = tf.shape(index)[1]
+            with tf.control_dependencies([tf.debugging.Assert(tokens <= limit, [what, tokens])]):
+                return tf.identity(index)
         first_index = (
             original_first_index_in_cell if self.config.original_ids else first_index_in_cell
         )

@@ -41,23 +41,25 @@ def inference_function(
         TensorShape([1, 6, 8])
     """
     if pack_kernels is None:
-        on_cpu = not tf.config.list_physical_devices("GPU")
+        on_cpu = not tf.config.get_visible_devices("GPU")
         pack_kernels = model.compute_dtype == "bfloat16" and on_cpu
     kernels = constant_kernels if pack_kernels else contextlib.nullcontext
 
     @functools.cache
-    def function_of(given: tuple[bool, ...]) -> Callable[[TokenFeatures], Any]:
+    def function_of(names: tuple[str, ...]) -> Callable[..., Any]:
         spec = tf.TensorSpec([None, None], tf.int32)
-        signature = TokenFeatures(*(spec if is_given else None for is_given in given))
 
-        @tf.function(input_signature=[signature], autograph=False)
-        def run(features: TokenFeatures) -> Any:
+        @tf.function(input_signature=[spec] * len(names), autograph=False)
+        def run(*given: tf.Tensor) -> Any:
+            absent = dict.fromkeys(TokenFeatures._fields)
+            features = TokenFeatures(**(absent | dict(zip(names, given, strict=True))))
             with kernels():
                 return model(features, training=False)
 
         return run
 
     def call(features: TokenFeatures) -> Any:
-        return function_of(tuple(one is not None for one in features))(features)
+        given = {name: one for name, one in features._asdict().items() if one is not None}
+        return function_of(tuple(given))(*given.values())
 
     return call

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.encoder import TableEncoder
+from mate_tf.inference import inference_function
 from mate_tf.tables.token_features import TokenFeatures
 
 SMALL = EncoderConfig(
@@ -29,6 +30,25 @@ def test_an_id_beyond_the_vocabulary_is_refused(wrong):
     ids = tf.fill(features.input_ids.shape, wrong)
     with pytest.raises(ValueError, match=rf"input_ids from 0 to \d+ \(vocab_size\), got {wrong}"):
         TableEncoder(SMALL)(features._replace(input_ids=ids))
+
+
+@pytest.mark.parametrize("wrong", [-1, 10**6])
+def test_a_graph_refuses_it_too(wrong):
+    run = tf.function(TableEncoder(SMALL), autograph=False)
+    features = some_features()
+    run(features)
+    ids = tf.fill(features.input_ids.shape, wrong)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"vocab_size.*\n?.*{wrong}"):
+        run(features._replace(input_ids=ids))
+
+
+def test_a_graph_of_any_length_refuses_more_than_absolute_positions_reach():
+    encoder = TableEncoder(dataclasses.replace(SMALL, position="absolute"))
+    run = inference_function(encoder)
+    limit = SMALL.max_position_embeddings
+    run(some_features(limit))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"at most {limit} tokens"):
+        run(some_features(limit + 1))
 
 
 def some_features(length: int = 30, batch: int = 2, seed: int = 0) -> TokenFeatures:

@@ -75,6 +75,32 @@ def test_computes_what_the_model_does(policy):
             np.testing.assert_allclose(one, wanted, atol=tolerance)
 
 
+@pytest.mark.parametrize("pack_kernels", [False, True])
+def test_packed_kernels_stay_what_they_were(pack_kernels):
+    encoder = built("float32")
+    run = inference_function(encoder, pack_kernels=pack_kernels)
+    before = run(features(12)).sequence_output
+    kernel = encoder.blocks[0].intermediate.kernel
+    kernel.assign(2.0 * kernel)
+    for length in (12, 20):  # traced once, whatever the length
+        found = run(features(length)).sequence_output
+        present = encoder(features(length)).sequence_output
+        assert np.allclose(found, present, atol=1e-4) == (not pack_kernels)
+    assert np.array_equal(before, run(features(12)).sequence_output) == pack_kernels
+
+
+def test_tells_nine_features_from_ten_and_batches_from_examples():
+    encoder = built("float32")
+    run = inference_function(encoder)
+    ten = features(20)
+    nine = ten._replace(part_of_speech_ids=None)
+    batch = TokenFeatures(*(tf.concat([one, one], axis=0) for one in ten))
+    expected = encoder(nine).sequence_output
+    for tokens in (nine, ten, batch):
+        found = run(tokens).sequence_output
+        np.testing.assert_allclose(found[-1], expected[0], atol=1e-5)
+
+
 @pytest.mark.skipif(
     os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0", reason="by oneDNN; tests/test_onednn.py"
 )

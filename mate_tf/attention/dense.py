@@ -14,7 +14,7 @@ from mate_tf.attention.grammar import RelatedTags, favoured_tags
 from mate_tf.attention.patterns import HeadGroup, group_mask, head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections
 from mate_tf.attention.softmax import MASKED, Attended, weighted_sum
-from mate_tf.attention.xla import compiles_with_xla
+from mate_tf.compilation import compiles_with_xla
 from mate_tf.config import AttentionConfig
 from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
@@ -130,7 +130,6 @@ class DenseAttention(HeadProjections):
         plan: DensePlan,
         first_head: int,
         dropout: SeededDropout | None,
-        scores_are_small: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """The context under the group's mask. float [B, h, S, E]."""
         biases = [] if plan.bias is None else [plan.bias]

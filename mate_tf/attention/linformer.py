@@ -85,10 +85,9 @@ class LinformerAttention(HeadProjections):
         plan: LinformerPlan,
         first_head: int,
         dropout: SeededDropout | None,
-        scores_are_small: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """The context of all heads, which are one group. float [B, h, S, E]."""
-        del first_head, scores_are_small
+        del first_head
         weights = tf.convert_to_tensor(self.length_projection) * plan.key_weights  # [B, S, P]
         return dense_attention(
             query,

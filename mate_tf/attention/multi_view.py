@@ -23,7 +23,7 @@ from mate_tf.attention.buckets import (
 from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections, refuse_token_weights
 from mate_tf.attention.relations import RelationBias
-from mate_tf.attention.softmax import Attended, weighted_sum
+from mate_tf.attention.softmax import Attended, scores_are_small, weighted_sum
 from mate_tf.attention.views import (
     MultiView,
     MultiViewEmbedding,
@@ -326,9 +326,13 @@ class MultiViewAttention(HeadProjections):
         value: tf.Tensor,
         plan: MultiViewPlan,
         dropout: SeededDropout | None,
-        scores_are_small: tf.Tensor | None = None,
+        training: bool = False,
     ) -> tf.Tensor:
         """The context, computed in each group's order. float [B, S, H, E]."""
+        are_small = None
+        if self.relations is None and not training:
+            scale = 1.0 / (self.temperature * self.head_size**0.5)
+            are_small = scores_are_small(query, key, scale)
         queries = views_of(query, plan.places, ("global_", "long"))
         keys, values = (
             views_of(tensor, plan.places, ("full", "global_", "window")) for tensor in (key, value)
@@ -354,7 +358,7 @@ class MultiViewAttention(HeadProjections):
                     long_bias=long_bias,
                     temperature=self.temperature,
                     dropout=None if dropout is None else dropout.fold_in(index),
-                    scores_are_small=scores_are_small if self.relations is None else None,
+                    scores_are_small=are_small,
                 )
             )
             first_head += views.long.shape[1]

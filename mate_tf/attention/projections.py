@@ -13,7 +13,6 @@ import tensorflow as tf
 from mate_tf.attention.grammar import GrammarBias
 from mate_tf.attention.patterns import head_groups
 from mate_tf.attention.relations import RelationBias, relation_scores
-from mate_tf.attention.softmax import scores_are_small
 from mate_tf.config import AttentionConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.dropout import Dropout, SeededDropout
@@ -114,7 +113,6 @@ class HeadProjections(keras.layers.Layer):
         plan: Any,
         first_head: int,
         dropout: SeededDropout | None,
-        scores_are_small: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """The context of the h heads of one group.
 
@@ -125,7 +123,6 @@ class HeadProjections(keras.layers.Layer):
             plan: the group's.
             first_head: which of all heads the group's first one is.
             dropout: applied to the attention probabilities.
-            scores_are_small: bool, of `softmax.scores_are_small`, before any bias; or None.
 
         Returns:
             float [B, h, S, E].
@@ -139,7 +136,7 @@ class HeadProjections(keras.layers.Layer):
         value: tf.Tensor,
         plan: Any,
         dropout: SeededDropout | None,
-        scores_are_small: tf.Tensor | None = None,
+        training: bool = False,
     ) -> tf.Tensor:
         """The context of all heads, group by group.
 
@@ -149,7 +146,7 @@ class HeadProjections(keras.layers.Layer):
             value: float [B, S, H, E].
             plan: of `plan`.
             dropout: applied to the attention probabilities.
-            scores_are_small: bool, of `softmax.scores_are_small`, before any bias; or None.
+            training: whether there will be a gradient.
 
         Returns:
             float [B, S, H, E].
@@ -162,7 +159,6 @@ class HeadProjections(keras.layers.Layer):
             self.attend_group(
                 *group,
                 dropout=None if dropout is None else dropout.fold_in(index),
-                scores_are_small=scores_are_small,
             )
             for index, group in enumerate(
                 zip(queries, keys, values, plan, first_heads, strict=True)
@@ -221,10 +217,7 @@ class HeadProjections(keras.layers.Layer):
             self._split_heads(projection(hidden_states))
             for projection in (self.query, self.key, self.value)
         )
-        small = None
-        if not training:
-            small = scores_are_small(query, key, 1.0 / (self.temperature * self.head_size**0.5))
-        context = self.attend(query, key, value, plan, dropout, small)  # [B, S, H, E]
+        context = self.attend(query, key, value, plan, dropout, training)  # [B, S, H, E]
         length = tf.shape(hidden_states)[1]
         return self.output_projection(
             tf.reshape(context, [-1, length, self.num_heads * self.head_size])

@@ -249,7 +249,7 @@ class TableETCAttention(HeadProjections):
         value: tf.Tensor,
         plan: tuple[Any, ...],
         dropout: SeededDropout | None,
-        scores_are_small: tf.Tensor | None = None,
+        training: bool = False,
     ) -> tf.Tensor:
         """The context of all heads. float [B, G + S, H, E]."""
         (shared,) = plan

@@ -30,7 +30,8 @@ from mate_tf.attention.patterns import Pattern, head_groups, pattern_mask
 from mate_tf.attention.projections import HeadProjections, refuse_token_weights
 from mate_tf.attention.relations import RelationBias, relation_scores
 from mate_tf.attention.softmax import MASKED
-from mate_tf.attention.xla import at_chosen_size, compiles_with_xla
+from mate_tf.attention.xla import at_chosen_size
+from mate_tf.compilation import compiles_with_xla
 from mate_tf.config import AttentionConfig
 from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
@@ -260,7 +261,6 @@ class TiledAttention(HeadProjections):
         plan: TilePlan,
         first_head: int,
         dropout: SeededDropout | None,
-        scores_are_small: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
         inputs = [self._to_tiles(tensor, plan) for tensor in (query, key, value)]

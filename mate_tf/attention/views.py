@@ -239,7 +239,8 @@ class MultiViewEmbedding(keras.layers.Layer):
 
     Called on an embedding [B, S, H, E] and an order of its tokens int [B, S]; returns a
     `MultiView`. A sequence that does not divide into buckets is padded with its first token at the
-    end of its order, one shorter than the global part too: masking is the caller's.
+    end of its order, one shorter than the global part too: masking is the caller's, and padding
+    has no gradient.
 
     Args:
         bucket_size: R, tokens in a bucket.

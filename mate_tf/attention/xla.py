@@ -5,14 +5,6 @@ from functools import partial
 
 import tensorflow as tf
 
-# No public name says whether XLA is to compile what is traced.
-from tensorflow.python.ops import control_flow_util
-
-
-def compiles_with_xla() -> bool:
-    """Whether the function that is being traced is one for XLA."""
-    return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
-
 
 def at_chosen_size(
     function: Callable[..., tf.Tensor], sizes: list[int], needed: tf.Tensor, *inputs: tf.Tensor

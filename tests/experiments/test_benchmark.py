@@ -7,6 +7,7 @@ import sys
 import pytest
 import tensorflow as tf
 
+from experiments.benchmark import last_lines, table
 from experiments.benchmark_flops import matrix_flops
 
 
@@ -38,6 +39,27 @@ def test_measures_each_length_and_goes_on_where_it_stopped(tmp_path):
     again = run(tmp_path, "--lengths=64", "--architectures=tapas")
     assert again == first
     assert (tmp_path / "table.md").read_text() == first
+
+
+def test_ratios_are_of_one_process_and_of_the_same_options():
+    def timed(layers, names, **seconds):
+        options = {"length": 64, "mode": "inference", "num_layers": layers}
+        return [
+            options | {"of": "time", "name": name, "names": names, "seconds": [one], "flops": None}
+            for name, one in seconds.items()
+        ]
+
+    lines = [
+        *timed(1, ["limit", "tapas"], limit=1.0, tapas=9.0),
+        *timed(12, ["limit", "tapas"], limit=10.0, tapas=20.0),
+        *timed(1, ["limit", "tapas", "mate"], limit=2.0, tapas=6.0, mate=4.0),
+    ]
+    text = table(last_lines(lines))
+    assert "num_layers 1:" in text and "num_layers 12:" in text
+    assert "| 64 | tapas | 6,000 | 0 | 3.00 | 1.00 |" in text
+    assert "| 64 | mate | 4,000 | 0 | 2.00 | 0.67 |" in text
+    assert "| 64 | tapas | 20,000 | 0 | 2.00 | 1.00 |" in text
+    assert "9,000" not in text
 
 
 def test_an_unknown_architecture_is_refused():
