@@ -23,7 +23,6 @@ folder it goes on where it stopped.
 import importlib.util
 import json
 import pathlib
-import statistics
 from typing import Any
 
 from absl import flags, logging
@@ -31,6 +30,7 @@ from absl import flags, logging
 from experiments import terminal
 from experiments.benchmark_inputs import attentions, parse_lengths
 from experiments.benchmark_process import in_its_own_process
+from experiments.benchmark_report import LIMIT, draw, last_lines, table
 
 _ARCHITECTURES = flags.DEFINE_list(
     "architectures",
@@ -60,7 +60,7 @@ _PEERS = flags.DEFINE_bool(
 )
 _OUTPUT = flags.DEFINE_string("output_dir", "out/benchmark", "folder for the results")
 
-_LIMIT, _DENSE, _PEER = "limit", "tapas", "hf_tapas"
+_PEER = "hf_tapas"
 
 
 def main(_) -> None:
@@ -76,8 +76,9 @@ def main(_) -> None:
             for length in lengths:
                 measure_length(results, length, dtype, threads)
     lines = last_lines(results.lines)
-    (folder / "table.md").write_text(table(lines) + "\n", encoding="utf-8")
-    print(table(lines))
+    text = table(lines)
+    (folder / "table.md").write_text(text + "\n", encoding="utf-8")
+    print(text)
     draw(lines, folder)
 
 
@@ -126,8 +127,8 @@ def measure_length(results: Results, length: int, dtype: str, threads: int) -> N
         if known[name].is_linear or length <= _LONGEST_DENSE.value
     ]
     peers = [_PEER] if _has_peer() and length <= _LONGEST_DENSE.value else []
-    timed = [_LIMIT, *names, *peers]
-    if results.timed_together(options) < set(timed):
+    timed = [LIMIT, *names, *peers]
+    if not results.timed_together(options) >= set(timed):
         logging.info("%d tokens, %s: timing %s", length, dtype, ", ".join(timed))
         for line in in_its_own_process(measure_times, timed, options, _ROUNDS.value):
             results.add(options | {"of": "time", "names": timed} | line)
@@ -143,94 +144,6 @@ def _has_peer() -> bool:
         return _PEERS.value
     packages = ("torch", "transformers")
     return _MODE.value == "inference" and all(map(importlib.util.find_spec, packages))
-
-
-def last_lines(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of what was timed again, with more beside, the last time alone."""
-    last = {_options(line): line["names"] for line in lines if line["of"] == "time"}
-    kept = {}
-    for line in lines:
-        if line["of"] != "time" or line["names"] == last[_options(line)]:
-            kept[*_options(line), line["of"], line["name"]] = line
-    return list(kept.values())
-
-
-def _options(line: dict[str, Any], *without: str) -> tuple:
-    """What the lines of one process share."""
-    of_the_line = {"of", "name", "names", "seconds", "flops", "megabytes", *without}
-    return tuple(sorted((key, value) for key, value in line.items() if key not in of_the_line))
-
-
-def table(lines: list[dict[str, Any]]) -> str:
-    """For all options but the length a table, with a row for each length and architecture."""
-    kinds: dict[tuple, list[dict[str, Any]]] = {}
-    for line in lines:
-        kinds.setdefault(_options(line, "length"), []).append(line)
-    parts = []
-    for kind, group in kinds.items():
-        parts.append(", ".join(f"{name} {value}" for name, value in kind) + ":\n")
-        parts.append("| tokens | | ms | spread | x limit | x dense | GFLOP | MB |")
-        parts.append("|---:|---|---:|---:|---:|---:|---:|---:|")
-        memory = {(x["length"], x["name"]): x["megabytes"] for x in group if x["of"] == "memory"}
-        times = {(x["length"], x["name"]): x for x in group if x["of"] == "time"}
-        medians = {key: statistics.median(x["seconds"]) for key, x in times.items()}
-        for (length, name), line in times.items():
-            median = medians[length, name]
-            cells = [
-                f"{length:,}",
-                name,
-                f"{1000 * median:,.0f}",
-                f"{1000 * half_interquartile_range(line['seconds']):,.0f}",
-                f"{median / medians[length, _LIMIT]:.2f}",
-                f"{median / medians[length, _DENSE]:.2f}" if (length, _DENSE) in medians else "",
-                f"{line['flops'] / 1e9:,.0f}" if line["flops"] else "",
-                f"{memory[length, name]:,.0f}" if (length, name) in memory else "",
-            ]
-            parts.append(f"| {' | '.join(cells)} |")
-        parts.append("")
-    return "\n".join(parts)
-
-
-def half_interquartile_range(values: list[float]) -> float:
-    if len(values) < 2:
-        return 0.0
-    first, _, third = statistics.quantiles(values, n=4, method="inclusive")
-    return (third - first) / 2
-
-
-def draw(lines: list[dict[str, Any]], folder: pathlib.Path) -> None:
-    """The paper's figures, of the first options that were measured."""
-    try:
-        import matplotlib.figure
-    except ModuleNotFoundError:
-        logging.warning("no figures: matplotlib is not installed (pip install mate_tf[plots])")
-        return
-    first = _options(lines[0], "length")
-    lines = [line for line in lines if _options(line, "length") == first]
-    values = {
-        "time": ("seconds", lambda line: statistics.median(line["seconds"])),
-        "flops": ("GFLOP of matrix products", lambda line: line["flops"] / 1e9),
-        "memory": ("MB above the loaded model", lambda line: line["megabytes"]),
-    }
-    for name, (label, value) in values.items():
-        figure = matplotlib.figure.Figure(figsize=(6, 4), layout="constrained")
-        axes = figure.add_subplot(xlabel="tokens", ylabel=label)
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        chosen = [
-            line for line in lines if line["of"] == ("memory" if name == "memory" else "time")
-        ]
-        for architecture in dict.fromkeys(line["name"] for line in chosen):
-            points = sorted(
-                (line["length"], value(line))
-                for line in chosen
-                if line["name"] == architecture and (name != "flops" or line["flops"])
-            )
-            if points:
-                axes.plot(*zip(*points, strict=True), marker="o", label=architecture)
-        axes.legend()
-        axes.grid(alpha=0.3)
-        figure.savefig(folder / f"{name}.png", dpi=120)
 
 
 if __name__ == "__main__":

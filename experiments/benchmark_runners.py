@@ -11,6 +11,7 @@ from typing import Any
 from experiments.benchmark_flops import matrix_flops
 from experiments.benchmark_inputs import attentions, table_features
 from experiments.benchmark_process import give_back_freed, reset_peak, resident_megabytes
+from mate_tf.config import TYPE_FEATURES, EncoderConfig
 
 Runner = Callable[[], Any]
 
@@ -35,9 +36,10 @@ def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> lis
         elif name == "limit":
             runners[name] = _limit(options)
         else:
-            runners[name] = _encoder(name, options)
+            encoder = _built(name, options)
+            runners[name] = _runner(encoder, options)
             if options["mode"] == "inference":
-                flops[name] = _flops(name, options)
+                flops[name] = _flops(encoder, options)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for runner in runners.values():
         runner()
@@ -52,7 +54,7 @@ def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> lis
 def measure_memory(name: str, options: dict[str, Any]) -> float:
     """The peak of a pass after the first, in MB above what stays resident of that one."""
     _set_up(options)
-    runner = _encoder(name, options)
+    runner = _runner(_built(name, options), options)
     runner()
     give_back_freed()
     loaded = resident_megabytes("VmRSS")
@@ -71,7 +73,6 @@ def _set_up(options: dict[str, Any]) -> None:
 
 
 def _built(name: str, options: dict[str, Any]):
-    from mate_tf.config import EncoderConfig
     from mate_tf.encoder import TableEncoder
 
     config = EncoderConfig(num_layers=options["num_layers"], position="per_cell")
@@ -85,12 +86,12 @@ def _features(options: dict[str, Any]):
     return table_features(options["length"], options["columns"], options["batch_size"])
 
 
-def _encoder(name: str, options: dict[str, Any]) -> Runner:
+def _runner(encoder, options: dict[str, Any]) -> Runner:
     import tensorflow as tf
 
     from mate_tf.inference import inference_function
 
-    encoder, features = _built(name, options), _features(options)
+    features = _features(options)
     if options["mode"] == "inference":
         run = inference_function(encoder)
         return lambda: run(features).pooled_output.numpy()
@@ -109,19 +110,14 @@ def _encoder(name: str, options: dict[str, Any]) -> Runner:
     return lambda: step(features).numpy()
 
 
-def _flops(name: str, options: dict[str, Any]) -> int | None:
+def _flops(encoder, options: dict[str, Any]) -> int | None:
     import tensorflow as tf
 
     from mate_tf.compilation import portable_graph
-    from mate_tf.tables.token_features import TokenFeatures
 
-    encoder, features = _built(name, options), _features(options)
-    shapes = TokenFeatures(
-        *(None if one is None else tf.TensorSpec(one.shape, one.dtype) for one in features)
-    )
     function = tf.function(lambda features: encoder(features).sequence_output, autograph=False)
     with portable_graph():  # of plain operations
-        return matrix_flops(function.get_concrete_function(shapes).graph)
+        return matrix_flops(function.get_concrete_function(_features(options)).graph)
 
 
 def _limit(options: dict[str, Any]) -> Runner:
@@ -130,8 +126,6 @@ def _limit(options: dict[str, Any]) -> Runner:
     That TensorFlow's plain product knows a matrix as a constant makes it no faster.
     """
     import tensorflow as tf
-
-    from mate_tf.config import EncoderConfig
 
     config = EncoderConfig()
     size, inner = config.hidden_size, config.intermediate_size
@@ -186,16 +180,7 @@ def _hugging_face(options: dict[str, Any]) -> Runner:
     dtype = torch.bfloat16 if options["dtype"].endswith("bfloat16") else torch.float32
     model = transformers.TapasModel(config).eval().to(dtype)
     features = _features(options)
-    names = (
-        "segment_ids",
-        "column_ids",
-        "row_ids",
-        "prev_label_ids",
-        "column_ranks",
-        "inv_column_ranks",
-        "numeric_relations",
-    )
-    types = [getattr(features, name).numpy() for name in names]
+    types = [getattr(features, name).numpy() for name in TYPE_FEATURES]
 
     def tensor(array):
         return torch.from_numpy(array).long()

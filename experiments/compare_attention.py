@@ -28,6 +28,7 @@ from absl import flags, logging
 from experiments import strategy_flags, terminal
 from experiments.config_files import check_kind, make_config, parse_flags
 from experiments.finetune import load_options, use_inputs_of_run
+from experiments.spread import spread
 from mate_tf.tables.text_files import complete_text_file, read_json
 
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each architecture", lower_bound=1)
@@ -134,14 +135,6 @@ def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
     files = {file.name: file.sha256 for file in data_files(data_dir, SPLITS)}
     weights = {"init_checkpoint": flags.FLAGS.init_checkpoint} | load_options()
     return {"config": values, "data": files, "weights": weights}
-
-
-def spread(values: list[float], scale: float = 1.0, digits: int = 1) -> str:
-    """Median and half the interquartile range."""
-    import numpy as np
-
-    low, median, high = np.percentile(np.array(values) * scale, [25, 50, 75])
-    return f"{median:.{digits}f} ± {(high - low) / 2:.{digits}f}"
 
 
 def main(argv: list[str]) -> None:

@@ -17,16 +17,20 @@ _HAS_CONSTANT_KERNELS = contextvars.ContextVar("has_constant_kernels", default=F
 
 
 @contextlib.contextmanager
-def portable_graph() -> Iterator[None]:
+def _true_within(variable: contextvars.ContextVar[bool]) -> Iterator[None]:
+    token = variable.set(True)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def portable_graph() -> contextlib.AbstractContextManager[None]:
     """Within it graphs are made for other machines too, as for a SavedModel.
 
     Nothing is compiled, as not every server has XLA, and nothing follows from this machine.
     """
-    token = _IS_PORTABLE.set(True)
-    try:
-        yield
-    finally:
-        _IS_PORTABLE.reset(token)
+    return _true_within(_IS_PORTABLE)
 
 
 def is_portable() -> bool:
@@ -34,14 +38,9 @@ def is_portable() -> bool:
     return _IS_PORTABLE.get()
 
 
-@contextlib.contextmanager
-def constant_kernels() -> Iterator[None]:
+def constant_kernels() -> contextlib.AbstractContextManager[None]:
     """Within it graphs are made with the kernels of projections as they are now."""
-    token = _HAS_CONSTANT_KERNELS.set(True)
-    try:
-        yield
-    finally:
-        _HAS_CONSTANT_KERNELS.reset(token)
+    return _true_within(_HAS_CONSTANT_KERNELS)
 
 
 def has_constant_kernels() -> bool:

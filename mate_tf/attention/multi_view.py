@@ -119,9 +119,9 @@ def multi_view_contexts(
     sizes = [tf.shape(to_global)[-1], tf.shape(to_window)[-1]]
     masks = [None, None] if long_mask is None else tf.split(long_mask, sizes, axis=-1)
     if long_bias is not None:
-        global_bias, window_bias = tf.split(long_bias, sizes, axis=-1)
-        to_global += global_bias
-        to_window += window_bias
+        of_global, of_window = tf.split(long_bias, sizes, axis=-1)
+        to_global += of_global
+        to_window += of_window
     long_context = weighted_sum(
         [
             Attended(to_global, masks[0], value.global_, "BHNFT,BHTE->BHNFE"),

@@ -156,10 +156,7 @@ class HeadProjections(keras.layers.Layer):
         parts = (tf.split(heads_first(tensor), heads, axis=1) for tensor in (query, key, value))
         queries, keys, values = parts
         contexts = [
-            self.attend_group(
-                *group,
-                dropout=None if dropout is None else dropout.fold_in(index),
-            )
+            self.attend_group(*group, dropout=None if dropout is None else dropout.fold_in(index))
             for index, group in enumerate(
                 zip(queries, keys, values, plan, first_heads, strict=True)
             )

@@ -1,20 +1,20 @@
 """The benchmark of the encoders, at a size of seconds."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
 
-from experiments.benchmark import last_lines, table
 from experiments.benchmark_flops import matrix_flops
+from experiments.benchmark_report import last_lines, table
+from tests.small import run_binary
 
 
 def run(folder, *options: str) -> str:
-    command = [sys.executable, "-m", "experiments.benchmark", f"--output_dir={folder}"]
-    command += ["--num_layers=1", "--rounds=2", "--dtypes=float32", "--peers=False", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    small = ("--num_layers=1", "--rounds=2", "--dtypes=float32", "--peers=False")
+    result = run_binary("experiments.benchmark", f"--output_dir={folder}", *small, *options)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def test_measures_each_length_and_goes_on_where_it_stopped(tmp_path):
@@ -39,6 +39,8 @@ def test_measures_each_length_and_goes_on_where_it_stopped(tmp_path):
     again = run(tmp_path, "--lengths=64", "--architectures=tapas")
     assert again == first
     assert (tmp_path / "table.md").read_text() == first
+    other = run(tmp_path, "--lengths=64", "--architectures=linformer")
+    assert "| 64 | linformer |" in other  # although the limit was there
 
 
 def test_ratios_are_of_one_process_and_of_the_same_options():
@@ -63,8 +65,7 @@ def test_ratios_are_of_one_process_and_of_the_same_options():
 
 
 def test_an_unknown_architecture_is_refused():
-    command = [sys.executable, "-m", "experiments.benchmark", "--architectures=reformer"]
-    result = subprocess.run(command, capture_output=True, text=True)
+    result = run_binary("experiments.benchmark", "--architectures=reformer")
     assert result.returncode == 1
     assert "expected --architectures among tapas" in result.stderr
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from experiments.compare_attention import spread
+from experiments.spread import spread
 from tests.small import run_binary, write_vocabulary
 
 VOCABULARY = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "good", "bad", "film"]
