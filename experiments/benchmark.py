@@ -13,7 +13,7 @@ so that a busy machine slows all alike:
   hf_tapas   Hugging Face's TAPAS, where transformers and torch are installed
 
 Floating-point operations are those of the graph's matrix products. Memory is the most that is
-resident in a pass after the first, above what the loaded model keeps, in a process of its own.
+resident in a pass, above the loaded model after a short one, in a process of its own.
 
 The folder gets measurements.jsonl, a line for each, table.md, and the paper's figures 4, 5 and 6 as
 time.png, flops.png and memory.png (MATE paper, appendix; extra: plots). Started again with the same
@@ -36,7 +36,8 @@ _ARCHITECTURES = flags.DEFINE_list(
     "architectures",
     ["tapas", "sat", "mate", "mate_64_128", "linformer", "table_etc"],
     "those of AttentionConfig (mate has buckets of 42 and a global part of 116 tokens), and "
-    "mate_64_128, of others, mate_dense, by all pairs, and mate_exact, without a window",
+    "mate_64_128, of others, mate_exact, without a window, and mate_views and mate_dense, mate by "
+    "views or by all pairs at every length",
 )
 _LENGTHS = flags.DEFINE_list(
     "lengths",

@@ -17,7 +17,8 @@ def attentions(length: int) -> dict[str, AttentionConfig]:
     return {
         **{name: AttentionConfig(name, **options.get(name, {})) for name in ARCHITECTURES},
         "mate_64_128": AttentionConfig("mate", bucket_size=64, global_size=128),
-        "mate_dense": AttentionConfig("mate", "dense", bucket_size=0),
+        "mate_views": AttentionConfig("mate", "multi_view"),
+        "mate_dense": AttentionConfig("mate", "dense"),
         "mate_exact": AttentionConfig("mate", bucket_size=64, coverage=1.0),
     }
 

@@ -66,9 +66,9 @@ class AttentionConfig:
             of speech allow or favour; "table_etc": every token to its neighbours and to global
             tokens that stand for rows and columns.
         evaluator: "multi_view" is linear in the sequence length and takes "mate" and
-            "mate_tableformer" only; "dense" computes all pairs and takes every architecture. Dense
-            is the faster of the two below about 1,000 tokens. None: the linear one where there is
-            one, which of "table_etc" is by blocks of its own.
+            "mate_tableformer" only; "dense" computes all pairs and takes every architecture. None:
+            where there is a linear one, that beyond `dense_up_to` tokens and dense up to there,
+            which computes the same ("table_etc" has one of its own, by blocks, at any length).
         row_heads_ratio: share of MATE's heads that attend within rows; the number is rounded down.
         bucket_size: tokens in a bucket, the paper's radius R; a token attends to its own bucket
             and to both neighbours. 0, for the dense evaluator only, lifts the restriction.
@@ -101,6 +101,10 @@ class AttentionConfig:
             ETC's default.
         share_global_tokens: whether rows, or columns, beyond TableETC's global tokens begin anew
             with the first of them, where they are an error otherwise.
+        dense_up_to: tokens of the longest sequence of which all pairs are computed, with evaluator
+            None. None: about 500 (`LinearAttention.break_even`), measured on a CPU;
+            `python -m experiments.break_even` measures it for other machines and sizes. 0 with
+            original_bucketing, which is not the same over all pairs.
     """
 
     architecture: str = "mate"
@@ -123,6 +127,7 @@ class AttentionConfig:
     local_radius: int = 84
     max_relative_distance: int = 12
     share_global_tokens: bool = False
+    dense_up_to: int | None = None
 
     def __post_init__(self) -> None:
         require(

@@ -57,7 +57,9 @@ def attention_layer(config: EncoderConfig, name: str) -> HeadProjections:
     if attention.coverage is not None:
         return TiledAttention(attention=attention, **common)
     return MultiViewAttention(
-        **{option: getattr(attention, option) for option in OPTIONS}, **common
+        dense_up_to=0 if attention.evaluator else attention.dense_up_to,
+        **{option: getattr(attention, option) for option in OPTIONS},
+        **common,
     )
 
 
@@ -187,7 +189,7 @@ class TableEncoder(keras.layers.Layer):
         hidden_states = self.embedding(features, training=training)  # [B, G + S, D]
         intermediates["embedding"] = self._of_tokens(hidden_states)
         # Orders and masks depend on the ids alone: computed once for all layers.
-        plan = self.blocks[0].attention.plan(features, token_weights)
+        plan = self.blocks[0].attention.plan(features, token_weights, training)
         for index, block in enumerate(self.blocks):
             # The last layer's gradient comes first: to compute it anew would save nothing.
             if training and self.recompute and block is not self.blocks[-1]:

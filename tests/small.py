@@ -18,7 +18,7 @@ ENCODER = EncoderConfig(
     num_heads=2,
     intermediate_size=16,
     initializer_range=0.5,
-    attention=AttentionConfig(bucket_size=8, global_size=16),
+    attention=AttentionConfig(bucket_size=8, global_size=16, dense_up_to=0),
 )
 
 

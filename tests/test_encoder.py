@@ -20,7 +20,7 @@ SMALL = EncoderConfig(
     intermediate_size=24,
     max_position_embeddings=32,
     type_vocab_sizes=(3, 8, 8, 2, 8, 8, 10),
-    attention=AttentionConfig(bucket_size=4, global_size=8),
+    attention=AttentionConfig(bucket_size=4, global_size=8, dense_up_to=0),
 )
 
 
@@ -75,6 +75,7 @@ TABLE_ETC = with_attention(
     "config",
     [
         SMALL,
+        with_attention(dense_up_to=10),
         with_attention(evaluator="dense"),
         with_attention(evaluator="dense", architecture="tapas"),
         with_attention(evaluator="dense", architecture="sat"),
@@ -88,6 +89,7 @@ TABLE_ETC = with_attention(
     ],
     ids=[
         "mate",
+        "mate, dense where short",
         "mate dense",
         "tapas",
         "sat",
@@ -130,7 +132,7 @@ def test_a_token_of_weight_zero_is_as_good_as_padding():
 def test_weights_are_refused_where_only_a_mask_is_known():
     for coverage in (None, 1.0):
         encoder = TableEncoder(with_attention(coverage=coverage))
-        with pytest.raises(ValueError, match="evaluator 'dense' takes them"):
+        with pytest.raises(ValueError, match="without evaluator 'dense', which takes them"):
             encoder(some_features(), token_weights=tf.ones([2, 30]))
 
 

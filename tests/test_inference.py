@@ -22,7 +22,7 @@ SMALL = EncoderConfig(
     num_heads=2,
     intermediate_size=128,
     initializer_range=0.3,
-    attention=AttentionConfig("mate", bucket_size=8, global_size=6),
+    attention=AttentionConfig("mate", bucket_size=8, global_size=6, dense_up_to=20),
 )
 
 

@@ -90,7 +90,10 @@ class DenseAttention(HeadProjections):
     """
 
     def plan(
-        self, features: TokenFeatures, token_weights: tf.Tensor | None = None
+        self,
+        features: TokenFeatures,
+        token_weights: tf.Tensor | None = None,
+        training: bool = False,
     ) -> tuple[DensePlan, ...]:
         """The masks, relations and biases; weights are a soft mask, by their logarithm."""
         relations = bias = favoured = None

@@ -57,7 +57,10 @@ class LinformerAttention(HeadProjections):
         )
 
     def plan(
-        self, features: TokenFeatures, token_weights: tf.Tensor | None = None
+        self,
+        features: TokenFeatures,
+        token_weights: tf.Tensor | None = None,
+        training: bool = False,
     ) -> tuple[LinformerPlan]:
         """The mask, times the weights, and a check of the length."""
         expected = self.attention.sequence_length

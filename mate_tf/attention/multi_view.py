@@ -20,8 +20,8 @@ from mate_tf.attention.buckets import (
     sequence_length,
     token_order,
 )
+from mate_tf.attention.by_length import LinearAttention
 from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
-from mate_tf.attention.projections import HeadProjections, refuse_token_weights
 from mate_tf.attention.relations import RelationBias
 from mate_tf.attention.softmax import Attended, scores_are_small, weighted_sum
 from mate_tf.attention.views import (
@@ -233,7 +233,7 @@ def _neighbour_exists(buckets: int | tf.Tensor, bucket_size: int, num_neighbours
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
-class MultiViewAttention(HeadProjections):
+class MultiViewAttention(LinearAttention):
     """MATE's self-attention, linear in the sequence length (MATE paper, section 3).
 
     Called on hidden states float [B, S, D] and token features int [B, S]; returns float
@@ -251,6 +251,8 @@ class MultiViewAttention(HeadProjections):
         architecture: "mate", or "mate_tableformer" to learn biases for TableFormer's relations;
             the next three say how (see `AttentionConfig`).
         num_neighbours: buckets on each side that a token sees.
+        dense_up_to: computes sequences up to this length over all pairs, with the same result;
+            None: up to where that is faster, as in `AttentionConfig`.
         **kwargs: temperature, dropout and initializer_range of `HeadProjections`, and Keras's.
 
     Raises:
@@ -282,11 +284,12 @@ class MultiViewAttention(HeadProjections):
         disabled_relations: tuple[int, ...] = (),
         scale_relations: bool = False,
         num_neighbours: int = 1,
+        dense_up_to: int | None = 0,
         **kwargs,
     ):
         attention = AttentionConfig(
             architecture=architecture,
-            evaluator="multi_view",
+            dense_up_to=dense_up_to,
             row_heads_ratio=row_heads_ratio,
             bucket_size=bucket_size,
             global_size=global_size,
@@ -301,11 +304,8 @@ class MultiViewAttention(HeadProjections):
             bucket_size, global_size, num_neighbours, name="views", dtype=self.dtype_policy
         )
 
-    def plan(
-        self, features: TokenFeatures, token_weights: tf.Tensor | None = None
-    ) -> MultiViewPlan:
-        """The orders and masks, which depend on the token features alone."""
-        refuse_token_weights(token_weights)
+    def linear_plan(self, features: TokenFeatures) -> MultiViewPlan:
+        """The orders and masks of the views."""
         groups = head_groups(self.attention, self.num_heads)
         orders = []
         for group in groups:
@@ -319,7 +319,7 @@ class MultiViewAttention(HeadProjections):
             tuple(plans), self.views.places(orders, [group.num_heads for group in groups])
         )
 
-    def attend(
+    def attend_linear(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
@@ -367,4 +367,4 @@ class MultiViewAttention(HeadProjections):
     def get_config(self):
         config = super().get_config()
         attention = config.pop("attention")
-        return config | {name: attention[name] for name in OPTIONS}
+        return config | {name: attention[name] for name in (*OPTIONS, "dense_up_to")}

@@ -5,6 +5,7 @@ Shapes: B batch, S sequence, H heads, E head size, D hidden.
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -20,14 +21,6 @@ from mate_tf.linear import Linear
 from mate_tf.tables.token_features import TokenFeatures
 
 
-def refuse_token_weights(token_weights: tf.Tensor | None) -> None:
-    """Raises the error of the evaluators that know a hard mask only."""
-    if token_weights is not None:
-        raise ValueError(
-            "expected no token_weights with evaluator 'multi_view'; evaluator 'dense' takes them"
-        )
-
-
 def heads_first(tensor: tf.Tensor) -> tf.Tensor:
     """[B, S, H, E] to [B, H, S, E], or back."""
     return tf.transpose(tensor, [0, 2, 1, 3])
@@ -36,9 +29,9 @@ def heads_first(tensor: tf.Tensor) -> tf.Tensor:
 class HeadProjections(keras.layers.Layer):
     """Multi-head self-attention whose subclass says how the heads attend.
 
-    A subclass defines `plan(features, token_weights)`, what does not depend on the hidden states
-    and is computed once for all layers of an encoder, one plan for each head group, and
-    `attend_group(query, key, value, plan, first_head, dropout)`, or `attend` for all groups.
+    A subclass defines `plan(features, token_weights, training)`, what does not depend on the
+    hidden states and is computed once for all layers of an encoder, one plan for each head group,
+    and `attend_group(query, key, value, plan, first_head, dropout)`, or `attend` for all groups.
 
     Args:
         num_heads: H.
@@ -101,7 +94,10 @@ class HeadProjections(keras.layers.Layer):
         raise NotImplementedError
 
     def plan(
-        self, features: TokenFeatures, token_weights: tf.Tensor | None = None
+        self,
+        features: TokenFeatures,
+        token_weights: tf.Tensor | None = None,
+        training: bool = False,
     ) -> tuple[Any, ...]:
         raise NotImplementedError
 
@@ -138,7 +134,7 @@ class HeadProjections(keras.layers.Layer):
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context of all heads, group by group.
+        """The context of all heads.
 
         Args:
             query: float [B, S, H, E].
@@ -151,12 +147,24 @@ class HeadProjections(keras.layers.Layer):
         Returns:
             float [B, S, H, E].
         """
+        return self.by_groups(self.attend_group, query, key, value, plan, dropout)
+
+    def by_groups(
+        self,
+        attend_group: Callable[..., tf.Tensor],
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: Any,
+        dropout: SeededDropout | None,
+    ) -> tf.Tensor:
+        """The context of all heads, group by group: `attend` by a function like `attend_group`."""
         heads = [group.num_heads for group in head_groups(self.attention, self.num_heads)]
         first_heads = itertools.accumulate([0, *heads[:-1]])
         parts = (tf.split(heads_first(tensor), heads, axis=1) for tensor in (query, key, value))
         queries, keys, values = parts
         contexts = [
-            self.attend_group(*group, dropout=None if dropout is None else dropout.fold_in(index))
+            attend_group(*group, dropout=None if dropout is None else dropout.fold_in(index))
             for index, group in enumerate(
                 zip(queries, keys, values, plan, first_heads, strict=True)
             )
@@ -205,7 +213,7 @@ class HeadProjections(keras.layers.Layer):
         if plan is None:
             if features is None:
                 raise ValueError(f"layer {self.name!r} expected token features or a plan")
-            plan = self.plan(features)
+            plan = self.plan(features, training=training)
         dropout = None
         if training and self.dropout_rate:
             seed = self.dropout.draw_seed() if seed is None else seed

@@ -233,7 +233,10 @@ class TableETCAttention(HeadProjections):
         )
 
     def plan(
-        self, features: TokenFeatures, token_weights: tf.Tensor | None = None
+        self,
+        features: TokenFeatures,
+        token_weights: tf.Tensor | None = None,
+        training: bool = False,
     ) -> tuple[AllPairsPlan] | tuple[GlobalLocalPlan]:
         """The masks and labels, which depend on the token features alone."""
         if token_weights is not None:

@@ -13,8 +13,9 @@ Shapes: B batch, S sequence, R tile (bucket size), N tiles of a sequence, M pair
 are computed, H heads, E head size, K relations, F from, T to.
 """
 
+from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -26,8 +27,8 @@ from mate_tf.attention.buckets import (
     token_order,
     token_rank,
 )
+from mate_tf.attention.by_length import LinearAttention
 from mate_tf.attention.patterns import Pattern, head_groups, pattern_mask
-from mate_tf.attention.projections import HeadProjections, refuse_token_weights
 from mate_tf.attention.relations import RelationBias, relation_scores
 from mate_tf.attention.softmax import MASKED
 from mate_tf.attention.xla import at_chosen_size
@@ -231,18 +232,20 @@ def tiled_attention(
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
-class TiledAttention(HeadProjections):
+class TiledAttention(LinearAttention):
     """Self-attention of an architecture with sorted heads, at coverage 1.0.
 
     Called on hidden states float [B, S, D] and token features int [B, S]; returns float
     [B, S, D]: what `DenseAttention` returns for the pattern without a window.
     """
 
-    def plan(
-        self, features: TokenFeatures, token_weights: tf.Tensor | None = None
-    ) -> tuple[TilePlan, ...]:
+    break_even: ClassVar[Mapping[str, tuple[int, int]]] = {
+        "float32": (512, 448),
+        "bfloat16": (896, 384),
+    }
+
+    def linear_plan(self, features: TokenFeatures) -> tuple[TilePlan, ...]:
         """The orders and the pairs of tiles."""
-        refuse_token_weights(token_weights)
         plans = []
         for group in head_groups(self.attention, self.num_heads):
             assert group.sort_by is not None
@@ -253,7 +256,19 @@ class TiledAttention(HeadProjections):
             plans.append(plan)
         return tuple(plans)
 
-    def attend_group(
+    def attend_linear(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: tuple[TilePlan, ...],
+        dropout: SeededDropout | None,
+        training: bool = False,
+    ) -> tf.Tensor:
+        """The context, group by group. float [B, S, H, E]."""
+        return self.by_groups(self._attend_tiles, query, key, value, plan, dropout)
+
+    def _attend_tiles(
         self,
         query: tf.Tensor,
         key: tf.Tensor,

@@ -109,7 +109,7 @@ def serialized(rows: np.ndarray, columns: np.ndarray, question: int, seed: int):
         AttentionConfig("mate_tableformer", "dense", bucket_size=0),
         # Buckets so large that each head's window holds the whole table.
         AttentionConfig("mate_tableformer", "multi_view", bucket_size=128, global_size=8),
-        AttentionConfig("mate_tableformer", bucket_size=8, coverage=1.0),
+        AttentionConfig("mate_tableformer", "multi_view", bucket_size=8, coverage=1.0),
     ],
     ids=["tableformer", "mate dense", "mate multi-view", "mate tile by tile"],
 )

@@ -36,6 +36,7 @@ def tiled_and_dense(ratio: float, tile: int, **options):
         4,
         4,
         AttentionConfig(
+            evaluator="multi_view",
             row_heads_ratio=ratio,
             bucket_size=tile,
             coverage=1.0,
@@ -224,7 +225,9 @@ def test_the_pairs_of_a_plan_are_those_that_meet_and_then_the_others():
 @pytest.mark.parametrize("compiled", [False, True], ids=["", "XLA"])
 def test_the_gradient_knows_what_dropout_dropped(compiled):
     """The context is linear in the values: it is the sum of the values times their gradients."""
-    layer = TiledAttention(4, 4, AttentionConfig("mate", bucket_size=6, coverage=1.0), dropout=0.5)
+    layer = TiledAttention(
+        4, 4, AttentionConfig("mate", "multi_view", bucket_size=6, coverage=1.0), dropout=0.5
+    )
     layer.build((None, None, HIDDEN))
     features = features_of([TABLE], 24)
     random = np.random.default_rng(2)

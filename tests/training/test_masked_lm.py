@@ -39,7 +39,7 @@ CONFIG = MaskedLMTrainingConfig(
         ENCODER,
         initializer_range=0.1,
         hidden_dropout=0.1,
-        attention=AttentionConfig("mate", bucket_size=4, global_size=4),
+        attention=AttentionConfig("mate", "multi_view", bucket_size=4, global_size=4),
     ),
     length_buckets=LENGTHS[:1],
     max_seq_length=LENGTHS[1],

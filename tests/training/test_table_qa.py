@@ -46,7 +46,7 @@ CONFIG = TableQATrainingConfig(
         num_heads=2,
         intermediate_size=32,
         max_position_embeddings=32,
-        attention=AttentionConfig(bucket_size=4, global_size=4),
+        attention=AttentionConfig("mate", "multi_view", bucket_size=4, global_size=4),
     ),
 )
 
