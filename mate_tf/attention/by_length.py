@@ -17,15 +17,15 @@ from mate_tf.tables.token_features import TokenFeatures
 
 
 class EitherPlan(NamedTuple):
-    """What an encoder's layers share where the graph does not know the length.
+    """What an encoder's layers share where only running the graph tells which one is faster.
 
     Attributes:
-        is_short: bool, whether all pairs are computed.
-        dense: of the sequence where it is short, else of its first token alone.
-        linear: of the first token alone where the sequence is short.
+        is_dense: bool, whether all pairs are computed.
+        dense: of the sequence where all pairs are, else of its first token alone.
+        linear: of the first token alone where all pairs are.
     """
 
-    is_short: tf.Tensor
+    is_dense: tf.Tensor
     dense: tuple[DensePlan, ...]
     linear: Any
 
@@ -68,24 +68,29 @@ class LinearAttention(DenseAttention):
             raise ValueError(
                 "expected no token_weights without evaluator 'dense', which takes them"
             )
+        is_dense = self.dense_is_faster(features, training)
+        if not isinstance(is_dense, bool):
+            return self._either_plan(features, is_dense)
+        return super().plan(features) if is_dense else self.linear_plan(features)
+
+    def dense_is_faster(self, features: TokenFeatures, training: bool) -> bool | tf.Tensor:
+        """Whether all pairs are computed; a bool [] where only running the graph tells."""
         longest, length = self.dense_up_to(training), features.input_ids.shape[1]
         if length is None and longest and not compiles_with_xla():
-            return self._either_plan(features, longest)
-        is_short = length is not None and length <= longest
-        return super().plan(features) if is_short else self.linear_plan(features)
+            return tf.shape(features.input_ids)[1] <= longest
+        return length is not None and length <= longest
 
-    def _either_plan(self, features: TokenFeatures, longest: int) -> EitherPlan:
+    def _either_plan(self, features: TokenFeatures, is_dense: tf.Tensor) -> EitherPlan:
         length = tf.shape(features.input_ids)[1]
-        is_short = length <= longest
 
         def first(size: tf.Tensor) -> TokenFeatures:
             return features.map(lambda feature: feature[:, :size])
 
         # The plan that will not be used is one of a token, and costs nothing.
         return EitherPlan(
-            is_short,
-            super().plan(first(tf.where(is_short, length, 1))),
-            self.linear_plan(first(tf.where(is_short, 1, length))),
+            is_dense,
+            super().plan(first(tf.where(is_dense, length, 1))),
+            self.linear_plan(first(tf.where(is_dense, 1, length))),
         )
 
     def attend(
@@ -108,7 +113,7 @@ class LinearAttention(DenseAttention):
 
         if isinstance(plan, EitherPlan):
             return tf.cond(
-                plan.is_short, lambda: by_all_pairs(plan.dense), lambda: linear(plan.linear)
+                plan.is_dense, lambda: by_all_pairs(plan.dense), lambda: linear(plan.linear)
             )
         is_dense = isinstance(plan, tuple) and isinstance(plan[0], DensePlan)
         return by_all_pairs(plan) if is_dense else linear(plan)

@@ -79,7 +79,7 @@ def weighted_sum(
         sums, totals = [], []
         for part in attended:
             given = [part.scores] if part.mask is None else [part.scores, part.mask]
-            weights, total = _exponentials(*given)
+            weights, total = exponentials(*given)
             weights = tf.ensure_shape(weights, part.scores.shape)
             sums.append(tf.einsum(part.equation, weights, part.values))
             totals.append(total)
@@ -121,8 +121,8 @@ def _longest(vectors: tf.Tensor) -> tf.Tensor:
 
 
 @OnePass
-def _exponentials(scores: tf.Tensor, mask: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Of scores [..., F, t], in their dtype, and their sums, float32 [..., F, 1]."""
+def exponentials(scores: tf.Tensor, mask: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+    """Of small scores [..., F, t], in their dtype, and their sums, float32 [..., F, 1]."""
     wide = tf.cast(scores, tf.float32)
     weights = tf.exp(wide if mask is None else tf.where(mask, wide, MASKED))
     return tf.cast(weights, scores.dtype), tf.reduce_sum(weights, axis=-1, keepdims=True)

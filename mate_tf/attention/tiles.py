@@ -30,12 +30,15 @@ from mate_tf.attention.buckets import (
 from mate_tf.attention.by_length import LinearAttention
 from mate_tf.attention.patterns import Pattern, head_groups, pattern_mask
 from mate_tf.attention.relations import RelationBias, relation_scores
-from mate_tf.attention.softmax import MASKED
+from mate_tf.attention.softmax import MASKED, exponentials, scores_are_small
 from mate_tf.attention.xla import at_chosen_size
 from mate_tf.compilation import compiles_with_xla
 from mate_tf.config import AttentionConfig
 from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
+
+# The share of the pairs of tiles beyond which it takes longer than all pairs (on a CPU).
+_MOST = 0.5
 
 
 @tf.custom_gradient
@@ -192,6 +195,7 @@ def tiled_attention(
     *tables: tf.Tensor,
     temperature: float = 1.0,
     dropout: SeededDropout | None = None,
+    scores_are_small: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Attention between some pairs of tiles.
 
@@ -203,6 +207,7 @@ def tiled_attention(
         *tables: what the heads learned of the relations; see `relation_scores`.
         temperature: the scores are divided by it and by sqrt(E).
         dropout: applied to the attention probabilities.
+        scores_are_small: bool, of `softmax.scores_are_small`, without relations; or None.
 
     Returns:
         float [B * N, H, R, E].
@@ -215,20 +220,37 @@ def tiled_attention(
     )
     if pairs.relations is not None:
         scores += relation_scores(tf.gather(query, query_tile), pairs.relations, *tables)
-    logits = tf.cast(scores, tf.float32) + tf.where(pairs.mask, 0.0, MASKED)  # [M, H, R, R]
-    # The softmax does not depend on what is subtracted, so its gradient is none of our business.
-    highest = tf.stop_gradient(tf.reduce_max(logits, axis=-1))  # [M, H, R]
-    highest = tf.math.unsorted_segment_max(highest, query_tile, num_tiles)  # [B * N, H, R]
-    weights = tf.exp(logits - tf.gather(highest, query_tile)[..., None])  # [M, H, R, R]
-    total = tf.math.unsorted_segment_sum(
-        tf.reduce_sum(weights, axis=-1), query_tile, num_tiles
-    )  # [B * N, H, R]
-    weights = tf.cast(weights, value.dtype)
+
+    def by_exponentials() -> tuple[tf.Tensor, tf.Tensor]:
+        weights, totals = exponentials(scores, pairs.mask)
+        return tf.ensure_shape(weights, scores.shape), totals[..., 0]
+
+    def by_softmax() -> tuple[tf.Tensor, tf.Tensor]:
+        logits = tf.cast(scores, tf.float32) + tf.where(pairs.mask, 0.0, MASKED)  # [M, H, R, R]
+        # The softmax does not depend on what is subtracted, so its gradient is none of our
+        # business.
+        highest = tf.stop_gradient(tf.reduce_max(logits, axis=-1))  # [M, H, R]
+        highest = tf.math.unsorted_segment_max(highest, query_tile, num_tiles)  # [B * N, H, R]
+        weights = tf.exp(logits - tf.gather(highest, query_tile)[..., None])  # [M, H, R, R]
+        return tf.cast(weights, scores.dtype), tf.reduce_sum(weights, axis=-1)
+
+    if scores_are_small is None:
+        weights, totals = by_softmax()  # [M, H, R, R], [M, H, R]
+    else:
+        weights, totals = tf.cond(scores_are_small, by_exponentials, by_softmax)
     if dropout is not None:
         weights = dropout(weights)
     parts = tf.einsum("MHFT,MHTE->MHFE", weights, tf.gather(value, key_tile))
-    context = tf.math.unsorted_segment_sum(parts, query_tile, num_tiles)  # [B * N, H, R, E]
-    return context / tf.cast(total, context.dtype)[..., None]
+    context = _sums_by_tile(parts, query_tile, num_tiles)  # [B * N, H, R, E]
+    total = _sums_by_tile(totals, query_tile, num_tiles)  # [B * N, H, R]
+    return tf.math.divide_no_nan(context, tf.cast(total, context.dtype)[..., None])
+
+
+def _sums_by_tile(values: tf.Tensor, tile: tf.Tensor, num_tiles: tf.Tensor) -> tf.Tensor:
+    """Sums up what belongs to the same tile: [M, ...] to [B * N, ...]."""
+    if compiles_with_xla():  # where what fills the list up follows at its end
+        return tf.math.unsorted_segment_sum(values, tile, num_tiles)
+    return tf.math.segment_sum(values, tile)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -241,8 +263,25 @@ class TiledAttention(LinearAttention):
 
     break_even: ClassVar[Mapping[str, tuple[int, int]]] = {
         "float32": (512, 448),
-        "bfloat16": (896, 384),
+        "bfloat16": (832, 384),
     }
+
+    def dense_is_faster(self, features: TokenFeatures, training: bool) -> bool | tf.Tensor:
+        """Also of tables most of whose tiles meet, as where one column holds most of the text."""
+        is_short = super().dense_is_faster(features, training)
+        if is_short is True or training or not self.dense_up_to() or compiles_with_xla():
+            return is_short
+        tile_size = self.attention.bucket_size
+        tiles = num_buckets(tf.shape(features.input_ids)[1], tile_size, 0)
+        all_pairs = tf.shape(features.input_ids)[0] * tiles * tiles
+        meet = tf.zeros([], tf.float32)
+        for group in head_groups(self.attention, self.num_heads):
+            assert group.sort_by is not None
+            pairs = tile_plan(features, group.sort_by, tile_size).num_pairs
+            share = tf.cast(pairs, tf.float32) / tf.cast(all_pairs, tf.float32)
+            meet += share * group.num_heads / self.num_heads
+        is_dense = is_short | (meet > _MOST)
+        return bool(is_dense) if tf.executing_eagerly() else is_dense
 
     def linear_plan(self, features: TokenFeatures) -> tuple[TilePlan, ...]:
         """The orders and the pairs of tiles."""
@@ -266,7 +305,12 @@ class TiledAttention(LinearAttention):
         training: bool = False,
     ) -> tf.Tensor:
         """The context, group by group. float [B, S, H, E]."""
-        return self.by_groups(self._attend_tiles, query, key, value, plan, dropout)
+        are_small = None
+        if self.relations is None and not training:
+            scale = 1.0 / (self.temperature * self.head_size**0.5)
+            are_small = scores_are_small(query, key, scale)
+        attend_group = partial(self._attend_tiles, are_small=are_small)
+        return self.by_groups(attend_group, query, key, value, plan, dropout)
 
     def _attend_tiles(
         self,
@@ -276,12 +320,18 @@ class TiledAttention(LinearAttention):
         plan: TilePlan,
         first_head: int,
         dropout: SeededDropout | None,
+        are_small: tf.Tensor | None,
     ) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
         inputs = [self._to_tiles(tensor, plan) for tensor in (query, key, value)]
         if self.relations is not None:
             inputs += self.relation_tables(first_head, query.shape[1])
-        attention = partial(tiled_attention, temperature=self.temperature, dropout=dropout)
+        attention = partial(
+            tiled_attention,
+            temperature=self.temperature,
+            dropout=dropout,
+            scores_are_small=are_small,
+        )
 
         def attention_at(size: int, *inputs: tf.Tensor) -> tf.Tensor:
             pairs = tile_pairs(plan, size, self._pattern(first_head), self.relations)

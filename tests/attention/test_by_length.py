@@ -90,7 +90,9 @@ def test_computes_the_same_on_both_sides(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_static_length_leaves_one_path_in_the_graph(kind):
     layer = layer_of(KINDS[kind])
-    is_dense = [isinstance(layer.plan(inputs_of(length)[1])[0], DensePlan) for length in (20, 21)]
+    # In training no table is asked for what it holds.
+    plans = [layer.plan(inputs_of(length)[1], training=True) for length in (20, 21)]
+    is_dense = [isinstance(plan[0], DensePlan) for plan in plans]
     assert is_dense == [True, False]
 
 
@@ -158,12 +160,30 @@ def test_the_break_even_length_follows_the_dtype_and_the_configuration():
     assert longest(coverage=1.0, evaluator="multi_view") == 0
     narrow = MultiViewAttention(2, 4, dense_up_to=None, dtype="mixed_bfloat16")
     assert narrow.dense_up_to() == MultiViewAttention.break_even["bfloat16"][0]
-    assert (
-        TiledAttention(2, 4, AttentionConfig(coverage=1.0), dtype="bfloat16").dense_up_to() == 896
-    )
+    tiled = TiledAttention(2, 4, AttentionConfig(coverage=1.0), dtype="bfloat16")
+    assert tiled.dense_up_to() == TiledAttention.break_even["bfloat16"][0]
     half = MultiViewAttention(2, 4, dense_up_to=None, dtype="float16")
     assert half.dense_up_to() == longest()  # not measured
     assert MultiViewAttention(2, 4).dense_up_to() == 0
+
+
+@pytest.mark.parametrize("num_columns", [1, 9])
+def test_a_table_of_one_long_column_is_computed_over_all_pairs(num_columns):
+    attention = AttentionConfig("mate", bucket_size=4, coverage=1.0, dense_up_to=10)
+    layer = layer_of(attention)
+    hidden, features = inputs_of(90)
+    cell = tf.maximum(tf.range(90) - 4, 0)[None]
+    features = features._replace(
+        column_ids=tf.where(features.column_ids > 0, cell % num_columns + 1, 0),
+        row_ids=tf.where(features.column_ids > 0, cell // 43, 0),  # two rows
+    )
+    assert layer.dense_is_faster(features, training=False) == (num_columns == 1)
+    assert not layer.dense_is_faster(features, training=True)
+    forced = layer_of(dataclasses.replace(attention, evaluator="multi_view"))
+    in_graph = of_any_length(layer)
+    expected = forced(hidden, features)[:, :89]
+    for call in (layer, in_graph):
+        np.testing.assert_allclose(call(hidden, features)[:, :89], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_training_takes_the_linear_path_earlier():
