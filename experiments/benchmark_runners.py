@@ -4,6 +4,7 @@ Shapes: B batch, S sequence, D hidden, I intermediate.
 """
 
 import dataclasses
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +40,8 @@ def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> lis
             runners[name] = _limit(options)
         else:
             encoder = _built(name, options)
-            runners[name] = encoder_runner(encoder, options)
+            run = encoder_function(encoder, options["mode"])
+            runners[name] = functools.partial(run, made_up_features(options))
             if options["mode"] == "inference":
                 flops[name] = _flops(encoder, options)
     seconds: dict[str, list[float]] = {name: [] for name in names}
@@ -65,12 +67,14 @@ def measure_memory(name: str, options: dict[str, Any]) -> float:
     takes_one_length = encoder.config.fixed_length is not None
     warmed = _built(name, short) if takes_one_length else encoder
     # Packed kernels would be counted for the encoder that takes no short pass alone.
-    encoder_runner(warmed, short, pack_kernels=False)()
-    run = encoder_runner(encoder, options, pack_kernels=False)
+    run = encoder_function(encoder, options["mode"], pack_kernels=False)
+    warm = encoder_function(warmed, options["mode"], False) if takes_one_length else run
+    warm(made_up_features(short))
+    features = made_up_features(options)
     give_back_freed()
     loaded = resident_megabytes("VmRSS")
     reset_peak()
-    run()
+    run(features)
     return resident_megabytes("VmHWM") - loaded
 
 
@@ -94,20 +98,20 @@ def _built(name: str, options: dict[str, Any]):
     return encoder
 
 
-def _features(options: dict[str, Any]):
+def made_up_features(options: dict[str, Any]):
+    """The `TokenFeatures` of a length, of so many columns and examples."""
     return table_features(options["length"], options["columns"], options["batch_size"])
 
 
-def encoder_runner(encoder, options: dict[str, Any], pack_kernels: bool | None = None) -> Runner:
-    """A pass, or a step, of a built `TableEncoder` over a made-up table."""
+def encoder_function(encoder, mode: str, pack_kernels: bool | None = None) -> Callable[..., Any]:
+    """A pass of a built `TableEncoder` over token features, "inference", or a "training" step."""
     import tensorflow as tf
 
     from mate_tf.inference import inference_function
 
-    features = _features(options)
-    if options["mode"] == "inference":
+    if mode == "inference":
         run = inference_function(encoder, pack_kernels)
-        return lambda: run(features).pooled_output.numpy()
+        return lambda features: run(features).pooled_output.numpy()
     weights = [weight.value for weight in encoder.trainable_weights]
     # Without the word embeddings, whose gradient costs every architecture the same.
     weights = [weight for weight in weights if weight.shape[0] != encoder.config.vocab_size]
@@ -120,7 +124,7 @@ def encoder_runner(encoder, options: dict[str, Any], pack_kernels: bool | None =
         gradients = tape.gradient(loss, weights, unconnected_gradients="zero")
         return tf.add_n([tf.reduce_sum(gradient) for gradient in gradients])
 
-    return lambda: step(features).numpy()
+    return lambda features: step(features).numpy()
 
 
 def _flops(encoder, options: dict[str, Any]) -> int | None:
@@ -130,7 +134,7 @@ def _flops(encoder, options: dict[str, Any]) -> int | None:
 
     function = tf.function(lambda features: encoder(features).sequence_output, autograph=False)
     with portable_graph():  # of plain operations
-        return matrix_flops(function.get_concrete_function(_features(options)).graph)
+        return matrix_flops(function.get_concrete_function(made_up_features(options)).graph)
 
 
 def _limit(options: dict[str, Any]) -> Runner:
@@ -192,7 +196,7 @@ def _hugging_face(options: dict[str, Any]) -> Runner:
     )
     dtype = torch.bfloat16 if options["dtype"].endswith("bfloat16") else torch.float32
     model = transformers.TapasModel(config).eval().to(dtype)
-    features = _features(options)
+    features = made_up_features(options)
     types = [getattr(features, name).numpy() for name in TYPE_FEATURES]
 
     def tensor(array):

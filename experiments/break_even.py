@@ -22,7 +22,7 @@ from typing import Any
 from absl import flags, logging
 
 from experiments import terminal
-from experiments.benchmark_runners import encoder_runner, set_up
+from experiments.benchmark_runners import encoder_function, made_up_features, set_up
 from experiments.config_files import make_config, parse_flags
 from mate_tf.config import EncoderConfig
 
@@ -73,8 +73,8 @@ def longest_dense(
         longest: the longest to try.
     """
     set_up(options)
-    encoders = {
-        evaluator: _built(encoder, evaluator, bucket_size)
+    functions = {
+        evaluator: encoder_function(_built(encoder, evaluator, bucket_size), options["mode"])
         for evaluator, bucket_size in (
             # Without a window, where there is none.
             ("dense", 0 if encoder.attention.coverage else encoder.attention.bucket_size),
@@ -83,15 +83,12 @@ def longest_dense(
     }
 
     def linear_is_faster(length: int) -> bool:
-        runners = {
-            name: encoder_runner(one, options | {"length": length})
-            for name, one in encoders.items()
-        }
-        seconds: dict[str, list[float]] = {name: [] for name in runners}
+        features = made_up_features(options | {"length": length})
+        seconds: dict[str, list[float]] = {name: [] for name in functions}
         for done in range(rounds + 1):
-            for name, runner in runners.items():
+            for name, function in functions.items():
                 start = time.perf_counter()
-                runner()
+                function(features)
                 if done:  # the first one compiles
                     seconds[name].append(time.perf_counter() - start)
         dense, linear = (1000 * statistics.median(seconds[name]) for name in seconds)

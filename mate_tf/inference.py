@@ -17,8 +17,8 @@ def inference_function(
 ) -> Callable[[TokenFeatures], Any]:
     """A graph function of token features that computes what `model(features)` does.
 
-    It is traced once, for all batch sizes and lengths; a new length takes seconds the first time,
-    in which XLA compiles small parts for it: pad to a few lengths.
+    It is traced once, for all batch sizes and lengths; a new length takes half a second more the
+    first time, in which XLA compiles small parts for it: pad to a few lengths.
 
     Args:
         model: built; a `TableEncoder` or a task's model.

@@ -6,6 +6,8 @@ an encoder. Means are products with a vector here, which XLA and TensorFlow do w
 Shapes: N rows, D values in each.
 """
 
+import functools
+
 import keras
 import tensorflow as tf
 
@@ -27,8 +29,7 @@ class LayerNorm(keras.layers.Layer):
     def __init__(self, epsilon: float = 1e-12, **kwargs):
         super().__init__(autocast=False, **kwargs)  # float32 inputs stay what they are
         self.epsilon = epsilon
-        self._forward = OnePass(self._normalised_sum)
-        self._backward = OnePass(self._gradients)
+        self._forward, self._backward = _passes(epsilon, self.compute_dtype)
 
     def build(self, input_shape) -> None:
         size = (input_shape[-1],)
@@ -53,29 +54,6 @@ class LayerNorm(keras.layers.Layer):
         outputs = tf.reshape(normalised(gamma, beta, *terms), tf.shape(inputs))
         return tf.ensure_shape(outputs, inputs.shape)
 
-    def _normalised_sum(self, gamma: tf.Tensor, beta: tf.Tensor, *terms: tf.Tensor) -> tf.Tensor:
-        normal, _ = self._normal(*terms)
-        return tf.cast(normal * gamma + beta, self.compute_dtype)
-
-    def _gradients(
-        self, upstream: tf.Tensor, gamma: tf.Tensor, *terms: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """By the sum [N, D], gamma and beta [D]."""
-        normal, scale = self._normal(*terms)
-        upstream = tf.cast(upstream, tf.float32)
-        of_normal = upstream * gamma
-        of_sum = scale * (of_normal - _mean(of_normal) - normal * _mean(of_normal * normal))
-        return of_sum, tf.reduce_sum(upstream * normal, 0), tf.reduce_sum(upstream, 0)
-
-    def _normal(self, *terms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """What has mean 0 and variance 1, float32 [N, D], and what it was multiplied by [N, 1]."""
-        total = tf.cast(terms[0], tf.float32)
-        for term in terms[1:]:
-            total += tf.cast(term, tf.float32)
-        centred = total - _mean(total)
-        scale = tf.math.rsqrt(_mean(centred * centred) + self.epsilon)
-        return centred * scale, scale
-
     def compute_output_shape(self, input_shape, *_):
         return input_shape
 
@@ -83,7 +61,37 @@ class LayerNorm(keras.layers.Layer):
         return super().get_config() | {"epsilon": self.epsilon}
 
 
+@functools.cache
+def _passes(epsilon: float, dtype: str) -> tuple[OnePass, OnePass]:
+    """Forward and backward, of all layers alike: XLA compiles each only once for a shape."""
+
+    def normal_of(*terms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """What has mean 0 and variance 1, float32 [N, D], and what it was multiplied by [N, 1]."""
+        total = tf.cast(terms[0], tf.float32)
+        for term in terms[1:]:
+            total += tf.cast(term, tf.float32)
+        centred = total - _mean(total)
+        scale = tf.math.rsqrt(_mean(centred * centred) + epsilon)
+        return centred * scale, scale
+
+    def normalised_sum(gamma: tf.Tensor, beta: tf.Tensor, *terms: tf.Tensor) -> tf.Tensor:
+        normal, _ = normal_of(*terms)
+        return tf.cast(normal * gamma + beta, dtype)
+
+    def gradients(
+        upstream: tf.Tensor, gamma: tf.Tensor, *terms: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """By the sum [N, D], gamma and beta [D]."""
+        normal, scale = normal_of(*terms)
+        upstream = tf.cast(upstream, tf.float32)
+        of_normal = upstream * gamma
+        of_sum = scale * (of_normal - _mean(of_normal) - normal * _mean(of_normal * normal))
+        return of_sum, tf.reduce_sum(upstream * normal, 0), tf.reduce_sum(upstream, 0)
+
+    return OnePass(normalised_sum), OnePass(gradients)
+
+
 def _mean(rows: tf.Tensor) -> tf.Tensor:
     """Of each row: float32 [N, D] to [N, 1]."""
-    size = rows.shape[1]
-    return tf.matmul(rows, tf.fill([size, 1], 1.0 / size))
+    size = tf.shape(rows)[1]
+    return tf.matmul(rows, tf.fill([size, 1], 1.0 / tf.cast(size, tf.float32)))

@@ -144,3 +144,13 @@ def test_replicas_compute_the_same():
 def test_it_goes_to_a_config_and_back():
     layer = LayerNorm(epsilon=1e-5)
     assert LayerNorm.from_config(layer.get_config()).epsilon == 1e-5
+
+
+def test_layers_of_all_widths_share_what_is_compiled():
+    layers = [LayerNorm(), LayerNorm(), LayerNorm(1e-3)]
+    assert layers[0]._forward is layers[1]._forward is not layers[2]._forward
+    for width in (5, 8, 5):
+        inputs = tf.random.stateless_normal([3, width], seed=[1, width])
+        found = LayerNorm()(inputs).numpy()
+        np.testing.assert_allclose(found.mean(axis=1), np.zeros(3), atol=1e-5)
+        np.testing.assert_allclose(found.std(axis=1), np.ones(3), atol=1e-4)

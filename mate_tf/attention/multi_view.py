@@ -28,6 +28,7 @@ from mate_tf.attention.views import (
     MultiView,
     MultiViewEmbedding,
     Places,
+    group_views,
     in_sequence,
     neighbour_offsets,
     views_of,
@@ -113,7 +114,8 @@ def multi_view_contexts(
         scores_are_small,
     )
 
-    long = query.long * scale
+    with tf.control_dependencies([global_context]):  # whose scores are gone then
+        long = query.long * scale
     to_global = tf.einsum("BHNFE,BHTE->BHNFT", long, key.global_)
     to_window = tf.einsum("BHNFE,BHNTE->BHNFT", long, key.window)
     sizes = [tf.shape(to_global)[-1], tf.shape(to_window)[-1]]
@@ -131,6 +133,9 @@ def multi_view_contexts(
         scores_are_small,
     )
     return global_context, long_context
+
+
+_QUERY_VIEWS, _KEY_VIEWS = ("global_", "long"), ("full", "global_", "window")
 
 
 class GroupPlan(NamedTuple):
@@ -333,12 +338,19 @@ class MultiViewAttention(LinearAttention):
         if self.relations is None and not training:
             scale = 1.0 / (self.temperature * self.head_size**0.5)
             are_small = scores_are_small(query, key, scale)
-        queries = views_of(query, plan.places, ("global_", "long"))
-        keys, values = (
-            views_of(tensor, plan.places, ("full", "global_", "window")) for tensor in (key, value)
-        )
-        contexts, first_head = [], 0
-        for index, (group, views) in enumerate(zip(plan.groups, queries, strict=True)):
+        given = ((query, _QUERY_VIEWS), (key, _KEY_VIEWS), (value, _KEY_VIEWS))
+        of_all = [views_of(tensor, plan.places, names) for tensor, names in given if training]
+        contexts: list[tuple[tf.Tensor, tf.Tensor]] = []
+        first_head = 0
+        for index, group in enumerate(plan.groups):
+            if training:
+                views, keys, values = (of_groups[index] for of_groups in of_all)
+            else:  # one group after the other, which halves the memory
+                with tf.control_dependencies([one for pair in contexts for one in pair]):
+                    views, keys, values = (
+                        group_views(tf.identity(tensor), plan.places.indices[index], names)
+                        for tensor, names in given
+                    )
             global_bias = long_bias = None
             if self.relations is not None:
                 global_bias = self.relation_scores(
@@ -350,8 +362,8 @@ class MultiViewAttention(LinearAttention):
             contexts.append(
                 multi_view_contexts(
                     views,
-                    keys[index],
-                    values[index],
+                    keys,
+                    values,
                     global_mask=group.global_mask,
                     long_mask=group.long_mask,
                     global_bias=global_bias,

@@ -160,7 +160,8 @@ def test_original_bucketing_joins_the_ends_only_when_asked():
     assert np.abs(outputs[True] - outputs[False])[0, 2:4].max() > 1e-3
 
 
-def test_gradients_equal_those_of_the_dense_evaluation():
+@pytest.mark.parametrize("training", [False, True])
+def test_gradients_equal_those_of_the_dense_evaluation(training):
     config = AttentionConfig("mate", "multi_view", 0.5, 3, 4)
     layers = both_evaluators(config, heads=2)
     features = table_features(question=4, rows=5, columns=3, length=22)
@@ -168,7 +169,7 @@ def test_gradients_equal_those_of_the_dense_evaluation():
     gradients = []
     for layer in layers:
         with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(layer(inputs, features) ** 2)
+            loss = tf.reduce_mean(layer(inputs, features, training=training) ** 2)
         gradients.append(tape.gradient(loss, [w.value for w in layer.trainable_weights]))
     for ours, theirs in zip(*gradients, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=TOLERANCE, rtol=TOLERANCE)
