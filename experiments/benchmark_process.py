@@ -5,8 +5,9 @@ import ctypes
 import gc
 import multiprocessing
 import pathlib
-from collections.abc import Callable
-from typing import TypeVar
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
@@ -16,6 +17,18 @@ def in_its_own_process(measure: Callable[..., Result], *args) -> Result:
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as executor:
         return executor.submit(measure, *args).result()
+
+
+def interleaved(runners: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
+    """The seconds of each in rounds of one measurement each, after one that is not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in runners}
+    for done in range(rounds + 1):
+        for name, runner in runners.items():
+            start = time.perf_counter()
+            runner()
+            if done:
+                seconds[name].append(time.perf_counter() - start)
+    return seconds
 
 
 def resident_megabytes(field: str) -> float:

@@ -5,13 +5,17 @@ Shapes: B batch, S sequence, D hidden, I intermediate.
 
 import dataclasses
 import functools
-import time
 from collections.abc import Callable
 from typing import Any
 
 from experiments.benchmark_flops import matrix_flops
 from experiments.benchmark_inputs import attentions, table_features
-from experiments.benchmark_process import give_back_freed, reset_peak, resident_megabytes
+from experiments.benchmark_process import (
+    give_back_freed,
+    interleaved,
+    reset_peak,
+    resident_megabytes,
+)
 from mate_tf.config import TYPE_FEATURES, EncoderConfig
 
 Runner = Callable[[], Any]
@@ -44,14 +48,7 @@ def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> lis
             runners[name] = functools.partial(run, made_up_features(options))
             if options["mode"] == "inference":
                 flops[name] = _flops(encoder, options)
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    for runner in runners.values():
-        runner()
-    for _ in range(rounds):
-        for name, runner in runners.items():
-            start = time.perf_counter()
-            runner()
-            seconds[name].append(time.perf_counter() - start)
+    seconds = interleaved(runners, rounds)
     return [{"name": name, "seconds": seconds[name], "flops": flops[name]} for name in names]
 
 

@@ -23,7 +23,6 @@ import functools
 import itertools
 import pathlib
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -31,6 +30,7 @@ from absl import flags
 from tqdm import tqdm
 
 from experiments import question_files, terminal
+from experiments.benchmark_process import interleaved
 from experiments.benchmark_runners import set_up
 from experiments.spread import median_and_spread, spread
 
@@ -85,11 +85,12 @@ def measure_batches(pairs: list, wordpiece) -> str:
             if isinstance(answer, ValueError):
                 raise answer
 
-    like, padded = _interleaved(
+    like, padded = interleaved(
         {
             str(number): functools.partial(answer_all, predictor)
             for number, predictor in enumerate(predictors)
-        }
+        },
+        _ROUNDS.value,
     ).values()
     rates = [len(chosen) / median_and_spread(one)[0] for one in (like, padded)]
     return (
@@ -125,7 +126,7 @@ def measure_pipeline(pairs: list, wordpiece) -> str:
         path = pathlib.Path(folder) / "table.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([table.header, *table.rows])
-        seconds = _interleaved(
+        seconds = interleaved(
             {
                 "whole": lambda: predictor.answer(Table.from_csv(path), question.text),
                 "encoder": lambda: encode(features).pooled_output.numpy(),
@@ -176,8 +177,9 @@ def measure_coverage(pairs: list, wordpiece) -> str:
                 if name in example.features
             }
         )
-        seconds = _interleaved(
-            {name: functools.partial(passed, run, features) for name, run in runs.items()}
+        seconds = interleaved(
+            {name: functools.partial(passed, run, features) for name, run in runs.items()},
+            _ROUNDS.value,
         )
         exact, dense = (median_and_spread(seconds[name])[0] for name in ("exact", "dense"))
         ratios.append(dense / exact)
@@ -222,20 +224,6 @@ def _examples(pairs: list, builder) -> Iterator[tuple[Any, Any, Any]]:
     for pair, example in zip(pairs, builder.build_all(pairs, require_answers=False), strict=True):
         if not isinstance(example, ValueError):
             yield (*pair, example)
-
-
-def _interleaved(
-    runners: Mapping[str, Callable[[], Any]], rounds: int | None = None
-) -> dict[str, list[float]]:
-    """The seconds of each in rounds, after one that is not counted."""
-    seconds: dict[str, list[float]] = {name: [] for name in runners}
-    for done in range((rounds or _ROUNDS.value) + 1):
-        for name, runner in runners.items():
-            start = time.perf_counter()
-            runner()
-            if done:
-                seconds[name].append(time.perf_counter() - start)
-    return seconds
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Measures up to which length all pairs are faster than the linear evaluator, on this machine.
 
     python -m experiments.break_even
-    python -m experiments.break_even --config=wtq_minilm --mode=training --batch_size=16
+    python -m experiments.break_even --config=tabfact_minilm --mode=training --batch_size=16
 
 Encodes made-up tables with a preset's encoder, evaluator "dense" and evaluator "multi_view" in
 turn, bisects for the length from which the second is the faster one, and prints the setting that
@@ -15,13 +15,14 @@ another length is right.
 
 import bisect
 import dataclasses
+import functools
 import statistics
-import time
 from typing import Any
 
 from absl import flags, logging
 
 from experiments import terminal
+from experiments.benchmark_process import interleaved
 from experiments.benchmark_runners import encoder_function, made_up_features, set_up
 from experiments.config_files import make_config, parse_flags
 from mate_tf.config import EncoderConfig
@@ -84,13 +85,8 @@ def longest_dense(
 
     def linear_is_faster(length: int) -> bool:
         features = made_up_features(options | {"length": length})
-        seconds: dict[str, list[float]] = {name: [] for name in functions}
-        for done in range(rounds + 1):
-            for name, function in functions.items():
-                start = time.perf_counter()
-                function(features)
-                if done:  # the first one compiles
-                    seconds[name].append(time.perf_counter() - start)
+        runners = {name: functools.partial(one, features) for name, one in functions.items()}
+        seconds = interleaved(runners, rounds)
         dense, linear = (1000 * statistics.median(seconds[name]) for name in seconds)
         logging.info("%d tokens: dense %.1f ms, linear %.1f ms", length, dense, linear)
         return linear < dense
