@@ -38,7 +38,7 @@ from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
 
 # The share of the pairs of tiles beyond which it takes longer than all pairs (on a CPU).
-_MOST = 0.5
+_MOST = 0.6
 
 
 @tf.custom_gradient
