@@ -21,6 +21,17 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("mate_tf")
 
 
+@pytest.fixture
+def policy(request):
+    """Keras's dtype policy during a test, by name; parametrize it with indirect=True."""
+    import keras
+
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(request.param)
+    yield request.param
+    keras.config.set_dtype_policy(before)
+
+
 def pytest_collection_modifyitems(items) -> None:
     TALLY.is_asked |= any("golden" in str(item.path.parent) for item in items)
 

@@ -49,14 +49,6 @@ def built(policy: str, config: EncoderConfig = SMALL) -> TableEncoder:
     return encoder
 
 
-@pytest.fixture
-def policy(request):
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(request.param)
-    yield request.param
-    keras.config.set_dtype_policy(before)
-
-
 POLICIES = ["float32", "mixed_bfloat16", "bfloat16"]
 
 

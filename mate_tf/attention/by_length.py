@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import tensorflow as tf
 
 from mate_tf.attention.dense import DenseAttention, DensePlan
+from mate_tf.attention.softmax import scores_are_small
 from mate_tf.compilation import compiles_with_xla
 from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
@@ -117,6 +118,14 @@ class LinearAttention(DenseAttention):
             )
         is_dense = isinstance(plan, tuple) and isinstance(plan[0], DensePlan)
         return by_all_pairs(plan) if is_dense else linear(plan)
+
+    def scores_are_small(
+        self, query: tf.Tensor, key: tf.Tensor, training: bool
+    ) -> tf.Tensor | None:
+        """As `softmax.scores_are_small`, of heads [B, S, H, E]; None with relations too."""
+        if self.relations is not None or training:
+            return None
+        return scores_are_small(query, key, 1.0 / (self.temperature * self.head_size**0.5))
 
     def linear_plan(self, features: TokenFeatures) -> Any:
         raise NotImplementedError

@@ -23,7 +23,7 @@ from mate_tf.attention.buckets import (
 from mate_tf.attention.by_length import LinearAttention
 from mate_tf.attention.patterns import HeadGroup, head_groups, pattern_mask
 from mate_tf.attention.relations import RelationBias
-from mate_tf.attention.softmax import Attended, scores_are_small, weighted_sum
+from mate_tf.attention.softmax import Attended, weighted_sum
 from mate_tf.attention.views import (
     MultiView,
     MultiViewEmbedding,
@@ -334,10 +334,7 @@ class MultiViewAttention(LinearAttention):
         training: bool = False,
     ) -> tf.Tensor:
         """The context, computed in each group's order. float [B, S, H, E]."""
-        are_small = None
-        if self.relations is None and not training:
-            scale = 1.0 / (self.temperature * self.head_size**0.5)
-            are_small = scores_are_small(query, key, scale)
+        are_small = self.scores_are_small(query, key, training)
         given = ((query, _QUERY_VIEWS), (key, _KEY_VIEWS), (value, _KEY_VIEWS))
         of_all = [views_of(tensor, plan.places, names) for tensor, names in given if training]
         contexts: list[tuple[tf.Tensor, tf.Tensor]] = []

@@ -30,7 +30,7 @@ from mate_tf.attention.buckets import (
 from mate_tf.attention.by_length import LinearAttention
 from mate_tf.attention.patterns import Pattern, head_groups, pattern_mask
 from mate_tf.attention.relations import RelationBias, relation_scores
-from mate_tf.attention.softmax import MASKED, exponentials, scores_are_small
+from mate_tf.attention.softmax import MASKED, exponentials
 from mate_tf.attention.xla import at_chosen_size
 from mate_tf.compilation import compiles_with_xla
 from mate_tf.config import AttentionConfig
@@ -305,10 +305,7 @@ class TiledAttention(LinearAttention):
         training: bool = False,
     ) -> tf.Tensor:
         """The context, group by group. float [B, S, H, E]."""
-        are_small = None
-        if self.relations is None and not training:
-            scale = 1.0 / (self.temperature * self.head_size**0.5)
-            are_small = scores_are_small(query, key, scale)
+        are_small = self.scores_are_small(query, key, training)
         attend_group = partial(self._attend_tiles, are_small=are_small)
         return self.by_groups(attend_group, query, key, value, plan, dropout)
 

@@ -68,14 +68,6 @@ def batch() -> dict[str, tf.Tensor]:
     return {name: tf.constant(array) for name, array in arrays.items()}
 
 
-@pytest.fixture
-def policy(request):
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(request.param)
-    yield request.param
-    keras.config.set_dtype_policy(before)
-
-
 def trainer_of(name: str) -> Trainer:
     keras.utils.set_random_seed(1)
     encoder = dataclasses.replace(ENCODER, attention=ATTENTIONS[name])
