@@ -9,11 +9,15 @@ README = pathlib.Path(__file__).parent / "README.md"
 EXTRAS = {
     "beam": ["apache-beam[tfrecord]"],
     "hub": ["huggingface_hub"],
+    # Tables from HTML, Excel and Parquet files.
+    "formats": ["lxml", "openpyxl", "pandas", "pyarrow"],
+    "page": ["gradio>=6"],
     "pandas": ["pandas"],
     "plots": ["matplotlib"],
+    "serve": ["kserve>=0.21"],
     "spacy": ["spacy"],
     "textblob": ["textblob"],
-    "test": ["hypothesis", "pytest>=8", "pytest-xdist"],
+    "test": ["httpx", "hypothesis", "playwright", "pytest>=8", "pytest-xdist"],
     "test-transformers": ["torch", "transformers>=5"],
     "lint": ["mypy", "ruff"],
 }

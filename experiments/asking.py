@@ -27,13 +27,13 @@ TAGGER = flags.DEFINE_string(
 
 def load(**options: Any):
     """The predictor of --model, --tagger and --drop_rows_to_fit, with options of its own."""
-    from mate_tf.serving import load_predictor
+    from mate_tf.serving.loading import from_pretrained
     from mate_tf.tables.taggers import load_tagger
 
     tagger = load_tagger(TAGGER.value) if TAGGER.value else None
     if DROP.value:
         options["drop_rows_to_fit"] = True
-    return load_predictor(MODEL.value, tagger, **options)
+    return from_pretrained(MODEL.value, tagger, **options)
 
 
 def answers(

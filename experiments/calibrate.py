@@ -27,7 +27,7 @@ def main(_) -> None:
     from mate_tf.evaluation.calibration import auroc, expected_calibration_error
     from mate_tf.evaluation.predictions import prediction_of
     from mate_tf.evaluation.scoring import is_correct
-    from mate_tf.exported_calibration import write_calibration
+    from mate_tf.serving.stored_calibration import write_calibration
     from mate_tf.tasks.calibration import fit_calibration
 
     asked = read_asked()

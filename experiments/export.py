@@ -8,8 +8,8 @@ Of a run the weights of its best evaluation are exported. The folder serves with
 Serving (signatures `serving_default` on serialized tf.Examples and `features` on the nine token
 features), and experiments/ask.py and experiments/predict.py answer questions from it, with features
 made as the training's records were (the run's conversion.json). It says which kind of model it is;
-`export_saved_model` in mate_tf/serving.py lists the outputs of each. An exported model that is
-there already is replaced, with its calibration (experiments/calibrate.py).
+`export_saved_model` in mate_tf/serving/export.py lists the outputs of each. An exported model that
+is there already is replaced, with its calibration (experiments/calibrate.py).
 
 --checkpoint takes a published model in place of a run: a Hugging Face folder of TAPAS or the name
 of one on the Hub (the extra "hub"), or a TF1 checkpoint with its bert_config.json, for which
@@ -103,8 +103,8 @@ def main(_) -> None:
         raise ValueError(f"expected --{given[0]} with --checkpoint alone, got --model_dir")
 
     from mate_tf.config import read_json
-    from mate_tf.exported_folder import CONFIG_FILE
-    from mate_tf.serving import export_saved_model, longest_input, serving_features
+    from mate_tf.serving.export import export_saved_model, longest_input, serving_features
+    from mate_tf.serving.folder import CONFIG_FILE
     from mate_tf.training.exporting import export_run
 
     if _MODEL_DIR.value is not None:

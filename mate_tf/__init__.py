@@ -17,6 +17,7 @@ _WHERE = {
     "Table": "mate_tf.tables.table",
     "TableEncoder": "mate_tf.encoder",
     "TokenFeatures": "mate_tf.tables.token_features",
+    "from_pretrained": "mate_tf.serving.loading",
     "multi_view_attention": "mate_tf.attention.multi_view",
 }
 __all__ = sorted(_WHERE)
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     )
     from mate_tf.config import AttentionConfig, EncoderConfig
     from mate_tf.encoder import TableEncoder
+    from mate_tf.serving.loading import from_pretrained
     from mate_tf.tables.table import Question, Table
     from mate_tf.tables.token_features import TokenFeatures
 

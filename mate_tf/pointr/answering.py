@@ -11,7 +11,7 @@ from mate_tf.config import read_json
 from mate_tf.dataclass_json import from_dict
 from mate_tf.pointr.config import PointingInputs
 from mate_tf.pointr.inputs import cell_table, expand, restrict_pair
-from mate_tf.serving import load_predictor
+from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.features import QUESTIONS_AT_ONCE
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question
@@ -154,7 +154,7 @@ def load_pointer(
         raise FileNotFoundError(
             f"expected {_INPUTS_FILE} in {directory}; experiments/pointr.py writes such a folder"
         )
-    predictor = load_predictor(
+    predictor = from_pretrained(
         directory / POINTER, num_alternatives=num_alternatives, drop_rows_to_fit=drop_rows_to_fit
     )
     return Pointer(predictor, from_dict(PointingInputs, read_json(path), "inputs"))
@@ -176,4 +176,4 @@ def load_pointr(
         ValueError: if it was not written by experiments/pointr.py.
     """
     pointer = load_pointer(directory, num_alternatives, drop_rows_to_fit)
-    return PointR(pointer, load_predictor(pathlib.Path(directory) / READER))
+    return PointR(pointer, from_pretrained(pathlib.Path(directory) / READER))

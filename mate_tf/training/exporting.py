@@ -2,7 +2,7 @@
 
 import pathlib
 
-from mate_tf.serving import export_saved_model, longest_input, serving_features
+from mate_tf.serving.export import export_saved_model, longest_input, serving_features
 from mate_tf.tables.conversion_file import read_conversion
 from mate_tf.tasks.kinds import KINDS, answering_kind
 from mate_tf.training.run_config import load_config

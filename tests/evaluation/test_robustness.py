@@ -10,7 +10,7 @@ from mate_tf.config import EncoderConfig
 from mate_tf.evaluation.robustness import measure_robustness, robustness_metrics
 from mate_tf.evaluation.wtq import denotation_correct
 from mate_tf.presets import with_architecture
-from mate_tf.serving import export_saved_model
+from mate_tf.serving.export import export_saved_model
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.perturbation import random_order, reorder

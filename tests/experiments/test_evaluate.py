@@ -7,8 +7,9 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.evaluation.prediction_file import read_predictions
-from mate_tf.exported_calibration import read_calibration
-from mate_tf.serving import export_saved_model, load_predictor
+from mate_tf.serving.export import export_saved_model
+from mate_tf.serving.loading import from_pretrained
+from mate_tf.serving.stored_calibration import read_calibration
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.features import FeatureConfig
@@ -37,7 +38,7 @@ def model(vocab_file, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def answer(model):
-    return load_predictor(model).answer(TABLE, "c d")
+    return from_pretrained(model).answer(TABLE, "c d")
 
 
 def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path, model, answer):
@@ -81,7 +82,7 @@ def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, voc
     assert not done.returncode, done.stderr
     predictions = read_predictions(output)
     assert list(predictions) == ["nt-1-0_1", "nt-1-0_0"]
-    cells = load_predictor(model).answer(TABLE, turns[1]).cells
+    cells = from_pretrained(model).answer(TABLE, turns[1]).cells
     assert predictions["nt-1-0_0"].cells == tuple((cell.row, cell.column) for cell in cells)
     assert [line.split("\t")[:3] for line in official.read_text().splitlines()[1:]] == [
         ["nt-1", "0", "1"],
@@ -118,7 +119,7 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     assert done.returncode == 0, done.stderr
     assert "questions: 8, answered 8, right 6" in done.stdout
     calibration = read_calibration(exported)
-    after = load_predictor(exported).answer(TABLE, "c d")
+    after = from_pretrained(exported).answer(TABLE, "c d")
     assert after.score == pytest.approx(float(calibration.apply(answer.score)))
     assert abs(after.score - 0.75) < abs(answer.score - 0.75)
 

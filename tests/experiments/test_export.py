@@ -8,7 +8,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from mate_tf.serving import load_predictor
+from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.table import Question, Table
@@ -72,7 +72,7 @@ def test_a_run_becomes_a_model_that_answers_like_it(tmp_path, kind):
         num_alternatives=2,
     )
     pairs = [(table, Question("h g", str(number))) for number, table in enumerate(TABLES)]
-    loaded = load_predictor(exported, num_alternatives=2)
+    loaded = from_pretrained(exported, num_alternatives=2)
     answers = zip(ours.answer_all(pairs), loaded.answer_all(pairs), strict=True)
     for (_, _, expected), (_, _, actual) in answers:
         assert len(expected.alternatives) == 2
@@ -108,7 +108,7 @@ def test_a_published_checkpoint_becomes_a_model_that_attends_as_asked(tmp_path, 
     assert written["encoder"]["attention"]["architecture"] == "mate"
     assert written["features"]["original_conversion"]
     assert written["features"]["max_seq_length"] == 16384
-    assert load_predictor(exported).answer(TABLES[1], "a").cells
+    assert from_pretrained(exported).answer(TABLES[1], "a").cells
 
 
 def test_a_run_and_a_checkpoint_are_not_exported_together(tmp_path):

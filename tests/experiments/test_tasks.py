@@ -8,7 +8,8 @@ from experiments.config_files import load_preset
 from mate_tf.evaluation.prediction_file import read_predictions, write_predictions
 from mate_tf.evaluation.predictions import prediction_of
 from mate_tf.evaluation.scoring import score
-from mate_tf.serving import export_saved_model, load_predictor, serving_features
+from mate_tf.serving.export import export_saved_model, serving_features
+from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.conversion import convert_all
 from mate_tf.tables.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.datasets.tasks import TASKS, read_split
@@ -77,7 +78,7 @@ def test_a_task_goes_from_its_layout_to_its_scores(task, tmp_path):
     export_saved_model(model, data_dir / "vocab.txt", serving_features(features, 24), exported)
 
     pairs = list(read_questions(data_dir, "dev"))
-    predictor = load_predictor(exported)
+    predictor = from_pretrained(exported)
     answer_all = predictor.answer_all(pairs)
     if task == "SQA":
         answer_all = answer_sequences(predictor.answer_all, pairs)

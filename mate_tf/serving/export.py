@@ -1,4 +1,4 @@
-"""A model as a SavedModel, and back as something that answers questions.
+"""A model as a SavedModel.
 
 The folder is a plain SavedModel with two signatures, and carries the vocabulary, the configuration
 and what kind of model it is (mate_tf/tasks/kinds.py) in `assets.extra`, so that a raw table can
@@ -15,16 +15,12 @@ import shutil
 import tensorflow as tf
 
 from mate_tf.compilation import portable_graph
-from mate_tf.config import EncoderConfig, read_json
-from mate_tf.dataclass_json import from_dict
-from mate_tf.exported_calibration import read_calibration
-from mate_tf.exported_folder import CONFIG_FILE, EXTRA, VOCAB_FILE, check_exported
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.part_of_speech import Tagger
+from mate_tf.config import EncoderConfig
+from mate_tf.serving.folder import CONFIG_FILE, EXTRA, VOCAB_FILE
+from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.kinds import KINDS, TaskModel, answering_kind
-from mate_tf.tasks.predictor import Predictor
 
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
 
@@ -60,7 +56,7 @@ def export_saved_model(
             max_seq_length is more than the model takes.
     """
     directory = pathlib.Path(directory)
-    _check_longest(model.encoder_config, feature_config)
+    check_longest(model.encoder_config, feature_config)
     vocabulary_size = len(Wordpiece(vocab_file).vocabulary)
     if vocabulary_size > model.encoder_config.vocab_size:
         raise ValueError(
@@ -132,7 +128,7 @@ def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureC
     """How features are made for a model that was trained on records made in this way.
 
     A sequence is made of the same as in training. What was only for training, the labels, is left
-    away, and no row is dropped unless whoever asks allows it (`load_predictor`).
+    away, and no row is dropped unless whoever asks allows it (`from_pretrained`).
 
     Args:
         trained_on: how the training's features were made.
@@ -147,66 +143,7 @@ def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureC
     )
 
 
-def load_predictor(
-    directory: str | pathlib.Path,
-    tagger: Tagger | None = None,
-    min_score: float = 0.0,
-    num_alternatives: int = 0,
-    calibrated: bool = True,
-    **feature_overrides,
-) -> Predictor:
-    """Loads an exported model, which needs none of the code that made it.
-
-    Args:
-        directory: what `export_saved_model` wrote.
-        tagger: tags questions for a model with grammar-guided attention, as its training did.
-        min_score: where the score is lower, there is no answer (`Answer.answered`).
-        num_alternatives: the most alternatives that an answer gets.
-        calibrated: whether scores follow the folder's calibration, where it has one
-            (`write_calibration`).
-        **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
-
-    Raises:
-        FileNotFoundError: if there is no exported model.
-        ValueError: if it is of a kind or has an option that is not known here, max_seq_length is
-            changed to more than it takes, or min_score or num_alternatives is out of its range.
-    """
-    directory = pathlib.Path(directory)
-    check_exported(directory)
-    config = read_json(directory / CONFIG_FILE)
-    kind = config.get("kind")
-    if kind not in KINDS:
-        raise ValueError(
-            f"expected a model of one of the kinds {', '.join(KINDS)} at {directory}, got {kind}; "
-            "export it again"
-        )
-    encoder_config = EncoderConfig.from_dict(config["encoder"])
-    feature_config = from_dict(FeatureConfig, config["features"] | feature_overrides, "features")
-    _check_longest(encoder_config, feature_config)
-    builder = FeatureBuilder(Wordpiece(directory / VOCAB_FILE), feature_config, tagger)
-    # The predictor keeps the function, the function keeps the model.
-    signature = tf.saved_model.load(str(directory)).signatures["features"]
-    names = signature.structured_input_signature[1]
-
-    def run(features: TokenFeatures):
-        if PART_OF_SPEECH in names and features.part_of_speech_ids is None:
-            raise ValueError(
-                f"expected a tagger for the model in {directory}, whose attention grammar guides"
-            )
-        return signature(**{name: getattr(features, name) for name in names})
-
-    return Predictor(
-        run,
-        builder,
-        fixed_length=encoder_config.fixed_length,
-        task_config=from_dict(KINDS[kind].config, config["task"], "task"),
-        calibration=read_calibration(directory) if calibrated else None,
-        min_score=min_score,
-        num_alternatives=num_alternatives,
-    )
-
-
-def _check_longest(encoder: EncoderConfig, features: FeatureConfig) -> None:
+def check_longest(encoder: EncoderConfig, features: FeatureConfig) -> None:
     """ValueError where features could be longer than the encoder takes."""
     limit, longest = encoder.longest_sequence, features.max_seq_length
     if limit is not None and (longest is None or longest > limit):

@@ -5,7 +5,7 @@ import json
 import pathlib
 
 from mate_tf.dataclass_json import from_dict
-from mate_tf.exported_folder import CALIBRATION_FILE, check_exported
+from mate_tf.serving.folder import CALIBRATION_FILE, check_exported
 from mate_tf.tables.text_files import complete_text_file
 from mate_tf.tasks.calibration import Calibration
 

@@ -8,7 +8,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.serving import export_saved_model, load_predictor, serving_features
+from mate_tf.serving.export import export_saved_model, serving_features
+from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.records import serialize_example
 from mate_tf.tables.table import Question, Table
@@ -62,14 +63,14 @@ def exported(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def predictor(exported):
-    return load_predictor(exported[2])
+    return from_pretrained(exported[2])
 
 
 def test_exported_model_answers_like_the_model(exported):
     model, vocab_file, directory = exported
     builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=1024))
     ours = Predictor(lambda features: model(features, training=False), builder)
-    loaded = load_predictor(directory)
+    loaded = from_pretrained(directory)
     for table in (CAPITALS, LONG):
         expected = ours.answer(table, "which city")
         actual = loaded.answer(table, "which city")
@@ -85,7 +86,7 @@ def test_alternatives_are_the_exported_models_as_they_are_the_models(exported):
     builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=1024))
     ours = Predictor(model, builder, num_alternatives=4)
     expected = ours.answer(CAPITALS, "which city")
-    actual = load_predictor(directory, num_alternatives=4).answer(CAPITALS, "which city")
+    actual = from_pretrained(directory, num_alternatives=4).answer(CAPITALS, "which city")
     assert len(actual.alternatives) == 4
     columns = {cell.column for answer in actual.alternatives for cell in answer.cells}
     assert columns == {0, 1}  # also of the column that was not chosen
@@ -112,7 +113,7 @@ def test_serving_default_takes_serialized_examples_of_different_lengths(exported
 
 def test_answers_come_in_the_order_of_the_questions(exported):
     _, _, directory = exported
-    predictor = load_predictor(directory)
+    predictor = from_pretrained(directory)
     pairs = [
         (table, Question(f"which city {number}", question_id=str(number)))
         for number, table in enumerate([LONG, CAPITALS, LONG, CAPITALS])
@@ -125,7 +126,7 @@ def test_answers_come_in_the_order_of_the_questions(exported):
 
 def test_a_question_beyond_the_limit_is_an_error_and_stops_no_other(exported):
     _, _, directory = exported
-    predictor = load_predictor(directory)
+    predictor = from_pretrained(directory)
     huge = Question("rome " * 2000, question_id="huge")
     first, second = [
         answer
@@ -144,8 +145,8 @@ def test_rows_are_dropped_only_when_asked(exported):
     _, _, directory = exported
     table = Table.from_rows([["city"], *[["rome rome rome rome"]] * 600], table_id="tall")
     with pytest.raises(ValueError, match=r"at most 1024 tokens, got 24\d\d"):
-        load_predictor(directory).answer(table, "which city")
-    answer = load_predictor(directory, drop_rows_to_fit=True).answer(table, "which city")
+        from_pretrained(directory).answer(table, "which city")
+    answer = from_pretrained(directory, drop_rows_to_fit=True).answer(table, "which city")
     assert answer.cells
     assert 300 < answer.rows_dropped < 400
 
@@ -153,7 +154,7 @@ def test_rows_are_dropped_only_when_asked(exported):
 def test_a_folder_that_is_no_model_is_named(tmp_path, exported):
     model, vocab_file, _ = exported
     with pytest.raises(FileNotFoundError, match=r"exported model at .*, which has no saved_model"):
-        load_predictor(tmp_path)
+        from_pretrained(tmp_path)
     (tmp_path / "thesis.txt").write_text("precious")
     with pytest.raises(ValueError, match="expected an empty folder or an exported model"):
         export_saved_model(model, vocab_file, FeatureConfig(), tmp_path)
@@ -179,7 +180,7 @@ def test_ask_answers_in_a_new_process(tmp_path, exported):
     done = ask(directory, f"--table={path}", "--question=which city", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
-    expected = load_predictor(directory).answer(Table.from_csv(path), "which city")
+    expected = from_pretrained(directory).answer(Table.from_csv(path), "which city")
     assert tuple(answer["items"]) == expected.items
     assert [(c["row"], c["column"], c["text"]) for c in answer["cells"]] == [
         (c.row, c.column, c.text) for c in expected.cells
@@ -280,7 +281,7 @@ def linformer(tmp_path_factory, exported):
 
 def test_a_linformer_is_exported_and_answers_like_itself(linformer):
     model, vocab_file, directory = linformer
-    loaded = load_predictor(directory)
+    loaded = from_pretrained(directory)
     builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=150))
     ours = Predictor(lambda features: model(features), builder, fixed_length=150)
     tables = [CAPITALS, rows_of_rome(20), rows_of_rome(140)]
@@ -325,11 +326,11 @@ def test_a_table_beyond_a_linformers_length_is_refused_with_both_lengths(linform
     model, vocab_file, directory = linformer
     table = rows_of_rome(160)
     with pytest.raises(ValueError, match=r"at most 150 tokens, got 165 \(table '160 rows'"):
-        load_predictor(directory).answer(table, "which city")
-    answer = load_predictor(directory, drop_rows_to_fit=True).answer(table, "which city")
+        from_pretrained(directory).answer(table, "which city")
+    answer = from_pretrained(directory, drop_rows_to_fit=True).answer(table, "which city")
     assert answer.rows_dropped == 15
     with pytest.raises(ValueError, match="at most 150, the sequence_length of this model, got 200"):
-        load_predictor(directory, max_seq_length=200)
+        from_pretrained(directory, max_seq_length=200)
     builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=200))
     with pytest.raises(ValueError, match="at most 150, the one length of the model, got 200"):
         Predictor(model, builder, fixed_length=150)
@@ -361,7 +362,7 @@ def test_absolute_positions_are_not_padded_beyond_their_end(tmp_path, exported):
     _, vocab_file, _ = exported
     model = small_model("absolute", 200, bucket_size=8, global_size=16)
     export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=200), tmp_path / "model")
-    predictor = load_predictor(tmp_path / "model")
+    predictor = from_pretrained(tmp_path / "model")
     assert seen_lengths(predictor, [CAPITALS, rows_of_rome(195)]) == [128, 200]
     with pytest.raises(ValueError, match="at most 200 tokens, got 201"):
         predictor.answer(rows_of_rome(196), "which city")
@@ -369,7 +370,9 @@ def test_absolute_positions_are_not_padded_beyond_their_end(tmp_path, exported):
 
 def test_a_model_with_a_histogram_row_is_asked_with_it_and_never_chooses_it(exported):
     _, _, directory = exported
-    loaded = load_predictor(directory, max_seq_length=64, histogram_row=True, drop_rows_to_fit=True)
+    loaded = from_pretrained(
+        directory, max_seq_length=64, histogram_row=True, drop_rows_to_fit=True
+    )
     signature = loaded._model
     histograms = []
 
@@ -427,7 +430,7 @@ def test_a_question_is_asked_with_the_features_of_the_training(tmp_path, exporte
     config = serving_features(trained_on, 64)
     model = small_model(bucket_size=8, global_size=16)
     export_saved_model(model, vocab_file, config, tmp_path / "model")
-    predictor = load_predictor(tmp_path / "model")
+    predictor = from_pretrained(tmp_path / "model")
     signature, seen = predictor._model, []
 
     def watched(features):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.exported_calibration import read_calibration, write_calibration
-from mate_tf.serving import export_saved_model, load_predictor
+from mate_tf.serving.export import export_saved_model
+from mate_tf.serving.loading import from_pretrained
+from mate_tf.serving.stored_calibration import read_calibration, write_calibration
 from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.token_features import TokenFeatures
@@ -44,7 +45,7 @@ def classifier(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def predictor(classifier):
-    return load_predictor(classifier, num_alternatives=3)
+    return from_pretrained(classifier, num_alternatives=3)
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_outputs_that_are_not_finite_are_no_answer(kind, value):
 
 def test_a_calibration_in_the_folder_is_applied(classifier, predictor, calibration):
     answer = predictor.answer(TABLE, "g h")
-    calibrated = load_predictor(classifier, num_alternatives=1).answer(TABLE, "g h")
+    calibrated = from_pretrained(classifier, num_alternatives=1).answer(TABLE, "g h")
     assert calibrated.items == answer.items
     scores = [answer.score, answer.alternatives[0].score]
     found = [calibrated.score, calibrated.alternatives[0].score]
@@ -121,7 +122,7 @@ def test_a_model_without_a_calibration_has_none(classifier):
 def test_below_the_score_asked_for_there_is_no_answer(classifier, predictor):
     answer = predictor.answer(TABLE, "g h")
     assert answer.answered
-    refused = load_predictor(classifier, min_score=answer.score + 1e-4).answer(TABLE, "g h")
+    refused = from_pretrained(classifier, min_score=answer.score + 1e-4).answer(TABLE, "g h")
     assert not refused.answered
     assert refused.score == pytest.approx(answer.score, abs=1e-5)
     (would_be,) = refused.alternatives
@@ -154,7 +155,7 @@ def test_a_folder_of_an_unknown_kind_is_refused(classifier):
     for kind in ("translation", None):
         path.write_text(json.dumps(json.loads(written) | {"kind": kind}))
         with pytest.raises(ValueError, match=f"classification, span_reading at .*, got {kind}"):
-            load_predictor(classifier)
+            from_pretrained(classifier)
     path.write_text(written)
 
 
