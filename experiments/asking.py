@@ -33,7 +33,7 @@ def load(**options: Any):
     tagger = load_tagger(TAGGER.value) if TAGGER.value else None
     if DROP.value:
         options["drop_rows_to_fit"] = True
-    return from_pretrained(MODEL.value, tagger, **options)
+    return from_pretrained(MODEL.value, tagger=tagger, **options)
 
 
 def answers(

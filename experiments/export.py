@@ -18,9 +18,6 @@ authors' release makes them. --architecture lets the weights attend in another w
 beyond 512 tokens.
 """
 
-import pathlib
-from typing import Any
-
 from absl import flags
 
 from experiments import terminal
@@ -65,14 +62,11 @@ _OF_CHECKPOINTS = (_REVISION, _CONFIG, _POSITION, _ARCHITECTURE, _VOCAB)
 
 
 def published(checkpoint: str):
-    """A published checkpoint: model, vocabulary, how features are made, and what to call it."""
+    """The model of --checkpoint."""
     from experiments.config_files import load_preset
-    from mate_tf.config import EncoderConfig
-    from mate_tf.presets import with_architecture
-    from mate_tf.tables.features import FeatureConfig
+    from mate_tf.serving.stored_model import published_model
     from mate_tf.weights.hugging_face_config import hugging_face_task_config
     from mate_tf.weights.initial import kind_of_weights, locate_weights
-    from mate_tf.weights.pretrained import load_pretrained
 
     preset = load_preset(_CONFIG.value) if _CONFIG.value else None
     location = locate_weights(checkpoint, _REVISION.value)
@@ -82,17 +76,17 @@ def published(checkpoint: str):
             f"expected --config with the preset whose heads the checkpoint has, such as wtq_base, "
             f"for {location} describes none"
         )
-    folder = location if location.is_dir() else location.parent
-    vocab_file = pathlib.Path(_VOCAB.value or folder / "vocab.txt")
-    if not vocab_file.is_file():
-        raise FileNotFoundError(f"expected a vocabulary at {vocab_file}; name one by --vocab_file")
-    encoder: dict[str, Any] = {"original_ids": True}
-    if _ARCHITECTURE.value:
-        encoder["attention"] = with_architecture(EncoderConfig(), _ARCHITECTURE.value).attention
+    options = {}
     if preset is not None and not is_described:
-        encoder["position"] = _POSITION.value or preset.encoder.position
-    model = load_pretrained(location, preset.task if preset else None, **encoder)
-    return model, vocab_file, FeatureConfig(original_conversion=True), checkpoint
+        options["position"] = _POSITION.value or preset.encoder.position
+    return published_model(
+        location,
+        preset.task if preset else None,
+        architecture=_ARCHITECTURE.value,
+        vocab_file=_VOCAB.value,
+        max_seq_length=_MAX_SEQ_LENGTH.value,
+        **options,
+    )._replace(name=checkpoint)
 
 
 def main(_) -> None:
@@ -102,21 +96,15 @@ def main(_) -> None:
     if _MODEL_DIR.value is not None and given:
         raise ValueError(f"expected --{given[0]} with --checkpoint alone, got --model_dir")
 
-    from mate_tf.config import read_json
-    from mate_tf.serving.export import export_saved_model, longest_input, serving_features
-    from mate_tf.serving.folder import CONFIG_FILE
-    from mate_tf.training.exporting import export_run
+    from mate_tf.serving.stored_model import export_stored, run_model
+    from mate_tf.tasks.kinds import answering_kind
 
     if _MODEL_DIR.value is not None:
-        step = export_run(_MODEL_DIR.value, _OUTPUT_DIR.value, _MAX_SEQ_LENGTH.value)
-        what = f"step {step} of {_MODEL_DIR.value}"
+        stored = run_model(_MODEL_DIR.value, max_seq_length=_MAX_SEQ_LENGTH.value)
     else:
-        model, vocab_file, features, what = published(_CHECKPOINT.value)
-        longest = _MAX_SEQ_LENGTH.value or longest_input(model.encoder_config)
-        features = serving_features(features, longest)
-        export_saved_model(model, vocab_file, features, _OUTPUT_DIR.value)
-    kind = read_json(pathlib.Path(_OUTPUT_DIR.value) / CONFIG_FILE)["kind"]
-    print(f"exported {what} ({kind}) to {_OUTPUT_DIR.value}")
+        stored = published(_CHECKPOINT.value)
+    export_stored(stored, _OUTPUT_DIR.value)
+    print(f"exported {stored.name} ({answering_kind(stored.task_config)}) to {_OUTPUT_DIR.value}")
 
 
 if __name__ == "__main__":

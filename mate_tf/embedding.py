@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import keras
 import tensorflow as tf
 
-from mate_tf.compilation import OnePass, compiles_with_xla
+from mate_tf.compilation import OnePass, compiles_with_xla, custom_gradient
 from mate_tf.config import TYPE_FEATURES, EncoderConfig
 from mate_tf.dropout import Dropout
 from mate_tf.layer_norm import LayerNorm
@@ -132,7 +132,7 @@ def summed_rows(
     shape = tf.shape(ids[0])
     ids = [tf.reshape(one, [-1]) for one in ids]
 
-    @tf.custom_gradient
+    @custom_gradient
     def summed(*tables: tf.Tensor):
         def gradient(upstream: tf.Tensor) -> list[tf.IndexedSlices]:
             return [

@@ -174,7 +174,7 @@ class TableEncoder(keras.layers.Layer):
         """Encodes a batch.
 
         Args:
-            features: int [B, S] each.
+            features: int [B, S] each; also a mapping or a sequence of them (`TokenFeatures.of`).
             training: whether dropout is on.
             return_intermediates: whether to return the embedding and each layer's output too.
             token_weights: float [B, S], from 0 to 1: how much each token is attended to, in place
@@ -185,6 +185,7 @@ class TableEncoder(keras.layers.Layer):
                 the multi-view evaluator or TableETC, or for more rows or columns than TableETC has
                 global tokens for.
         """
+        features = TokenFeatures.of(features)
         intermediates = {}
         hidden_states = self.embedding(features, training=training)  # [B, G + S, D]
         intermediates["embedding"] = self._of_tokens(hidden_states)

@@ -8,7 +8,7 @@ import math
 
 import tensorflow as tf
 
-from mate_tf.compilation import OnePass
+from mate_tf.compilation import OnePass, custom_gradient
 
 _CUBIC = 0.044715  # of the approximation, their section 4
 _SLOPE = math.sqrt(2.0 / math.pi)
@@ -30,7 +30,7 @@ def gelu(inputs: tf.Tensor, approximate: bool, training: bool | None = False) ->
         return tf.nn.gelu(inputs, approximate)
     forward, derivative = _FUNCTIONS[approximate]
 
-    @tf.custom_gradient
+    @custom_gradient
     def with_gradient(inputs: tf.Tensor):
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             return tf.ensure_shape(derivative(inputs, upstream), inputs.shape)

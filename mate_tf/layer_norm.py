@@ -11,7 +11,7 @@ import functools
 import keras
 import tensorflow as tf
 
-from mate_tf.compilation import OnePass
+from mate_tf.compilation import OnePass, custom_gradient
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -42,7 +42,7 @@ class LayerNorm(keras.layers.Layer):
         rows = tf.reshape(inputs, [-1, gamma.shape[0]])  # [N, D]
         terms = [rows] if residual is None else [rows, tf.reshape(residual, tf.shape(rows))]
 
-        @tf.custom_gradient
+        @custom_gradient
         def normalised(gamma: tf.Tensor, beta: tf.Tensor, *terms: tf.Tensor):
             def gradient(upstream: tf.Tensor):
                 of_sum, of_gamma, of_beta = self._backward(upstream, gamma, *terms)

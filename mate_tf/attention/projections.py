@@ -199,7 +199,8 @@ class HeadProjections(keras.layers.Layer):
 
         Args:
             hidden_states: float [B, S, D].
-            features: token features int [B, S]; not needed where a plan is given.
+            features: token features int [B, S], or what `TokenFeatures.of` takes; not needed where
+                a plan is given.
             plan: the result of `plan(features)`, for callers with several layers.
             training: whether dropout is on.
             seed: int32 [2], of the dropout's `draw_seed`; drawn here where it is not given.
@@ -213,20 +214,25 @@ class HeadProjections(keras.layers.Layer):
         if plan is None:
             if features is None:
                 raise ValueError(f"layer {self.name!r} expected token features or a plan")
-            plan = self.plan(features, training=training)
+            plan = self.plan(TokenFeatures.of(features), training=training)
         dropout = None
         if training and self.dropout_rate:
             seed = self.dropout.draw_seed() if seed is None else seed
             dropout = SeededDropout(self.dropout_rate, seed)
-        query, key, value = (
-            self._split_heads(projection(hidden_states))
-            for projection in (self.query, self.key, self.value)
-        )
+        query, key, value = self.heads(hidden_states)
         context = self.attend(query, key, value, plan, dropout, training)  # [B, S, H, E]
         length = tf.shape(hidden_states)[1]
         return self.output_projection(
             tf.reshape(context, [-1, length, self.num_heads * self.head_size])
         )
+
+    def heads(self, hidden_states: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Queries, keys and values of hidden states [B, S, D]: float [B, S, H, E] each."""
+        query, key, value = (
+            self._split_heads(projection(hidden_states))
+            for projection in (self.query, self.key, self.value)
+        )
+        return query, key, value
 
     def relation_scores(self, query: tf.Tensor, one_hot: tf.Tensor, first_head: int) -> tf.Tensor:
         """The relations' part of the scores of h consecutive heads.

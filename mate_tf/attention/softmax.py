@@ -13,6 +13,7 @@ from mate_tf.compilation import (
     OnePass,
     compiles_one_pass,
     compiles_with_xla,
+    custom_gradient,
     is_portable,
 )
 from mate_tf.dropout import SeededDropout
@@ -168,7 +169,7 @@ def _joined(parts: Sequence[tf.Tensor]) -> tf.Tensor:
     return tf.concat(parts, axis=-1) if len(parts) > 1 else parts[0]
 
 
-@tf.custom_gradient
+@custom_gradient
 def _softmax(logits: tf.Tensor):
     """Of bfloat16, and its gradient in float32."""
     probabilities = tf.nn.softmax(logits)

@@ -17,6 +17,7 @@ import keras
 import tensorflow as tf
 
 from mate_tf.attention.buckets import num_buckets, token_rank
+from mate_tf.compilation import custom_gradient
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +148,7 @@ def views_of(embedding: tf.Tensor, where: Places, names: Sequence[str]) -> list[
         names: which views; among them "global_", and "long" or "window".
     """
 
-    @tf.custom_gradient
+    @custom_gradient
     def gathered(embedding: tf.Tensor):
         of_groups = (group_views(embedding, indices, names) for indices in where.indices)
         views = [getattr(view, name) for view in of_groups for name in names]
@@ -191,7 +192,7 @@ def in_sequence(parts: Sequence[tuple[tf.Tensor, tf.Tensor]], where: Places) -> 
         float [B, S, H, E].
     """
 
-    @tf.custom_gradient
+    @custom_gradient
     def gathered(*parts: tf.Tensor):
         rows = tf.concat([_as_rows(part) for part in parts], axis=1)  # [B, H * P, E]
 

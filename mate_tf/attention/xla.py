@@ -5,6 +5,8 @@ from functools import partial
 
 import tensorflow as tf
 
+from mate_tf.compilation import custom_gradient
+
 
 def at_chosen_size(
     function: Callable[..., tf.Tensor], sizes: list[int], needed: tf.Tensor, *inputs: tf.Tensor
@@ -22,7 +24,7 @@ def at_chosen_size(
     """
     index = tf.reduce_sum(tf.cast(needed > tf.constant(sizes[:-1], tf.int32), tf.int32))
 
-    @tf.custom_gradient
+    @custom_gradient
     def call(*inputs: tf.Tensor):
         def gradient(upstream: tf.Tensor) -> list[tf.Tensor]:
             def gradient_at(size: int) -> list[tf.Tensor]:

@@ -25,6 +25,7 @@ from mate_tf.pointr.reading_data import reading_cells
 from mate_tf.pointr.records import Progress, prepare_records, write_split
 from mate_tf.pointr.report import answers_report
 from mate_tf.pointr.source import Source
+from mate_tf.serving.stored_model import export_stored, run_model
 from mate_tf.tables.conversion_file import file_sha256
 from mate_tf.tables.datasets.tasks import TASKS
 from mate_tf.tables.feature_config import FeatureConfig
@@ -34,7 +35,6 @@ from mate_tf.tables.table import Question
 from mate_tf.tables.text_files import complete_text_file, read_json
 from mate_tf.training.config import FinetuningConfig
 from mate_tf.training.examples import SPLITS
-from mate_tf.training.exporting import export_run
 from mate_tf.training.run import train_run
 from mate_tf.training.run_config import differences
 from mate_tf.training.run_inputs import INPUTS_FILE, data_files, load_inputs
@@ -276,10 +276,11 @@ class Pipeline:
             with self._scope():
                 options = {"reset_heads": True} if init_checkpoint else {}
                 train_run(config, data, run, init_checkpoint, **options)
-            step = export_run(run, model, config.max_seq_length)
+            stored = run_model(run, max_seq_length=config.max_seq_length)
+            export_stored(stored, model)
             if exported == POINTER:
                 save_inputs(self._directory / MODEL, self._config.inputs)
-            return f"{stage}: exported the weights of step {step} of {config.num_steps}"
+            return f"{stage}: exported the weights of step {stored.step} of {config.num_steps}"
 
         return self._done.once(stage, made_of, make, model / "saved_model.pb")
 

@@ -14,13 +14,14 @@ import shutil
 
 import tensorflow as tf
 
-from mate_tf.compilation import portable_graph
+from mate_tf.compilation import portable_graph, without_gradients
 from mate_tf.config import EncoderConfig
 from mate_tf.serving.folder import CONFIG_FILE, EXTRA, VOCAB_FILE
 from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.kinds import KINDS, TaskModel, answering_kind
+from mate_tf.weights.names import weights_by_path
 
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
 
@@ -90,8 +91,9 @@ def export_saved_model(
         return run(TokenFeatures(*(_padded(parsed[name], fixed_length) for name in names)))
 
     module = tf.Module()
-    module.weights = [weight.value for weight in model.weights]
-    with portable_graph():
+    # Under the names that the checkpoints of runs have (mate_tf/weights/run.py).
+    module.weights = {path: weight.value for path, weight in weights_by_path(model).items()}
+    with portable_graph(), without_gradients():
         tf.saved_model.save(
             module,
             str(directory),
@@ -99,8 +101,6 @@ def export_saved_model(
                 "serving_default": examples_signature,
                 "features": features_signature.get_concrete_function(),
             },
-            # Nobody trains an exported model.
-            options=tf.saved_model.SaveOptions(experimental_custom_gradients=False),
         )
     (directory / EXTRA).mkdir()
     shutil.copyfile(vocab_file, directory / VOCAB_FILE)

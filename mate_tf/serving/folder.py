@@ -6,6 +6,7 @@ EXTRA = "assets.extra"
 CONFIG_FILE = f"{EXTRA}/mate_tf.json"
 VOCAB_FILE = f"{EXTRA}/vocab.txt"
 CALIBRATION_FILE = f"{EXTRA}/calibration.json"
+VARIABLES = "variables/variables"  # the prefix of a checkpoint
 
 
 def check_exported(directory: pathlib.Path) -> None:
@@ -16,3 +17,8 @@ def check_exported(directory: pathlib.Path) -> None:
                 f"expected an exported model at {directory}, which has no {name}; "
                 "experiments/export.py writes one"
             )
+
+
+def is_exported(directory: pathlib.Path) -> bool:
+    """Whether a folder is an exported model, perhaps one of another program."""
+    return (directory / "saved_model.pb").is_file()

@@ -1,59 +1,94 @@
 """A model that answers questions, from where it is stored."""
 
+import dataclasses
 import pathlib
 
 import tensorflow as tf
 
-from mate_tf.config import EncoderConfig, read_json
-from mate_tf.dataclass_json import from_dict
+from mate_tf.inference import inference_function
 from mate_tf.serving.export import check_longest
-from mate_tf.serving.folder import CONFIG_FILE, VOCAB_FILE, check_exported
+from mate_tf.serving.folder import is_exported
 from mate_tf.serving.stored_calibration import read_calibration
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.serving.stored_model import find_model
+from mate_tf.tables.features import FeatureBuilder
 from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.kinds import KINDS
-from mate_tf.tasks.predictor import Predictor
+from mate_tf.tasks.predictor import ModelFunction, Predictor
 
 
 def from_pretrained(
-    directory: str | pathlib.Path,
+    path: str | pathlib.Path,
+    *,
+    revision: str | None = None,
+    architecture: str | None = None,
+    dtype: str | None = None,
     tagger: Tagger | None = None,
     min_score: float = 0.0,
     num_alternatives: int = 0,
     calibrated: bool = True,
     **feature_overrides,
 ) -> Predictor:
-    """Loads an exported model, which needs none of the code that made it.
+    """Loads a model that answers questions about tables, by its name or path.
+
+    An exported model is asked through its own graph, which starts in the least time; with an
+    architecture or a dtype, and where it is stored otherwise, the model is made anew with its
+    weights (`inference_function`).
 
     Args:
-        directory: what `export_saved_model` wrote.
+        path: an exported model's folder, that of a run, a Hugging Face folder of TAPAS or BERT, or
+            the name of one on the Hub ("google/tapas-base-finetuned-wtq", with the extra "hub").
+        revision: of a name on the Hub: a commit, branch or tag.
+        architecture: how tokens attend to each other, in place of what the model was trained with:
+            a name of mate_tf/presets.py that adds no weights, such as "mate", which reads tables
+            far beyond 512 tokens.
+        dtype: "mixed_bfloat16" is faster on processors that compute in it, "float32" exact.
         tagger: tags questions for a model with grammar-guided attention, as its training did.
         min_score: where the score is lower, there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
-        calibrated: whether scores follow the folder's calibration, where it has one
+        calibrated: whether scores follow an exported model's calibration, where it has one
             (`write_calibration`).
         **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
 
     Raises:
-        FileNotFoundError: if there is no exported model.
-        ValueError: if it is of a kind or has an option that is not known here, max_seq_length is
-            changed to more than it takes, or min_score or num_alternatives is out of its range.
+        FileNotFoundError: if there is no model.
+        ModuleNotFoundError, OSError: if a name needs the extra "hub", or is not on the Hub or out
+            of reach.
+        ValueError: if it answers no questions or has an option that is not known here,
+            max_seq_length is changed to more than it takes, or min_score or num_alternatives is out
+            of its range.
+
+    Example:
+        model = from_pretrained("google/tapas-base-finetuned-wtq", architecture="mate")
+        answers = model.answer(Table.from_csv("table.csv"), ["who won?", "when?"])
     """
-    directory = pathlib.Path(directory)
-    check_exported(directory)
-    config = read_json(directory / CONFIG_FILE)
-    kind = config.get("kind")
-    if kind not in KINDS:
+    stored = find_model(path, revision, architecture)
+    known = {field.name for field in dataclasses.fields(stored.feature_config)}
+    if unknown := sorted(feature_overrides.keys() - known):
         raise ValueError(
-            f"expected a model of one of the kinds {', '.join(KINDS)} at {directory}, got {kind}; "
-            "export it again"
+            f"expected feature options among {', '.join(sorted(known))}, got {unknown[0]!r}"
         )
-    encoder_config = EncoderConfig.from_dict(config["encoder"])
-    feature_config = from_dict(FeatureConfig, config["features"] | feature_overrides, "features")
-    check_longest(encoder_config, feature_config)
-    builder = FeatureBuilder(Wordpiece(directory / VOCAB_FILE), feature_config, tagger)
+    feature_config = dataclasses.replace(stored.feature_config, **feature_overrides)
+    check_longest(stored.encoder_config, feature_config)
+    is_graph = is_exported(pathlib.Path(path)) and architecture is None and dtype is None
+    if is_graph:
+        run = _exported_function(path)
+    else:
+        run = inference_function(stored.model(dtype or "float32"))
+    return Predictor(
+        run,
+        FeatureBuilder(Wordpiece(stored.vocab_file), feature_config, tagger),
+        fixed_length=stored.encoder_config.fixed_length,
+        task_config=stored.task_config,
+        calibration=read_calibration(path) if calibrated else None,
+        min_score=min_score,
+        num_alternatives=num_alternatives,
+        keras_model=stored.model,
+    )
+
+
+def _exported_function(directory: str | pathlib.Path) -> ModelFunction:
+    """What the signature "features" of an exported model computes."""
     # The predictor keeps the function, the function keeps the model.
     signature = tf.saved_model.load(str(directory)).signatures["features"]
     names = signature.structured_input_signature[1]
@@ -65,12 +100,4 @@ def from_pretrained(
             )
         return signature(**{name: getattr(features, name) for name in names})
 
-    return Predictor(
-        run,
-        builder,
-        fixed_length=encoder_config.fixed_length,
-        task_config=from_dict(KINDS[kind].config, config["task"], "task"),
-        calibration=read_calibration(directory) if calibrated else None,
-        min_score=min_score,
-        num_alternatives=num_alternatives,
-    )
+    return run

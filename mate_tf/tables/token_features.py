@@ -1,6 +1,6 @@
 """The integer features that describe one token of a question and its table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 
@@ -39,6 +39,24 @@ class TokenFeatures(NamedTuple):
     def map(self, function: Callable[[Any], Any]) -> "TokenFeatures":
         """The same function applied to each field that is there."""
         return TokenFeatures(*(None if field is None else function(field) for field in self))
+
+    @classmethod
+    def of(cls, features: "TokenFeatures | Mapping[str, Any] | Sequence[Any]") -> "TokenFeatures":
+        """Token features, or a mapping or sequence of them, as Keras hands a functional model's.
+
+        Raises:
+            ValueError: if a field is missing.
+        """
+        if isinstance(features, cls):
+            return features
+        if isinstance(features, Mapping):
+            return cls.from_dict(features)
+        if not len(TAPAS_FEATURES) <= len(features) <= len(cls._fields):
+            raise ValueError(
+                f"expected {len(TAPAS_FEATURES)} or {len(cls._fields)} token features, got "
+                f"{len(features)}"
+            )
+        return cls(*features)
 
     @classmethod
     def from_dict(cls, features: Mapping[str, Any]) -> "TokenFeatures":

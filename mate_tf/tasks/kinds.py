@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
@@ -114,6 +115,24 @@ def kind_of(config: Any) -> str:
         f"expected the task config of a model of one of the kinds {', '.join(MODELS)}, got a "
         f"{type(config).__name__}"
     )
+
+
+def model_of(encoder_config: EncoderConfig, task_config: Any, dtype: str = "float32") -> Any:
+    """The model of its task config's kind with its first weights.
+
+    Args:
+        encoder_config: of its encoder.
+        task_config: of its heads.
+        dtype: the Keras policy that it computes by, such as "mixed_bfloat16".
+    """
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(dtype)
+    try:
+        model = MODELS[kind_of(task_config)](encoder_config, task_config)
+        model.build()
+    finally:
+        keras.config.set_dtype_policy(policy)
+    return model
 
 
 def answering_kind(config: TaskConfig | MaskedLMConfig) -> str:

@@ -4,9 +4,10 @@ Shapes: B batch, S sequence.
 """
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, overload
 
 import numpy as np
 import tensorflow as tf
@@ -20,8 +21,10 @@ from mate_tf.tables.features import (
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.answers import Answer, apply_min_score, calibrated
+from mate_tf.tasks.attended_cells import AttendedCells, attended_cells
 from mate_tf.tasks.calibration import Calibration
 from mate_tf.tasks.decoding import decode_batch
+from mate_tf.tasks.encoder_task import EncoderTask
 from mate_tf.tasks.kinds import TaskConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 
@@ -49,6 +52,8 @@ class Predictor:
         calibration: makes scores probabilities; None leaves them as they are.
         min_score: where the score is lower, there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
+        keras_model: makes the Keras model, which `attended_cells` looks into; None where there is
+            none.
 
     Raises:
         ValueError: if the builder makes examples that are longer than the fixed length, min_score
@@ -66,6 +71,7 @@ class Predictor:
         calibration: Calibration | None = None,
         min_score: float = 0.0,
         num_alternatives: int = 0,
+        keras_model: Callable[[], EncoderTask] | None = None,
     ):
         longest = builder.config.max_seq_length
         if fixed_length is not None and (longest is None or longest > fixed_length):
@@ -85,17 +91,54 @@ class Predictor:
         self._calibration = calibration
         self._min_score = min_score
         self._num_alternatives = num_alternatives
+        self._keras_model = None if keras_model is None else functools.cache(keras_model)
 
-    def answer(self, table: Table | None, question: str | Question) -> Answer:
-        """Answers one question; without a table a classifier judges the sentence alone.
+    @overload
+    def answer(self, table: Table | None, questions: str | Question) -> Answer: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def answer(self, table: Table | None, questions: Sequence[str | Question]) -> list[Answer]: ...
+
+    def answer(
+        self, table: Table | None, questions: str | Question | Sequence[str | Question]
+    ) -> Answer | list[Answer]:
+        """Answers a question about a table, or several, each by itself.
+
+        Args:
+            table: the table; None for a sentence that a classifier judges alone.
+            questions: one, or a list of them.
+
+        Returns:
+            The answer, or a list of them.
 
         Raises:
-            ValueError: if the table or the question is beyond a limit.
+            ValueError: if the table or a question is beyond a limit.
         """
-        if isinstance(question, str):
-            question = Question(text=question)
-        example = self._builder.build(table, question, require_answers=False)
-        return self._answer_batch([(table, example)])[0]
+        if isinstance(questions, str | Question):
+            return self.answer(table, [questions])[0]
+        answers = []
+        for _, _, answer in self.answer_all((table, _question(one)) for one in questions):
+            if isinstance(answer, ValueError):
+                raise answer
+            answers.append(answer)
+        return answers
+
+    def attended_cells(self, table: Table, question: str | Question) -> AttendedCells:
+        """Answers a question, and tells which cells its answer's tokens attended to.
+
+        The first call makes the Keras model, which takes some seconds.
+
+        Raises:
+            ValueError: if the table or the question is beyond a limit, or the model is one whose
+                attention is not to be seen (`received_attention`).
+        """
+        if self._keras_model is None:
+            raise ValueError("expected a predictor with a keras_model, of from_pretrained")
+        example = self._builder.build(table, _question(question), require_answers=False)
+        answer = self._answer_batch([(table, example)])[0]
+        features = self._features([example], self._padded_length(example.report.num_tokens))
+        histogram_row = self._builder.config.histogram_row
+        return attended_cells(self._keras_model().encoder, table, features, answer, histogram_row)
 
     def answer_all(
         self, pairs: Iterable[tuple[MaybeTable, Question]]
@@ -131,15 +174,7 @@ class Predictor:
 
     def _answer_batch(self, batch: Sequence[tuple[Table | None, Example]]) -> list[Answer]:
         length = self._padded_length(max(example.report.num_tokens for _, example in batch))
-        features = TokenFeatures.from_dict(
-            {
-                name: tf.constant(
-                    np.stack([_fit(example.features[name], length) for _, example in batch])
-                )
-                for name in TokenFeatures._fields
-                if all(name in example.features for _, example in batch)
-            }
-        )  # [B, S]
+        features = self._features([example for _, example in batch], length)
         answers = decode_batch(
             self._task_config,
             [table for table, _ in batch],
@@ -154,6 +189,18 @@ class Predictor:
             for answer, (_, example) in zip(answers, batch, strict=True)
         ]
 
+    def _features(self, examples: Sequence[Example], length: int) -> TokenFeatures:
+        """The token features of a batch: int32 [B, S]."""
+        return TokenFeatures.from_dict(
+            {
+                name: tf.constant(
+                    np.stack([_fit(example.features[name], length) for example in examples])
+                )
+                for name in TokenFeatures._fields
+                if all(name in example.features for example in examples)
+            }
+        )
+
     def _finished(self, answer: Answer, rows_dropped: int) -> Answer:
         if self._calibration is not None:
             answer = calibrated(answer, self._calibration)
@@ -166,6 +213,10 @@ class Predictor:
         padded = -(-num_tokens // _LENGTH_STEP) * _LENGTH_STEP
         # Absolute positions may end here.
         return min(padded, self._builder.config.max_seq_length or padded)
+
+
+def _question(question: str | Question) -> Question:
+    return Question(text=question) if isinstance(question, str) else question
 
 
 def _fit(values: np.ndarray, length: int) -> np.ndarray:

@@ -72,6 +72,7 @@ class SpanReading(EncoderTask):
         return {f"loss/{variable.name}": variable for variable in self.head.weights}
 
     def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
+        features = TokenFeatures.of(features)
         encoded = self.encoder(features, training=training)
         scores, of_tokens = self.head(self.dropout(encoded.sequence_output, training=training))
         cells = body_cells(features.row_ids, features.column_ids)

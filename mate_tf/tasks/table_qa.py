@@ -67,6 +67,7 @@ class TableQuestionAnswering(EncoderTask):
         self.built = True
 
     def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
+        features = TokenFeatures.of(features)
         config = self.task_config
         encoded = self.encoder(features, training=training)
         sequence_output = self.dropout(encoded.sequence_output, training=training)  # [B, S, D]

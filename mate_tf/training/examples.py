@@ -12,7 +12,6 @@ import pathlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-import keras
 import tensorflow as tf
 
 from mate_tf.tables.conversion_file import (
@@ -37,7 +36,7 @@ from mate_tf.tables.splits import QUESTIONS, split_files
 from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.encoder_task import EncoderTask
-from mate_tf.tasks.kinds import MODELS, TaskModel, kind_of
+from mate_tf.tasks.kinds import TaskModel, model_of
 from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
 from mate_tf.training.distribution import Batch, check_batch_size, divided
 from mate_tf.training.run_config import differences
@@ -159,14 +158,8 @@ def save_conversion(
 
 def build_model(config: RunConfig) -> Any:
     """The model of a config with its first weights, which follow from keras's random seed."""
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(config.dtype)
-    try:
-        model = MODELS[kind_of(config.task)](config.encoder, config.task)
-        model.build()
-        model.encoder.recompute = config.recompute
-    finally:
-        keras.config.set_dtype_policy(policy)
+    model = model_of(config.encoder, config.task, config.dtype)
+    model.encoder.recompute = config.recompute
     return model
 
 

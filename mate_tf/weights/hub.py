@@ -1,5 +1,6 @@
 """Folders of the Hugging Face Hub, downloaded by name (the extra "hub")."""
 
+import hashlib
 import pathlib
 import re
 
@@ -16,6 +17,9 @@ def is_hub_name(name: str) -> bool:
 def download(name: str, revision: str | None = None) -> pathlib.Path:
     """Downloads a model's folder, or finds it in the local cache.
 
+    The cache is huggingface_hub's (HF_HOME); with HF_HUB_OFFLINE=1 nothing else is looked at. Each
+    file is compared with the checksum that the Hub names it by.
+
     Args:
         name: such as "google/tapas-base-finetuned-wtq".
         revision: a commit, branch or tag; a commit is what no one can change. None for the newest.
@@ -25,7 +29,8 @@ def download(name: str, revision: str | None = None) -> pathlib.Path:
 
     Raises:
         ModuleNotFoundError: without huggingface_hub.
-        OSError: if there is no such model or revision, or no network and nothing in the cache.
+        OSError: if there is no such model or revision, no network and nothing in the cache, or a
+            file is not what the Hub has.
     """
     try:
         import huggingface_hub
@@ -45,4 +50,29 @@ def download(name: str, revision: str | None = None) -> pathlib.Path:
             f"in its local cache: {type(error).__name__}: {reason}; without a network give the "
             "path of a folder"
         ) from error
+    for file in sorted(pathlib.Path(folder).iterdir()):
+        _check_checksum(file)
     return pathlib.Path(folder)
+
+
+def _check_checksum(file: pathlib.Path) -> None:
+    """OSError where a file of the cache is not what its name says.
+
+    The cache keeps each file under its checksum, of large ones SHA-256, of small ones Git's, and
+    links to it, except where there are no links.
+    """
+    expected = file.resolve().name
+    if not file.is_symlink() or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", expected):
+        return
+    is_large = len(expected) == 64
+    digest = hashlib.sha256() if is_large else hashlib.sha1(usedforsecurity=False)
+    if not is_large:
+        digest.update(b"blob %d\0" % file.stat().st_size)
+    with file.open("rb") as content:
+        while part := content.read(1 << 20):
+            digest.update(part)
+    if digest.hexdigest() != expected:
+        raise OSError(
+            f"expected {file} with the checksum {expected}, got {digest.hexdigest()}; remove "
+            f"{file.resolve()}, and it is downloaded again"
+        )

@@ -7,7 +7,7 @@ from typing import Any
 from absl import logging
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.tasks.kinds import MODELS, TaskConfig, TaskModel, kind_of
+from mate_tf.tasks.kinds import TaskConfig, TaskModel, model_of
 from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
 from mate_tf.tasks.table_qa_config import TableQAConfig
 from mate_tf.weights.hugging_face_config import (
@@ -66,6 +66,27 @@ def load_pretrained(
             attention=AttentionConfig("mate", "multi_view"),
         )
     """
+    location, encoder_config, task_config = published_configs(
+        path, task_config, revision=revision, attention=attention, **encoder_overrides
+    )
+    model = model_of(encoder_config, task_config)
+    restore_published(model, location)
+    return model
+
+
+def published_configs(
+    path: str | pathlib.Path,
+    task_config: TaskConfig | MaskedLMConfig | None = None,
+    *,
+    revision: str | None = None,
+    attention: AttentionConfig | None = None,
+    **encoder_overrides: Any,
+) -> tuple[pathlib.Path, EncoderConfig, Any]:
+    """Where a fine-tuned checkpoint is, and its configs; arguments and errors as `load_pretrained`.
+
+    Returns:
+        Where its weights are, the encoder's config and that of its task.
+    """
     location = locate_weights(path, revision)
     overrides = encoder_overrides | {"attention": attention or AttentionConfig("tapas")}
     kind = kind_of_weights(location)
@@ -79,12 +100,14 @@ def load_pretrained(
         raise ValueError(f"expected a published checkpoint, got the run in {location}")
     if task_config is None:
         raise ValueError(f"expected a task_config, for none is described in {location}")
-    model = MODELS[kind_of(task_config)](encoder_config, task_config)
-    model.build()
+    return location, encoder_config, task_config
+
+
+def restore_published(model: TaskModel | MaskedLanguageModel, location: pathlib.Path) -> None:
+    """Loads every variable of a built model from its checkpoint; errors as `load_pretrained`."""
     report = load_weights(model, location, require_all=True)
     logging.info("%s", report)
-    _check_heads(task_config, location, report)
-    return model
+    _check_heads(model.task_config, location, report)
 
 
 def _check_heads(

@@ -45,7 +45,8 @@ def load_run(
         ValueError: if it does not fit the model.
     """
     directory = pathlib.Path(directory)
-    prefix, stored = _checkpoint(directory)
+    prefix = checkpoint_of_run(directory)
+    stored = _stored_in(prefix)
     config = read_json(directory / "config.json")
     check_num_heads(model, config["encoder"].get("num_heads"), directory / "config.json")
     names = _names(model)
@@ -71,12 +72,27 @@ def restore_weights(model: keras.layers.Layer, directory: str | pathlib.Path) ->
 
     Raises:
         FileNotFoundError: if it holds no checkpoint.
+        ValueError: as `restore_checkpoint`.
+    """
+    prefix = checkpoint_of_run(directory)
+    restore_checkpoint(model, prefix)
+    return step_of(prefix)
+
+
+def restore_checkpoint(model: keras.layers.Layer, prefix: str) -> None:
+    """Loads the weights of a checkpoint of a run, or of its exported model, into such a model.
+
+    Args:
+        model: built.
+        prefix: of the checkpoint's files.
+
+    Raises:
         ValueError: if a weight of either is missing in the other, or has another shape there; the
             model is then as it was.
     """
-    prefix, stored = _checkpoint(directory)
+    stored = _stored_in(prefix)
     weights = weights_by_path(model)
-    hint = "; make the model from the config.json of the run"
+    hint = "; make the model from the config of the run"
     if missing := [path for path in weights if path not in stored]:
         shape = tuple(weights[missing[0]].shape)
         raise ValueError(
@@ -96,6 +112,23 @@ def restore_weights(model: keras.layers.Layer, directory: str | pathlib.Path) ->
             )
     for path, weight in weights.items():
         weight.assign(stored[path].read())
+
+
+def checkpoint_of_run(directory: str | pathlib.Path) -> str:
+    """The prefix of the checkpoint of a run's best evaluation, or before the first one the latest.
+
+    Raises:
+        FileNotFoundError: if it holds no checkpoint.
+    """
+    best = pathlib.Path(directory) / BEST_FOLDER
+    prefix = tf.train.latest_checkpoint(str(best)) or tf.train.latest_checkpoint(str(directory))
+    if prefix is None:
+        raise FileNotFoundError(f"expected a checkpoint in {directory}, found none")
+    return prefix
+
+
+def step_of(prefix: str) -> int:
+    """The step that a checkpoint of a run is of."""
     return int(prefix.rpartition("-")[2])
 
 
@@ -106,22 +139,18 @@ class _Stored(NamedTuple):
     read: Callable[[], np.ndarray]
 
 
-def _checkpoint(directory: str | pathlib.Path) -> tuple[str, Mapping[str, _Stored]]:
-    """The prefix of a run's checkpoint, and its weights by their path in the model.
+def _stored_in(prefix: str) -> Mapping[str, _Stored]:
+    """The weights in a checkpoint by their path in the model.
 
     The optimizer's and the random state are none.
     """
-    best = pathlib.Path(directory) / BEST_FOLDER
-    prefix = tf.train.latest_checkpoint(str(best)) or tf.train.latest_checkpoint(str(directory))
-    if prefix is None:
-        raise FileNotFoundError(f"expected a checkpoint in {directory}, found none")
     reader = tf.train.load_checkpoint(prefix)
     stored = {}
     for key, shape in reader.get_variable_to_shape_map().items():
         if match := _KEY.fullmatch(key):
             path = re.sub(r"\.[S.]", lambda found: _ESCAPED[found.group()], match.group(1))
             stored[path] = _Stored(tuple(shape), functools.partial(reader.get_tensor, key))
-    return prefix, stored
+    return stored
 
 
 def _names(model: keras.layers.Layer) -> dict[str, str]:

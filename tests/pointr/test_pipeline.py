@@ -197,7 +197,7 @@ def test_what_is_done_is_not_done_again(made, source, vocab_file, monkeypatch):
     def fail(*_, **__):
         raise AssertionError("done again")
 
-    for name in ("train_run", "export_run", "write_split", "load_pointr"):
+    for name in ("train_run", "export_stored", "write_split", "load_pointr"):
         monkeypatch.setattr(f"mate_tf.pointr.pipeline.{name}", fail)
     pipeline = Pipeline(CONFIG, source, vocab_file, directory)
     assert [pipeline.create(), pipeline.point(), pipeline.read(), pipeline.evaluate("dev")] == said[
@@ -281,7 +281,7 @@ def test_an_interrupted_stage_goes_on(source, vocab_file, tmp_path, monkeypatch)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("mate_tf.pointr.pipeline.export_run", interrupted)
+        patch.setattr("mate_tf.pointr.pipeline.export_stored", interrupted)
         with pytest.raises(KeyboardInterrupt):
             Pipeline(CONFIG, source, vocab_file, tmp_path).point()
     before = (tmp_path / "point" / f"ckpt-{STEPS}.index").stat().st_mtime_ns

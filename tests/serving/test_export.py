@@ -153,7 +153,9 @@ def test_rows_are_dropped_only_when_asked(exported):
 
 def test_a_folder_that_is_no_model_is_named(tmp_path, exported):
     model, vocab_file, _ = exported
-    with pytest.raises(FileNotFoundError, match=r"exported model at .*, which has no saved_model"):
+    with pytest.raises(
+        FileNotFoundError, match=r"weights at .*found none: .*, nor an exported model"
+    ):
         from_pretrained(tmp_path)
     (tmp_path / "thesis.txt").write_text("precious")
     with pytest.raises(ValueError, match="expected an empty folder or an exported model"):

@@ -1,0 +1,154 @@
+"""from_pretrained: one model, wherever it is stored, and what its answers attended to."""
+
+import shutil
+
+import keras
+import pytest
+import tensorflow as tf
+
+import mate_tf
+from mate_tf.config import AttentionConfig
+from mate_tf.serving.stored_calibration import write_calibration
+from mate_tf.serving.stored_model import export_stored, find_model, run_model
+from mate_tf.tables.conversion_file import conversion_of, write_conversion
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.calibration import Calibration
+from mate_tf.tasks.predictor import Predictor
+from mate_tf.training.config import MaskedLMTrainingConfig, TableQATrainingConfig
+from mate_tf.training.examples import build_model
+from mate_tf.training.run_config import save_config
+from mate_tf.weights.names import weights_by_path
+from tests.small import ENCODER, write_vocabulary
+
+TABLE = Table.from_rows([["a", "b"], ["c d", "e"], ["f", "g h"], ["c", "e e"]])
+QUESTIONS = ["c e", "a g", "h h h"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a run, with random weights."""
+    folder = tmp_path_factory.mktemp("run")
+    config = TableQATrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
+    keras.utils.set_random_seed(0)
+    save_config(config, folder)
+    vocab_file = write_vocabulary(folder / "vocab.txt")
+    write_conversion(folder, conversion_of(None, FeatureConfig(), vocab_file, None))
+    weights = weights_by_path(build_model(config))
+    values = {name: weight.value for name, weight in weights.items()}
+    tf.train.Checkpoint(weights=values).save(str(folder / "ckpt"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def exported(run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported") / "model"
+    export_stored(run_model(run, max_seq_length=512), folder)
+    return folder
+
+
+def texts(answers) -> list[str]:
+    return [answer.text for answer in answers]
+
+
+def test_a_run_and_what_is_exported_of_it_answer_alike(run, exported):
+    of_run = mate_tf.from_pretrained(run).answer(TABLE, QUESTIONS)
+    of_graph = mate_tf.from_pretrained(exported).answer(TABLE, QUESTIONS)
+    again = mate_tf.from_pretrained(exported, dtype="float32").answer(TABLE, QUESTIONS)
+    assert len({answer.score for answer in of_run}) == len(QUESTIONS)
+    for others in (of_graph, again):
+        assert texts(others) == texts(of_run)
+        for one, other in zip(others, of_run, strict=True):
+            assert one.score == pytest.approx(other.score, abs=1e-5)
+
+
+def test_one_question_gives_one_answer_and_a_list_a_list(exported):
+    predictor = mate_tf.from_pretrained(exported)
+    answers = predictor.answer(TABLE, [QUESTIONS[0], Question("a g")])
+    assert predictor.answer(TABLE, QUESTIONS[0]) == predictor.answer(TABLE, QUESTIONS[:1])[0]
+    assert texts(answers) == texts(predictor.answer(TABLE, QUESTIONS[:2]))
+    assert predictor.answer(TABLE, []) == []
+
+
+def test_a_question_beyond_a_limit_is_an_error_also_in_a_list(exported):
+    with pytest.raises(ValueError, match="expected at most 512 tokens, got 6"):
+        mate_tf.from_pretrained(exported).answer(TABLE, ["a", "c " * 600])
+
+
+def test_bfloat16_is_the_same_within_its_precision(exported):
+    exact, narrow = (
+        mate_tf.from_pretrained(exported, dtype=dtype).answer(TABLE, "c e")
+        for dtype in ("float32", "mixed_bfloat16")
+    )
+    assert exact.score != narrow.score
+    assert narrow.score == pytest.approx(exact.score, abs=0.05)
+    assert keras.config.dtype_policy().name == "float32"
+
+
+def test_the_attention_can_be_another(run, exported):
+    for path in (run, exported):
+        stored = find_model(path, architecture="sat")
+        assert stored.encoder_config.attention == AttentionConfig("sat")
+        assert stored.encoder_config.num_layers == ENCODER.num_layers
+    with pytest.raises(ValueError, match=r"expected variable .*relations.*lacks"):
+        mate_tf.from_pretrained(exported, architecture="tableformer_pcp")
+    with pytest.raises(ValueError, match=r"expected an architecture among .*, got 'dense'"):
+        mate_tf.from_pretrained(exported, architecture="dense")
+
+
+def test_a_calibration_is_of_the_exported_model_alone(run, exported, tmp_path):
+    shutil.copytree(exported, tmp_path / "model")
+    write_calibration(tmp_path / "model", Calibration(2.0, -1.0))
+    plain = mate_tf.from_pretrained(run).answer(TABLE, "c e").score
+    by_dtype = {
+        dtype: mate_tf.from_pretrained(tmp_path / "model", dtype=dtype).answer(TABLE, "c e").score
+        for dtype in (None, "float32")
+    }
+    assert by_dtype[None] == pytest.approx(by_dtype["float32"], abs=1e-5)
+    assert by_dtype[None] != pytest.approx(plain, abs=1e-3)
+
+
+def test_what_is_no_model_that_answers_is_refused(run, exported, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"expected weights at .*nowhere, found none"):
+        mate_tf.from_pretrained(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="expected no revision for weights on this machine"):
+        mate_tf.from_pretrained(run, revision="main")
+    with pytest.raises(ValueError, match=r"expected feature options among .*, got 'histogramm'"):
+        mate_tf.from_pretrained(exported, histogramm=True)
+    config = MaskedLMTrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
+    save_config(config, tmp_path / "mlm")
+    with pytest.raises(ValueError, match="expected a model that answers"):
+        mate_tf.from_pretrained(tmp_path / "mlm")
+
+
+def test_attended_cells_share_all_of_the_attention(exported):
+    predictor = mate_tf.from_pretrained(exported)
+    seen = predictor.attended_cells(TABLE, "c e")
+    assert seen.answer == predictor.answer(TABLE, "c e")
+    assert list(seen.groups) == list(seen.question) == ["row heads", "column heads"]
+    for name, shares in seen.groups.items():
+        assert shares.shape == (4, 2)
+        assert shares.min() >= 0.0
+        assert shares.sum() + seen.question[name] == pytest.approx(1.0, abs=1e-4)
+    # Heads see their own rows, or columns, and the question.
+    rows = {cell.row + 1 for cell in seen.answer.cells}
+    columns = {cell.column for cell in seen.answer.cells}
+    others = [row for row in range(4) if row not in rows]
+    assert not seen.groups["row heads"][others].any()
+    assert not seen.groups["column heads"][:, [c for c in range(2) if c not in columns]].any()
+    assert seen.groups["row heads"].any() and seen.groups["column heads"].any()
+
+
+def test_attention_of_all_heads_reaches_all_cells(exported):
+    seen = mate_tf.from_pretrained(exported, architecture="tapas").attended_cells(TABLE, "c e")
+    assert list(seen.groups) == ["all heads"]
+    assert (seen.groups["all heads"] > 0).all()
+
+
+def test_a_predictor_without_a_keras_model_says_so(run):
+    stored = find_model(run)
+    builder = FeatureBuilder(Wordpiece(stored.vocab_file), stored.feature_config)
+    predictor = Predictor(stored.model(), builder)
+    with pytest.raises(ValueError, match="expected a predictor with a keras_model"):
+        predictor.attended_cells(TABLE, "c e")

@@ -1,0 +1,138 @@
+"""Models of our layers in `.keras` files: saved, and loaded again without custom objects."""
+
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from mate_tf.config import AttentionConfig
+from mate_tf.layers import (
+    DenseAttention,
+    LinformerAttention,
+    MultiViewAttention,
+    TableEncoder,
+    TiledAttention,
+)
+from mate_tf.tables.token_features import TAPAS_FEATURES, TokenFeatures
+from mate_tf.tasks.kinds import MODELS
+from tests.small import ENCODER, ROOT
+
+LENGTH = 24
+LAYERS = {
+    "dense": lambda: DenseAttention(num_heads=2, head_size=4),
+    "multi-view": lambda: MultiViewAttention(
+        num_heads=2, head_size=4, bucket_size=4, global_size=4
+    ),
+    "full coverage": lambda: TiledAttention(num_heads=2, head_size=4),
+    "linformer": lambda: LinformerAttention(
+        num_heads=2,
+        head_size=4,
+        attention=AttentionConfig("linformer", sequence_length=LENGTH, projected_length=4),
+    ),
+}
+
+
+def features() -> dict[str, np.ndarray]:
+    """Four tokens of a question, cells of two tokens in two columns."""
+    cell = np.maximum(np.arange(LENGTH) - 4, -1) // 2
+    fields = {
+        "input_ids": np.arange(LENGTH) % 14,
+        "input_mask": np.ones(LENGTH),
+        "segment_ids": cell >= 0,
+        "column_ids": np.where(cell >= 0, cell % 2 + 1, 0),
+        "row_ids": np.where(cell >= 0, cell // 2, 0),
+    }
+    return {
+        name: np.asarray(fields.get(name, np.zeros(LENGTH)), np.int32)[None]
+        for name in TAPAS_FEATURES
+    }
+
+
+def inputs() -> dict[str, keras.KerasTensor]:
+    return {name: keras.Input([None], dtype="int32", name=name) for name in TAPAS_FEATURES}
+
+
+def encoder_model(as_tuple: bool = False) -> keras.Model:
+    given = inputs()
+    encoder = TableEncoder(ENCODER)
+    output = encoder(TokenFeatures(**given) if as_tuple else given)
+    return keras.Model(given, keras.layers.Dense(2)(output.pooled_output))
+
+
+def loaded(model: keras.Model, path) -> keras.Model:
+    model.save(path)
+    return keras.saving.load_model(path)
+
+
+@pytest.mark.parametrize("as_tuple", [False, True])
+def test_a_functional_model_of_the_encoder_comes_back(tmp_path, as_tuple):
+    model = encoder_model(as_tuple)
+    again = loaded(model, tmp_path / "model.keras")
+    expected = model(features())
+    assert np.ptp(expected) > 0
+    np.testing.assert_array_equal(again(features()), expected)
+    assert any(isinstance(layer, TableEncoder) for layer in again.layers)
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_a_functional_model_of_an_attention_comes_back(tmp_path, kind):
+    given = inputs()
+    hidden = keras.Input([LENGTH, 8], name="hidden")
+    model = keras.Model({"hidden": hidden, **given}, LAYERS[kind]()(hidden, given))
+    values = np.random.default_rng(0).normal(size=(1, LENGTH, 8)).astype(np.float32)
+    batch = {"hidden": values, **features()}
+    again = loaded(model, tmp_path / "model.keras")
+    np.testing.assert_array_equal(again(batch), model(batch))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_model_of_a_task_comes_back(tmp_path, kind):
+    model = MODELS[kind](ENCODER)
+    model.build()
+    expected = model(features())
+    again = loaded(model, tmp_path / "model.keras")
+    assert type(again) is MODELS[kind]
+    assert again.task_config == model.task_config
+    for name, output in again(features()).items():
+        np.testing.assert_array_equal(output, expected[name], err_msg=name)
+
+
+def test_a_fresh_process_imports_the_layers_and_no_more(tmp_path):
+    model = encoder_model()
+    model.save(tmp_path / "model.keras")
+    np.savez(tmp_path / "features.npz", **features())
+    program = (
+        "import keras, numpy, sys, mate_tf.layers\n"
+        "model = keras.saving.load_model(sys.argv[1] + '/model.keras')\n"
+        "batch = dict(numpy.load(sys.argv[1] + '/features.npz'))\n"
+        "numpy.save(sys.argv[1] + '/output.npy', model(batch))\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, check=True)
+    np.testing.assert_allclose(np.load(tmp_path / "output.npy"), model(features()), rtol=1e-6)
+
+
+def test_features_of_another_number_are_refused():
+    values = list(features().values())
+    assert TokenFeatures.of(values) == TokenFeatures(*values)
+    assert TokenFeatures.of(TokenFeatures(*values)).input_ids is values[0]
+    with pytest.raises(ValueError, match="expected 9 or 10 token features, got 8"):
+        TokenFeatures.of(values[:8])
+    with pytest.raises(ValueError, match=r"missing \['row_ids'\]"):
+        TokenFeatures.of({name: 0 for name in TAPAS_FEATURES if name != "row_ids"})
+
+
+def test_every_class_that_keras_saves_is_imported():
+    """Each registration but the optimizer's is of a module that mate_tf.layers imports."""
+    program = "import sys, mate_tf.layers; print('\\n'.join(sys.modules))"
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    registering = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "mate_tf").rglob("*.py")
+        if "@keras.saving.register_keras_serializable" in path.read_text(encoding="utf-8")
+    }
+    assert len(registering) > 5
+    assert registering - set(run.stdout.split()) == {"mate_tf.training.optimizer"}

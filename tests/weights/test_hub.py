@@ -1,0 +1,69 @@
+"""Models of the Hub by name, in a cache as huggingface_hub makes it, without a network."""
+
+import hashlib
+import importlib
+
+import pytest
+
+import mate_tf
+from mate_tf.tables.table import Table
+from mate_tf.weights.hub import download
+from tests.small import PIECES, write_vocabulary
+from tests.weights.small_models import BERT_CONFIG, table_qa, values_of, write_hugging_face
+
+pytest.importorskip("huggingface_hub", reason="not installed: huggingface_hub")
+NAME, COMMIT = "google/tapas-tiny", "b" * 40
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A folder of the cache with a small model, of which there is nothing else: offline."""
+    made = tmp_path / "made"
+    of_tapas = {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4}
+    write_hugging_face(made, values_of(table_qa()), **of_tapas)
+    write_vocabulary(made / "vocab.txt", PIECES[: BERT_CONFIG["vocab_size"]])
+    folder = tmp_path / "cache" / "models--google--tapas-tiny"
+    snapshot = folder / "snapshots" / COMMIT
+    for part in (folder / "blobs", folder / "refs", snapshot):
+        part.mkdir(parents=True)
+    (folder / "refs" / "main").write_text(COMMIT)
+    for file in made.iterdir():
+        content = file.read_bytes()
+        name = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+        if file.suffix == ".safetensors":
+            name = hashlib.sha256(content).hexdigest()
+        (folder / "blobs" / name).write_bytes(content)
+        (snapshot / file.name).symlink_to(folder / "blobs" / name)
+    constants = importlib.import_module("huggingface_hub.constants")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    return snapshot
+
+
+@pytest.mark.parametrize("revision", [None, "main", COMMIT])
+def test_a_name_is_found_offline_in_the_cache(cache, revision):
+    assert download(NAME, revision) == cache
+
+
+def test_a_revision_that_the_cache_lacks_is_named(cache):
+    with pytest.raises(OSError, match=f"{NAME}.*revision {'c' * 40}, or in its local cache"):
+        download(NAME, "c" * 40)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_a_damaged_file_is_not_read(cache, name):
+    file = (cache / name).resolve()
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(OSError, match=rf"{name} with the checksum {file.name}, got .*remove"):
+        download(NAME)
+
+
+def test_with_views_a_published_model_reads_what_all_pairs_cannot(cache):
+    table = Table.from_rows([["a", "b"], *[["c d", "e"]] * 4000])
+    with pytest.raises(ValueError, match="expected at most 2048 tokens, got 12"):
+        mate_tf.from_pretrained(NAME).answer(table, "b")
+    answer = mate_tf.from_pretrained(NAME, revision=COMMIT, architecture="mate").answer(table, "b")
+    assert answer.cells
+    assert answer.rows_dropped == 0
