@@ -1,4 +1,4 @@
-"""The examples of docstrings and of the README run as they stand."""
+"""The examples of docstrings, of the README and of docs/ run as they stand."""
 
 import doctest
 import importlib
@@ -6,10 +6,16 @@ import pathlib
 import pkgutil
 import re
 
+import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
 import mate_tf
+from mate_tf.serving.export import export_saved_model
+from mate_tf.tables.features import FeatureConfig
+from mate_tf.tasks.table_qa import TableQuestionAnswering
+from tests.small import ENCODER, write_vocabulary
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MODULES = sorted(
@@ -18,7 +24,14 @@ MODULES = sorted(
     if not module.ispkg
     if ">>> " in (ROOT / module.name.replace(".", "/")).with_suffix(".py").read_text()
 )
-README_BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+def blocks_of(document: str) -> list[str]:
+    """The Python examples of a document."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text("utf-8"), re.DOTALL)
+
+
+README_BLOCKS = blocks_of("README.md")
 
 
 def test_there_are_examples():
@@ -46,3 +59,39 @@ def test_every_public_name_can_be_imported():
         assert getattr(mate_tf, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'Tabel'"):
         mate_tf.Tabel  # noqa: B018
+
+
+def run_blocks(document: str) -> dict:
+    """Runs a document's examples one after the other, in the present folder."""
+    names: dict = {}
+    for block in blocks_of(document):
+        exec(compile(block, document, "exec"), names)
+    return names
+
+
+def test_the_guide_to_the_layers_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_blocks("docs/layers.md")
+    expected = names["model"].predict(names["inputs"], verbose=0)
+    np.testing.assert_array_equal(names["again"].predict(names["inputs"], verbose=0), expected)
+    losses = names["history"].history["loss"]
+    assert losses[-1] < losses[0]
+    assert all(output.shape == (64, 32) for output in names["outputs"].values())
+
+
+def test_the_guide_to_the_library_runs(tmp_path, monkeypatch, capsys):
+    keras.utils.set_random_seed(0)
+    model = TableQuestionAnswering(ENCODER)
+    model.build()
+    vocab_file = write_vocabulary(tmp_path / "vocab.txt")
+    exported = tmp_path / "out" / "demo" / "saved_model"
+    exported.parent.mkdir(parents=True)
+    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=1024), exported)
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    monkeypatch.chdir(tmp_path)
+    names = run_blocks("docs/library.md")
+    assert names["answer"].alternatives
+    assert list(names["seen"].groups) == ["row heads", "column heads"]
+    printed = capsys.readouterr().out
+    assert "expected at most 1024 tokens, got 20" in printed
+    assert "row heads: " in printed
