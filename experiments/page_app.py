@@ -29,26 +29,31 @@ class Page:
     def show(self, file: str | None, pasted: str) -> str:
         """The table, or why it is none, as HTML."""
         try:
-            return table_html(given_table(file, pasted))
+            return _valid(table_html(given_table(file, pasted)))
         except (OSError, ValueError) as error:
-            return error_html(str(error))
+            return _valid(error_html(str(error)))
 
     def ask(self, file: str | None, pasted: str, question: str) -> str:
         """The answer, or why there can be none, as HTML with the table where there is one."""
         try:
             table = given_table(file, pasted)
         except (OSError, ValueError) as error:
-            return error_html(str(error))
+            return _valid(error_html(str(error)))
         try:
-            return self._answer(table, question)
+            return _valid(self._answer(table, question))
         except (OSError, ValueError) as error:
-            return error_html(str(error)) + table_html(table)
+            return _valid(error_html(str(error)) + table_html(table))
 
     def _answer(self, table: Table, question: str) -> str:
         if not question.strip():
             raise ValueError("expected a question, got an empty one")
         found = self._predictor.attended_cells(table, question)
         return result_html(table, found.answer, found.groups, found.question)
+
+
+def _valid(text: str) -> str:
+    """The text as UTF-8 can have it; JSON may hold halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def build_app(predictor: Any, model_name: str) -> Any:

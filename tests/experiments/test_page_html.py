@@ -70,6 +70,12 @@ def strengths(text: str) -> dict[str, float]:
     }
 
 
+def views(text: str) -> list[str]:
+    """The HTML of each view, as elements that are closed."""
+    parts = text.removesuffix("</div>").split('<div class="view">')[1:]
+    return [f"<div>{part.partition('<input')[0]}" for part in parts]
+
+
 def test_an_answer_with_its_score_and_its_place():
     text = shown(answer(NILE))
     for part in ("6,650 km", "score 0.90", "read from row 0, column 1 (length)", "number 6650"):
@@ -133,9 +139,8 @@ def test_attention_is_shown_by_each_group_of_heads():
     assert labels == [attributes["id"] for attributes in radios]
     for part in ("Row heads", "A<b", "row heads; 30 % goes to the question", "95 % goes to"):
         assert part in reader.text
-    plain, by_row, by_column = text.split('<div class="view">')[1:]
-    assert set(strengths(f"<div>{plain.partition('<input')[0]}")) == {"6,650 km"}
-    by_row = f"<div>{by_row.partition('<input')[0]}"
+    plain, by_row, by_column = views(text)
+    assert set(strengths(plain)) == {"6,650 km"}
     assert strengths(by_row) == {
         **{"river": 0.0, "length": 0.25, "Nile": 0.5, "6,650 km": 1.0, "Rhine": 0.0},
         "1,230 km": pytest.approx(0.01),
@@ -143,14 +148,12 @@ def test_attention_is_shown_by_each_group_of_heads():
     assert re.findall(r"<small>(.*?)</small>", by_row) == ["10 %", "20 %", "40 %"]
     assert 'title="0.40% of the attention"' in by_row
     assert by_row.count('class="chosen"') == 1  # also there one sees which cell it is about
-    assert strengths(f"<div>{by_column.removesuffix('</div>')}")["river"] == 1.0
+    assert strengths(by_column)["river"] == 1.0
 
 
 def test_attention_that_goes_to_no_cell_has_no_colour():
     text = result_html(RIVERS, answer(NILE), {"heads": np.zeros([3, 2])}, {"heads": 1.0})
-    assert set(strengths(text.split('<div class="view">')[2].removesuffix("</div>")).values()) == {
-        0.0
-    }
+    assert set(strengths(views(text)[1]).values()) == {0.0}
 
 
 LONG = Table.from_rows([["city", "people"], *[[f"city {row}", row] for row in range(500)]])
@@ -176,9 +179,8 @@ def test_a_long_table_is_shown_where_the_attention_goes():
     shares = np.zeros([501, 2])
     shares[401, 1] = 0.7  # row 400, below the header
     found = result_html(LONG, answer(SelectedCell(3, 0, "city 3", 0.8)), {"h": shares}, {"h": 0.3})
-    view = found.split('<div class="view">')[2].removesuffix("</div>")
-    assert strengths(view)["400"] == 1.0
-    assert strengths(view)["city 3"] == 0.0
+    assert strengths(views(found)[1])["400"] == 1.0
+    assert strengths(views(found)[1])["city 3"] == 0.0
 
 
 @given(
