@@ -10,7 +10,7 @@ from experiments.page_style import STYLE
 from experiments.page_tables import given_table
 from mate_tf.tables.table import Table
 
-EXAMPLE_QUESTION = "which planets have rings?"
+EXAMPLE_QUESTION = "how many planets have rings?"
 EXAMPLE_TABLE = pathlib.Path(__file__).parent / "demo_data" / "planets.csv"
 _SECONDS_BETWEEN_CLEANINGS = 3600
 _SECONDS_KEPT = 24 * 3600
@@ -101,13 +101,16 @@ def build_app(predictor: Any, model_name: str) -> Any:
                     elem_id="result",
                 )
         unlisted = {"api_visibility": "private", "trigger_mode": "always_last"}
-        # A table is either pasted or a file: the later one takes the other's place.
-        pasted.input(
-            lambda text: (page.show(None, text), None),
-            pasted,
-            [result, file],
-            show_progress="hidden",
-            **unlisted,
+
+        def show_pasted(path: str | None, text: str) -> tuple[Any, Any]:
+            if path and not text.strip():  # the file has just taken its place
+                return gr.skip(), gr.skip()
+            return page.show(None, text), None
+
+        # A table is either pasted or a file: the later one takes the other's place. Gradio's
+        # `input` does not notice what is pasted, `change` does.
+        pasted.change(
+            show_pasted, [file, pasted], [result, file], show_progress="hidden", **unlisted
         )
         file.upload(lambda path: (page.show(path, ""), ""), file, [result, pasted], **unlisted)
         file.clear(lambda text: page.show(None, text), pasted, result, **unlisted)

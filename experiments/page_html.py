@@ -15,7 +15,8 @@ from mate_tf.tasks.numbers import format_number
 
 MOST_ROWS = 40
 _MOST_CHARACTERS = 300
-_CONTEXT = 2  # rows before and after one that is shown for its cells
+_CONTEXT = 3  # rows before and after one that is shown for its cells
+_FIRST_ROWS = 3
 _MOST_ATTENDED_ROWS = 10
 _LEAST_SHARE = 0.005  # a smaller one would be labelled 0 %
 _COMPUTED = {"NONE": "read from", "SUM": "sum of", "AVERAGE": "average of", "COUNT": "count of"}
@@ -68,7 +69,7 @@ def result_html(
 
 
 def rows_shown(num_rows: int, ranked: Iterable[int], most: int = MOST_ROWS) -> list[int]:
-    """Which rows of a table to show: the first of the ranked ones, those around them, the first.
+    """Which rows of a table to show: those that matter with those around them, and the first.
 
     Args:
         num_rows: how many rows there are.
@@ -76,21 +77,22 @@ def rows_shown(num_rows: int, ranked: Iterable[int], most: int = MOST_ROWS) -> l
         most: the most rows to show.
 
     Returns:
-        Rows in their order, all of them where they are not too many.
+        Rows in their order, all of them where they are not too many; the first ones where none
+        matters.
     """
-    kept = dict.fromkeys(itertools.islice(dict.fromkeys(ranked), most))
+    if num_rows <= most:
+        return list(range(num_rows))
+    mattering = list(dict.fromkeys(ranked))
     around = [
         row + sign * distance
         for distance in range(1, _CONTEXT + 1)
-        for row in kept
+        for row in mattering
         for sign in (-1, 1)
+        if 0 <= row + sign * distance < num_rows
     ]
-    for row in itertools.chain(around, range(num_rows)):
-        if len(kept) >= most:
-            break
-        if 0 <= row < num_rows:
-            kept.setdefault(row)
-    return sorted(kept)
+    first = range(_FIRST_ROWS if mattering else most)
+    kept = dict.fromkeys(itertools.chain(mattering, around, first))
+    return sorted(itertools.islice(kept, most))
 
 
 def _shown(answer: Answer) -> Answer:

@@ -84,7 +84,7 @@ def test_a_file_that_is_no_text_is_refused_by_its_name(tmp_path):
 
 
 def test_a_file_that_is_gone_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="expected a file at .*gone.csv"):
+    with pytest.raises(FileNotFoundError, match=r"expected a file at .*gone\.csv"):
         read_table(tmp_path / "gone.csv")
 
 
