@@ -10,7 +10,7 @@ from experiments.page_style import STYLE
 from experiments.page_tables import given_table
 from mate_tf.tables.table import Table
 
-EXAMPLE_QUESTION = "how many planets have rings?"
+EXAMPLE_QUESTION = "which planets have rings?"
 EXAMPLE_TABLE = pathlib.Path(__file__).parent / "demo_data" / "planets.csv"
 _SECONDS_BETWEEN_CLEANINGS = 3600
 _SECONDS_KEPT = 24 * 3600

@@ -65,11 +65,12 @@ STYLE = """
   border-radius: 8px; background: var(--paper); }
 #result table { border-collapse: collapse; width: 100%; margin: 0; font-size: 14px; }
 #result table, #result tr { border: 0; }
-#result th, #result td { padding: 5px 12px; border: 0; border-bottom: 1px solid var(--line);
+#result th, #result td { padding: 5px 11px; border: 0; border-bottom: 1px solid var(--line);
   text-align: left; vertical-align: top; min-width: 44px; max-width: 320px; line-height: 1.4;
   overflow-wrap: break-word; color: var(--ink); font-variant-numeric: tabular-nums;
   background: color-mix(in srgb, var(--accent) calc(var(--strength, 0) * 62%), var(--paper)); }
-#result thead th { font-weight: 650; vertical-align: bottom; border-bottom: 2px solid var(--line); }
+#result thead th { max-width: 140px; font-weight: 650; vertical-align: bottom;
+  border-bottom: 2px solid var(--line); }
 #result tbody th, #result thead th:first-child { color: var(--quiet); font-weight: 400;
   min-width: 0; }
 #result tbody tr:last-child > * { border-bottom: 0; }

@@ -1,5 +1,6 @@
 """The page, by itself and in a browser."""
 
+import contextlib
 import gc
 import json
 import re
@@ -11,7 +12,14 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from experiments.page_app import EXAMPLE_QUESTION, Page, build_app, import_gradio, launch
+from experiments.page_app import (
+    EXAMPLE_QUESTION,
+    EXAMPLE_TABLE,
+    Page,
+    build_app,
+    import_gradio,
+    launch,
+)
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.serving.export import export_saved_model
 from mate_tf.serving.loading import from_pretrained
@@ -121,6 +129,16 @@ def test_a_missing_gradio_is_named(monkeypatch):
         import_gradio()
 
 
+def test_a_missing_browser_is_named(monkeypatch):
+    pytest.importorskip("playwright", reason="Playwright is not installed")
+    monkeypatch.setenv("PATH", "")
+    with (
+        pytest.raises(FileNotFoundError, match="chromium-browser, google-chrome on PATH, found"),
+        headless_browser(),
+    ):
+        raise AssertionError("expected no browser")
+
+
 def test_the_binary_refuses_a_folder_that_is_no_model(tmp_path):
     done = run_binary("experiments.page", f"--model={tmp_path}")
     assert done.returncode == 1
@@ -164,13 +182,12 @@ def address(predictor):
 @pytest.fixture(scope="module")
 def browser():
     pytest.importorskip("playwright", reason="Playwright is not installed")
-    found = headless_browser()
-    try:
-        opened = found.__enter__()
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
-    yield opened
-    found.__exit__(None, None, None)
+    with contextlib.ExitStack() as stack:
+        try:
+            opened = stack.enter_context(headless_browser())
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
+        yield opened
 
 
 @pytest.fixture
@@ -226,7 +243,7 @@ def test_the_keyboard_alone_asks_and_looks_around(page, predictor):
     page.keyboard.press("Enter")
     page.wait_for_selector("#result .answer")
 
-    example = Table.from_csv("experiments/demo_data/planets.csv")
+    example = Table.from_csv(EXAMPLE_TABLE)
     answer = predictor.attended_cells(example, "planets rings paris").answer
     assert page.locator("#result .answer .text").inner_text() == answer.text
     assert answer.cells
