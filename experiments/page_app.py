@@ -5,7 +5,7 @@ import os
 import pathlib
 from typing import Any
 
-from experiments.page_html import error_html, result_html, table_html
+from experiments.page_html import error_html, note_html, result_html, table_html
 from experiments.page_style import STYLE
 from experiments.page_tables import given_table
 from mate_tf.tables.table import Table
@@ -20,7 +20,7 @@ class Page:
     """What the page does with what somebody gives it.
 
     Args:
-        predictor: answers, and says what its answers attend to (`Predictor.attended_cells`).
+        predictor: a `Predictor`.
     """
 
     def __init__(self, predictor: Any):
@@ -47,7 +47,12 @@ class Page:
     def _answer(self, table: Table, question: str) -> str:
         if not question.strip():
             raise ValueError("expected a question, got an empty one")
-        found = self._predictor.attended_cells(table, question)
+        try:
+            found = self._predictor.attended_cells(table, question)
+        except ValueError as reason:
+            # Where the question is the reason, this raises it again.
+            answer = self._predictor.answer(table, question)
+            return result_html(table, answer, {}, {}) + note_html(f"No attention: {reason}")
         return result_html(table, found.answer, found.groups, found.question)
 
 

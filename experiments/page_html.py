@@ -28,8 +28,12 @@ Marks = Mapping[tuple[int, int], tuple[float, str, str]]
 
 def error_html(message: str) -> str:
     """An error as one sentence."""
-    sentence = message.strip().partition("\n")[0].rstrip(".")
-    return f'<p class="error" role="alert">{escape(sentence[:1].upper() + sentence[1:])}.</p>'
+    return f'<p class="error" role="alert">{_sentence(message)}</p>'
+
+
+def note_html(message: str) -> str:
+    """What is to be said below an answer as one sentence."""
+    return f'<p class="facts">{_sentence(message)}</p>'
 
 
 def table_html(table: Table) -> str:
@@ -48,12 +52,12 @@ def result_html(
     Args:
         table: the table.
         answer: the answer to a question about it.
-        groups: of each group of heads, by its name, the share of the attention of the answer's
-            cells that goes to each cell, float [R+1, C]; row 0 is the header.
-        question: of the same groups the share that goes to the question and special tokens.
+        groups, question: where its attention goes, as `AttendedCells` has it, float [R+1, C] with
+            the header as row 0, and float; empty where that is not known.
     """
     chosen = _shown(answer)
     marks = _chosen_marks(chosen.cells)
+    origin = "the answer’s cells" if chosen.cells else "the first token"
     ranked = [cell.row for cell in sorted(chosen.cells, key=lambda cell: -cell.score)]
     legend = "Chosen cells by their score" if marks else "No cell is chosen"
     rows = rows_shown(table.num_rows, ranked)
@@ -61,7 +65,7 @@ def result_html(
     for name, shares in groups.items():
         rows = rows_shown(table.num_rows, [*ranked, *_most_attended(shares)])
         legend = (
-            f"Share of the attention of the answer’s cells, {name}; "
+            f"Share of the attention of {origin}, {name}; "
             f"{_percent(question[name])} goes to the question and special tokens"
         )
         views[name] = _table(table, legend, _attention_marks(shares, rows), rows, marks)
@@ -255,6 +259,12 @@ def _gap(gap: range, chosen: Iterable[tuple[int, int]], num_columns: int) -> str
         f'<tr class="gap"><td colspan="{num_columns + 1}">{_count(len(gap), "row")} left out{also}'
         "</td></tr>"
     )
+
+
+def _sentence(message: str) -> str:
+    """The first line of a message as a sentence, escaped."""
+    sentence = message.strip().partition("\n")[0].rstrip(".")
+    return f"{escape(sentence[:1].upper() + sentence[1:])}."
 
 
 def _count(number: int, noun: str) -> str:

@@ -6,7 +6,6 @@ import json
 import re
 import socket
 import sys
-from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -25,7 +24,8 @@ from mate_tf.serving.export import export_saved_model
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.table import Table
-from mate_tf.tasks.answers import SelectedCell, answer_of_cells
+from mate_tf.tasks.answers import Answer, SelectedCell, answer_of_cells
+from mate_tf.tasks.attended_cells import AttendedCells
 from mate_tf.tasks.table_qa import TableQuestionAnswering
 from scripts.draw_page import headless_browser
 from tests.small import run_binary, write_vocabulary
@@ -34,45 +34,45 @@ WORDS = "[PAD] [EMPTY] [UNK] [CLS] [SEP] [MASK] city country rome paris planets 
 CAPITALS = "city\tcountry\nrome\titaly\nparis\tfrance\n"
 
 
-class Attending:
-    """A predictor with made-up attention: all of it goes to the first cell below the header.
+class FirstCell:
+    """A predictor whose answer is always the first cell, which attends to itself alone."""
 
-    Until predictors say themselves what their answers attend to.
-    """
-
-    def __init__(self, predictor):
-        self._predictor = predictor
+    def __init__(self):
         self.asked: list[str] = []
 
-    def attended_cells(self, table, question):
+    def answer(self, table: Table, question: str) -> Answer:
+        found = answer_of_cells((SelectedCell(0, 0, table.rows[0][0], 0.9),), "NONE", 0.9)
+        assert found is not None
+        return found
+
+    def attended_cells(self, table: Table, question: str) -> AttendedCells:
         self.asked.append(question)
-        answer = self._predictor.answer(table, question)
         shares = np.zeros([table.num_rows + 1, table.num_columns])
         shares[1, 0] = 0.75
-        names = "row heads", "column heads"
-        return SimpleNamespace(
-            answer=answer,
-            groups=dict.fromkeys(names, shares),
-            question=dict.fromkeys(names, 0.25),
-        )
+        return AttendedCells(self.answer(table, question), {"heads": shares}, {"heads": 0.25})
 
 
-class FirstCell:
-    """A predictor whose answer is always the first cell."""
+class Failing:
+    """A predictor that raises an error when it is asked."""
+
+    def __init__(self, error: Exception):
+        self._error = error
 
     def answer(self, table, question):
-        return answer_of_cells((SelectedCell(0, 0, table.rows[0][0], 0.9),), "NONE", 0.9)
+        raise self._error
+
+    attended_cells = answer
 
 
-def failing(error: Exception) -> SimpleNamespace:
-    def answer(table, question):
-        raise error
+class Hidden(FirstCell):
+    """A predictor whose attention is not to be seen."""
 
-    return SimpleNamespace(answer=answer)
+    def attended_cells(self, table, question):
+        raise ValueError("expected attention <to be seen>, got table_etc")
 
 
 def test_a_question_is_asked_once_and_answered_in_html():
-    predictor = Attending(FirstCell())
+    predictor = FirstCell()
     text = Page(predictor).ask(None, CAPITALS, "which city?")
     assert predictor.asked == ["which city?"]
     assert '<p class="text">rome</p>' in text
@@ -89,7 +89,7 @@ def test_a_question_is_asked_once_and_answered_in_html():
     ids=["no table", "no rows", "no question"],
 )
 def test_what_cannot_be_asked_is_said_and_not_asked(pasted, question, sentence):
-    predictor = Attending(FirstCell())
+    predictor = FirstCell()
     text = Page(predictor).ask(None, pasted, question)
     assert 'role="alert"' in text and sentence in text
     assert ("italy" in text) == (pasted == CAPITALS)  # the table stays where there is one
@@ -97,28 +97,35 @@ def test_what_cannot_be_asked_is_said_and_not_asked(pasted, question, sentence):
 
 
 def test_what_the_model_does_not_take_is_said():
-    page = Page(Attending(failing(ValueError("expected at most 9 tokens, got 10"))))
+    page = Page(Failing(ValueError("expected at most 9 tokens, got 10")))
     text = page.ask(None, CAPITALS, "which city?")
     assert "Expected at most 9 tokens, got 10." in text and "italy" in text
 
 
+def test_an_answer_whose_attention_is_not_to_be_seen_is_still_given():
+    text = Page(Hidden()).ask(None, CAPITALS, "which city?")
+    assert '<p class="text">rome</p>' in text and "view-1" not in text
+    assert "No attention: expected attention &lt;to be seen&gt;, got table_etc." in text
+    assert 'role="alert"' not in text
+
+
 def test_a_defect_is_not_hidden():
     with pytest.raises(RuntimeError, match="defect"):
-        Page(Attending(failing(RuntimeError("defect")))).ask(None, CAPITALS, "which city?")
+        Page(Failing(RuntimeError("defect"))).ask(None, CAPITALS, "which city?")
 
 
 def test_a_table_is_shown_before_it_is_asked(tmp_path):
     path = tmp_path / "capitals.tsv"
     path.write_text(CAPITALS)
-    text = Page(Attending(FirstCell())).show(str(path), "")
+    text = Page(FirstCell()).show(str(path), "")
     assert "capitals.tsv: 2 rows, 2 columns" in text and "paris" in text
-    text = Page(Attending(FirstCell())).show(str(tmp_path / "gone.csv"), "")
+    text = Page(FirstCell()).show(str(tmp_path / "gone.csv"), "")
     assert 'role="alert"' in text and "gone.csv" in text
 
 
 def test_half_a_surrogate_pair_can_be_sent_to_the_browser():
     pasted = json.dumps(["a\ud800"]) + "\n" + json.dumps(["b\ud800"])
-    page = Page(Attending(FirstCell()))
+    page = Page(FirstCell())
     for text in (page.show(None, pasted), page.ask(None, pasted, "a\udfff?")):
         assert "b?" in text.encode().decode()
 
@@ -167,7 +174,7 @@ def predictor(tmp_path_factory):
     )
     model.build()
     export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=512), folder / "model")
-    return Attending(from_pretrained(folder / "model", num_alternatives=2))
+    return from_pretrained(folder / "model", num_alternatives=2)
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +251,7 @@ def test_the_keyboard_alone_asks_and_looks_around(page, predictor):
     page.wait_for_selector("#result .answer")
 
     example = Table.from_csv(EXAMPLE_TABLE)
-    answer = predictor.attended_cells(example, "planets rings paris").answer
+    answer, groups, _ = predictor.attended_cells(example, "planets rings paris")
     assert page.locator("#result .answer .text").inner_text() == answer.text
     assert answer.cells
     chosen = page.locator("#result .chosen:visible")
@@ -263,10 +270,12 @@ def test_the_keyboard_alone_asks_and_looks_around(page, predictor):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.name === 'view'"):
             break
-    assert "75 %" not in page.locator("#result").inner_text()
+    row, column = np.unravel_index(groups["row heads"].argmax(), groups["row heads"].shape)
+    most = f"{example.rows[row - 1][column]} {groups['row heads'][row, column]:.0%}"
+    assert row > 0
     page.keyboard.press("ArrowRight")
     assert page.get_by_label("Row heads").is_checked()
-    assert "Mercury 75 %" in shown_cells(page)
+    assert most.replace("%", " %") in shown_cells(page)
     page.keyboard.press("Tab")  # the table's own scroll bar
     assert page.evaluate("document.activeElement.className") == "scroll"
 

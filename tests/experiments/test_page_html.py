@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.page_html import MOST_ROWS, error_html, result_html, rows_shown, table_html
+from experiments.page_html import (
+    MOST_ROWS,
+    error_html,
+    note_html,
+    result_html,
+    rows_shown,
+    table_html,
+)
 from mate_tf.tables.table import Table
 from mate_tf.tasks.answers import Answer, SelectedCell, answer_of_cells, apply_min_score, no_answer
 
@@ -155,6 +162,11 @@ def test_attention_is_shown_by_each_group_of_heads():
     assert strengths(by_column)["river"] == 1.0
 
 
+def test_attention_without_cells_is_the_first_tokens():
+    text = result_html(RIVERS, no_answer(), {"heads": np.full([3, 2], 0.1)}, {"heads": 0.4})
+    assert "attention of the first token, heads; 40 %" in text
+
+
 def test_attention_that_goes_to_no_cell_has_no_colour():
     text = result_html(RIVERS, answer(NILE), {"heads": np.zeros([3, 2])}, {"heads": 1.0})
     assert set(strengths(views(text)[1]).values()) == {0.0}
@@ -222,6 +234,12 @@ def test_an_error_is_one_sentence_and_escaped(message):
     assert reader.elements[0][1]["role"] == "alert"
     assert "\n" not in reader.text
     assert reader.text.endswith(".")
+
+
+def test_a_note_is_a_sentence_and_no_error():
+    reader = Reader(note_html("no attention: <none>\nmore"))
+    assert reader.text == "No attention: <none>."
+    assert [attributes.get("role") for _, attributes in reader.elements] == [None]
 
 
 def test_an_error_begins_with_a_capital_letter():
