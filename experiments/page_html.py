@@ -33,7 +33,7 @@ def error_html(message: str) -> str:
 
 def note_html(message: str) -> str:
     """What is to be said below an answer as one sentence."""
-    return f'<p class="facts">{_sentence(message)}</p>'
+    return f'<p class="note facts">{_sentence(message)}</p>'
 
 
 def table_html(table: Table) -> str:

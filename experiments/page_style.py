@@ -39,6 +39,7 @@ STYLE = """
 #result .facts, #result .size, #result .legend, #result .guess { color: var(--quiet);
   font-size: 14px; }
 #result .answer .facts { margin-top: 4px; }
+#result .note { margin-top: 12px; overflow-wrap: anywhere; }
 #result .others { margin: 14px 2px 0; }
 #result h2 { margin: 0 0 2px; font-size: 14px; font-weight: 650; color: var(--ink); }
 #result ol { margin: 0; padding-left: 22px; list-style: decimal; }
