@@ -40,6 +40,11 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def predictor(model):
+    return loading.from_pretrained(model, num_alternatives=2)
+
+
+@pytest.fixture(scope="module")
 def cities(tmp_path_factory):
     path = tmp_path_factory.mktemp("tables") / "cities.csv"
     path.write_text(CITIES)
@@ -89,20 +94,19 @@ def set_stdin(monkeypatch, text):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8"))
 
 
-def test_an_answer_is_the_model_s_with_its_cells_and_the_table(capsys, model, cities):
+def test_an_answer_is_the_model_s_with_its_cells_and_the_table(capsys, model, predictor, cities):
     assert ask(cities, QUESTION, model=model) == 0
-    expected = loading.from_pretrained(model).answer(Table.from_csv(cities), QUESTION)
+    expected = predictor.answer(Table.from_csv(cities), QUESTION)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"answer: {expected.text}"
     assert sum(line.startswith("cell: row ") for line in lines) == len(expected.cells) > 0
     assert f"[{expected.cells[0].text}]" in "\n".join(lines)
 
 
-def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, model, cities):
+def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, model, predictor, cities):
     assert ask(cities, QUESTION, "--json", "--alternatives=2", model=model) == 0
     (line,) = capsys.readouterr().out.splitlines()
     record = json.loads(line)
-    predictor = loading.from_pretrained(model, num_alternatives=2)
     answer = predictor.answer(Table.from_csv(cities), QUESTION)
     assert record["question"] == QUESTION and record["answered"] is True
     assert (record["answer"], tuple(record["items"])) == (answer.text, answer.items)
@@ -122,9 +126,7 @@ def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, model, cities
 
 @given(question=st.text(max_size=30))
 @settings(max_examples=50)
-def test_any_question_is_answered_or_refused(model, cities, question):
-    """With every character that a command line may hold, half surrogates included."""
-    predictor = loading.from_pretrained(model)
+def test_any_question_is_answered_or_refused(model, predictor, cities, question):
     output = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loading, "from_pretrained", lambda *_, **__: predictor)
@@ -348,10 +350,10 @@ def test_an_interrupt_ends_with_130(monkeypatch, predictors, model, cities):
     assert ask(cities, "of a", model=model) == 130
 
 
-def test_the_command_in_a_process_of_its_own(model, cities):
+def test_the_command_in_a_process_of_its_own(model, predictor, cities):
     done = run_binary("mate_tf", "ask", str(cities), QUESTION, f"--model={model}", "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    expected = loading.from_pretrained(model).answer(Table.from_csv(cities), QUESTION)
+    expected = predictor.answer(Table.from_csv(cities), QUESTION)
     assert tuple(json.loads(done.stdout)["items"]) == expected.items
 
 
