@@ -6,7 +6,7 @@
 Answers all questions of the file, finds by the official definition of their task which answers are
 right, and fits a temperature and an offset to the scores (mate_tf/tasks/calibration.py). From then
 on a score of 0.8 says that eight of ten such answers are right: wherever the model is loaded,
---min_score=0.8 of experiments/ask.py and experiments/predict.py keeps to these.
+The min_score 0.8 of `mate-tf ask` and experiments/predict.py keeps to these.
 
 The questions must be none that the model was trained on, and none that its scores are reported for
 (splits named train, dev or test are refused): create_data

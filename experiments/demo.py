@@ -85,10 +85,11 @@ def ask_some(model: pathlib.Path) -> None:
     step = max(1, len(others) // (QUESTIONS_SHOWN - 2))
     for record in [long[0], *others[::step][: QUESTIONS_SHOWN - 2], long[-1]]:
         run(
-            "experiments.ask",
+            "mate_tf",
+            "ask",
+            str(DATA / record["table"]),
+            record["question"],
             f"--model={model}",
-            f"--table={DATA / record['table']}",
-            f"--question={record['question']}",
         )
         print(f"(gold: {', '.join(record['answers'])})")
 

@@ -6,7 +6,7 @@
 
 Of a run the weights of its best evaluation are exported. The folder serves with stock TensorFlow
 Serving (signatures `serving_default` on serialized tf.Examples and `features` on the nine token
-features), and experiments/ask.py and experiments/predict.py answer questions from it, with features
+features), and `mate-tf ask` and experiments/predict.py answer questions from it, with features
 made as the training's records were (the run's conversion.json). It says which kind of model it is;
 `export_saved_model` in mate_tf/serving/export.py lists the outputs of each. An exported model that
 is there already is replaced, with its calibration (experiments/calibrate.py).

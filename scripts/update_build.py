@@ -3,7 +3,7 @@
 Each file of mate_tf/, experiments/, scripts/ and tests/ is one target named after its path: a
 py_test if it is called test_*.py, a py_binary if it has a main block, a py_library otherwise. Its
 deps are the files of this project that it imports, anywhere in its text, or names in a string, as
-"experiments.ask". `make build-files` runs this; tests/test_build_files.py checks that it was run.
+"experiments.demo". `make build-files` runs this; tests/test_build_files.py checks that it was run.
 """
 
 import ast

@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
-from mate_tf.tables.text_files import check_width, read_csv_rows, read_json_values
+from mate_tf.tables.text_files import (
+    NUMBERS_AS_WRITTEN,
+    check_width,
+    read_csv_rows,
+    read_json_values,
+)
 
 AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
 _MOST_CLASSES = 2**31  # records hold 32 bits
@@ -120,7 +125,8 @@ class Table:
     def from_json_lines(cls, path: str | Path) -> "Table":
         """Reads one row a line: objects keyed by column, or lists, the first being the header.
 
-        Blank lines are passed over; the first object's keys give the order of the columns.
+        Blank lines are passed over; the first object's keys give the order of the columns. Numbers
+        are the text that the file has for them.
 
         Raises:
             FileNotFoundError: if there is no such file.
@@ -130,11 +136,13 @@ class Table:
         path = Path(path)
         kind: type = object
         rows: list[list[Any]] = []
-        for number, row in read_json_values(path):
+        for number, row in read_json_values(path, **NUMBERS_AS_WRITTEN):
             where = f"(file '{path}', line {number})"
             if not isinstance(row, dict | list) or not isinstance(row, kind):
                 expected = "object or list" if kind is object else kind.__name__
-                raise ValueError(f"expected a row as {expected}, got {type(row).__name__} {where}")
+                # Numbers are the text that the file has for them.
+                got = "a text or number" if isinstance(row, str) else type(row).__name__
+                raise ValueError(f"expected a row as {expected}, got {got} {where}")
             kind = type(row)
             if isinstance(row, dict):
                 rows = rows or [list(row)]

@@ -14,6 +14,14 @@ from typing import Any, BinaryIO, TextIO
 # has raised it, and is looked at whenever a row is read. A cell may well be longer.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
+# Options of json.loads that keep 1.50 and 1e5 as they stand in the file; NaN, which is how some
+# programs write that there is no value, is none.
+NUMBERS_AS_WRITTEN: dict[str, Any] = {
+    "parse_int": str,
+    "parse_float": str,
+    "parse_constant": lambda name: None if name == "NaN" else name,
+}
+
 
 def read_text(path: str | Path) -> str:
     """Reads a UTF-8 file, with or without a byte order mark; line ends are kept as they are.
@@ -23,7 +31,15 @@ def read_text(path: str | Path) -> str:
         ValueError: if it is a directory or not UTF-8.
     """
     with open_bytes(path) as file:
-        content = file.read()
+        return decode_text(file.read(), path)
+
+
+def decode_text(content: bytes, path: str | Path) -> str:
+    """The text of a UTF-8 file's bytes, as `read_text` reads it; `path` is its name in errors.
+
+    Raises:
+        ValueError: if it is not UTF-8.
+    """
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -53,7 +69,16 @@ def read_csv_rows(path: str | Path, **dialect: Any) -> list[list[str]]:
         FileNotFoundError: if there is no such file.
         ValueError: as `read_text`, and if quotes do not match or a row's length is not the first's.
     """
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True, **dialect)
+    return parse_csv_rows(read_text(path), path, **dialect)
+
+
+def parse_csv_rows(text: str, path: str | Path, **dialect: Any) -> list[list[str]]:
+    """The rows of delimited text, as `read_csv_rows` reads them; `path` is its name in errors.
+
+    Raises:
+        ValueError: if quotes do not match or a row's length is not the first's.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, **dialect)
     rows: list[list[str]] = []
     try:
         for row in filter(None, reader):
@@ -117,8 +142,12 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r\n")
 
 
-def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
+def read_json_values(path: str | Path, **decoding: Any) -> Iterator[tuple[int, Any]]:
     """Yields line number and value of each line of JSON; blank lines are passed over.
+
+    Args:
+        path: the file.
+        **decoding: options of `json.loads`, such as NUMBERS_AS_WRITTEN.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -126,7 +155,7 @@ def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
     """
     for number, line in read_lines(path):
         try:
-            value = json.loads(line, object_pairs_hook=_unique_keys)
+            value = json.loads(line, object_pairs_hook=_unique_keys, **decoding)
         except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"expected valid JSON, got: {error} (file '{path}', line {number})"
@@ -134,8 +163,12 @@ def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
         yield number, value
 
 
-def read_json(path: str | Path) -> Any:
+def read_json(path: str | Path, **decoding: Any) -> Any:
     """Reads a file that is one JSON value.
+
+    Args:
+        path: the file.
+        **decoding: options of `json.loads`, such as NUMBERS_AS_WRITTEN.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -143,7 +176,7 @@ def read_json(path: str | Path) -> Any:
     """
     text = read_text(path)
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys)
+        return json.loads(text, object_pairs_hook=_unique_keys, **decoding)
     except json.JSONDecodeError as error:
         where = f"(file '{path}', line {error.lineno})"
         raise ValueError(f"expected valid JSON, got: {error.msg} {where}") from None

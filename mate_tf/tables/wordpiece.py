@@ -70,8 +70,11 @@ class Wordpiece:
             no_pretokenization=True,
             max_bytes_per_word=_MAX_WORD_BYTES,
         )
+        # There is no Python to turn into a graph, and looking for it takes longer than a question.
         self._graph = tf.function(
-            self._tokenize_flat, input_signature=[tf.TensorSpec([None], tf.string)]
+            self._tokenize_flat,
+            input_signature=[tf.TensorSpec([None], tf.string)],
+            autograph=False,
         )
 
     def __len__(self) -> int:
@@ -128,7 +131,7 @@ class Wordpiece:
     @functools.cached_property
     def _starts_graph(self):
         signature = [tf.TensorSpec([], tf.string), tf.TensorSpec([None], tf.string)]
-        return tf.function(self._pieces_and_starts, input_signature=signature)
+        return tf.function(self._pieces_and_starts, input_signature=signature, autograph=False)
 
     def _pieces_and_starts(
         self, text: tf.Tensor, characters: tf.Tensor

@@ -37,11 +37,32 @@ def answer_sequences(answer_all: Callable[[Pairs], Answered], pairs: Pairs) -> A
     """
     previous: dict[str, Answer | ValueError] = {}
     for turns in _rounds(pairs):
-        asked = ((table, _with_history(question, previous)) for table, question in turns)
+        asked = (
+            (table, with_history(question, previous.get(_sequence(question))))
+            for table, question in turns
+        )
         for table, question, answer in answer_all(asked):
             yield table, question, answer
             # Only now: the questions of a round are each of another sequence.
-            previous[split_question_id(question.question_id)[0]] = answer
+            previous[_sequence(question)] = answer
+
+
+def with_history(question: Question, previous: Answer | ValueError | None) -> Question:
+    """The question with the answer to the one before it, as texts and cells; none if it has none.
+
+    Of an answer that was not given (`Answer.answered`) there is nothing to know.
+    """
+    if not isinstance(previous, Answer):
+        return replace(question, previous_coordinates=(), previous_answers=())
+    return replace(
+        question,
+        previous_coordinates=tuple((cell.row, cell.column) for cell in previous.cells),
+        previous_answers=previous.items,
+    )
+
+
+def _sequence(question: Question) -> str:
+    return split_question_id(question.question_id)[0]
 
 
 def _rounds(pairs: Pairs) -> Iterator[list[tuple[Table, Question]]]:
@@ -63,14 +84,3 @@ def _rounds(pairs: Pairs) -> Iterator[list[tuple[Table, Question]]]:
     in_order = [[turns[position] for position in sorted(turns)] for turns in sequences.values()]
     for number in range(max(map(len, in_order), default=0)):
         yield [turns[number] for turns in in_order if number < len(turns)]
-
-
-def _with_history(question: Question, previous: dict[str, Answer | ValueError]) -> Question:
-    answer = previous.get(split_question_id(question.question_id)[0])
-    if not isinstance(answer, Answer):
-        return replace(question, previous_coordinates=(), previous_answers=())
-    return replace(
-        question,
-        previous_coordinates=tuple((cell.row, cell.column) for cell in answer.cells),
-        previous_answers=answer.items,
-    )

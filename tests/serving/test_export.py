@@ -1,7 +1,6 @@
 """Export to a SavedModel, and answers from it."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from mate_tf.tables.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.table_qa import TableQuestionAnswering
-from tests.small import run_binary, write_vocabulary
+from tests.small import write_vocabulary
 
 WORDS = [
     "[PAD]",
@@ -171,35 +170,6 @@ def test_a_vocabulary_larger_than_the_model_is_refused(tmp_path, exported):
         export_saved_model(model, larger, FeatureConfig(), tmp_path / "model")
 
 
-def ask(directory, *arguments):
-    return run_binary("experiments.ask", f"--model={directory}", *arguments)
-
-
-def test_ask_answers_in_a_new_process(tmp_path, exported):
-    _, _, directory = exported
-    path = tmp_path / "capitals.csv"
-    path.write_text("city,country\nrome,italy\nparis,france\n")
-    done = ask(directory, f"--table={path}", "--question=which city", "--json")
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
-    expected = from_pretrained(directory).answer(Table.from_csv(path), "which city")
-    assert tuple(answer["items"]) == expected.items
-    assert [(c["row"], c["column"], c["text"]) for c in answer["cells"]] == [
-        (c.row, c.column, c.text) for c in expected.cells
-    ]
-    assert answer["aggregation"] == expected.aggregation
-
-
-def test_ask_shows_what_it_chose(tmp_path, exported):
-    _, _, directory = exported
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"city": "rome"}\n{"city": "paris"}\n')
-    done = ask(directory, f"--table={path}", "--question=which city")
-    assert done.returncode == 0, done.stderr
-    for word in ("answer:", "score:", "aggregation:", "cell: row ", "column 0 (city)", "["):
-        assert word in done.stdout
-
-
 @pytest.mark.parametrize(
     "content, question, message",
     [
@@ -217,17 +187,6 @@ def test_what_cannot_be_asked_is_refused(tmp_path, predictor, content, question,
         path.write_text(content)
     with pytest.raises((FileNotFoundError, ValueError), match=message):
         predictor.answer(Table.from_csv(path), question)
-
-
-def test_ask_refuses_in_one_sentence(tmp_path, exported):
-    _, _, directory = exported
-    path = tmp_path / "table.csv"
-    path.write_text("city\nrome\n")
-    done = ask(directory, f"--table={path}", "--question= ")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    (line,) = done.stderr.strip().splitlines()
-    assert line == "ask.py: expected a question, got an empty one"
 
 
 def small_model(position="per_cell", max_position_embeddings=512, **attention):

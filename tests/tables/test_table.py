@@ -157,7 +157,7 @@ def test_json_lines_are_read_as_lists_or_objects(tmp_path, lines):
         ('["a"]\n{', r"expected valid JSON, got: .* \(file '.*bad.jsonl', line 2\)"),
         ('["a"]\n{"a": 1}', "expected a row as list, got dict .*line 2"),
         ('{"a": 1}\n["b"]', "expected a row as dict, got list .*line 2"),
-        ("3", "expected a row as object or list, got int .*line 1"),
+        ("3", "expected a row as object or list, got a text or number .*line 1"),
         ('{"a": 1}\n{"b": 1}', r"expected the keys \['a'\], got \['b'\] .*line 2"),
         ('{"a": 1, "a": 2}', r"a key twice in \['a', 'a'\] .*line 1"),
         ('["a"]\n["b", "c"]', "expected 1 cells as in the header, got 2 .*line 2"),

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from experiments.answer_lines import answer_lines
+from mate_tf.command_line.answer_lines import answer_lines
 from mate_tf.tables.table import Table
 from mate_tf.tasks.answers import Answer, SelectedCell, answer_of_cells, apply_min_score
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from experiments.terminal import draw_table
+from mate_tf.command_line.table_drawing import draw_table
 from mate_tf.tables.table import Table
 from mate_tf.tasks.answers import Answer, SelectedCell
 from mate_tf.tasks.numbers import format_number

@@ -1,8 +1,8 @@
-"""Tables on a terminal, and errors of binaries."""
+"""Tables on a terminal."""
 
 import pytest
 
-from experiments.terminal import draw_table
+from mate_tf.command_line.table_drawing import draw_table
 from mate_tf.tables.table import Table
 
 TABLE = Table.from_rows([["city", "people"], *[[f"city {row}", row] for row in range(30)]])

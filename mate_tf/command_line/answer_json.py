@@ -1,0 +1,37 @@
+"""An answer as a JSON object for programs; docs/command_line.md says what its keys mean."""
+
+from typing import Any
+
+from mate_tf.tasks.answers import Answer
+
+
+def answer_record(question: str, answer: Answer) -> dict[str, Any]:
+    """What is written of a question and its answer."""
+    return {
+        "question": question,
+        "answered": answer.answered,
+        **_record(answer),
+        "rows_dropped": answer.rows_dropped,
+        "alternatives": [_record(other) for other in answer.alternatives],
+    }
+
+
+def error_record(question: str, error: str) -> dict[str, Any]:
+    """What is written of a question that the model does not accept."""
+    return {"question": question, "error": error}
+
+
+def _record(answer: Answer) -> dict[str, Any]:
+    return {
+        "answer": answer.text,
+        "items": list(answer.items),
+        "cells": [
+            {"row": cell.row, "column": cell.column, "text": cell.text, "score": cell.score}
+            for cell in answer.cells
+        ],
+        "aggregation": answer.aggregation,
+        "value": answer.value,
+        "number": answer.number,
+        "class_index": answer.class_index,
+        "score": answer.score,
+    }

@@ -1,0 +1,57 @@
+"""Tables in sheets of Excel, by openpyxl."""
+
+from pathlib import Path
+from typing import Any
+
+from mate_tf.tables.text_files import open_bytes
+from mate_tf.tables.typed_cells import (
+    MOST_CELLS,
+    broken_named,
+    check_size,
+    plain_value,
+    reading_package,
+)
+
+
+def read_excel_rows(path: str | Path, sheet: str | None = None) -> list[list[Any]]:
+    """Reads the rows of a sheet, the header first: values, of formulas those last computed.
+
+    Numbers come without their format, 50 % as 0.5. Rows and columns that are wholly empty are
+    passed over; of merged cells the first has the value.
+
+    Args:
+        path: an .xlsx or .xlsm file.
+        sheet: the name of the sheet; the first one unless it is given.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ModuleNotFoundError: without openpyxl.
+        ValueError: if it is not such a file, has no such sheet or more than MOST_CELLS.
+    """
+    with open_bytes(path) as file:
+        openpyxl = reading_package("openpyxl", path)
+        with broken_named("a workbook of Excel", path):
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+            sheets = {found.title: found for found in book.worksheets}
+        if not sheets or sheet not in (None, *sheets):
+            expected = f"one of the sheets {list(sheets)}" if sheets else "a sheet with cells"
+            raise ValueError(f"expected {expected}, got {sheet!r} (file '{path}')")
+        chosen = sheets[sheet] if sheet is not None else next(iter(sheets.values()))
+        rows, num_cells = [], 0
+        with broken_named("a workbook of Excel", path):
+            chosen.reset_dimensions()  # some programs write wrong ones
+            for row in chosen.iter_rows(values_only=True):
+                rows.append([plain_value(value) for value in row])
+                num_cells += len(row)
+                if num_cells > MOST_CELLS:
+                    break
+    rows = [row for row in rows if not all(map(_is_empty, row))]
+    width = max(map(len, rows), default=0)
+    check_size(max(num_cells, width * len(rows)), path)
+    rows = [row + [None] * (width - len(row)) for row in rows]
+    filled = [c for c in range(width) if not all(_is_empty(row[c]) for row in rows)]
+    return [[row[column] for column in filled] for row in rows]
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value == ""

@@ -1,0 +1,155 @@
+"""Tables of HTML pages, by lxml."""
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mate_tf.tables.text_files import open_bytes
+from mate_tf.tables.typed_cells import broken_named, check_size, reading_package
+
+_DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_WITHIN = 1024  # bytes
+_HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_NOT_TEXT = {"script", "style", "table", "template"}
+_APART = {"br", "dd", "div", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "p"}
+_SPAN = re.compile(r"\s*(\d{1,9})")
+_MOST_COLUMNS_SPANNED = 1000  # as in browsers
+_TABLES_NAMED = 5
+_LONGEST_NAME = 30
+
+
+def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]]:
+    """Reads the rows of a table of a page, the header first.
+
+    The header is the rows of <thead>, otherwise the first row and those after it that have only
+    <th>; several rows become one, their texts joined by blanks. A cell that spans others stands in
+    all of them, and rows are filled up to the same width. Texts are as a page shows them: with
+    single blanks and without what is hidden. Tables without cells do not count, a table in a cell
+    is one of its own.
+
+    Args:
+        path: a page, in the encoding that it declares, otherwise UTF-8.
+        which: the number of the table, from 0; it may be left out where there is one.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ModuleNotFoundError: without lxml.
+        ValueError: if there is no table, none of that number, or none chosen of several; or if the
+            table has more than MOST_CELLS.
+    """
+    with open_bytes(path) as file:
+        content = file.read()
+    html = reading_package("lxml.html", path)
+    with broken_named("a page of HTML", path):
+        declared = _DECLARED.search(content[:_WITHIN])
+        text = content.decode(declared[1].decode() if declared else "utf-8-sig")
+        parser = html.HTMLParser(encoding="utf-8")
+        page = html.document_fromstring(text.encode(), parser=parser)
+        tables = [rows for table in page.iter("table") if (rows := _shown_rows(table))]
+    if not tables:
+        raise ValueError(f"expected a table, got a page without one (file '{path}')")
+    if which is None and len(tables) == 1:
+        which = 0
+    if which is None or not 0 <= which < len(tables):
+        named = [f"{i}: {_described(rows)}" for i, rows in enumerate(tables[:_TABLES_NAMED])]
+        got = f"{len(tables)} tables" if which is None else str(which)
+        raise ValueError(
+            f"expected the number of a table as which, from 0 to {len(tables) - 1}, got {got} "
+            f"({'; '.join([*named, '...'][: len(tables)])}) (file '{path}')"
+        )
+    return _with_one_header(tables[which], path)
+
+
+def _shown_rows(table: Any) -> list[Any]:
+    """The <tr> of a table, not of those in its cells, that have cells and are not hidden."""
+    return [
+        row
+        for row in table.iter("tr")
+        if next(row.iterancestors("table")) is table and _cells(row) and not _is_hidden(row)
+    ]
+
+
+def _cells(row: Any) -> list[Any]:
+    return [cell for cell in row if cell.tag in ("td", "th") and not _is_hidden(cell)]
+
+
+def _is_hidden(element: Any) -> bool:
+    return _HIDDEN.search(element.get("style", "")) is not None
+
+
+def _described(rows: list[Any]) -> str:
+    name = ", ".join(map(_text, _cells(rows[0])))
+    name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    return f"{len(rows)} rows, {name!r}"
+
+
+def _with_one_header(rows: list[Any], path: str | Path) -> list[list[str]]:
+    lines = _expanded(rows, path)
+    in_head = sum(1 for row in rows if row.getparent().tag == "thead")
+    if not in_head:
+        only_headings = [all(cell.tag == "th" for cell in _cells(row)) for row in rows]
+        in_head = max(1, sum(itertools.takewhile(bool, only_headings)))
+    if in_head == len(rows):
+        in_head = 1
+    columns = zip(*lines[:in_head], strict=True)
+    header = [" ".join(text for text, _ in itertools.groupby(filter(None, c))) for c in columns]
+    return [header, *lines[in_head:]]
+
+
+def _expanded(rows: list[Any], path: str | Path) -> list[list[str]]:
+    """The texts of all cells, those that span others repeated, in rows of the same width."""
+    lines: list[list[str]] = []
+    spanning: dict[int, tuple[str, int]] = {}  # by column: a text, and in how many more rows
+    num_cells = 0
+    for number, row in enumerate(rows):
+        line: list[str] = []
+        below: dict[int, tuple[str, int]] = {}
+
+        def add(text: str, more: int, line: list[str] = line, below: dict = below) -> None:
+            if more > 0:
+                below[len(line)] = text, more
+            line.append(text)
+
+        for cell in _cells(row):
+            while len(line) in spanning:
+                text, more = spanning.pop(len(line))
+                add(text, more - 1)
+            rowspan = _span(cell, "rowspan") or len(rows)  # 0 is to the end
+            text = _text(cell)
+            for _ in range(min(max(1, _span(cell, "colspan")), _MOST_COLUMNS_SPANNED)):
+                spanning.pop(len(line), None)
+                add(text, min(rowspan, len(rows) - number) - 1)
+            check_size(num_cells + len(line), path)
+        while spanning:
+            text, more = spanning.pop(len(line), ("", 0))
+            add(text, more - 1)
+        num_cells += len(line)
+        check_size(num_cells, path)
+        lines.append(line)
+        spanning = below
+    width = max(map(len, lines))
+    check_size(width * len(lines), path)
+    return [line + [""] * (width - len(line)) for line in lines]
+
+
+def _span(cell: Any, name: str) -> int:
+    number = _SPAN.match(cell.get(name, "1"))
+    return int(number[1]) if number else 1
+
+
+def _text(cell: Any) -> str:
+    return " ".join("".join(_pieces(cell)).split())
+
+
+def _pieces(element: Any) -> Iterator[str]:
+    """The texts in an element, with blanks where a page begins a new line."""
+    yield element.text or ""
+    for child in element:
+        apart = " " if child.tag in _APART else ""
+        yield apart
+        # Comments have no name.
+        if isinstance(child.tag, str) and child.tag not in _NOT_TEXT and not _is_hidden(child):
+            yield from _pieces(child)
+        yield apart + (child.tail or "")

@@ -1,0 +1,386 @@
+"""mate-tf ask: what it prints and how it ends."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+import openpyxl
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mate_tf.command_line import models
+from mate_tf.command_line.main import main
+from mate_tf.serving import loading
+from mate_tf.serving.export import export_saved_model
+from mate_tf.tables.features import FeatureConfig
+from mate_tf.tables.table import Table
+from mate_tf.tasks.answers import SelectedCell, answer_of_cells, apply_min_score
+from mate_tf.tasks.table_qa import TableQuestionAnswering
+from tests.small import ENCODER, ROOT, run_binary, write_vocabulary
+
+CITIES = "city,people\na,709\nb,291\n"
+QUESTION = "which city"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The folder of an exported model with random weights."""
+    folder = tmp_path_factory.mktemp("exported")
+    tf.keras.utils.set_random_seed(0)
+    network = TableQuestionAnswering(ENCODER)
+    network.build()
+    vocab_file = write_vocabulary(folder / "vocab.txt")
+    export_saved_model(network, vocab_file, FeatureConfig(max_seq_length=256), folder / "model")
+    return folder / "model"
+
+
+@pytest.fixture(scope="module")
+def predictor(model):
+    return loading.from_pretrained(model, num_alternatives=2)
+
+
+@pytest.fixture(scope="module")
+def cities(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tables") / "cities.csv"
+    path.write_text(CITIES)
+    return path
+
+
+class FakePredictor:
+    """Answers with the cell whose text the question holds; its score is 0.6."""
+
+    def __init__(self, folder, tagger=None, min_score=0.0, **options):
+        self.min_score, self.asked = min_score, []
+        self.loaded_with = {"folder": folder, "tagger": tagger, "min_score": min_score, **options}
+
+    def answer(self, table, question):
+        self.asked.append((table, question))
+        if "too long" in question.text:
+            raise ValueError(f"expected at most 3 tokens (question '{question.question_id}')\nmore")
+        if "bug" in question.text:
+            raise KeyError("a bug")
+        cells = tuple(
+            SelectedCell(row, column, text, 0.6)
+            for row, texts in enumerate(table.rows)
+            for column, text in enumerate(texts)
+            if text in question.text.split()
+        )
+        return apply_min_score(answer_of_cells(cells, "NONE", 0.6), self.min_score)
+
+
+@pytest.fixture
+def predictors(monkeypatch):
+    """The predictors that were loaded, in place of models."""
+    loaded = []
+
+    def load(*arguments, **options):
+        loaded.append(FakePredictor(*arguments, **options))
+        return loaded[-1]
+
+    monkeypatch.setattr(loading, "from_pretrained", load)
+    return loaded
+
+
+def ask(*arguments, model=None):
+    return main(["ask", *map(str, arguments), *([f"--model={model}"] if model else [])])
+
+
+def set_stdin(monkeypatch, text):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8"))
+
+
+def test_an_answer_is_the_model_s_with_its_cells_and_the_table(capsys, model, predictor, cities):
+    assert ask(cities, QUESTION, model=model) == 0
+    expected = predictor.answer(Table.from_csv(cities), QUESTION)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"answer: {expected.text}"
+    assert sum(line.startswith("cell: row ") for line in lines) == len(expected.cells) > 0
+    assert f"[{expected.cells[0].text}]" in "\n".join(lines)
+
+
+def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, model, predictor, cities):
+    assert ask(cities, QUESTION, "--json", "--alternatives=2", model=model) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    record = json.loads(line)
+    answer = predictor.answer(Table.from_csv(cities), QUESTION)
+    assert record["question"] == QUESTION and record["answered"] is True
+    assert (record["answer"], tuple(record["items"])) == (answer.text, answer.items)
+    assert record["cells"] == [
+        {"row": c.row, "column": c.column, "text": c.text, "score": pytest.approx(c.score)}
+        for c in answer.cells
+    ]
+    assert [other["answer"] for other in record["alternatives"]] == [
+        other.text for other in answer.alternatives
+    ]
+    documented = (ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
+    keys = re.findall(r"^\| `(\w+)` \|", documented, re.MULTILINE)
+    assert list(record) == keys
+    assert list(record["alternatives"][0]) == keys[keys.index("answer") : keys.index("score") + 1]
+    assert all(f"`{key}`" in documented for key in record["cells"][0])
+
+
+@given(question=st.text(max_size=30))
+@settings(max_examples=50)
+def test_any_question_is_answered_or_refused(model, predictor, cities, question):
+    output = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "from_pretrained", lambda *_, **__: predictor)
+        patch.setattr(sys, "stdout", output)
+        patch.setattr(sys, "stderr", io.StringIO())
+        status = ask("--json", "--model", model, "--", cities, question)
+    if status:
+        assert (status, question.strip()) == (1, "")
+    else:
+        assert json.loads(output.getvalue())["question"] == question
+
+
+def test_questions_are_answered_in_their_order_wherever_options_stand(
+    capsys, predictors, model, cities
+):
+    assert (
+        ask(f"--model={model}", cities, "of a", "--alternatives=1", "of b", "--json", "of 291") == 0
+    )
+    texts = [json.loads(line)["answer"] for line in capsys.readouterr().out.splitlines()]
+    assert texts == ["a", "b", "291"]
+    assert ask(cities, "of a", "of b", model=model) == 0
+    printed = capsys.readouterr().out
+    assert re.findall("^(?:question|answer): .*", printed, re.MULTILINE) == [
+        "question: of a",
+        "answer: a",
+        "question: of b",
+        "answer: b",
+    ]
+    assert ask(cities, "of a", model=model) == 0
+    assert capsys.readouterr().out.startswith("answer: a\n")
+
+
+@pytest.mark.parametrize("text", ["of a\nof b", "of a\r\n  of b \n", "of a\nof b\n\nof 291\n"])
+def test_questions_come_from_standard_input_to_an_empty_line(
+    capsys, monkeypatch, predictors, model, cities, text
+):
+    set_stdin(monkeypatch, text)
+    assert ask(cities, "--json", model=model) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(record["question"], record["answer"]) for record in records] == [
+        ("of a", "a"),
+        ("of b", "b"),
+    ]
+
+
+@pytest.mark.parametrize("end", ["", EOFError])
+def test_questions_are_typed_at_a_terminal_to_an_empty_line_or_its_end(
+    capsys, monkeypatch, predictors, model, cities, end
+):
+    typed = iter(["of a", " of b ", end])
+
+    def type_in(prompt):
+        line = next(typed)
+        if line is EOFError:
+            raise EOFError
+        return line
+
+    monkeypatch.setattr("builtins.input", type_in)
+    for stream in ("stdin", "stdout"):
+        monkeypatch.setattr(getattr(sys, stream), "isatty", lambda: True, raising=False)
+    assert ask(cities, model=model) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("cities.csv: 2 rows, 2 columns.")
+    assert re.findall("^answer: .*", printed, re.MULTILINE) == ["answer: a", "answer: b"]
+    assert "question:" not in printed
+
+
+@pytest.mark.parametrize("is_conversation", [False, True])
+def test_the_previous_answer_goes_with_a_question_only_in_a_conversation(
+    predictors, model, cities, is_conversation
+):
+    flags = ["--conversation"] if is_conversation else []
+    assert ask(cities, "of a b", "of 291", "too long", "of b", *flags, model=model) == 1
+    (predictor,) = predictors
+    history = [(q.previous_coordinates, q.previous_answers) for _, q in predictor.asked]
+    none = ((), ())
+    expected = [none, (((0, 0), (1, 0)), ("a", "b")), (((1, 1),), ("291",)), none]
+    assert history == (expected if is_conversation else [none] * 4)
+
+
+def test_an_answer_below_the_score_is_none_in_the_history_and_the_status(
+    capsys, predictors, model, cities
+):
+    questions = (cities, "of a", "of b", "--conversation", "--min-score=0.7")
+    assert ask(*questions, "--json", model=model) == 3
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(record["answered"], record["answer"]) for record in records] == [(False, "")] * 2
+    assert records[0]["alternatives"][0]["answer"] == "a"
+    assert [question.previous_answers for _, question in predictors[0].asked] == [(), ()]
+    assert ask(*questions, model=model) == 3
+    assert "answer: none\nwould have been: a\n" in capsys.readouterr().out
+    assert ask(cities, "of a", "--min-score=0.6", model=model) == 0
+
+
+def test_a_question_that_is_not_accepted_stops_no_other(capsys, predictors, model, cities):
+    assert ask(cities, "too long", "of b", "--min-score=0.7", "--json", model=model) == 1
+    captured = capsys.readouterr()
+    sentence = "expected at most 3 tokens (question '1')"
+    first, second = map(json.loads, captured.out.splitlines())
+    assert first == {"question": "too long", "error": sentence}
+    assert second["alternatives"][0]["answer"] == "b"
+    assert captured.err == f"mate-tf: {sentence}\n"
+    assert ask(cities, "too long", model=model) == 1
+    assert capsys.readouterr().out == ""
+
+
+def test_options_go_on_to_the_model_and_the_table(tmp_path, predictors, model):
+    book = openpyxl.Workbook()
+    book.active.append(["note"])
+    for row in (["city"], ["a"]):
+        book.create_sheet("Cities") if "Cities" not in book.sheetnames else None
+        book["Cities"].append(row)
+    book.save(tmp_path / "t.xlsx")
+    page = "<table><tr><td>x<tr><td>y</table><table><tr><td>city<tr><td>a</table>"
+    (tmp_path / "t.html").write_text(page)
+    options = ["--min-score=0.25", "--alternatives=2", "--drop-rows-to-fit", "--tagger=math:floor"]
+    assert ask(tmp_path / "t.xlsx", "of a", "--sheet=Cities", *options, model=model) == 0
+    assert ask(tmp_path / "t.html", "of a", "--which=1", model=model) == 0
+    first, second = predictors
+    tagger = first.loaded_with.pop("tagger")
+    assert tagger is not None
+    assert first.loaded_with == {
+        "folder": model,
+        "min_score": 0.25,
+        "num_alternatives": 2,
+        "drop_rows_to_fit": True,
+    }
+    assert second.loaded_with == {
+        "folder": model,
+        "tagger": None,
+        "min_score": 0.0,
+        "num_alternatives": 0,
+    }
+    assert [p.asked[0][0].header for p in predictors] == [("city",)] * 2
+
+
+def test_a_table_comes_from_standard_input(capsys, monkeypatch, predictors, model):
+    set_stdin(monkeypatch, CITIES)
+    assert ask("-", "of 291", "--json", model=model) == 0
+    assert json.loads(capsys.readouterr().out)["cells"][0]["row"] == 1
+
+
+def test_the_model_is_that_of_the_flag_the_variable_or_the_default(
+    monkeypatch, predictors, model, cities
+):
+    monkeypatch.setattr(models, "DEFAULT_MODEL", str(model))
+    assert ask(cities, "of a") == 0
+    monkeypatch.setattr(models, "DEFAULT_MODEL", "/nowhere")
+    monkeypatch.setenv("MATE_TF_MODEL", str(model))
+    assert ask(cities, "of a") == 0
+    monkeypatch.setenv("MATE_TF_MODEL", "/nowhere/else")
+    assert ask(cities, "of a", model=model) == 0
+    assert [predictor.loaded_with["folder"] for predictor in predictors] == [model] * 3
+    assert ask(cities, "of a") == 1
+    assert len(predictors) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.csv", "of a"], "expected a file at 'none.csv', found none"),
+        (["cities.doc", "of a"], "expected a table whose name ends in .csv, "),
+        (["{cities}", " "], "expected a question, got an empty one"),
+        (["{cities}", "of a", ""], "expected a question, got an empty one"),
+        (["-"], "expected questions on the command line with a table from standard input"),
+        (["{cities}", "of a", "--which=1"], "expected which only of .html and .htm, got 1"),
+        (["{cities}", "of a", "--model=/none"], "expected an exported model at /none, which has"),
+        (["{cities}", "of a", "--model="], "expected a model, got none; give the folder of one"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence_before_a_model_is_loaded(
+    capsys, monkeypatch, predictors, model, cities, arguments, message
+):
+    monkeypatch.delenv("MATE_TF_MODEL", raising=False)
+    arguments = [argument.format(cities=cities) for argument in arguments]
+    if not any("--model" in argument for argument in arguments):
+        arguments.append(f"--model={model}")
+    assert ask(*arguments) == 1
+    captured = capsys.readouterr()
+    (line,) = captured.err.splitlines()
+    assert line.startswith(f"mate-tf: {message}")
+    assert (captured.out, predictors) == ("", [])
+
+
+def test_an_empty_standard_input_is_no_question(capsys, monkeypatch, predictors, model, cities):
+    set_stdin(monkeypatch, "")
+    assert ask(cities, model=model) == 1
+    assert "expected questions on the command line or standard input" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "required: COMMAND"),
+        (["answer"], "invalid choice: 'answer'"),
+        (["ask"], "required: TABLE"),
+        (["ask", "t.csv", "of a", "--jsn"], "unrecognized arguments: --jsn"),
+        (["ask", "t.csv", "of a", "--min-score=2"], "expected a score from 0 to 1, got 2"),
+        (["ask", "t.csv", "of a", "--min-score=nan"], "expected a score from 0 to 1, got nan"),
+        (["ask", "t.csv", "of a", "--alternatives=-1"], "a number of at least 0, got -1"),
+        (["ask", "t.csv", "of a", "--which=first"], "invalid _number value: 'first'"),
+    ],
+)
+def test_wrong_arguments_end_with_2(capsys, arguments, message):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_an_error_of_the_program_is_not_hidden(predictors, model, cities):
+    with pytest.raises(KeyError, match="a bug"):
+        ask(cities, "bug", model=model)
+
+
+def test_an_interrupt_ends_with_130(monkeypatch, predictors, model, cities):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FakePredictor, "answer", interrupt)
+    assert ask(cities, "of a", model=model) == 130
+
+
+def test_the_command_in_a_process_of_its_own(model, predictor, cities):
+    done = run_binary("mate_tf", "ask", str(cities), QUESTION, f"--model={model}", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = predictor.answer(Table.from_csv(cities), QUESTION)
+    assert tuple(json.loads(done.stdout)["items"]) == expected.items
+
+
+def imported(*arguments):
+    """The packages that the command imports in a process of its own, by name."""
+    command = [sys.executable, "-X", "importtime", "-m", "mate_tf", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    names = re.findall(r"^import time: .*\| +([\w]+)", done.stderr, re.MULTILINE)
+    assert "mate_tf" in names
+    return {*names} & {"absl", "keras", "lxml", "numpy", "openpyxl", "pandas", "tensorflow"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["ask", "none.csv", "q"]])
+def test_help_and_a_wrong_path_import_nothing_slow(arguments):
+    assert imported(*arguments) == set()
+
+
+def test_nobody_reading_is_quiet(tmp_path):
+    command = [sys.executable, "-m", "mate_tf", "ask", "--help"]
+    # Written at once, help is argparse's to write, which passes over that nobody reads it.
+    environment = {name: os.environ[name] for name in os.environ if name != "PYTHONUNBUFFERED"}
+    errors = tmp_path / "errors"
+    with open(errors, "w", encoding="utf-8") as file:
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=file, env=environment
+        )
+        assert process.stdout is not None
+        process.stdout.close()  # long before the process has anything to say
+        assert process.wait() == 141
+    assert errors.read_text(encoding="utf-8") == ""

@@ -1,0 +1,428 @@
+"""Tables from files: what was written is read back, and what is no table is refused by name."""
+
+import csv
+import datetime
+import html
+import io
+import json
+import sys
+import zipfile
+
+import openpyxl
+import pyarrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from mate_tf.tables.table import Table
+from mate_tf.tables.table_files import ENDINGS, read_table
+
+ROWS = [["City", "People"], ["Oslo", "709037"], ["Bergen", "291940"]]
+# All texts but half surrogates, which UTF-8 does not have, and what XML and HTML cannot hold.
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+WORDS = st.text(
+    st.characters(categories=["L", "M", "N", "P", "S"], exclude_characters="\0"),
+    min_size=1,
+    max_size=8,
+)
+
+
+def tables(cells, header=None):
+    """Lists of rows, 1 to 4 columns and rows; with `header`, of different names in the first."""
+
+    def of_width(width):
+        size = {"min_size": width, "max_size": width}
+        names = st.lists(cells, **size) if header is None else st.lists(header, unique=True, **size)
+        body = st.lists(st.lists(cells, **size), min_size=1, max_size=4)
+        return st.tuples(names, body).map(lambda found: [found[0], *found[1]])
+
+    return st.integers(1, 4).flatmap(of_width)
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def write_workbook(path, rows, title="Sheet"):
+    book = openpyxl.Workbook()
+    book.active.title = title
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+def read_back(folder, name, write_to):
+    path = folder / name
+    write_to(path)
+    table = read_table(path)
+    assert table.table_id == name
+    return [list(table.header), *map(list, table.rows)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tables")
+
+
+@given(tables(ANY_TEXT))
+def test_delimited_text_is_read_back(folder, rows):
+    for name, dialect in (("t.csv", "excel"), ("t.TSV", "excel-tab"), ("t.tab", "excel-tab")):
+
+        def save(path, dialect=dialect):
+            with open(path, "w", encoding="utf-8", newline="") as file:
+                csv.writer(file, dialect).writerows(rows)
+
+        assert read_back(folder, name, save) == rows
+
+
+@given(tables(ANY_TEXT), st.booleans())
+def test_json_lists_and_header_with_rows_are_read_back(folder, rows, ascii_only):
+    lines = "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows)
+    for name, text in (
+        ("t.jsonl", lines),
+        ("t.ndjson", lines),
+        ("t.json", json.dumps(rows, ensure_ascii=ascii_only)),
+        ("t.json", json.dumps({"header": rows[0], "rows": rows[1:], "id": 3})),
+    ):
+        assert read_back(folder, name, lambda path, text=text: write(path, text)) == rows
+
+
+@given(tables(st.none() | ANY_TEXT, header=ANY_TEXT))
+@settings(max_examples=30)
+def test_the_shapes_of_json_that_pandas_writes_are_read_back(folder, rows):
+    import pandas as pd
+
+    frame = pd.DataFrame(rows[1:], columns=rows[0], dtype=object)
+    expected = [rows[0], *[["" if cell is None else cell for cell in row] for row in rows[1:]]]
+    for orient in ("records", "columns", "split"):
+        found = read_back(folder, "t.json", lambda path, o=orient: frame.to_json(path, orient=o))
+        assert found == expected
+    lists = frame.to_dict(orient="list")
+    assert read_back(folder, "t.json", lambda path: write(path, json.dumps(lists))) == expected
+
+
+@given(tables(WORDS | st.integers(-(2**40), 2**40) | st.none(), header=WORDS))
+@settings(max_examples=40)
+def test_a_sheet_is_read_back_but_for_empty_rows_and_columns(folder, rows):
+    rows = [[None if isinstance(c, str) and c.startswith("=") else c for c in r] for r in rows]
+    rows[0] = [name or "a" for name in rows[0]]
+    rows = [row for row in rows if any(cell is not None for cell in row)]
+    if len(rows) == 1:
+        rows.append([1] * len(rows[0]))
+    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    assert read_back(folder, "t.xlsx", lambda path: write_workbook(path, rows)) == texts
+
+
+@given(tables(st.none() | ANY_TEXT, header=ANY_TEXT))
+@settings(max_examples=40)
+def test_parquet_is_read_back(folder, rows):
+    columns = [list(column) for column in zip(*rows[1:], strict=True)]
+    arrays = [pyarrow.array(column, pyarrow.string()) for column in columns]
+    table = pyarrow.Table.from_arrays(arrays, names=rows[0])
+    expected = [rows[0], *[["" if cell is None else cell for cell in row] for row in rows[1:]]]
+    assert read_back(folder, "t.parquet", lambda path: parquet.write_table(table, path)) == expected
+
+
+@given(tables(st.just("") | WORDS, header=WORDS))
+def test_html_is_read_back(folder, rows):
+    lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+    page = "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+    assert read_back(folder, "t.html", lambda path: write(path, page)) == rows
+
+
+@given(tables(WORDS, header=WORDS))
+@settings(max_examples=30)
+def test_pages_that_pandas_writes_are_read_back(folder, rows):
+    import pandas as pd
+
+    frame = pd.DataFrame(rows[1:], columns=rows[0])
+    assert read_back(folder, "t.htm", lambda path: frame.to_html(path, index=False)) == rows
+
+
+@pytest.mark.parametrize("text", ["1.50", "1e5", "-0.0", "123456789012345678901234", "1E400"])
+def test_numbers_in_json_keep_their_text(tmp_path, text):
+    for name, content in (
+        ("t.json", f'{{"a": [{text}, NaN, null]}}'),
+        ("t.jsonl", f'{{"a": {text}}}\n{{"a": NaN}}\n{{"a": null}}\n'),
+    ):
+        assert read_table(write(tmp_path / name, content)).rows == ((text,), ("",), ("",))
+
+
+DAY = datetime.datetime(2020, 2, 29)
+VALUES = [
+    (3.0, "3"),
+    (3.25, "3.25"),
+    (-0.5, "-0.5"),
+    (1e300, "1e+300"),
+    (7, "7"),
+    (True, "True"),
+    (DAY, "2020-02-29"),
+    (DAY.replace(hour=13, minute=5), "2020-02-29 13:05:00"),
+    (DAY.date(), "2020-02-29"),
+    (datetime.time(13, 5), "13:05:00"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), VALUES)
+def test_typed_values_become_plain_text(tmp_path, value, text):
+    sheet = write_workbook(tmp_path / "t.xlsx", [["a", "b"], [value, "x"], [None, "y"]])
+    assert [row[0] for row in read_table(sheet).rows] == [text, ""]
+    parquet.write_table(pyarrow.table({"a": [value, None]}), tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").rows == ((text,), ("",))
+
+
+def test_parquet_keeps_whole_numbers_beside_nulls_and_single_precision(tmp_path):
+    table = pyarrow.table(
+        {
+            "whole": pyarrow.array([2**53 + 1, None]),
+            "single": pyarrow.array([0.1, 3.0], pyarrow.float32()),
+            "nan": [float("nan"), 2.0],
+            "coded": pyarrow.array(["x", "y"]).dictionary_encode(),
+        }
+    )
+    parquet.write_table(table, tmp_path / "t.parquet")
+    found = read_table(tmp_path / "t.parquet").rows
+    assert found == (("9007199254740993", "0.1", "", "x"), ("", "3", "2", "y"))
+
+
+def test_a_sheet_is_chosen_by_its_name_and_empty_edges_are_passed_over(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.title = "Notes"
+    book.active.append(["note"])
+    book.active.append(["none"])
+    sheet = book.create_sheet("Cities")
+    for number, row in enumerate(ROWS):
+        for column, cell in enumerate(row):
+            sheet.cell(3 + 2 * number, 2 + 2 * column, cell)
+    book.save(tmp_path / "t.xlsx")
+    assert read_table(tmp_path / "t.xlsx").header == ("note",)
+    chosen = read_table(tmp_path / "t.xlsx", sheet="Cities")
+    assert [list(chosen.header), *map(list, chosen.rows)] == ROWS
+    with pytest.raises(ValueError, match=r"sheets \['Notes', 'Cities'\], got 'Town' .*t\.xlsx"):
+        read_table(tmp_path / "t.xlsx", sheet="Town")
+
+
+PAGES = {
+    "spans": (
+        "<table><tr><th>a<th colspan=2>b<tr><td rowspan=2>1<td>2<td>3<tr><td>5</table>",
+        [["a", "b", "b"], ["1", "2", "3"], ["1", "5", ""]],
+    ),
+    "a span to the end": (
+        "<table><tr><td>a<td>b<tr><td rowspan=0>1<td>2<tr><td>3<tr><td>4</table>",
+        [["a", "b"], ["1", "2"], ["1", "3"], ["1", "4"]],
+    ),
+    "a header of two rows": (
+        "<table><thead><tr><th rowspan=2>a<th colspan=2>b<tr><th>x<th>y</thead>"
+        "<tr><td>1<td>2<td>3</table>",
+        [["a", "b x", "b y"], ["1", "2", "3"]],
+    ),
+    "headings in front of each row": (
+        "<table><tr><th>a<th>b<tr><th>1<td>2</table>",
+        [["a", "b"], ["1", "2"]],
+    ),
+    "headings only": ("<table><tr><th>a<tr><th>1</table>", [["a"], ["1"]]),
+    "what is shown": (
+        "<table><caption>no</caption><tr><td>a<br>b<!-- c --> &amp;&nbsp;d"
+        "<span style='display: none'>e</span><script>f</script><td style='display:none'>g"
+        "<tr style='DISPLAY:NONE'><td>h<tr></tr><tr><td><p>1</p><p>2</p>3</table>",
+        [["a b & d"], ["1 2 3"]],
+    ),
+    "spans that are no numbers": (
+        "<table><tr><td colspan=x>a<td rowspan=-1>b<tr><td colspan=0>1<td>2</table>",
+        [["a", "b"], ["1", "2"]],
+    ),
+    "a declared encoding": (
+        "<meta charset='latin-1'><table><tr><td>é<tr><td>1</table>".encode("latin-1"),
+        [["é"], ["1"]],
+    ),
+    "an encoding declared as in XML": (
+        "<?xml version='1.0' encoding='utf-8'?><html><table><tr><td>é<tr><td>1</table></html>",
+        [["é"], ["1"]],
+    ),
+}
+
+
+@pytest.mark.parametrize(("page", "expected"), PAGES.values(), ids=PAGES)
+def test_a_page_is_read_as_it_is_shown(tmp_path, page, expected):
+    table = read_table(write(tmp_path / "t.html", page))
+    assert [list(table.header), *map(list, table.rows)] == expected
+
+
+def test_a_table_of_a_page_is_chosen_by_its_number(tmp_path):
+    inner = "<table><tr><td>in<tr><td>3</table>"
+    page = f"<table></table><table><tr><td>out<tr><td>1{inner}<tr><td>2</table>"
+    path = write(tmp_path / "t.html", page)
+    assert read_table(path, which=0) == Table(("out",), (("1",), ("2",)), "t.html")
+    assert read_table(path, which=1) == Table(("in",), (("3",),), "t.html")
+    named = r"0: 3 rows, 'out'; 1: 2 rows, 'in'\) \(file '.*t\.html'\)"
+    with pytest.raises(ValueError, match=r"which, from 0 to 1, got 2 tables \(" + named):
+        read_table(path)
+    for which in (-1, 2):
+        with pytest.raises(ValueError, match=rf"got {which} \(" + named):
+            read_table(path, which=which)
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from(["td", "th"]), st.integers(0, 3), st.integers(0, 4)),
+            max_size=3,
+        ),
+        max_size=4,
+    )
+)
+def test_any_spans_make_a_rectangle_that_starts_with_each_row_s_first_free_cell(folder, spans):
+    lines = [
+        "".join(
+            f"<{name} colspan={across} rowspan={down}>{row}.{column}</{name}>"
+            for column, (name, across, down) in enumerate(cells)
+        )
+        for row, cells in enumerate(spans)
+    ]
+    page = "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+    path = write(folder / "spans.html", page)
+    filled = [cells for cells in spans if cells]
+    if len(filled) < 2:
+        with pytest.raises(ValueError, match=r"expected a(t least 1 row| table)"):
+            read_table(path)
+        return
+    table = read_table(path)
+    assert table.num_rows <= len(filled) - 1
+    seen = {word for row in (table.header, *table.rows) for cell in row for word in cell.split()}
+    assert {f"{row}.0" for row, cells in enumerate(spans) if cells} <= seen
+
+
+def test_csv_comes_from_standard_input(monkeypatch):
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfa,b\n1,\xc3\xa9\n"))
+    )
+    assert read_table("-") == Table(("a", "b"), (("1", "é"),), "standard input")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff\n")))
+    with pytest.raises(ValueError, match=r"UTF-8.*\(file 'standard input', line 2\)"):
+        read_table("-")
+
+
+def zipped(**members):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return content.getvalue()
+
+
+BROKEN = [
+    ("t.xlsx", b"", "expected a workbook of Excel, got: "),
+    ("t.xlsx", b"PK\3\4", "expected a workbook of Excel, got: "),
+    ("t.xlsm", zipped(a="b"), "expected a workbook of Excel, got: "),
+    ("t.parquet", b"", "expected a Parquet file, got: "),
+    ("t.parquet", b"PAR1" * 9, "expected a Parquet file, got: "),
+    ("t.html", b"", "expected a page of HTML, got: "),
+    ("t.html", b"\xff", "expected a page of HTML, got: "),
+    ("t.html", b"<meta charset=klingon>", "expected a page of HTML, got: unknown encoding"),
+    ("t.htm", b"<p>none</p>", "expected a table, got a page without one"),
+    ("t.json", b"", "expected valid JSON"),
+    ("t.json", b"3", "expected a list of objects, .* got a text or number"),
+    ("t.json", b'[[1], {"a": 1}]', "got a list of different things"),
+    ("t.json", b'{"a": 1}', "got an object with a text or number as 'a'"),
+    ("t.json", b'[{"a": 1}, {"b": 1}]', r"expected the keys \['a'\], got \['b'\] in object 1"),
+    ("t.json", b'{"a": [1], "b": [1, 2]}', "expected 1 cells in each column, got 2 in 'b'"),
+    ("t.json", b'{"a": {"0": 1}, "b": {"1": 1}}', "the same rows in all columns, not in 'b'"),
+    ("t.json", b"[]", "expected at least 1 column, got 0"),
+    ("t.json", b"{}", "expected at least 1 column, got 0"),
+    ("t.json", b'[["a"], [["b"]]]', "expected text, a number or None, got list"),
+    ("t.csv", b"a\n", "expected at least 1 row"),
+    ("t.tsv", b"", "expected at least 1 column"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), BROKEN)
+def test_what_is_no_table_is_refused_with_the_file_s_name(tmp_path, name, content, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        read_table(write(tmp_path / name, content))
+    assert name in str(caught.value) and "\n" not in str(caught.value)
+
+
+@given(st.sampled_from(ENDINGS), st.binary(max_size=60))
+@settings(max_examples=200)
+def test_any_bytes_are_a_table_or_an_error_of_one_sentence(folder, ending, content):
+    path = write(folder / f"any{ending}", content)
+    try:
+        assert read_table(path).num_rows > 0
+    except ValueError as error:
+        assert path.name in str(error)
+
+
+@given(st.integers(0, 5000), st.integers(0, 255))
+@settings(max_examples=60)
+def test_a_workbook_with_one_wrong_byte_is_a_table_or_an_error(folder, place, byte):
+    content = bytearray(write_workbook(folder / "whole.xlsx", ROWS).read_bytes())
+    content[place % len(content)] = byte
+    path = write(folder / "wrong.xlsx", bytes(content))
+    try:
+        assert read_table(path).num_columns > 0
+    except ValueError as error:
+        assert path.name in str(error)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_missing_file_and_a_folder_are_refused(tmp_path, ending):
+    with pytest.raises(FileNotFoundError, match=rf"expected a file at '.*none{ending}', found no"):
+        read_table(tmp_path / f"none{ending}")
+    (tmp_path / f"folder{ending}").mkdir()
+    with pytest.raises(ValueError, match="expected a file, got a directory"):
+        read_table(tmp_path / f"folder{ending}")
+
+
+@pytest.mark.parametrize("name", ["t.doc", "t", "t.csv.gz", "csv", ".csv"])
+def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path, name):
+    with pytest.raises(ValueError, match=r"ends in \.csv, .*\.xlsm, got '.*'; other files"):
+        read_table(write(tmp_path / name, "a\n1\n"))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "-", "t.parquet", "t.html"])
+def test_a_sheet_is_refused_of_files_without_sheets(name):
+    with pytest.raises(ValueError, match=r"sheet only of \.xlsx and \.xlsm, got sheet='A' for"):
+        read_table(name, sheet="A")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "-", "t.xlsx"])
+def test_a_table_s_number_is_refused_where_there_is_one_table(name):
+    with pytest.raises(ValueError, match=r"which only of \.html and \.htm, got 0 for"):
+        read_table(name, which=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [("t.xlsx", "openpyxl"), ("t.parquet", "pyarrow.parquet"), ("t.html", "lxml.html")],
+)
+def test_a_package_that_is_not_installed_is_named_with_its_extra(
+    tmp_path, monkeypatch, name, module
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    package = module.split(".")[0]
+    with pytest.raises(
+        ModuleNotFoundError, match=rf"package {package} to read '.*{name}'; .*'mate_tf\[formats\]'"
+    ):
+        read_table(write(tmp_path / name, b""))
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t.parquet", "t.html"])
+def test_a_table_beyond_all_sizes_is_refused(tmp_path, monkeypatch, name):
+    def save():
+        if name == "t.xlsx":
+            write_workbook(tmp_path / name, ROWS)
+        elif name == "t.parquet":
+            columns = dict(zip(ROWS[0], zip(*ROWS[1:], strict=True), strict=True))
+            parquet.write_table(pyarrow.table(columns), tmp_path / name)
+        else:
+            write(tmp_path / name, "<table><tr><td colspan=6>a<tr><td>b</table>")
+
+    save()
+    assert read_table(tmp_path / name).num_rows in (1, 2)
+    for module in ("typed_cells", "excel_tables"):
+        monkeypatch.setattr(f"mate_tf.tables.{module}.MOST_CELLS", 3)
+    with pytest.raises(ValueError, match=rf"expected at most 3 cells, got more .*{name}"):
+        read_table(tmp_path / name)
