@@ -10,7 +10,7 @@ EXTRAS = {
     "beam": ["apache-beam[tfrecord]"],
     "hub": ["huggingface_hub"],
     # Tables from HTML, Excel and Parquet files.
-    "formats": ["lxml", "openpyxl", "pandas", "pyarrow"],
+    "formats": ["lxml", "openpyxl", "pyarrow"],
     "page": ["gradio>=6"],
     "pandas": ["pandas"],
     "plots": ["matplotlib"],
@@ -35,6 +35,7 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.11",
     packages=find_namespace_packages(include=["mate_tf", "mate_tf.*"]),
+    entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},
     package_data={"mate_tf": ["py.typed"]},
     install_requires=[
         # The newest three whose own requirements agree; they move together.

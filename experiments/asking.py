@@ -9,7 +9,10 @@ from tqdm import tqdm
 from experiments.question_files import Asked
 
 MODEL = flags.DEFINE_string(
-    "model", None, "folder of an exported model (experiments/export.py writes one)"
+    "model",
+    None,
+    "folder of an exported model (experiments/export.py writes one), or what else from_pretrained "
+    "takes: that of a run, or a name on the Hugging Face Hub",
 )
 DROP = flags.DEFINE_bool(
     "drop_rows_to_fit",

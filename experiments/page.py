@@ -10,13 +10,11 @@ in it included. Ends with Ctrl-C. Exits with 1 and one sentence where the model 
 Gradio is not installed (`pip install 'mate_tf[page]'`).
 """
 
-import pathlib
-
 from absl import flags
 
 from experiments import asking, terminal
 from experiments.page_app import build_app, import_gradio, launch
-from mate_tf.serving.folder import check_exported
+from mate_tf.serving.folder import check_named
 
 _ALTERNATIVES = flags.DEFINE_integer(
     "num_alternatives", 3, "show so many of the next best answers", lower_bound=0
@@ -32,7 +30,7 @@ _PORT = flags.DEFINE_integer(
 
 def main(_) -> None:
     # The folder first, then what is missing: neither should have to wait for TensorFlow.
-    check_exported(pathlib.Path(asking.MODEL.value))
+    check_named(asking.MODEL.value)
     import_gradio()
 
     predictor = asking.load(min_score=_MIN_SCORE.value, num_alternatives=_ALTERNATIVES.value)

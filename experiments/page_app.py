@@ -12,6 +12,7 @@ from mate_tf.tables.table import Table
 
 EXAMPLE_QUESTION = "which planets have rings?"
 EXAMPLE_TABLE = pathlib.Path(__file__).parent / "demo_data" / "planets.csv"
+_MENDABLE = (ModuleNotFoundError, OSError, ValueError)
 _SECONDS_BETWEEN_CLEANINGS = 3600
 _SECONDS_KEPT = 24 * 3600
 
@@ -30,14 +31,14 @@ class Page:
         """The table, or why it is none, as HTML."""
         try:
             return _valid(table_html(given_table(file, pasted)))
-        except (OSError, ValueError) as error:
+        except _MENDABLE as error:
             return _valid(error_html(str(error)))
 
     def ask(self, file: str | None, pasted: str, question: str) -> str:
         """The answer, or why there can be none, as HTML with the table where there is one."""
         try:
             table = given_table(file, pasted)
-        except (OSError, ValueError) as error:
+        except _MENDABLE as error:
             return _valid(error_html(str(error)))
         try:
             return _valid(self._answer(table, question))
@@ -93,7 +94,9 @@ def build_app(predictor: Any, model_name: str) -> Any:
                     autoscroll=False,
                     elem_id="pasted",
                 )
-                file = gr.File(label="or a file: CSV, TSV, JSON Lines", height=150, elem_id="file")
+                file = gr.File(
+                    label="or a file: CSV, Excel, JSON, HTML, Parquet", height=150, elem_id="file"
+                )
             with gr.Column(scale=3, min_width=320, elem_id="asking"):
                 with gr.Row(elem_id="line"):
                     question = gr.Textbox(

@@ -3,6 +3,7 @@
 import pathlib
 import tempfile
 
+from mate_tf.tables import table_files
 from mate_tf.tables.table import Table
 
 
@@ -36,16 +37,13 @@ def read_table(path: str | pathlib.Path) -> Table:
     """Reads a file; errors give its name without its folder, a temporary one.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is no table.
+        FileNotFoundError, ModuleNotFoundError, ValueError: as `table_files.read_table`.
     """
     path = pathlib.Path(path)
     try:
-        if path.suffix.lower() in (".json", ".jsonl", ".ndjson"):
-            return Table.from_json_lines(path)
-        return Table.from_csv(path)
-    except ValueError as error:
-        raise ValueError(str(error).replace(str(path), path.name)) from None
+        return table_files.read_table(path)
+    except (ModuleNotFoundError, ValueError) as error:
+        raise type(error)(str(error).replace(str(path), path.name)) from None
 
 
 def _suffix(text: str) -> str:

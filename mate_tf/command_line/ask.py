@@ -48,8 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("questions", metavar="QUESTION", nargs="*", help="what you want to know")
     parser.add_argument(
         "--model",
-        metavar="FOLDER",
-        help=f"an exported model; by default that of the environment variable {VARIABLE}",
+        metavar="MODEL",
+        help="the folder of an exported model, of a run or of published weights, or a name on the "
+        f"Hugging Face Hub; by default that of the environment variable {VARIABLE}",
     )
     parser.add_argument(
         "--json",
@@ -109,9 +110,9 @@ def run(options: argparse.Namespace) -> int:
             "expected questions on the command line with a table from standard input, got none"
         )
     # What may be wrong comes first: it should not have to wait for TensorFlow.
-    folder = find_model(options.model)
+    model = find_model(options.model)
     table = read_table(options.table, options.sheet, options.which)
-    predictor = _load(folder, options)
+    predictor = _load(model, options)
     if options.questions:
         return _ask(predictor, table, options.questions, options, len(options.questions) > 1)
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -119,17 +120,17 @@ def run(options: argparse.Namespace) -> int:
     return _ask(predictor, table, lines, options, not is_terminal)
 
 
-def _load(folder: Any, options: argparse.Namespace) -> Any:
+def _load(model: str, options: argparse.Namespace) -> Any:
     from absl import logging
 
     from mate_tf.serving.loading import from_pretrained
     from mate_tf.tables.taggers import load_tagger
 
     logging.get_absl_logger().addFilter(is_ours_or_serious)
-    overrides = {"drop_rows_to_fit": True} if options.drop_rows_to_fit else {}
+    overrides: dict[str, Any] = {"drop_rows_to_fit": True} if options.drop_rows_to_fit else {}
     return from_pretrained(
-        folder,
-        load_tagger(options.tagger) if options.tagger else None,
+        model,
+        tagger=load_tagger(options.tagger) if options.tagger else None,
         min_score=options.min_score,
         num_alternatives=options.alternatives,
         **overrides,

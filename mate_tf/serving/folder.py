@@ -2,6 +2,8 @@
 
 import pathlib
 
+from mate_tf.weights.hub import is_hub_name
+
 EXTRA = "assets.extra"
 CONFIG_FILE = f"{EXTRA}/mate_tf.json"
 VOCAB_FILE = f"{EXTRA}/vocab.txt"
@@ -17,6 +19,21 @@ def check_exported(directory: pathlib.Path) -> None:
                 f"expected an exported model at {directory}, which has no {name}; "
                 "experiments/export.py writes one"
             )
+
+
+def check_named(path: str) -> None:
+    """FileNotFoundError where nothing that answers can be at a path, nor be called so on the Hub.
+
+    It looks at names alone, so that a wrong one does not have to wait for TensorFlow.
+    """
+    folder = pathlib.Path(path)
+    if (folder / "saved_model.pb").is_file():
+        check_exported(folder)
+    elif not (folder / "config.json").is_file() and (folder.exists() or not is_hub_name(path)):
+        raise FileNotFoundError(
+            f"expected a model at {path}, found none: no exported model "
+            "(experiments/export.py writes one), run or Hugging Face folder"
+        )
 
 
 def is_exported(directory: pathlib.Path) -> bool:

@@ -8,15 +8,18 @@ import json
 import sys
 import zipfile
 
-import openpyxl
-import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyarrow import parquet
 
 from mate_tf.tables.table import Table
 from mate_tf.tables.table_files import ENDINGS, read_table
+
+REASON = 'not installed (the extra "formats")'
+pytest.importorskip("lxml", reason=f"lxml is {REASON}")
+openpyxl = pytest.importorskip("openpyxl", reason=f"openpyxl is {REASON}")
+pyarrow = pytest.importorskip("pyarrow", reason=f"pyarrow is {REASON}")
+parquet = pytest.importorskip("pyarrow.parquet", reason=f"pyarrow is {REASON}")
 
 ROWS = [["City", "People"], ["Oslo", "709037"], ["Bergen", "291940"]]
 # All texts but half surrogates, which UTF-8 does not have, and what XML and HTML cannot hold.
