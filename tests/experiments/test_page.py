@@ -150,7 +150,7 @@ def test_the_binary_refuses_a_folder_that_is_no_model(tmp_path):
     done = run_binary("experiments.page", f"--model={tmp_path}")
     assert done.returncode == 1
     (line,) = done.stderr.strip().splitlines()
-    assert line.startswith("page.py: expected an exported model at ")
+    assert line.startswith("page.py: expected a model at ")
 
 
 @pytest.fixture(scope="module")
