@@ -10,11 +10,13 @@ the server's resident memory after the warm-up and at the end. Tables that are t
 model are refused (413) and no errors. Exits with 1 if there was an error.
 
 With --model it asks no server: it prints how many of the same questions the model answers a second
-by itself, in the library, in the same order. Run that when the server is idle.
+by itself, in the library, in the same order. Run that when no server runs. Where other work runs
+beside, compare the processor time a question, of which both print the mean.
 """
 
 import asyncio
 import collections
+import itertools
 import random
 import time
 from typing import NamedTuple
@@ -47,6 +49,14 @@ class Reply(NamedTuple):
         return not self.outcome.startswith(("200", "413"))
 
 
+class Usage(NamedTuple):
+    """What a server has taken so far: bytes it holds, seconds of processors, questions answered."""
+
+    memory: float
+    processor_seconds: float
+    questions: float
+
+
 def main(_) -> int:
     pairs = list(read_asked().pairs)
     random.Random(_SEED).shuffle(pairs)
@@ -57,20 +67,21 @@ def main(_) -> int:
 
 
 def _ask_the_model(pairs) -> None:
-    """Warms up and measures as long as with a server."""
+    """Measures whole calls, which sort their questions by length; the first one warms up."""
+    from mate_tf.tables.features import QUESTIONS_AT_ONCE
+
     predictor = asking.load()
-    answered, start = 0, time.monotonic() + _WARM_UP.value
-    for _result in predictor.answer_all(_again_and_again(pairs)):
-        now = time.monotonic()
-        if now < start:
-            answered, first = 0, now
-            continue
-        answered += 1
-        if now > start + _SECONDS.value:
-            break
-    seconds = now - first
+    endless = _again_and_again(pairs)
+    collections.deque(predictor.answer_all(itertools.islice(endless, QUESTIONS_AT_ONCE)), 0)
+    answered, start, start_processor = 0, time.monotonic(), time.process_time()
+    while (seconds := time.monotonic() - start) < _SECONDS.value:
+        asked = itertools.islice(endless, QUESTIONS_AT_ONCE)
+        answers = [answer for _, _, answer in predictor.answer_all(asked)]
+        answered += sum(not isinstance(answer, ValueError) for answer in answers)
+    processor = time.process_time() - start_processor
     print(f"questions: {answered} in {seconds:.0f} s")
     print(f"questions/s: {answered / seconds:.2f}")
+    print(f"processor time: {processor / answered:.3f} s a question")
 
 
 def _again_and_again(pairs):
@@ -92,11 +103,11 @@ async def _ask_the_server(pairs) -> int:
             for _ in range(_CLIENTS.value)
         ]
         await asyncio.sleep(_WARM_UP.value)
-        memory_before = await _memory(client)
+        before = await _usage(client)
         await asyncio.gather(*asking_clients)
-        memory_after = await _memory(client)
+        after = await _usage(client)
     measured = [reply for reply in replies if start <= reply.sent + reply.seconds <= end]
-    for line in report(measured, _SECONDS.value, memory_before, memory_after):
+    for line in report(measured, _SECONDS.value, before, after):
         print(line)
     return int(any(reply.is_error for reply in replies))
 
@@ -130,20 +141,24 @@ def _body(table, question) -> bytes:
     )
 
 
-async def _memory(client) -> float:
-    """The server's resident memory in bytes, as it says itself."""
+async def _usage(client) -> Usage:
+    """What the server says of itself."""
     from prometheus_client.parser import text_string_to_metric_families
 
     text = (await client.get("/metrics")).text
-    for family in text_string_to_metric_families(text):
-        if family.name == "process_resident_memory_bytes":
-            return family.samples[0].value
-    raise ValueError("expected process_resident_memory_bytes in the server's /metrics, got none")
+    samples = {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    return Usage(
+        samples["process_resident_memory_bytes"],
+        samples["process_cpu_seconds_total"],
+        samples["mate_tf_questions_total"],
+    )
 
 
-def report(
-    replies: list[Reply], seconds: float, memory_before: float, memory_after: float
-) -> list[str]:
+def report(replies: list[Reply], seconds: float, before: Usage, after: Usage) -> list[str]:
     """The lines that are printed; latencies are of the questions that were answered."""
     outcomes = collections.Counter(reply.outcome for reply in replies)
     answered = [reply.seconds for reply in replies if reply.outcome == "200"]
@@ -157,10 +172,13 @@ def report(
         percentiles = np.percentile(answered, [50, 90, 99, 100])
         named = zip(("50 %", "90 %", "99 %", "all"), percentiles, strict=True)
         lines.append("latency: " + ", ".join(f"{name} {value:.2f} s" for name, value in named))
-    growth = memory_after / memory_before - 1
+    questions = after.questions - before.questions
+    if questions:
+        processor = (after.processor_seconds - before.processor_seconds) / questions
+        lines.append(f"processor time: {processor:.3f} s a question")
     lines.append(
-        f"memory: {memory_before / 1e6:.0f} MB after the warm-up, {memory_after / 1e6:.0f} MB at "
-        f"the end ({growth:+.1%})"
+        f"memory: {before.memory / 1e6:.0f} MB after the warm-up, {after.memory / 1e6:.0f} MB at "
+        f"the end ({after.memory / before.memory - 1:+.1%})"
     )
     return lines
 
