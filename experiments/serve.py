@@ -22,9 +22,9 @@ comes too slowly. The server writes no files and reads no others than the model'
     GET /v1/models/my_model     whether the model is ready; /v2/health/ready and /v2/health/live too
     GET /metrics                for Prometheus: questions, seconds, batches, queue, refusals, memory
 
-The port opens once the model has answered. SIGTERM ends the server with 0 after what was asked
-is answered, or with 1 after --grace_seconds. It speaks plain HTTP and asks nobody who they are: let
-others in (--host=0.0.0.0) only behind a proxy that does.
+The port opens once the model has answered at the usual lengths and at its longest. SIGTERM ends the
+server with 0 after what was asked is answered, or with 1 after --grace_seconds. It speaks plain
+HTTP and asks nobody who they are: let others in (--host=0.0.0.0) only behind a proxy that does.
 """
 
 import os
@@ -80,7 +80,8 @@ _REPLY_SECONDS = flags.DEFINE_float(
 _GRACE_SECONDS = flags.DEFINE_float(
     "grace_seconds", 30.0, "for which what was asked is still answered after SIGTERM", 1.0
 )
-_WARM_UP_TOKENS = (64, 448)
+_COMMON_TOKENS = range(128, 2048 + 1, 128)
+_COLUMNS = 4  # of the tables that are asked before the first client's
 
 
 def main(_) -> int:
@@ -154,15 +155,22 @@ def _listener() -> socket.socket:
 
 
 def _warm_up(predictor) -> None:
-    """Asks questions of short tables, the first of which take seconds."""
+    """Asks once at each length that is common, and at the longest, which takes the most memory.
+
+    What the server holds after that is about what it will hold.
+    """
+    from mate_tf.config import read_json
+    from mate_tf.serving.folder import CONFIG_FILE
     from mate_tf.tables.table import Question, Table
 
-    for num_tokens in _WARM_UP_TOKENS:
-        table = Table.from_rows([["a"]] * (num_tokens // 2), header=["a"])
-        for _, _, answer in predictor.answer_all([(table, Question("a"))] * 2):
-            # A short model refuses the longer table; what it says of the first counts.
-            if isinstance(answer, ValueError) and num_tokens == _WARM_UP_TOKENS[0]:
-                raise answer
+    folder = pathlib.Path(asking.MODEL.value)
+    longest = read_json(folder / CONFIG_FILE)["features"]["max_seq_length"] or _COMMON_TOKENS[-1]
+    for num_tokens in sorted({longest, *(n for n in _COMMON_TOKENS if n < longest)}):
+        num_rows = max(1, (num_tokens - 3) // _COLUMNS - 1)  # [CLS] question [SEP], the header
+        table = Table.from_rows([["a"] * _COLUMNS] * num_rows, header=["a"] * _COLUMNS)
+        for _, _, answer in predictor.answer_all([(table, Question("a"))]):
+            if isinstance(answer, ValueError):
+                logging.info("not warmed up at %d tokens: %s", num_tokens, answer)
 
 
 if __name__ == "__main__":

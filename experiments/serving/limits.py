@@ -68,6 +68,8 @@ class RequestLimits:
             self._bytes_held -= len(body)
 
     async def _read(self, scope: Any, receive: Receive, body: bytearray) -> None:
+        if scope["http_version"] not in ("1.0", "1.1"):
+            raise RefusedError("not_http", f"expected HTTP/1.1, got HTTP/{scope['http_version']}")
         try:
             async with asyncio.timeout(self._body_seconds):
                 await self._receive_body(scope, receive, body)

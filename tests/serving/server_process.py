@@ -53,7 +53,7 @@ def running(model: pathlib.Path, folder: pathlib.Path, *flags: str) -> Iterator[
     """A server that answers; it is killed at the end if it still runs."""
     for name in ("work", "tmp"):
         (folder / name).mkdir(parents=True)
-    # The coverage of memory by glibc and TensorFlow's own threads are as a user has them.
+
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder / "tmp")}
     command = [sys.executable, "-m", "experiments.serve", f"--model={model}", "--port=0", *flags]
     log = folder / "log"
