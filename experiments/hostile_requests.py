@@ -182,7 +182,7 @@ class _Maker:
         unfinished = self._draw.random() < 0.3
         body = opening * depth + middle + ("" if unfinished else end * depth)
         whole = f'{{"instances": {body}}}'.encode()
-        return Hostile("deep nesting", [self.post(whole)], frozenset({400, 413, CUT}))
+        return Hostile("deep nesting", [self.post(whole)], frozenset({400, 408, 413, CUT}))
 
     def too_much(self) -> Hostile:
         limits, draw = self._limits, self._draw
@@ -205,7 +205,7 @@ class _Maker:
             table["rows"] *= 4_000 // 6  # within the limits, but not the model's
         else:
             size = self._max_body_bytes + 1 + draw.randrange(self._max_body_bytes)
-            return Hostile("too much", [self.post(b" " * size)], frozenset({413, CUT}))
+            return Hostile("too much", [self.post(b" " * size)], frozenset({408, 413, CUT}))
         return Hostile("too much", [self.post(_json(document))], frozenset({413}))
 
     def odd_cells(self) -> Hostile:
@@ -238,7 +238,7 @@ class _Maker:
         if self._draw.random() < 0.3:
             head += [self._draw.choice(["content-length: 5", "transfer-encoding: chunked"])]
         # Twice as long as announced: the rest is not HTTP.
-        return Hostile("wrong length", [_joined(head) + body], frozenset({400, 413, CUT}))
+        return Hostile("wrong length", [_joined(head) + body], frozenset({400, 408, 413, CUT}))
 
     def of_wrong_content(self) -> Hostile:
         name, value, body = self._draw.choice(
@@ -294,7 +294,7 @@ class _Maker:
         if what == 0:
             piece = b"10000\r\n" + b" " * 65_536 + b"\r\n"
             count = 3 * self._max_body_bytes // 65_536 + 1
-            return Hostile("flood of chunks", [head, *[piece] * count], frozenset({413, CUT}))
+            return Hostile("flood of chunks", [head, *[piece] * count], frozenset({408, 413, CUT}))
         if what == 1:
             pieces = b"1\r\n \r\n" * 5_000 + b"0\r\n\r\n"
             return Hostile("small chunks", [head, pieces], frozenset({400}))

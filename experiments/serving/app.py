@@ -78,11 +78,13 @@ class TableModel(kserve.Model):
         finally:
             for future in waiting:  # nobody waits for them where one of them failed
                 future.cancel()
+        predictions = []
         for index, result in enumerate(results):
             if isinstance(result, ValueError):
                 raise _beyond_the_model(result, f"instances[{index}]")
-        self._metrics.questions.inc(len(results))
-        return {"predictions": [prediction(result) for result in results]}
+            predictions.append(prediction(result))
+        self._metrics.questions.inc(len(predictions))
+        return {"predictions": predictions}
 
 
 def _beyond_the_model(error: ValueError, where: str) -> RefusedError:
