@@ -247,7 +247,7 @@ class _Maker:
                 ("content-type", "application/xml", b"<a/>"),
                 ("content-type", "multipart/form-data; boundary=a", b"--a--"),
                 ("content-type", "application/octet-stream", _json(_VALID)),
-                ("content-encoding", "gzip", gzip.compress(_json(_VALID))),
+                ("content-encoding", "gzip", gzip.compress(_json(_VALID), mtime=0)),
                 ("inference-header-content-length", "3", b"{}" + bytes(9)),
                 ("ce-specversion", "9.9", b"{}"),
             ]

@@ -17,7 +17,7 @@ are answered together.
 What cannot be answered gets a 4xx and {"error": "expected 2 cells as in the header, got 3",
 "code": "ragged", "where": "instances[0].table.rows[4]"}: 400 what is no such request, 413 what is
 beyond a limit below or too long for the model, 429 with Retry-After when too much waits, 408 what
-comes too slowly. The server writes no files and reads no others than the model's.
+comes too slowly. No request makes the server read or write a file.
 
     GET /v1/models/my_model     whether the model is ready; /v2/health/ready and /v2/health/live too
     GET /metrics                for Prometheus: questions, seconds, batches, queue, refusals, memory

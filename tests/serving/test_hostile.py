@@ -33,7 +33,7 @@ def test_a_server_survives_hostile_requests_and_answers_right_ones_among_them(se
     assert sum(counts.total() for counts in report.outcomes.values()) == COUNT * 1.1 + 1
     assert report.outcomes["right"] == {200: COUNT // 10 + 1}
     assert server.process.poll() is None
-    assert files(server) == files_before == set()
+    assert files(server) == files_before  # TensorFlow's own, of what it compiled at the start
     # A body of 2 MB takes its multiple as JSON; 16 of them at once take less than this.
     assert memory(server) < before + 500e6
     assert httpx.get(f"{server.url}/v2/health/ready").json() == {"ready": True}
