@@ -1,0 +1,1 @@
+"""The server of experiments/serve.py, by subject."""

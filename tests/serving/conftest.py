@@ -1,0 +1,22 @@
+"""One tiny model and one server for all tests of this folder."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory):
+    """The folder of an exported model with random weights."""
+    from tests.serving.server_process import export_tiny
+
+    return export_tiny(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory, tiny_model):
+    """A running server of it, with little patience for slow clients."""
+    pytest.importorskip("kserve")
+    from tests.serving.server_process import running
+
+    folder = tmp_path_factory.mktemp("server")
+    with running(tiny_model, folder, "--body_seconds=1", "--num_alternatives=2") as server:
+        yield server
