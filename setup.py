@@ -14,7 +14,7 @@ EXTRAS = {
     "page": ["gradio>=6"],
     "pandas": ["pandas"],
     "plots": ["matplotlib"],
-    "serve": ["kserve>=0.21"],
+    "serve": ["fastapi", "h11", "kserve>=0.21", "orjson", "prometheus_client", "uvicorn"],
     "spacy": ["spacy"],
     "textblob": ["textblob"],
     "test": ["httpx", "hypothesis", "playwright", "pytest>=8", "pytest-xdist"],

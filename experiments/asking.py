@@ -14,6 +14,19 @@ MODEL = flags.DEFINE_string(
     "folder of an exported model (experiments/export.py writes one), or what else from_pretrained "
     "takes: that of a run, or a name on the Hugging Face Hub",
 )
+REVISION = flags.DEFINE_string("revision", None, "of a name on the Hub: a commit, branch or tag")
+ARCHITECTURE = flags.DEFINE_string(
+    "architecture",
+    None,
+    "how tokens attend to each other in place of what the model was trained with: a name of "
+    "mate_tf/presets.py that adds no weights, such as mate for published weights on long tables",
+)
+DTYPE = flags.DEFINE_enum(
+    "dtype",
+    None,
+    ["float32", "mixed_bfloat16"],
+    "what is computed in; bfloat16 is faster on processors that have it, and starts more slowly",
+)
 DROP = flags.DEFINE_bool(
     "drop_rows_to_fit",
     False,
@@ -29,14 +42,21 @@ TAGGER = flags.DEFINE_string(
 
 
 def load(**options: Any):
-    """The predictor of --model, --tagger and --drop_rows_to_fit, with options of its own."""
+    """The predictor of --model and the flags beside it, with options of its own."""
     from mate_tf.serving.loading import from_pretrained
     from mate_tf.tables.taggers import load_tagger
 
     tagger = load_tagger(TAGGER.value) if TAGGER.value else None
     if DROP.value:
         options["drop_rows_to_fit"] = True
-    return from_pretrained(MODEL.value, tagger=tagger, **options)
+    return from_pretrained(
+        MODEL.value,
+        revision=REVISION.value,
+        architecture=ARCHITECTURE.value,
+        dtype=DTYPE.value,
+        tagger=tagger,
+        **options,
+    )
 
 
 def answers(

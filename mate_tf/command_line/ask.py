@@ -53,6 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"Hugging Face Hub; by default that of the environment variable {VARIABLE}",
     )
     parser.add_argument(
+        "--revision", metavar="REVISION", help="of a name on the Hub: a commit, branch or tag"
+    )
+    parser.add_argument(
+        "--architecture",
+        metavar="NAME",
+        help="how tokens attend to each other in place of what the model was trained with, such as "
+        "mate for published weights on long tables",
+    )
+    parser.add_argument(
         "--json",
         action="store_true",
         help="print a JSON object a question, a line each, in place of text",
@@ -130,6 +139,8 @@ def _load(model: str, options: argparse.Namespace) -> Any:
     overrides: dict[str, Any] = {"drop_rows_to_fit": True} if options.drop_rows_to_fit else {}
     return from_pretrained(
         model,
+        revision=options.revision,
+        architecture=options.architecture,
         tagger=load_tagger(options.tagger) if options.tagger else None,
         min_score=options.min_score,
         num_alternatives=options.alternatives,

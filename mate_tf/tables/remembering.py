@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable
 from typing import TypeVar
 
 LARGE = 20_000  # cells, or tokens: about a megabyte once they are tokenized
+MOST = 200 * LARGE  # of the rest together
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -15,8 +16,9 @@ def remember(
 ) -> Callable[[Key], Value]:
     """As functools.lru_cache, but of the values of a size above 20,000 only the latest is held.
 
-    A cache that counts tables may otherwise come to hold gigabytes. One large table is held, so
-    that questions about it that follow each other share it.
+    A cache that counts tables alone may otherwise come to hold gigabytes. One large table is held,
+    so that questions about it that follow each other share it; the rest have 4,000,000 cells or
+    tokens together at most.
 
     Args:
         make: what makes a value of its only argument.
@@ -24,9 +26,11 @@ def remember(
         count: how many values of at most that size are held.
     """
     small: OrderedDict[Key, Value] = OrderedDict()
+    held = 0  # the sizes of the small ones together
     large: dict[Key, Value] = {}
 
     def remembered(key: Key) -> Value:
+        nonlocal held
         if key in large:
             return large[key]
         if key in small:
@@ -38,8 +42,9 @@ def remember(
             large[key] = value
         else:
             small[key] = value
-            if len(small) > count:
-                small.popitem(last=False)
+            held += size_of(value)
+            while len(small) > count or held > MOST:
+                held -= size_of(small.popitem(last=False)[1])
         return value
 
     return remembered

@@ -249,12 +249,16 @@ def test_options_go_on_to_the_model_and_the_table(tmp_path, predictors, model):
     assert tagger is not None
     assert first.loaded_with == {
         "folder": str(model),
+        "revision": None,
+        "architecture": None,
         "min_score": 0.25,
         "num_alternatives": 2,
         "drop_rows_to_fit": True,
     }
     assert second.loaded_with == {
         "folder": str(model),
+        "revision": None,
+        "architecture": None,
         "tagger": None,
         "min_score": 0.0,
         "num_alternatives": 0,
