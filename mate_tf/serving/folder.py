@@ -5,6 +5,7 @@ import pathlib
 EXTRA = "assets.extra"
 CONFIG_FILE = f"{EXTRA}/mate_tf.json"
 VOCAB_FILE = f"{EXTRA}/vocab.txt"
+SIGNATURES_FILE = f"{EXTRA}/signatures.txt"
 CALIBRATION_FILE = f"{EXTRA}/calibration.json"
 
 

@@ -1,0 +1,122 @@
+"""The token features of questions and tables given as text, computed in the graph.
+
+They are those of mate_tf/tables/features.py for questions without a conversation, in which no cell
+is a previous answer, and but for the numbers and dates that mate_tf/serving/in_graph_numbers.py
+reads in another way the same.
+
+Shapes: B batch, R rows and C columns of the largest table of the batch, S sequence; N header and
+body cells of all tables, table by table and row by row, P their pieces.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from mate_tf.serving.in_graph_fitting import RawInput, checked, fitting_pieces
+from mate_tf.serving.in_graph_numbers import TextValues, text_values
+from mate_tf.serving.in_graph_ranks import column_values, ranks, relations
+from mate_tf.tables.feature_config import FeatureConfig
+from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.tables.wordpiece import Wordpiece
+
+# Each padded length costs memory once, as in the library (mate_tf/tasks/predictor.py).
+_LENGTH_STEP = 128
+
+
+class RawFeatures(NamedTuple):
+    """What is made of raw input.
+
+    Attributes:
+        tokens: int32 [B, S].
+        cells: string [B, R, C].
+        is_cell: bool [B, R, C], false for padding.
+        cell_values: the numbers and dates in the cells, laid out flat.
+    """
+
+    tokens: TokenFeatures
+    cells: tf.Tensor
+    is_cell: tf.Tensor
+    cell_values: TextValues
+
+
+def build_features(
+    wordpiece: Wordpiece, config: FeatureConfig, fixed_length: int | None, given: RawInput
+) -> RawFeatures:
+    """The features of a batch.
+
+    Args:
+        wordpiece: the vocabulary.
+        config: the limits, and what is in a sequence.
+        fixed_length: the one length that the model takes, None where it takes any.
+        given: the questions and tables.
+
+    Raises:
+        tf.errors.InvalidArgumentError: when it is run, if shapes do not fit each other, or a
+            question and its table are beyond a limit.
+    """
+    given = checked(config, given)
+    shape = tf.shape(given.cells, tf.int64)
+    is_row = tf.sequence_mask(given.num_rows, shape[1])  # [B, R]
+    is_column = tf.sequence_mask(given.num_columns, shape[2])  # [B, C]
+    is_cell = is_row[:, :, tf.newaxis] & is_column[:, tf.newaxis]  # [B, R, C]
+
+    headers = tf.zeros_like(given.headers) if config.strip_column_names else given.headers
+    texts = tf.concat([headers[:, tf.newaxis], given.cells], axis=1)  # [B, R+1, C]
+    is_text = tf.concat([is_column[:, tf.newaxis], is_cell], axis=1)
+    places = tf.where(is_text)  # int64 [N, 3]
+    pieces = wordpiece.tokenize(tf.boolean_mask(texts, is_text))  # [N, (pieces)]
+    places = tf.gather(places, pieces.value_rowids())  # [P, 3]
+
+    questions = wordpiece.tokenize(given.questions)  # [B, (pieces)]
+    cls, sep = (tf.fill([shape[0], 1], special) for special in (wordpiece.cls, wordpiece.sep))
+    text_ids = tf.concat([cls, questions, sep], axis=1)
+    starts = tf.cast(text_ids.row_lengths(), tf.int32)  # [B]
+    kept = fitting_pieces(wordpiece, config, pieces, places[:, 0], starts)
+    input_ids, places = tf.boolean_mask(pieces.values, kept), tf.boolean_mask(places, kept)
+
+    cell_values = text_values(tf.reshape(given.cells, [-1]))
+    columns = column_values(cell_values, shape, is_cell, given.num_rows)
+    column_ranks, inv_column_ranks = ranks(columns)  # [B, R, C] each
+    numeric_relations = relations(columns, text_values(given.questions))
+
+    def of_cells(grid: tf.Tensor) -> tf.Tensor:
+        """Values of body cells [B, R, C] at the pieces [P], 0 at those of the header."""
+        return tf.gather_nd(tf.pad(grid, [[0, 0], [1, 0], [0, 0]]), places)
+
+    one, none = tf.ones_like(input_ids), tf.zeros_like(input_ids)
+    of_tables = TokenFeatures(
+        input_ids=input_ids,
+        input_mask=one,
+        segment_ids=one,
+        column_ids=tf.cast(places[:, 2], tf.int32) + 1,
+        row_ids=tf.cast(places[:, 1], tf.int32),
+        prev_label_ids=none,
+        column_ranks=of_cells(column_ranks),
+        inv_column_ranks=of_cells(inv_column_ranks),
+        numeric_relations=of_cells(numeric_relations),
+    )  # [P] each
+    no_text = text_ids.with_values(tf.zeros_like(text_ids.values))
+    of_texts = TokenFeatures(*[no_text] * len(of_tables))._replace(
+        input_ids=text_ids, input_mask=no_text.with_values(no_text.values + 1)
+    )
+    tables = tf.RaggedTensor.from_value_rowids(
+        input_ids, places[:, 0], nrows=shape[0], validate=False
+    )
+    longest = tf.reduce_max(starts + tf.cast(tables.row_lengths(), tf.int32))
+    length = _padded_length(config, fixed_length, longest)
+    tokens = [
+        tf.concat([text, tables.with_values(table)], axis=1).to_tensor(shape=tf.stack([-1, length]))
+        for text, table in zip(of_texts, of_tables, strict=True)
+        if table is not None
+    ]
+    return RawFeatures(TokenFeatures(*tokens), given.cells, is_cell, cell_values)
+
+
+def _padded_length(
+    config: FeatureConfig, fixed_length: int | None, longest: tf.Tensor
+) -> tf.Tensor:
+    """S for a batch whose longest sequence has so many tokens."""
+    if fixed_length is not None:
+        return tf.constant(fixed_length)
+    padded = -(-longest // _LENGTH_STEP) * _LENGTH_STEP
+    return padded if config.max_seq_length is None else tf.minimum(padded, config.max_seq_length)
