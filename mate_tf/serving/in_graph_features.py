@@ -28,14 +28,12 @@ class RawFeatures(NamedTuple):
 
     Attributes:
         tokens: int32 [B, S].
-        cells: string [B, R, C].
-        is_cell: bool [B, R, C], false for padding.
+        cells: string [B, R, C], padded with empty texts.
         cell_values: the numbers and dates in the cells, laid out flat.
     """
 
     tokens: TokenFeatures
     cells: tf.Tensor
-    is_cell: tf.Tensor
     cell_values: TextValues
 
 
@@ -74,7 +72,8 @@ def build_features(
     kept = fitting_pieces(wordpiece, config, pieces, places[:, 0], starts)
     input_ids, places = tf.boolean_mask(pieces.values, kept), tf.boolean_mask(places, kept)
 
-    cell_values = text_values(tf.reshape(given.cells, [-1]))
+    cells = tf.where(is_cell, given.cells, "")
+    cell_values = text_values(tf.reshape(cells, [-1]))
     columns = column_values(cell_values, shape, is_cell, given.num_rows)
     column_ranks, inv_column_ranks = ranks(columns)  # [B, R, C] each
     numeric_relations = relations(columns, text_values(given.questions))
@@ -109,7 +108,7 @@ def build_features(
         for text, table in zip(of_texts, of_tables, strict=True)
         if table is not None
     ]
-    return RawFeatures(TokenFeatures(*tokens), given.cells, is_cell, cell_values)
+    return RawFeatures(TokenFeatures(*tokens), cells, cell_values)
 
 
 def _padded_length(

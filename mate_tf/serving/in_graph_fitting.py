@@ -63,7 +63,9 @@ def checked(config: FeatureConfig, given: RawInput) -> RawInput:
         message = f"expected {name} from 1 to {{}}, as the cells have, got {{}} (example {{}})"
         given = _once_for_each(given, is_wrong, message, (size,), numbers)
         if most is not None:
-            message = f"expected at most {most} {name.removeprefix('num_')}, got {{}} (example {{}})"
+            message = (
+                f"expected at most {most} {name.removeprefix('num_')}, got {{}} (example {{}})"
+            )
             given = _once_for_each(given, getattr(given, name) > most, message, (), numbers)
     return given
 

@@ -42,9 +42,7 @@ _REFUSED = (
 )
 
 
-def why_no_tables(
-    encoder: EncoderConfig, task: TaskConfig, features: FeatureConfig
-) -> str | None:
+def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureConfig) -> str | None:
     """Why a model has no signature `tables`, None where it has one."""
     if not isinstance(task, TableQAConfig | ClassificationConfig):
         return f"a model of the kind {answering_kind(task)} reads its answers outside the graph"

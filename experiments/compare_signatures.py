@@ -1,0 +1,251 @@
+"""Compares the answers of an exported model's signatures with those of the library.
+
+    python -m experiments.compare_signatures --model=out/wtq_model --data=out/wtq/dev.jsonl
+
+Every question of the file is answered by the library (`from_pretrained`), and from what each
+signature of the folder returns: `serving_default` on serialized examples and `features` on token
+features, both made and read as the library does, and `tables` on raw text, which reads the answer
+itself. It prints for each how many answers are the same: text, aggregation and cells, or the class.
+A question that both refuse, as one whose table is too long, counts as the same. Of each other one
+it prints both answers, and of `tables` the features that the graph makes in another way.
+"""
+
+import pathlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from absl import flags
+
+from experiments import terminal
+from experiments.question_files import read_asked
+
+_MODEL = flags.DEFINE_string("model", None, "folder of experiments/export.py", required=True)
+_BATCH_TOKENS = flags.DEFINE_integer(
+    "batch_tokens", 4096, "tokens, padding included, in a batch", lower_bound=1
+)
+_STEP = 128  # tokens by which batches differ in length, as in the library
+
+flags.mark_flag_as_required("data")
+
+
+class Given(NamedTuple):
+    """What is compared of an answer; of a question that is refused the text alone, why."""
+
+    text: str
+    aggregation: str = ""
+    cells: tuple[tuple[int, int], ...] = ()
+    is_refused: bool = False
+
+
+class Folder:
+    """An exported model: its signatures, and how its features are made and its outputs read."""
+
+    def __init__(self, directory: pathlib.Path):
+        import tensorflow as tf
+
+        from mate_tf.config import EncoderConfig, read_json
+        from mate_tf.dataclass_json import from_dict
+        from mate_tf.serving.folder import CONFIG_FILE, VOCAB_FILE, check_exported
+        from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+        from mate_tf.tables.wordpiece import Wordpiece
+        from mate_tf.tasks.kinds import KINDS
+
+        check_exported(directory)
+        config = read_json(directory / CONFIG_FILE)
+        self.encoder = EncoderConfig.from_dict(config["encoder"])
+        self.task = from_dict(KINDS[config["kind"]].config, config["task"], "task")
+        self.features = from_dict(FeatureConfig, config["features"], "features")
+        self.wordpiece = Wordpiece(directory / VOCAB_FILE)
+        self.builder = FeatureBuilder(self.wordpiece, self.features)
+        self._loaded = tf.saved_model.load(str(directory))
+        self.signatures = self._loaded.signatures
+
+
+def library_answers(directory: pathlib.Path, pairs: Sequence[tuple]) -> Iterator[Given]:
+    """The library's answers."""
+    from mate_tf.serving.loading import from_pretrained
+
+    for _, _, answer in from_pretrained(directory, calibrated=False).answer_all(pairs):
+        yield refused(answer) if isinstance(answer, ValueError) else given(answer)
+
+
+def given(answer) -> Given:
+    """What is compared of an `Answer`."""
+    cells = tuple((cell.row, cell.column) for cell in answer.cells)
+    return Given(answer.text, answer.aggregation, cells)
+
+
+def refused(error: Exception) -> Given:
+    """What stands for the answer to a question that is beyond a limit."""
+    return Given(str(error).strip().split("\n")[0], is_refused=True)
+
+
+def signature_answers(folder: Folder, name: str, pairs: Sequence[tuple]) -> list[Given]:
+    """The answers from what a signature returns."""
+    from mate_tf.tables.features import ConversionError
+
+    examples = list(folder.builder.build_all(pairs, require_answers=False))
+    answers: list[Given | None] = [None] * len(pairs)
+    lengths = {}
+    for index, example in enumerate(examples):
+        if not isinstance(example, ConversionError):
+            lengths[index] = example.report.num_tokens
+        elif name == "tables":
+            (answers[index],) = _ask_tables(folder, [pairs[index]])
+        else:
+            answers[index] = refused(example)  # there is nothing to ask with
+    for length, batch in _batches(lengths):
+        asked = [pairs[index] for index in batch]
+        if name == "tables":
+            results = _ask_tables(folder, asked)
+        else:
+            features = [examples[index].features for index in batch]  # type: ignore[union-attr]
+            results = _ask_tokens(folder, name, asked, features, length)
+        for index, result in zip(batch, results, strict=True):
+            answers[index] = result
+    return [answer for answer in answers if answer is not None]
+
+
+def _batches(lengths: dict[int, int]) -> Iterator[tuple[int, list[int]]]:
+    """A padded length, and the questions that are asked together with it."""
+    batch: list[int] = []
+    for index in sorted(lengths, key=lengths.__getitem__):
+        padded = -(-lengths[index] // _STEP) * _STEP
+        if batch and (
+            padded != -(-lengths[batch[0]] // _STEP) * _STEP
+            or (len(batch) + 1) * padded > _BATCH_TOKENS.value
+        ):
+            yield -(-lengths[batch[0]] // _STEP) * _STEP, batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield -(-lengths[batch[0]] // _STEP) * _STEP, batch
+
+
+def _ask_tokens(
+    folder: Folder, name: str, pairs: Sequence[tuple], examples: list[dict], length: int
+) -> list[Given]:
+    import numpy as np
+    import tensorflow as tf
+
+    from mate_tf.tables.records import serialize_example
+    from mate_tf.tables.token_features import TAPAS_FEATURES, TokenFeatures
+    from mate_tf.tasks.decoding import decode_batch
+
+    length = folder.encoder.fixed_length or min(length, folder.features.max_seq_length or length)
+
+    def padded(values):
+        return np.pad(values[:length], (0, max(0, length - len(values)))).astype(np.int32)
+
+    features = TokenFeatures(
+        *(np.stack([padded(example[key]) for example in examples]) for key in TAPAS_FEATURES)
+    )
+    if name == "features":
+        tensors = {key: tf.constant(getattr(features, key)) for key in TAPAS_FEATURES}
+        outputs = folder.signatures[name](**tensors)
+    else:
+        records = [
+            serialize_example({key: getattr(features, key)[index] for key in TAPAS_FEATURES})
+            for index in range(len(examples))
+        ]
+        outputs = folder.signatures[name](examples=tf.constant(records))
+    tables = [table for table, _ in pairs]
+    return [
+        given(answer)
+        for answer in decode_batch(folder.task, tables, features, outputs, folder.wordpiece)
+    ]
+
+
+def _ask_tables(folder: Folder, pairs: Sequence[tuple]) -> list[Given]:
+    import tensorflow as tf
+
+    from mate_tf.serving.raw_tables import raw_input
+
+    raw = raw_input([question.text for _, question in pairs], [table for table, _ in pairs])
+    signature = folder.signatures["tables"]
+    try:
+        outputs = signature(**{key: tf.constant(values.tolist()) for key, values in raw.items()})
+    except tf.errors.InvalidArgumentError as error:
+        if len(pairs) > 1:
+            raise
+        return [refused(error)]
+    return list(_read_tables({key: values.numpy() for key, values in outputs.items()}))
+
+
+def _read_tables(outputs: dict[str, Any]) -> Iterator[Given]:
+    texts = [text.decode("utf-8") for text in outputs["answers"]]
+    if "selected" not in outputs:
+        yield from (Given(text, "NONE") for text in texts)
+        return
+    for text, aggregation, cells in zip(
+        texts, outputs["aggregations"], outputs["selected"], strict=True
+    ):
+        rows, columns = cells.nonzero()
+        places = tuple(zip(rows.tolist(), columns.tolist(), strict=True))
+        yield Given(text, aggregation.decode(), places)
+
+
+def different_features(folder: Folder, table, question) -> list[str]:
+    """The names of the features that the graph makes in another way than the library."""
+    import numpy as np
+    import tensorflow as tf
+
+    from mate_tf.serving.in_graph_features import build_features
+    from mate_tf.serving.in_graph_fitting import RawInput
+    from mate_tf.serving.raw_tables import raw_input
+    from mate_tf.tables.token_features import TAPAS_FEATURES
+
+    raw = {
+        key: tf.constant(values.tolist())
+        for key, values in raw_input([question.text], [table]).items()
+    }
+    in_graph = build_features(
+        folder.wordpiece, folder.features, folder.encoder.fixed_length, RawInput(**raw)
+    ).tokens
+    expected = folder.builder.build(table, question, require_answers=False).features
+    names = []
+    for name in TAPAS_FEATURES:
+        actual, of_library = getattr(in_graph, name)[0].numpy(), expected[name]
+        length = min(len(actual), len(of_library))
+        is_same = np.array_equal(actual[:length], of_library[:length])
+        if not is_same or actual[length:].any() or of_library[length:].any():
+            names.append(name)
+    return names
+
+
+def main(_) -> None:
+    directory = pathlib.Path(_MODEL.value)
+    folder = Folder(directory)
+    pairs = read_asked().pairs
+    expected = list(library_answers(directory, pairs))
+    num_refused = sum(answer.is_refused for answer in expected)
+    print(f"library: {len(expected)} questions, {num_refused} refused", flush=True)
+    for name in ("tables", "features", "serving_default"):
+        if name not in folder.signatures:
+            print(f"{name}: the model has no such signature")
+            continue
+        different, reasons = [], Counter[str]()
+        answers = signature_answers(folder, name, pairs)
+        for (table, question), ours, theirs in zip(pairs, expected, answers, strict=True):
+            if ours == theirs or (ours.is_refused and theirs.is_refused):
+                continue
+            why = []
+            if name == "tables" and not (ours.is_refused or theirs.is_refused):
+                why = different_features(folder, table, question)
+            reason = ", ".join(why) or "rounding"
+            reasons[reason] += 1
+            different.append(
+                f"  {question.question_id}: {ours.text!r} ({ours.aggregation}) of the library, "
+                f"{theirs.text!r} ({theirs.aggregation}); {reason}"
+            )
+        same = len(pairs) - len(different)
+        print(f"{name}: {same} of {len(pairs)} the same, {100 * same / len(pairs):.2f} %")
+        for line in different:
+            print(line)
+        for reason, count in reasons.most_common():
+            print(f"  {count} differ in {reason}", flush=True)
+
+
+if __name__ == "__main__":
+    terminal.run(main)
