@@ -94,21 +94,24 @@ def build_features(
         inv_column_ranks=of_cells(inv_column_ranks),
         numeric_relations=of_cells(numeric_relations),
     )  # [P] each
-    no_text = text_ids.with_values(tf.zeros_like(text_ids.values))
-    of_texts = TokenFeatures(*[no_text] * len(of_tables))._replace(
-        input_ids=text_ids, input_mask=no_text.with_values(no_text.values + 1)
+    examples = tf.cast(places[:, 0], tf.int32)  # [P]
+    num_pieces = tf.math.unsorted_segment_sum(one, examples, tf.shape(starts)[0])  # [B]
+    length = _padded_length(config, fixed_length, tf.reduce_max(starts + num_pieces))
+    # Where the first piece of a table stands, less its number among all pieces.
+    shifts = starts - tf.cumsum(num_pieces, exclusive=True)
+    in_sequence = tf.gather(shifts, examples) + tf.range(tf.shape(one)[0])  # [P]
+    values = [values for values in of_tables if values is not None]
+    batch = tf.scatter_nd(
+        tf.stack([examples, in_sequence], axis=1),
+        tf.stack(values, axis=1),
+        tf.stack([tf.shape(starts)[0], length, len(values)]),
+    )  # [B, S, features]
+    tokens = TokenFeatures(*tf.unstack(batch, axis=2))
+    tokens = tokens._replace(
+        input_ids=tokens.input_ids + text_ids.to_tensor(shape=tf.stack([-1, length])),
+        input_mask=tokens.input_mask + tf.sequence_mask(starts, length, tf.int32),
     )
-    tables = tf.RaggedTensor.from_value_rowids(
-        input_ids, places[:, 0], nrows=shape[0], validate=False
-    )
-    longest = tf.reduce_max(starts + tf.cast(tables.row_lengths(), tf.int32))
-    length = _padded_length(config, fixed_length, longest)
-    tokens = [
-        tf.concat([text, tables.with_values(table)], axis=1).to_tensor(shape=tf.stack([-1, length]))
-        for text, table in zip(of_texts, of_tables, strict=True)
-        if table is not None
-    ]
-    return RawFeatures(TokenFeatures(*tokens), cells, cell_values)
+    return RawFeatures(tokens, cells, cell_values)
 
 
 def _padded_length(

@@ -151,8 +151,9 @@ def text_values(texts: tf.Tensor) -> TextValues:
 def _marked(texts: tf.Tensor) -> tf.Tensor:
     """The texts in lower case, with one blank before all and between others, and marked words."""
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+    # Neither of a word nor of a number; and TensorFlow lower-cases no further than a null.
+    texts = tf.strings.regex_replace(texts, rf"[\x{{0}}{_BEGIN}{_END}]", "_")
     texts = tf.strings.lower(texts, encoding="utf-8")
-    texts = tf.strings.regex_replace(texts, f"[{_BEGIN}{_END}]", "_")
     texts = tf.strings.regex_replace(texts, _SPACE, " ")
     texts = tf.strings.join([" ", tf.strings.strip(texts)])
     texts = tf.strings.regex_replace(texts, r"[\p{L}\p{N}]+", rf"{_BEGIN}\0{_END}")

@@ -103,9 +103,10 @@ def relations(columns: ColumnValues, questions: TextValues) -> tf.Tensor:
     for kind in _KINDS:
         is_given = tf.reduce_all((questions.dates > 0) == [kind[1:]], axis=1)
         is_kind = questions.is_number if kind[0] else questions.is_date & is_given
+        of_kind = tf.where(is_kind)[:, 0]
         asked = tf.RaggedTensor.from_value_rowids(
-            tf.boolean_mask(fields, is_kind),
-            tf.boolean_mask(questions.texts, is_kind),
+            tf.gather(fields, of_kind),
+            tf.gather(questions.texts, of_kind),
             nrows=batch,
             validate=False,
         )
