@@ -10,6 +10,7 @@ A question that both refuse, as one whose table is too long, counts as the same.
 it prints both answers, and of `tables` the features that the graph makes in another way.
 """
 
+import itertools
 import pathlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -109,18 +110,15 @@ def signature_answers(folder: Folder, name: str, pairs: Sequence[tuple]) -> list
 
 def _batches(lengths: dict[int, int]) -> Iterator[tuple[int, list[int]]]:
     """A padded length, and the questions that are asked together with it."""
-    batch: list[int] = []
-    for index in sorted(lengths, key=lengths.__getitem__):
-        padded = -(-lengths[index] // _STEP) * _STEP
-        if batch and (
-            padded != -(-lengths[batch[0]] // _STEP) * _STEP
-            or (len(batch) + 1) * padded > _BATCH_TOKENS.value
-        ):
-            yield -(-lengths[batch[0]] // _STEP) * _STEP, batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield -(-lengths[batch[0]] // _STEP) * _STEP, batch
+
+    def padded(index: int) -> int:
+        return -(-lengths[index] // _STEP) * _STEP
+
+    for length, group in itertools.groupby(sorted(lengths, key=padded), key=padded):
+        members = list(group)
+        size = max(1, _BATCH_TOKENS.value // length)
+        for start in range(0, len(members), size):
+            yield length, members[start : start + size]
 
 
 def _ask_tokens(
@@ -150,11 +148,15 @@ def _ask_tokens(
             for index in range(len(examples))
         ]
         outputs = folder.signatures[name](examples=tf.constant(records))
-    tables = [table for table, _ in pairs]
-    return [
-        given(answer)
-        for answer in decode_batch(folder.task, tables, features, outputs, folder.wordpiece)
-    ]
+    answers = decode_batch(
+        folder.task,
+        [table for table, _ in pairs],
+        features,
+        outputs,
+        folder.wordpiece,
+        folder.features.histogram_row,
+    )
+    return [given(answer) for answer in answers]
 
 
 def _ask_tables(folder: Folder, pairs: Sequence[tuple]) -> list[Given]:

@@ -7,7 +7,8 @@ has it needs the operations of tensorflow_text, in Python `import tensorflow_tex
 Shapes: B batch, S sequence, R rows and C columns of the largest table of a batch.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 
@@ -56,8 +57,8 @@ def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureCon
 
 def exported_signatures(
     model: TaskModel, wordpiece: Wordpiece, feature_config: FeatureConfig
-) -> dict[str, Callable[..., Outputs]]:
-    """The signatures of a built model, traced: `serving_default`, `features`, perhaps `tables`.
+) -> dict[str, Any]:
+    """The signatures of a built model, concrete: `serving_default`, `features`, perhaps `tables`.
 
     Args:
         model: the model.
@@ -99,9 +100,7 @@ def exported_signatures(
     return {name: function.get_concrete_function() for name, function in signatures.items()}
 
 
-def describe_signatures(
-    signatures: Mapping[str, Callable[..., Outputs]], why_no_tables: str | None
-) -> str:
+def describe_signatures(signatures: Mapping[str, Any], why_no_tables: str | None) -> str:
     """A text for who finds the folder: what the signatures take and return, and how exactly."""
     lines = ["The signatures of this model; a dimension that is None may be of any size.", ""]
     for name, function in signatures.items():
