@@ -1,10 +1,11 @@
 """A model as a SavedModel.
 
-The folder is a plain SavedModel with two signatures, and carries the vocabulary, the configuration
-and what kind of model it is (mate_tf/tasks/kinds.py) in `assets.extra`, so that a raw table can
-be asked where only the folder is. So is a calibration of its scores, where there is one.
+The folder is a plain SavedModel with up to three signatures, and carries the vocabulary, the
+configuration and what kind of model it is (mate_tf/tasks/kinds.py) in `assets.extra`, so that a raw
+table can be asked where only the folder is. So is a calibration of its scores, where there is one,
+and a text about the signatures.
 
-Shapes: B batch, S sequence, C columns or classes, A aggregations, N spans.
+Shapes: B batch, S sequence, R rows of a table, C columns or classes, A aggregations, N spans.
 """
 
 import dataclasses
@@ -16,11 +17,11 @@ import tensorflow as tf
 
 from mate_tf.compilation import portable_graph, without_gradients
 from mate_tf.config import EncoderConfig
-from mate_tf.serving.folder import CONFIG_FILE, EXTRA, VOCAB_FILE
+from mate_tf.serving.folder import CONFIG_FILE, EXTRA, SIGNATURES_FILE, VOCAB_FILE
+from mate_tf.serving.signatures import describe_signatures, exported_signatures, why_no_tables
 from mate_tf.tables.features import FeatureConfig
-from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.kinds import KINDS, TaskModel, answering_kind
+from mate_tf.tasks.kinds import TaskModel, answering_kind
 from mate_tf.weights.names import weights_by_path
 
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
@@ -45,6 +46,23 @@ def export_saved_model(
 
     With a Linformer, S is its sequence_length: examples are padded to it, features have to be.
 
+    A third, `tables`, is on raw text: questions string [B], headers string [B, C], cells string
+    [B, R, C], and of each table num_rows and num_columns int32 [B], for they are padded to one
+    size. It returns
+
+        table question answering: answers and aggregations string [B], scores float32 [B],
+            cell_scores float32 [B, R, C] and selected bool [B, R, C]
+            (mate_tf/serving/in_graph_answers.py).
+        classification: answers string [B], class_indices int32 [B], scores float32 [B] and
+            class_logits [B, C].
+
+    Its answers are the library's but where numbers or dates are read in another way, which is rare
+    (mate_tf/serving/in_graph_numbers.py says where), and its scores are not calibrated. What is
+    beyond a limit is a tf.errors.InvalidArgumentError for the whole batch, with the limit and what
+    came. A model of another kind has no such signature, nor has one with features that are not
+    made in the graph: with grammar-guided attention, a histogram row, pruned columns, the release's
+    reading of numbers, titles, or dropped rows (`why_no_tables`).
+
     Args:
         model: the built model.
         vocab_file: the wordpiece vocabulary that it was trained with.
@@ -58,7 +76,8 @@ def export_saved_model(
     """
     directory = pathlib.Path(directory)
     check_longest(model.encoder_config, feature_config)
-    vocabulary_size = len(Wordpiece(vocab_file).vocabulary)
+    wordpiece = Wordpiece(vocab_file)
+    vocabulary_size = len(wordpiece)
     if vocabulary_size > model.encoder_config.vocab_size:
         raise ValueError(
             f"expected a vocabulary of at most {model.encoder_config.vocab_size} pieces for this "
@@ -69,48 +88,24 @@ def export_saved_model(
             raise ValueError(f"expected an empty folder or an exported model at {directory}")
         shutil.rmtree(directory)
 
-    kind = answering_kind(model.task_config)
-
-    def run(features: TokenFeatures) -> dict[str, tf.Tensor]:
-        outputs = model(features, training=False)
-        names = [name for name in KINDS[kind].outputs if name in outputs]
-        return {name: tf.cast(outputs[name], tf.float32) for name in names}
-
-    fixed_length = model.encoder_config.fixed_length
-    is_grammar_guided = model.encoder_config.attention.is_grammar_guided
-    names = (*TAPAS_FEATURES, *([PART_OF_SPEECH] if is_grammar_guided else ()))
-
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name) for name in names])
-    def features_signature(*features):
-        return run(TokenFeatures(*features))
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
-    def examples_signature(examples):
-        spec = {name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in names}
-        parsed = tf.io.parse_example(examples, spec)
-        return run(TokenFeatures(*(_padded(parsed[name], fixed_length) for name in names)))
-
     module = tf.Module()
     # Under the names that the checkpoints of runs have (mate_tf/weights/run.py).
     module.weights = {path: weight.value for path, weight in weights_by_path(model).items()}
     with portable_graph(), without_gradients():
-        tf.saved_model.save(
-            module,
-            str(directory),
-            signatures={
-                "serving_default": examples_signature,
-                "features": features_signature.get_concrete_function(),
-            },
-        )
+        signatures = exported_signatures(model, wordpiece, feature_config)
+        tf.saved_model.save(module, str(directory), signatures=signatures)
     (directory / EXTRA).mkdir()
     shutil.copyfile(vocab_file, directory / VOCAB_FILE)
     config = {
-        "kind": kind,
+        "kind": answering_kind(model.task_config),
         "encoder": model.encoder_config.to_dict(),
         "task": dataclasses.asdict(model.task_config),
         "features": dataclasses.asdict(feature_config),
     }
     (directory / CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    reason = why_no_tables(model.encoder_config, model.task_config, feature_config)
+    description = describe_signatures(signatures, reason)
+    (directory / SIGNATURES_FILE).write_text(description, encoding="utf-8")
 
 
 def longest_input(encoder: EncoderConfig) -> int:
@@ -151,10 +146,3 @@ def check_longest(encoder: EncoderConfig, features: FeatureConfig) -> None:
         raise ValueError(
             f"expected max_seq_length of at most {limit}, the {what} of this model, got {longest}"
         )
-
-
-def _padded(values: tf.RaggedTensor, length: int | None) -> tf.Tensor:
-    """int32 [B, S] of ragged integers [B, (S)]: S is the longest, or the length if that is more."""
-    dense = tf.cast(values.to_tensor(), tf.int32)
-    missing = tf.maximum(0, (length or 0) - tf.shape(dense)[1])
-    return tf.pad(dense, [[0, 0], [0, missing]])

@@ -7,6 +7,7 @@ from mate_tf.weights.hub import is_hub_name
 EXTRA = "assets.extra"
 CONFIG_FILE = f"{EXTRA}/mate_tf.json"
 VOCAB_FILE = f"{EXTRA}/vocab.txt"
+SIGNATURES_FILE = f"{EXTRA}/signatures.txt"
 CALIBRATION_FILE = f"{EXTRA}/calibration.json"
 VARIABLES = "variables/variables"  # the prefix of a checkpoint
 

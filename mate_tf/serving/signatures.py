@@ -1,0 +1,159 @@
+"""The signatures of an exported model: on serialized examples, on token features, on raw tables.
+
+`tables` takes questions and tables as text and returns answers as text; what it needs for that,
+the wordpieces and the reading of numbers and of outputs, is in its graph. Who loads a folder that
+has it needs the operations of tensorflow_text, in Python `import tensorflow_text`.
+
+Shapes: B batch, S sequence, R rows and C columns of the largest table of a batch.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from mate_tf.config import EncoderConfig
+from mate_tf.serving.in_graph_answers import cell_answers, class_answers
+from mate_tf.serving.in_graph_features import build_features
+from mate_tf.serving.in_graph_fitting import RawInput
+from mate_tf.tables.feature_config import FeatureConfig
+from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.tasks.kinds import KINDS, TaskConfig, TaskModel, answering_kind
+from mate_tf.tasks.table_qa import TableQAConfig
+
+Outputs = dict[str, tf.Tensor]
+
+_RAW_INPUT = RawInput(
+    questions=tf.TensorSpec([None], tf.string, "questions"),
+    headers=tf.TensorSpec([None, None], tf.string, "headers"),
+    cells=tf.TensorSpec([None, None, None], tf.string, "cells"),
+    num_rows=tf.TensorSpec([None], tf.int32, "num_rows"),
+    num_columns=tf.TensorSpec([None], tf.int32, "num_columns"),
+)
+# Options of the features that have nothing in raw input to be made of, or no code in the graph.
+_REFUSED = (
+    "drop_rows_to_fit",
+    "histogram_row",
+    "original_conversion",
+    "prune_columns",
+    "use_context_heading",
+    "use_document_title",
+)
+
+
+def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureConfig) -> str | None:
+    """Why a model has no signature `tables`, None where it has one."""
+    if not isinstance(task, TableQAConfig | ClassificationConfig):
+        return f"a model of the kind {answering_kind(task)} reads its answers outside the graph"
+    if encoder.attention.is_grammar_guided:
+        return "grammar-guided attention needs a tagger of parts of speech"
+    refused = [name for name in _REFUSED if getattr(features, name)]
+    if refused:
+        return f"features with {', '.join(refused)} are not made in the graph"
+    return None
+
+
+def exported_signatures(
+    model: TaskModel, wordpiece: Wordpiece, feature_config: FeatureConfig
+) -> dict[str, Any]:
+    """The signatures of a built model, concrete: `serving_default`, `features`, perhaps `tables`.
+
+    Args:
+        model: the model.
+        wordpiece: its vocabulary.
+        feature_config: how its features are made.
+    """
+    encoder, task = model.encoder_config, model.task_config
+    output_names = KINDS[answering_kind(task)].outputs
+
+    names = (*TAPAS_FEATURES, *([PART_OF_SPEECH] if encoder.attention.is_grammar_guided else ()))
+    of_features = [tf.TensorSpec([None, None], tf.int32, name) for name in names]
+
+    @tf.function(input_signature=of_features, autograph=False)
+    def model_outputs(*features):
+        outputs = model(TokenFeatures(*features), training=False)
+        kept = [name for name in output_names if name in outputs]
+        return {name: tf.cast(outputs[name], tf.float32) for name in kept}
+
+    # The folder has the model's graph once, whatever calls it.
+    run = model_outputs.get_concrete_function()
+
+    @tf.function(input_signature=of_features)
+    def features_signature(*features):
+        return run(*features)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
+    def examples_signature(examples):
+        spec = {name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in names}
+        parsed = tf.io.parse_example(examples, spec)
+        padded = (_padded(parsed[name], encoder.fixed_length) for name in names)
+        return run(*padded)
+
+    @tf.function(input_signature=list(_RAW_INPUT), autograph=False)
+    def tables_signature(*given):
+        asked = build_features(wordpiece, feature_config, encoder.fixed_length, RawInput(*given))
+        outputs = _finite(run(*asked.tokens[: len(names)]))
+        if isinstance(task, ClassificationConfig):
+            return class_answers(task, outputs)
+        return cell_answers(task, asked, outputs)
+
+    signatures = {"serving_default": examples_signature, "features": features_signature}
+    if why_no_tables(encoder, task, feature_config) is None:
+        signatures["tables"] = tables_signature
+    return {name: function.get_concrete_function() for name, function in signatures.items()}
+
+
+def describe_signatures(signatures: Mapping[str, Any], why_no_tables: str | None) -> str:
+    """A text for who finds the folder: what the signatures take and return, and how exactly."""
+    lines = ["The signatures of this model; a dimension that is None may be of any size.", ""]
+    for name, function in signatures.items():
+        inputs = function.structured_input_signature
+        specs = [*inputs[0], *inputs[1].values()]
+        lines += [name, *(f"  takes {_described(spec.name, spec)}" for spec in specs)]
+        outputs = function.structured_outputs.items()
+        lines += [*(f"  returns {_described(key, spec)}" for key, spec in outputs), ""]
+    if why_no_tables is None:
+        lines += [_OF_TABLES]
+    else:
+        lines += [f"There is no signature `tables` on raw tables: {why_no_tables}."]
+    return "\n".join(lines) + "\n"
+
+
+_OF_TABLES = """\
+The signature `tables` asks questions about tables that are given as text, in UTF-8. Tables of
+different sizes are padded to one [B, R, C], with anything, and num_rows and num_columns say how
+large each is; headers are not counted as a row. A batch in which one is beyond a limit is refused.
+The answers are those of the library (`mate_tf.from_pretrained`), but that
+
+- scores are as the model has them, without the calibration that the folder may have;
+- there is no conversation (prev_label_ids are 0), no least score and there are no alternatives;
+- numbers and dates are read in the graph, which changes column_ranks, inv_column_ranks and
+  numeric_relations, and what is computed, in rare texts: digits other than ASCII's are not read; of
+  values that overlap without one being within the other ("1 may 5", "4 may 2004.", "1,1024") each
+  begins where the last one ended; and of a number too large for single precision, or a February 29
+  that is not in its year, no part is read either;
+- sums are added up in double precision one by one, not exactly.
+
+What is loaded needs the operations of tensorflow_text: in Python `import tensorflow_text` first.
+TensorFlow Serving has them."""
+
+
+def _described(name: str, spec) -> str:
+    return f"{name}: {spec.dtype.name} {list(spec.shape)}"
+
+
+def _finite(outputs: Outputs) -> Outputs:
+    """The outputs, of which an error is made where they are not finite."""
+    return {
+        name: tf.debugging.check_numerics(values, f"expected finite {name} of the model")
+        for name, values in outputs.items()
+    }
+
+
+def _padded(values: tf.RaggedTensor, length: int | None) -> tf.Tensor:
+    """int32 [B, S] of ragged integers [B, (S)]: S is the longest, or the length if that is more."""
+    dense = tf.cast(values.to_tensor(), tf.int32)
+    missing = tf.maximum(0, (length or 0) - tf.shape(dense)[1])
+    return tf.pad(dense, [[0, 0], [0, missing]])

@@ -1,0 +1,252 @@
+"""The signatures of an exported model, what they are made of and what they need."""
+
+import dataclasses
+import functools
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+from mate_tf.serving.export import export_saved_model
+from mate_tf.serving.loading import from_pretrained
+from mate_tf.serving.raw_tables import raw_input
+from mate_tf.serving.signatures import why_no_tables
+from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.records import serialize_example
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.token_features import TAPAS_FEATURES
+from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
+from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+from tests.small import ENCODER, PIECES, write_vocabulary
+
+VOCABULARY = [*PIECES, *"0123456789.-"]
+CONFIG = dataclasses.replace(ENCODER, vocab_size=len(VOCABULARY))
+LINFORMER = dataclasses.replace(
+    CONFIG,
+    attention=dataclasses.replace(
+        CONFIG.attention, architecture="linformer", sequence_length=70, projected_length=8
+    ),
+)
+FEATURES = FeatureConfig(max_seq_length=64)
+QUESTIONS = ["a b 2", "h 7", "c"]
+TABLES = [
+    Table.from_rows([["a", "b"], ["1", "c d"], ["2", "e"], ["-3", "2004"]]),
+    Table.from_rows([["h"], ["g 7"], ["f 9"]]),
+    Table.from_rows([["c", "d", "e"], ["1", "2", "3"]]),
+]
+# Those of tensorflow_text; a server has them from the same library (its `ops_lib`).
+OF_TENSORFLOW_TEXT = {"FastWordpieceTokenizeWithOffsets", "NormalizeUTF8", "RegexSplitWithOffsets"}
+
+
+def exported_model(directory, model, features=FEATURES):
+    if not model.built:
+        tf.keras.utils.set_random_seed(0)
+        model.build()
+    vocab_file = write_vocabulary(directory / "vocab.txt", VOCABULARY)
+    export_saved_model(model, vocab_file, features, directory / "model")
+    return directory / "model"
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The folder of a model that selects cells and computes, with random weights."""
+    return exported_model(tmp_path_factory.mktemp("tables"), TableQuestionAnswering(CONFIG))
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    model = SequenceClassification(CONFIG, ClassificationConfig(2, class_names=("no", "yes")))
+    return exported_model(tmp_path_factory.mktemp("classes"), model)
+
+
+@functools.cache
+def signatures_of(directory):
+    return tf.saved_model.load(str(directory)).signatures
+
+
+def ask(directory, questions=QUESTIONS, tables=TABLES):
+    signature = signatures_of(directory)["tables"]
+    raw = raw_input(questions, tables)
+    return signature(**{name: tf.constant(values.tolist()) for name, values in raw.items()})
+
+
+def test_a_batch_of_raw_tables_is_answered_as_by_the_library(exported):
+    outputs = {name: values.numpy() for name, values in ask(exported).items()}
+    assert outputs["cell_scores"].shape == outputs["selected"].shape == (3, 3, 3)
+    predictor = from_pretrained(exported)
+    for index, (question, table) in enumerate(zip(QUESTIONS, TABLES, strict=True)):
+        answer = predictor.answer(table, question)
+        cells = list(zip(*outputs["selected"][index].nonzero(), strict=True))
+        assert cells == [(cell.row, cell.column) for cell in answer.cells]
+        assert outputs["answers"][index].decode() == answer.text
+        assert outputs["aggregations"][index].decode() == answer.aggregation
+        assert outputs["scores"][index] == pytest.approx(answer.score, rel=1e-4)
+
+
+def test_a_batch_of_raw_tables_is_classified_as_by_the_library(classifier):
+    outputs = {name: values.numpy() for name, values in ask(classifier).items()}
+    predictor = from_pretrained(classifier)
+    assert set(outputs) == {"answers", "class_indices", "class_logits", "scores"}
+    for index, (question, table) in enumerate(zip(QUESTIONS, TABLES, strict=True)):
+        answer = predictor.answer(table, question)
+        assert outputs["answers"][index].decode() == answer.text
+        assert outputs["class_indices"][index] == answer.class_index
+        assert outputs["scores"][index] == pytest.approx(answer.score, rel=1e-4)
+
+
+def test_a_linformer_s_raw_tables_are_padded_to_its_length(tmp_path):
+    directory = exported_model(
+        tmp_path, TableQuestionAnswering(LINFORMER), FeatureConfig(max_seq_length=70)
+    )
+    expected = from_pretrained(directory).answer(TABLES[0], QUESTIONS[0])
+    assert ask(directory)["answers"][0].numpy().decode() == expected.text
+
+
+def test_a_batch_with_one_sequence_too_long_is_refused(exported):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"at most 64 tokens, got 91 \(example 1\)"
+    ):
+        ask(exported, ["a", "a b c " * 28], TABLES[:2])
+
+
+def test_outputs_that_are_not_finite_are_an_error(tmp_path):
+    model = SequenceClassification(CONFIG, ClassificationConfig(2))
+    model.build()
+    (bias,) = [weight for weight in model.weights if weight.shape == (2,)]
+    bias.assign([np.nan, 0.0])
+    directory = exported_model(tmp_path, model)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected finite class_logits"):
+        ask(directory)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "task", "features", "reason"),
+    [
+        ({}, SpanReadingConfig(), {}, "span_reading reads its answers outside the graph"),
+        ({"architecture": "grammar_soft"}, TableQAConfig(), {}, "needs a tagger"),
+        ({}, TableQAConfig(), {"histogram_row": True}, "features with histogram_row"),
+        ({}, TableQAConfig(), {"prune_columns": True}, "features with prune_columns"),
+        ({}, TableQAConfig(), {"original_conversion": True}, "features with original_conversion"),
+        ({}, TableQAConfig(), {"drop_rows_to_fit": True}, "features with drop_rows_to_fit"),
+        (
+            {},
+            ClassificationConfig(2),
+            {"use_document_title": True, "use_context_heading": True},
+            "features with use_context_heading, use_document_title are not made in the graph",
+        ),
+    ],
+)
+def test_a_model_that_raw_tables_cannot_serve_faithfully_says_why(encoder, task, features, reason):
+    config = dataclasses.replace(CONFIG, attention=dataclasses.replace(CONFIG.attention, **encoder))
+    assert reason in why_no_tables(config, task, dataclasses.replace(FEATURES, **features))
+    assert why_no_tables(CONFIG, TableQAConfig(), FEATURES) is None
+
+
+def test_a_reader_of_spans_has_no_signature_on_tables_and_its_folder_says_so(tmp_path):
+    model = SpanReading(CONFIG, SpanReadingConfig(max_span_length=3))
+    directory = exported_model(tmp_path, model)
+    assert set(signatures_of(directory)) == {"serving_default", "features"}
+    text = (directory / "assets.extra" / "signatures.txt").read_text(encoding="utf-8")
+    assert "no signature `tables` on raw tables: a model of the kind span_reading" in text
+
+
+def test_the_folder_says_what_the_signatures_take_and_return(exported):
+    text = (exported / "assets.extra" / "signatures.txt").read_text(encoding="utf-8")
+    signatures = signatures_of(exported)
+    assert set(signatures) == {"serving_default", "features", "tables"}
+    for name, signature in signatures.items():
+        inputs = signature.structured_input_signature[1]
+        for part in (name, *inputs, *signature.structured_outputs):
+            assert part in text
+    assert "cells: string [None, None, None]" in text
+    assert "without the calibration" in text
+
+
+def operations(directory):
+    """The names of the operations of all signatures, and of the functions that they call."""
+    model = saved_model_pb2.SavedModel.FromString((directory / "saved_model.pb").read_bytes())
+    names, functions = set(), set()
+    for graph in model.meta_graphs:
+        names |= {node.op for node in graph.graph_def.node}
+        for function in graph.graph_def.library.function:
+            functions.add(function.signature.name)
+            names |= {node.op for node in function.node_def}
+    return names - functions
+
+
+ASKED_IN_A_NEW_PROCESS = """
+import json, sys
+import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
+
+asked = json.load(sys.stdin)
+unknown = [name for name in asked["operations"] if op_def_registry.get(name) is None]
+import tensorflow_text
+
+signatures = tf.saved_model.load(asked["directory"]).signatures
+print(json.dumps({
+    "unknown to tensorflow": unknown,
+    "unknown": [name for name in unknown if op_def_registry.get(name) is None],
+    "of ours": [name for name in sys.modules if name.startswith("mate_tf")],
+    "tables": signatures["tables"](
+        **{name: tf.constant(values) for name, values in asked["raw"].items()}
+    )["answers"].numpy()[0].decode(),
+    "features": signatures["features"](
+        **{name: tf.constant(values) for name, values in asked["features"].items()}
+    )["token_probabilities"].numpy().tolist(),
+    "serving_default": signatures["serving_default"](
+        examples=tf.constant([bytes.fromhex(asked["example"])])
+    )["token_probabilities"].numpy().tolist(),
+}))
+"""
+
+
+def test_stock_tensorflow_with_tensorflow_text_serves_all_three_signatures(exported, tmp_path):
+    names = operations(exported)
+    for part in ("Xla", "Mkl", "PyFunc", "EagerPy", "Custom", "Host"):
+        assert not [name for name in names if part in name]
+    raw = raw_input(QUESTIONS[:1], TABLES[:1])
+    builder = FeatureBuilder(
+        Wordpiece(exported / "assets.extra" / "vocab.txt"), FeatureConfig(max_seq_length=None)
+    )
+    example = builder.build(TABLES[0], Question(QUESTIONS[0])).features
+    asked = {
+        "directory": str(exported),
+        "operations": sorted(names),
+        "raw": {
+            name: json.loads(json.dumps(values.tolist(), default=bytes.decode))
+            for name, values in raw.items()
+        },
+        "features": {name: [example[name].tolist()] for name in TAPAS_FEATURES},
+        "example": serialize_example(example).hex(),
+    }
+    # Isolated: neither this folder nor the environment's paths are looked for modules.
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", ASKED_IN_A_NEW_PROCESS],
+        input=json.dumps(asked),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert set(found["unknown to tensorflow"]) == OF_TENSORFLOW_TEXT
+    assert found["unknown"] == found["of ours"] == []
+    predictor = from_pretrained(exported)
+    assert found["tables"] == predictor.answer(TABLES[0], QUESTIONS[0]).text
+    np.testing.assert_allclose(found["features"], found["serving_default"], atol=1e-6)
+    assert np.max(found["features"]) > 0
+
+
+def test_questions_without_tables_of_their_own_are_refused():
+    with pytest.raises(ValueError, match="got 2 questions and 1 tables"):
+        raw_input(["a", "b"], TABLES[:1])
+    with pytest.raises(ValueError, match="got 0 questions and 0 tables"):
+        raw_input([], [])
