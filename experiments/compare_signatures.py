@@ -7,8 +7,8 @@ signature of the folder returns: `serving_default` on serialized examples and `f
 features, both made and read as the library does, and `tables` on raw text, which reads the answer
 itself. It prints for each how many answers are the same: text, aggregation and cells, or the class.
 A question that both refuse, as one whose table is too long, counts as the same. Of each other one
-it prints both answers, and of `tables` the features that the graph makes in another way. With --server
-a server is asked too, over HTTP.
+it prints both answers, and of `tables` the features that the graph makes in another way. With
+--server a server is asked too, over HTTP.
 """
 
 import pathlib

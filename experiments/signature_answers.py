@@ -52,7 +52,7 @@ def library_answers(directory: pathlib.Path, pairs: Sequence[tuple]) -> Iterator
     """The library's answers."""
     from mate_tf.serving.loading import from_pretrained
 
-    answered = from_pretrained(directory, calibrated=False).answer_all(pairs)
+    answered: Iterator = from_pretrained(directory, calibrated=False).answer_all(pairs)
     for _, _, answer in tqdm(answered, "library", len(pairs), unit="question"):
         yield refused(answer) if isinstance(answer, ValueError) else given(answer)
 
@@ -129,7 +129,7 @@ def signature_answers(
         if name == "tables":
             results = _ask_tables(folder, asked)
         else:
-            features = [examples[index].features for index in batch]  # type: ignore[union-attr]
+            features = [examples[index].features for index in batch]
             results = _ask_tokens(folder, name, asked, features, length)
         for index, result in zip(batch, results, strict=True):
             answers[index] = result
