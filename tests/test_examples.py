@@ -79,7 +79,9 @@ def test_the_guide_to_the_layers_runs(tmp_path, monkeypatch):
     assert all(output.shape == (64, 32) for output in names["outputs"].values())
 
 
-def test_the_guide_to_the_library_runs(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def after_demo(tmp_path, monkeypatch):
+    """A folder as `make demo` leaves it, with a small model, and the present one."""
     keras.utils.set_random_seed(0)
     model = TableQuestionAnswering(ENCODER)
     model.build()
@@ -89,9 +91,18 @@ def test_the_guide_to_the_library_runs(tmp_path, monkeypatch, capsys):
     export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=1024), exported)
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     monkeypatch.chdir(tmp_path)
+
+
+def test_the_guide_to_the_library_runs(after_demo, capsys):
     names = run_blocks("docs/library.md")
     assert names["answer"].alternatives
     assert list(names["seen"].groups) == ["row heads", "column heads"]
     printed = capsys.readouterr().out
     assert "expected at most 1024 tokens, got 20" in printed
     assert "row heads: " in printed
+
+
+def test_the_guide_to_serving_runs(after_demo):
+    outputs = run_blocks("docs/serving.md")["outputs"]
+    assert outputs["selected"].shape == (1, 2, 2)
+    assert outputs["answers"].dtype == tf.string

@@ -27,9 +27,9 @@ from experiments.serving.connections import Connection
 from experiments.serving.limits import RequestLimits
 from experiments.serving.metrics import Metrics
 from experiments.serving.refusal import RefusedError
-from experiments.serving.replies import prediction
 from experiments.serving.requests import Limits, read_request
 from mate_tf.tables.features import ConversionError
+from mate_tf.tasks.answer_json import answer_record
 
 _JSON = ("application/json", "application/x-www-form-urlencoded")  # the latter is curl's for --data
 
@@ -82,7 +82,7 @@ class TableModel(kserve.Model):
         for index, result in enumerate(results):
             if isinstance(result, ValueError):
                 raise _beyond_the_model(result, f"instances[{index}]")
-            predictions.append(prediction(result))
+            predictions.append(answer_record(result))
         self._metrics.questions.inc(len(predictions))
         return {"predictions": predictions}
 

@@ -179,8 +179,8 @@ def _ask(
     options: argparse.Namespace,
     shows_questions: bool,
 ) -> int:
-    from mate_tf.command_line.answer_json import answer_record, error_record
     from mate_tf.command_line.answer_lines import answer_lines
+    from mate_tf.tasks.answer_json import answer_record
     from mate_tf.tasks.sequences import with_history
 
     statuses = {0}
@@ -195,13 +195,13 @@ def _ask(
             previous, sentence = error, sentence_for_user(error) or ""
             statuses.add(_NOT_ACCEPTED)
             if options.json:
-                _write_json(error_record(text, sentence))
+                _write_json({"question": text, "error": sentence})
             sys.stderr.write(f"mate-tf: {sentence}\n")
             continue
         if not answer.answered:
             statuses.add(_NOT_ANSWERED)
         if options.json:
-            _write_json(answer_record(text, answer))
+            _write_json({"question": text} | answer_record(answer))
         else:
             lines = [f"question: {text}"] if shows_questions else []
             lines += answer_lines(table, answer)

@@ -5,20 +5,14 @@ from typing import Any
 from mate_tf.tasks.answers import Answer
 
 
-def answer_record(question: str, answer: Answer) -> dict[str, Any]:
-    """What is written of a question and its answer."""
+def answer_record(answer: Answer) -> dict[str, Any]:
+    """What programs are told of an answer, by the command and by the server."""
     return {
-        "question": question,
         "answered": answer.answered,
         **_record(answer),
         "rows_dropped": answer.rows_dropped,
         "alternatives": [_record(other) for other in answer.alternatives],
     }
-
-
-def error_record(question: str, error: str) -> dict[str, Any]:
-    """What is written of a question that the model does not accept."""
-    return {"question": question, "error": error}
 
 
 def _record(answer: Answer) -> dict[str, Any]:
