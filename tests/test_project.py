@@ -86,6 +86,22 @@ def test_package_imports_only_what_comes_before_it(package):
     assert found == set()
 
 
+def test_no_pickle_is_loaded():
+    """Loading one runs whatever code it holds."""
+    imported = {
+        (file, name)
+        for folder in ("mate_tf", "experiments", "scripts")
+        for file, name in imports_of(folder)
+    }
+    assert len(imported) > 1000
+    pickles = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
+    assert {one for one in imported if one[1].split(".")[0] in pickles} == set()
+    sources = [
+        path for folder in ("mate_tf", "experiments") for path in (ROOT / folder).rglob("*.py")
+    ]
+    assert not any("allow_pickle=True" in path.read_text(encoding="utf-8") for path in sources)
+
+
 def test_ci_runs_exactly_the_test_command_of_the_readme():
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
