@@ -5,11 +5,12 @@
         --architecture=mate --output_dir=out/tapas_wtq
 
 Of a run the weights of its best evaluation are exported. The folder serves with stock TensorFlow
-Serving (signatures `serving_default` on serialized tf.Examples and `features` on the nine token
-features), and `mate-tf ask` and experiments/predict.py answer questions from it, with features
-made as the training's records were (the run's conversion.json). It says which kind of model it is;
-`export_saved_model` in mate_tf/serving/export.py lists the outputs of each. An exported model that
-is there already is replaced, with its calibration (experiments/calibrate.py).
+Serving (signatures `serving_default` on serialized tf.Examples, `features` on the nine token
+features and `tables` on raw text; docs/serving.md), and `mate-tf ask` and experiments/predict.py
+answer questions from it, with features made as the training's records were (the run's
+conversion.json). It says which kind of model it is; `export_saved_model` in
+mate_tf/serving/export.py lists the outputs of each. An exported model that is there already is
+replaced, with its calibration (experiments/calibrate.py).
 
 --checkpoint takes a published model in place of a run: a Hugging Face folder of TAPAS or the name
 of one on the Hub (the extra "hub"), or a TF1 checkpoint with its bert_config.json, for which

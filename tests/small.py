@@ -1,10 +1,11 @@
 """What tests share: a small encoder with its vocabulary, and a binary from the outside."""
 
+import dataclasses
 import json
 import pathlib
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 
@@ -26,6 +27,34 @@ def write_vocabulary(path: pathlib.Path, pieces: Iterable[str] = PIECES) -> path
     """Writes a vocabulary file and returns its path."""
     path.write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
     return path
+
+
+def export_small(
+    folder: pathlib.Path, max_seq_length: int, pieces: Sequence[str] = PIECES
+) -> pathlib.Path:
+    """Exports a model of table questions with random weights, the same every time.
+
+    Args:
+        folder: where to write it, and beside it its vocabulary.
+        max_seq_length: of its features.
+        pieces: the vocabulary.
+
+    Returns:
+        The folder.
+    """
+    import keras
+
+    from mate_tf.serving.export import export_saved_model
+    from mate_tf.tables.features import FeatureConfig
+    from mate_tf.tasks.table_qa import TableQuestionAnswering
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    vocab_file = write_vocabulary(folder.parent / "vocab.txt", pieces)
+    keras.utils.set_random_seed(0)
+    model = TableQuestionAnswering(dataclasses.replace(ENCODER, vocab_size=len(pieces)))
+    model.build()
+    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=max_seq_length), folder)
+    return folder
 
 
 def run_binary(module: str, *flags: str) -> subprocess.CompletedProcess:

@@ -6,16 +6,12 @@ import pathlib
 import pkgutil
 import re
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import mate_tf
-from mate_tf.serving.export import export_saved_model
-from mate_tf.tables.features import FeatureConfig
-from mate_tf.tasks.table_qa import TableQuestionAnswering
-from tests.small import ENCODER, write_vocabulary
+from tests.small import export_small
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MODULES = sorted(
@@ -82,13 +78,7 @@ def test_the_guide_to_the_layers_runs(tmp_path, monkeypatch):
 @pytest.fixture
 def after_demo(tmp_path, monkeypatch):
     """A folder as `make demo` leaves it, with a small model, and the present one."""
-    keras.utils.set_random_seed(0)
-    model = TableQuestionAnswering(ENCODER)
-    model.build()
-    vocab_file = write_vocabulary(tmp_path / "vocab.txt")
-    exported = tmp_path / "out" / "demo" / "saved_model"
-    exported.parent.mkdir(parents=True)
-    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=1024), exported)
+    export_small(tmp_path / "out" / "demo" / "saved_model", 1024)
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     monkeypatch.chdir(tmp_path)
 

@@ -8,19 +8,15 @@ import subprocess
 import sys
 
 import pytest
-import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.command_line import models
 from mate_tf.command_line.main import main
 from mate_tf.serving import loading
-from mate_tf.serving.export import export_saved_model
-from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.table import Table
 from mate_tf.tasks.answers import SelectedCell, answer_of_cells, apply_min_score
-from mate_tf.tasks.table_qa import TableQuestionAnswering
-from tests.small import ENCODER, ROOT, run_binary, write_vocabulary
+from tests.small import ROOT, export_small, run_binary
 
 CITIES = "city,people\na,709\nb,291\n"
 QUESTION = "which city"
@@ -29,13 +25,7 @@ QUESTION = "which city"
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """The folder of an exported model with random weights."""
-    folder = tmp_path_factory.mktemp("exported")
-    tf.keras.utils.set_random_seed(0)
-    network = TableQuestionAnswering(ENCODER)
-    network.build()
-    vocab_file = write_vocabulary(folder / "vocab.txt")
-    export_saved_model(network, vocab_file, FeatureConfig(max_seq_length=256), folder / "model")
-    return folder / "model"
+    return export_small(tmp_path_factory.mktemp("exported") / "model", 256)
 
 
 @pytest.fixture(scope="module")

@@ -3,15 +3,12 @@
 import json
 
 import pytest
-import tensorflow as tf
 
 from experiments.signature_answers import different_features
-from mate_tf.serving.export import export_saved_model
 from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.table_qa import TableQuestionAnswering
-from tests.small import ENCODER, run_binary, write_vocabulary
+from tests.small import ENCODER, export_small, run_binary
 
 ROWS = [
     {"id": "first", "question": "a b", "rows": [["1", "c"], ["2", "d"]]},
@@ -24,11 +21,7 @@ ROWS = [
 def folder(tmp_path_factory):
     """An exported model with random weights, and beside it a file of questions."""
     directory = tmp_path_factory.mktemp("compare")
-    tf.keras.utils.set_random_seed(0)
-    model = TableQuestionAnswering(ENCODER)
-    model.build()
-    vocab_file = write_vocabulary(directory / "vocab.txt")
-    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=64), directory / "model")
+    export_small(directory / "model", 64)
     lines = [
         {
             "id": row["id"],

@@ -19,16 +19,12 @@ from experiments.page_app import (
     import_gradio,
     launch,
 )
-from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.serving.export import export_saved_model
 from mate_tf.serving.loading import from_pretrained
-from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.table import Table
 from mate_tf.tasks.answers import Answer, SelectedCell, answer_of_cells
 from mate_tf.tasks.attended_cells import AttendedCells
-from mate_tf.tasks.table_qa import TableQuestionAnswering
 from scripts.draw_page import headless_browser
-from tests.small import run_binary, write_vocabulary
+from tests.small import export_small, run_binary
 
 WORDS = "[PAD] [EMPTY] [UNK] [CLS] [SEP] [MASK] city country rome paris planets rings".split()
 CAPITALS = "city\tcountry\nrome\titaly\nparis\tfrance\n"
@@ -156,25 +152,8 @@ def test_the_binary_refuses_a_folder_that_is_no_model(tmp_path):
 @pytest.fixture(scope="module")
 def predictor(tmp_path_factory):
     """An exported model with random weights, so large that its answers differ."""
-    import tensorflow as tf
-
-    folder = tmp_path_factory.mktemp("page")
-    vocab_file = write_vocabulary(folder / "vocab.txt", WORDS)
-    tf.keras.utils.set_random_seed(0)
-    model = TableQuestionAnswering(
-        EncoderConfig(
-            vocab_size=len(WORDS),
-            hidden_size=16,
-            num_layers=1,
-            num_heads=2,
-            intermediate_size=16,
-            initializer_range=0.5,
-            attention=AttentionConfig(bucket_size=8, global_size=16),
-        )
-    )
-    model.build()
-    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=512), folder / "model")
-    return from_pretrained(folder / "model", num_alternatives=2)
+    folder = export_small(tmp_path_factory.mktemp("page") / "model", 512, WORDS)
+    return from_pretrained(folder, num_alternatives=2)
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,15 @@
 
 import pytest
 
+from tests.small import export_small
+
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory):
     """The folder of an exported model with random weights."""
-    from tests.serving.server_process import export_tiny
+    from tests.serving.server_process import NAME
 
-    return export_tiny(tmp_path_factory.mktemp("tiny"))
+    return export_small(tmp_path_factory.mktemp("tiny") / NAME, 1024)
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import httpx
-import keras
 
-from mate_tf.serving.export import export_saved_model
-from mate_tf.tables.features import FeatureConfig
-from mate_tf.tasks.table_qa import TableQuestionAnswering
-from tests.small import ENCODER, ROOT, write_vocabulary
+from tests.small import ROOT
 
 NAME = "tiny"
 
@@ -36,16 +32,6 @@ class Server(NamedTuple):
     @property
     def predict(self) -> str:
         return f"{self.url}/v1/models/{NAME}:predict"
-
-
-def export_tiny(directory: pathlib.Path) -> pathlib.Path:
-    """Writes a model with random weights for up to 1,024 tokens, and returns its folder."""
-    keras.utils.set_random_seed(0)
-    model = TableQuestionAnswering(ENCODER)
-    model.build()
-    vocabulary = write_vocabulary(directory / "vocab.txt")
-    export_saved_model(model, vocabulary, FeatureConfig(max_seq_length=1024), directory / NAME)
-    return directory / NAME
 
 
 @contextlib.contextmanager
