@@ -18,9 +18,7 @@ from mate_tf.serving.in_graph_ranks import column_values, ranks, relations
 from mate_tf.tables.feature_config import FeatureConfig
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tables.wordpiece import Wordpiece
-
-# Each padded length costs memory once, as in the library (mate_tf/tasks/predictor.py).
-_LENGTH_STEP = 128
+from mate_tf.tasks.predictor import LENGTH_STEP
 
 
 class RawFeatures(NamedTuple):
@@ -120,5 +118,5 @@ def _padded_length(
     """S for a batch whose longest sequence has so many tokens."""
     if fixed_length is not None:
         return tf.constant(fixed_length)
-    padded = -(-longest // _LENGTH_STEP) * _LENGTH_STEP
+    padded = -(-longest // LENGTH_STEP) * LENGTH_STEP
     return padded if config.max_seq_length is None else tf.minimum(padded, config.max_seq_length)

@@ -19,17 +19,15 @@ from typing import NamedTuple
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from mate_tf.tables.numeric import MONTHS, WEEKDAYS
+
 _BEGIN, _END = "\x01", "\x02"
 _SPACE = (
     r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}"
     r"\x{3000}]+"
 )
 _MINUS = "\N{MINUS SIGN}"
-_MONTHS = (
-    "january february march april may june july august september october november december"
-).split()
-_SHORT_MONTHS = [month[:3] for month in _MONTHS]
-_WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_SHORT_MONTHS = [month[:3] for month in MONTHS]
 _CARDINALS = "zero one two three four five six seven eight nine ten eleven twelve".split()
 _ORDINALS = (
     "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
@@ -50,7 +48,7 @@ def _word(pattern: str) -> str:
 
 
 def _names(months: tuple[int, ...]) -> str:
-    names = [_MONTHS[month - 1] for month in months] + [_SHORT_MONTHS[m - 1] for m in months]
+    names = [MONTHS[month - 1] for month in months] + [_SHORT_MONTHS[m - 1] for m in months]
     return "|".join([*names, *(["sept"] if 9 in months else [])])
 
 
@@ -62,7 +60,7 @@ def _dates() -> list[str]:
         name, number = _word(_names(months)), _word("|".join(f"0?{month}" for month in months))
         day, plain_day = _word(day_numbers + _ORDINAL), _word(day_numbers)
         three += [
-            rf"{_word(_WEEKDAYS)}, {name}\.? {day}",
+            rf"{_word('|'.join(WEEKDAYS))}, {name}\.? {day}",
             rf"{name}\.? {day}, {year}",
             rf"{day} {name}\.? {year}",
             f"{number}-{plain_day}-{year}",
@@ -70,7 +68,7 @@ def _dates() -> list[str]:
             rf"{plain_day}\.{number}\.{year}",
         ]
         two += [rf"{name}\.? {year}", rf"{name}\.? {day}", f"{day} {name}", f"{year}-{number}"]
-    return [*three, *two, _word("|".join(_MONTHS)), _word(f"{_LONE_YEAR}s")]
+    return [*three, *two, _word("|".join(MONTHS)), _word(f"{_LONE_YEAR}s")]
 
 
 _POWER = _word(r"\d+e\d{1,2}")  # Python reads "1e5" as a number
@@ -78,7 +76,7 @@ _DIGITS = rf"{_BEGIN}?\d+(?:{_END},{_BEGIN}\d\d\d)*(?:{_END}\.(?:{_BEGIN}\d+)?)?
 _NUMBER = rf"(?:{_POWER}|(?: [+{_MINUS}-])?(?:{_DIGITS}){_END}?)"
 _NUMBER_WORDS = [f"{_BEGIN}{word}{_END}" for word in (*_CARDINALS, *_ORDINALS)]
 _VALUE = "|".join([*_dates(), *_NUMBER_WORDS, _NUMBER])
-_FULL_MONTH = _word("|".join(_MONTHS))
+_FULL_MONTH = _word("|".join(MONTHS))
 _ANY_VALUE = rf"(?s).*(?:\d|{'|'.join([_FULL_MONTH, *_NUMBER_WORDS])}).*"
 
 _SOME_MONTH = f"{_BEGIN}({'|'.join(_SHORT_MONTHS)})[a-z]*{_END}"

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from mate_tf.serving.in_graph_numbers import TextValues
-from mate_tf.tables.numeric import EQUAL, GREATER, LESS
+from mate_tf.tables.numeric import COMMON_TYPE_SHARE, EQUAL, GREATER, LESS
 
-_COMMON_TYPE_SHARE = 0.7
 # Of a number, and of a date so that later ones are larger.
 _WEIGHTS = (1.0, 10_000.0, 100.0, 1.0)
 # The fields that a value may have.
@@ -52,7 +51,7 @@ def column_values(
         tf.math.count_nonzero(has, axis=1, keepdims=True) for has in (has_number, has_date)
     )  # [B, 1, C]
     is_of_dates = num_dates >= num_numbers
-    least = _COMMON_TYPE_SHARE * tf.cast(num_rows, tf.float64)[:, tf.newaxis, tf.newaxis]
+    least = COMMON_TYPE_SHARE * tf.cast(num_rows, tf.float64)[:, tf.newaxis, tf.newaxis]
     is_enough = tf.cast(tf.maximum(num_dates, num_numbers), tf.float64) >= least
     has_value = tf.where(is_of_dates, has_date, has_number) & is_enough  # [B, R, C]
     dates = tf.where(is_of_dates[..., tf.newaxis], dates, 0)

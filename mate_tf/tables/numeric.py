@@ -47,7 +47,7 @@ class NumericSpan(NamedTuple):
 
 EQUAL, LESS, GREATER = 1, 2, 4
 
-_COMMON_TYPE_SHARE = 0.7
+COMMON_TYPE_SHARE = 0.7
 _MINUS = "\u2212"
 _LONGEST_REMEMBERED = 64  # characters
 _SINGLE = struct.Struct("f")
@@ -56,14 +56,14 @@ _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
 _ORDINAL_SUFFIX = re.compile("(?:st|nd|rd|th)$")
 
-_MONTHS = (
+MONTHS = (
     "january february march april may june july august september october november december"
 ).split()
-_MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(_MONTHS, start=1)}
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(MONTHS, start=1)}
+WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 _LONGEST_DATE = len("wednesday, september. 30th")  # characters
 _MOST_WORDS_OF_A_DATE = 3
-_WORDS_OF_DATES = frozenset([*_MONTHS, *_MONTH_NUMBERS, *_WEEKDAYS, "sept"])
+_WORDS_OF_DATES = frozenset([*MONTHS, *_MONTH_NUMBERS, *WEEKDAYS, "sept"])
 
 
 class _Rules(NamedTuple):
@@ -84,8 +84,8 @@ def _rules(original: bool) -> _Rules:
     ).split()
     if original:
         ordinals[5] = "fith"
-    full_month = f"(?P<month>(?i:{'|'.join(_MONTHS)}))"
-    names = f"{'|'.join(_MONTHS)}|{'|'.join(_MONTH_NUMBERS)}"
+    full_month = f"(?P<month>(?i:{'|'.join(MONTHS)}))"
+    names = f"{'|'.join(MONTHS)}|{'|'.join(_MONTH_NUMBERS)}"
     month = rf"(?P<month>(?i:{names})|Sept)" if original else rf"(?P<month>(?i:{names}|sept))\.?"
     digits, year = r"(?P<month>\d{1,2})", r"(?P<year>\d{4})"
     day = r"(?P<day>\d{1,2})"
@@ -94,7 +94,7 @@ def _rules(original: bool) -> _Rules:
         (full_month, f"{year}s?"),
         (f"{month} {year}", f"{month} {ordinal_day}", f"{ordinal_day} {month}", f"{year}-{digits}"),
         (
-            f"(?i:{'|'.join(_WEEKDAYS)}), {month} {ordinal_day}",
+            f"(?i:{'|'.join(WEEKDAYS)}), {month} {ordinal_day}",
             f"{month} {ordinal_day}, {year}",
             f"{ordinal_day} {month} {year}",
             f"{digits}-{day}-{year}",
@@ -116,7 +116,7 @@ def _rules(original: bool) -> _Rules:
 
 
 _RULES, _ORIGINAL_RULES = _rules(original=False), _rules(original=True)
-_VALUES_IN_WORDS = frozenset([*_RULES.words, *_ORIGINAL_RULES.words, *_MONTHS])
+_VALUES_IN_WORDS = frozenset([*_RULES.words, *_ORIGINAL_RULES.words, *MONTHS])
 # Short enough for single precision.
 _PLAIN_NUMBER = re.compile(r"-?\d{1,9}(?:,\d\d\d){0,9}(?:\.\d{0,30})?", re.ASCII)
 
@@ -178,7 +178,7 @@ def column_values(cells: Sequence[str], original: bool = False) -> dict[int, Num
         for value in of_cell:
             firsts[type(value)].setdefault(row, value)
     commonest = Date if len(firsts[Date]) >= len(firsts[float]) else float
-    enough = len(firsts[commonest]) >= _COMMON_TYPE_SHARE * len(cells)
+    enough = len(firsts[commonest]) >= COMMON_TYPE_SHARE * len(cells)
     return firsts[commonest] if enough else {}
 
 
