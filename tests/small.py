@@ -57,6 +57,29 @@ def export_small(
     return folder
 
 
+def write_run(folder: pathlib.Path) -> pathlib.Path:
+    """Writes a run of table questions with random weights, the same every time, and returns it."""
+    import keras
+    import tensorflow as tf
+
+    from mate_tf.tables.conversion_file import conversion_of, write_conversion
+    from mate_tf.tables.features import FeatureConfig
+    from mate_tf.training.config import TableQATrainingConfig
+    from mate_tf.training.examples import build_model
+    from mate_tf.training.run_config import save_config
+    from mate_tf.weights.names import weights_by_path
+
+    config = TableQATrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
+    keras.utils.set_random_seed(0)
+    save_config(config, folder)
+    vocab_file = write_vocabulary(folder / "vocab.txt")
+    write_conversion(folder, conversion_of(None, FeatureConfig(), vocab_file, None))
+    weights = weights_by_path(build_model(config))
+    values = {name: weight.value for name, weight in weights.items()}
+    tf.train.Checkpoint(weights=values).save(str(folder / "ckpt"))
+    return folder
+
+
 def run_binary(module: str, *flags: str) -> subprocess.CompletedProcess:
     """What a program of this project does in a process of its own, which takes seconds to start."""
     return subprocess.run(

@@ -1,4 +1,7 @@
-"""The folder of an exported model: a SavedModel, and what a reader needs in `assets.extra`."""
+"""Folders of models that answer: exported ones, runs, and the one that comes with the package.
+
+An exported model is a SavedModel, with what a reader needs in `assets.extra`.
+"""
 
 import pathlib
 
@@ -8,7 +11,9 @@ EXTRA = "assets.extra"
 CONFIG_FILE = f"{EXTRA}/mate_tf.json"
 VOCAB_FILE = f"{EXTRA}/vocab.txt"
 SIGNATURES_FILE = f"{EXTRA}/signatures.txt"
-CALIBRATION_FILE = f"{EXTRA}/calibration.json"
+CALIBRATION_FILE = "calibration.json"
+# A run reduced to its weights (experiments/export_weights.py); its README.md says what it is.
+DEFAULT_MODEL = pathlib.Path(__file__).resolve().parents[1] / "default_model"
 VARIABLES = "variables/variables"  # the prefix of a checkpoint
 
 
@@ -20,6 +25,11 @@ def check_exported(directory: pathlib.Path) -> None:
                 f"expected an exported model at {directory}, which has no {name}; "
                 "experiments/export.py writes one"
             )
+
+
+def calibration_file(directory: pathlib.Path) -> pathlib.Path:
+    """Where the calibration of an exported model, or of a run, is or would be."""
+    return directory / (EXTRA if is_exported(directory) else "") / CALIBRATION_FILE
 
 
 def check_named(path: str) -> None:

@@ -1,14 +1,14 @@
 """A model that answers questions, from where it is stored."""
 
 import dataclasses
+import functools
 import pathlib
 
 import tensorflow as tf
 
 from mate_tf.inference import inference_function
 from mate_tf.serving.export import check_longest
-from mate_tf.serving.folder import is_exported
-from mate_tf.serving.stored_calibration import read_calibration
+from mate_tf.serving.folder import DEFAULT_MODEL, is_exported
 from mate_tf.serving.stored_model import find_model
 from mate_tf.tables.features import FeatureBuilder
 from mate_tf.tables.part_of_speech import Tagger
@@ -18,7 +18,7 @@ from mate_tf.tasks.predictor import ModelFunction, Predictor
 
 
 def from_pretrained(
-    path: str | pathlib.Path,
+    path: str | pathlib.Path = DEFAULT_MODEL,
     *,
     revision: str | None = None,
     architecture: str | None = None,
@@ -37,7 +37,8 @@ def from_pretrained(
 
     Args:
         path: an exported model's folder, that of a run, a Hugging Face folder of TAPAS or BERT, or
-            the name of one on the Hub ("google/tapas-base-finetuned-wtq", with the extra "hub").
+            the name of one on the Hub ("google/tapas-base-finetuned-wtq", with the extra "hub");
+            without it, the small model that comes with the package.
         revision: of a name on the Hub: a commit, branch or tag.
         architecture: how tokens attend to each other, in place of what the model was trained with:
             a name of mate_tf/presets.py that adds no weights, such as "mate", which reads tables
@@ -46,7 +47,7 @@ def from_pretrained(
         tagger: tags questions for a model with grammar-guided attention, as its training did.
         min_score: where the score is lower, there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
-        calibrated: whether scores follow an exported model's calibration, where it has one
+        calibrated: whether scores follow the model's calibration, where it has one
             (`write_calibration`).
         **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
 
@@ -70,20 +71,18 @@ def from_pretrained(
         )
     feature_config = dataclasses.replace(stored.feature_config, **feature_overrides)
     check_longest(stored.encoder_config, feature_config)
+    model = functools.cache(stored.model)  # one for the answers and what they attended to
     is_graph = is_exported(pathlib.Path(path)) and architecture is None and dtype is None
-    if is_graph:
-        run = _exported_function(path)
-    else:
-        run = inference_function(stored.model(dtype or "float32"))
+    run = _exported_function(path) if is_graph else inference_function(model(dtype or "float32"))
     return Predictor(
         run,
         FeatureBuilder(Wordpiece(stored.vocab_file), feature_config, tagger),
         fixed_length=stored.encoder_config.fixed_length,
         task_config=stored.task_config,
-        calibration=read_calibration(path) if calibrated else None,
+        calibration=stored.calibration if calibrated else None,
         min_score=min_score,
         num_alternatives=num_alternatives,
-        keras_model=stored.model,
+        keras_model=lambda: model("float32"),
     )
 
 

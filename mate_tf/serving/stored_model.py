@@ -11,8 +11,10 @@ from mate_tf.dataclass_json import from_dict
 from mate_tf.presets import with_architecture
 from mate_tf.serving.export import export_saved_model, longest_input, serving_features
 from mate_tf.serving.folder import CONFIG_FILE, VARIABLES, VOCAB_FILE, check_exported, is_exported
+from mate_tf.serving.stored_calibration import read_calibration, write_calibration
 from mate_tf.tables.conversion_file import read_conversion
 from mate_tf.tables.features import FeatureConfig
+from mate_tf.tasks.calibration import Calibration
 from mate_tf.tasks.kinds import KINDS, TaskConfig, TaskModel, answering_kind, model_of
 from mate_tf.training.run_config import load_config
 from mate_tf.weights.initial import kind_of_weights, locate_weights
@@ -31,6 +33,7 @@ class StoredModel(NamedTuple):
         vocab_file: the vocabulary that it was trained with.
         restore: gives a built model its weights.
         step: of a run, the one that its weights are of.
+        calibration: of its scores; None where it has none.
     """
 
     name: str
@@ -40,6 +43,7 @@ class StoredModel(NamedTuple):
     vocab_file: pathlib.Path
     restore: Callable[[TaskModel], object]
     step: int | None = None
+    calibration: Calibration | None = None
 
     def model(self, dtype: str = "float32") -> TaskModel:
         """The Keras model with its weights, computing in a dtype such as "mixed_bfloat16"."""
@@ -49,8 +53,14 @@ class StoredModel(NamedTuple):
 
 
 def export_stored(stored: StoredModel, directory: str | pathlib.Path) -> None:
-    """Writes a stored model as a SavedModel; errors as `export_saved_model`."""
+    """Writes a stored model as a SavedModel, with its calibration.
+
+    Raises:
+        ValueError, FileExistsError, FileNotFoundError: as `export_saved_model`.
+    """
     export_saved_model(stored.model(), stored.vocab_file, stored.feature_config, directory)
+    if stored.calibration is not None:
+        write_calibration(directory, stored.calibration)
 
 
 def find_model(
@@ -99,6 +109,7 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
         feature_config=from_dict(FeatureConfig, config["features"], "features"),
         vocab_file=directory / VOCAB_FILE,
         restore=functools.partial(restore_checkpoint, prefix=str(directory / VARIABLES)),
+        calibration=read_calibration(directory),
     )
 
 
@@ -137,6 +148,7 @@ def run_model(
         vocab_file=model_dir / "vocab.txt",
         restore=functools.partial(restore_checkpoint, prefix=prefix),
         step=step,
+        calibration=read_calibration(model_dir),
     )
 
 

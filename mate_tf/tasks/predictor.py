@@ -34,7 +34,7 @@ ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
 MaybeTable = TypeVar("MaybeTable", bound=Table | None)
 
 # Each padded length costs memory once (kernels are cached by shape), padding costs time.
-_LENGTH_STEP = 128
+LENGTH_STEP = 128
 
 
 class Predictor:
@@ -92,6 +92,11 @@ class Predictor:
         self._min_score = min_score
         self._num_alternatives = num_alternatives
         self._keras_model = None if keras_model is None else functools.cache(keras_model)
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """Tokens of the longest question with its table; None where there is no limit."""
+        return self._builder.config.max_seq_length
 
     @overload
     def answer(self, table: Table | None, questions: str | Question) -> Answer: ...  # type: ignore[overload-overlap]
@@ -210,7 +215,7 @@ class Predictor:
     def _padded_length(self, num_tokens: int) -> int:
         if self._fixed_length is not None:
             return self._fixed_length
-        padded = -(-num_tokens // _LENGTH_STEP) * _LENGTH_STEP
+        padded = -(-num_tokens // LENGTH_STEP) * LENGTH_STEP
         # Absolute positions may end here.
         return min(padded, self._builder.config.max_seq_length or padded)
 

@@ -41,7 +41,7 @@ _WORDS = "bert/embeddings/word_embeddings"
 
 
 def load_hugging_face(
-    model: keras.layers.Layer, directory: str | pathlib.Path, **options: bool
+    model: keras.layers.Layer, directory: str | pathlib.Path, **options: Any
 ) -> LoadReport:
     """Loads the weights of a Hugging Face folder into a model; no pickle is ever read.
 

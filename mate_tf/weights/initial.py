@@ -6,6 +6,7 @@ from collections.abc import Callable
 import keras
 
 from mate_tf.config import read_json
+from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.weights.hub import download, is_hub_name
 from mate_tf.weights.hugging_face import load_hugging_face
 from mate_tf.weights.loading import LoadReport
@@ -37,7 +38,9 @@ def load_weights(
             of BERT, TAPAS or MATE (its prefix or folder), or the folder of a run of
             experiments/finetune.py, whose latest checkpoint it is.
         revision: of a name on the Hub, as `download` takes it.
-        vocab_file: the vocabulary of the data; compared with a vocab.txt beside the weights.
+        vocab_file: the vocabulary of the data; compared with a vocab.txt beside the weights. With
+            it, BERT's weights are made fit for positions that restart in each cell, where the
+            model's do (`cls_id` of `assign_variables`).
         reset_heads, require_all: as `assign_variables` takes them.
 
     Returns:
@@ -54,7 +57,8 @@ def load_weights(
     if vocab_file is not None and (folder / "vocab.txt").is_file():
         check_same_vocabulary(vocab_file, folder / "vocab.txt")
     load = _LOADERS[kind_of_weights(location)]
-    return load(model, location, reset_heads=reset_heads, require_all=require_all)
+    cls_id = None if vocab_file is None else Wordpiece(vocab_file).cls
+    return load(model, location, reset_heads=reset_heads, require_all=require_all, cls_id=cls_id)
 
 
 def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pathlib.Path:

@@ -17,6 +17,7 @@ Tensors = Mapping[str, Callable[[], np.ndarray]]
 ENCODER = "bert/"
 _TYPES = "bert/embeddings/token_type_embeddings"
 _POSITIONS = "bert/embeddings/position_embeddings"
+_WORDS = "bert/embeddings/word_embeddings"
 _POOLER = "bert/pooler/dense/"
 # The heads that read the pooled token; TapasForMaskedLM, which has none of them, has no pooler.
 _OF_POOLED = {"output_weights_agg", "output_weights_cls", "cls/seq_relationship/output_weights"}
@@ -36,6 +37,7 @@ class LoadReport:
         new: names of the model's variables that it does not have, left as they were.
         ignored: names of its variables that the model does not have.
         reset: names of the variables that both have, but that were to start anew.
+        moved_first_position: whether the first position's embedding became a part of [CLS]'s.
     """
 
     source: str
@@ -43,6 +45,7 @@ class LoadReport:
     new: tuple[str, ...]
     ignored: tuple[str, ...]
     reset: tuple[str, ...] = ()
+    moved_first_position: bool = False
 
     def __str__(self) -> str:
         lines = [f"loaded {len(self.loaded)} variables from {self.source}"]
@@ -54,6 +57,8 @@ class LoadReport:
             lines.append(f"in it, but left at their initial value: {', '.join(self.reset)}")
         if self.ignored:
             lines.append(f"in it, but not in the model: {', '.join(self.ignored)}")
+        if self.moved_first_position:
+            lines.append("what it says of the first position, where [CLS] stands, went to [CLS]")
         return "; ".join(lines)
 
 
@@ -64,6 +69,7 @@ def assign_variables(
     *,
     reset_heads: bool = False,
     require_all: bool = False,
+    cls_id: int | None = None,
 ) -> LoadReport:
     """Assigns tensors, by their TF1 checkpoint names, to a model's variables.
 
@@ -79,6 +85,9 @@ def assign_variables(
             classes. The release's reset_output_cls does so with the head for classes alone.
         require_all: whether a variable that the checkpoint does not have is an error, as it has to
             be where nothing is trained any more; a pooler that no head reads is none.
+        cls_id: the index of [CLS] in the vocabulary, None where that is not known. With it, the
+            position that only [CLS] has in BERT becomes fit for the first token of each cell, where
+            positions restart there (`_move_first_position`).
 
     Raises:
         ValueError: if a tensor of the encoder is missing or the checkpoint has more layers, if one
@@ -117,7 +126,31 @@ def assign_variables(
             f"{', '.join(without)}; they would be left at their initial value"
         )
     ignored = sorted(name for name in tensors if name not in used)
-    return LoadReport(source, tuple(loaded), tuple(new), tuple(ignored), tuple(reset))
+    moved = is_bert and cls_id is not None and encoder_of(model).config.position == "per_cell"
+    if moved:
+        _move_first_position(variables[_WORDS], variables[_POSITIONS], cls_id)
+    return LoadReport(source, tuple(loaded), tuple(new), tuple(ignored), tuple(reset), moved)
+
+
+def _move_first_position(
+    words: keras.Variable, positions: keras.Variable, cls_id: int | None
+) -> None:
+    """Adds to [CLS] by what the first position differs from the second, and makes them alike.
+
+    BERT counts through the sequence: [CLS] alone stands first, and the first position's embedding,
+    several times as large as the others, marks it. Where positions restart in each cell it would
+    drown the first word of each. For what BERT was trained on this changes nothing.
+
+    Args:
+        words: [V, D].
+        positions: [V, D].
+        cls_id: the index of [CLS].
+    """
+    of_words, of_positions = words.numpy(), positions.numpy()
+    of_words[cls_id] += of_positions[0] - of_positions[1]
+    of_positions[0] = of_positions[1]
+    words.assign(of_words)
+    positions.assign(of_positions)
 
 
 def check_num_heads(model: keras.layers.Layer, num_heads: int | None, file: object) -> None:

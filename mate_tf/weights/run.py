@@ -1,23 +1,27 @@
 """The weights of a run of our own: into its own model, or into another for chains of tasks.
 
-SQA, then WTQ, is such a chain.
+SQA, then WTQ, is such a chain. A run's folder may hold weights alone, in half precision, in place
+of checkpoints.
 """
 
 import functools
 import pathlib
 import re
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+import shutil
+from collections.abc import Mapping
+from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from mate_tf.config import read_json
+from mate_tf.weights import half_precision
+from mate_tf.weights.half_precision import StoredWeight
 from mate_tf.weights.loading import ENCODER, LoadReport, assign_variables, check_num_heads
 from mate_tf.weights.names import encoder_of, variables_by_name, weights_by_path
 
 BEST_FOLDER = "best"  # of a run's: holds the weights of its best evaluation
+_DESCRIPTION = ("config.json", "conversion.json", "vocab.txt")  # what a run's folder says of them
 # How a checkpoint of training/loop.py names a weight: "weights/PATH/.ATTRIBUTES/VARIABLE_VALUE",
 # with "/" and "." of the path escaped.
 _KEY = re.compile(r"weights/([^/]+)/\.ATTRIBUTES/VARIABLE_VALUE")
@@ -25,7 +29,7 @@ _ESCAPED = {".S": "/", "..": "."}
 
 
 def load_run(
-    model: keras.layers.Layer, directory: str | pathlib.Path, **options: bool
+    model: keras.layers.Layer, directory: str | pathlib.Path, **options: Any
 ) -> LoadReport:
     """Loads the weights of a run into a model of another task or attention.
 
@@ -117,39 +121,70 @@ def restore_checkpoint(model: keras.layers.Layer, prefix: str) -> None:
 def checkpoint_of_run(directory: str | pathlib.Path) -> str:
     """The prefix of the checkpoint of a run's best evaluation, or before the first one the latest.
 
+    Of a folder with weights alone it is the file that holds them.
+
     Raises:
-        FileNotFoundError: if it holds no checkpoint.
+        FileNotFoundError: if it holds no checkpoint and no weights.
     """
-    best = pathlib.Path(directory) / BEST_FOLDER
-    prefix = tf.train.latest_checkpoint(str(best)) or tf.train.latest_checkpoint(str(directory))
-    if prefix is None:
-        raise FileNotFoundError(f"expected a checkpoint in {directory}, found none")
-    return prefix
+    directory = pathlib.Path(directory)
+    for folder in (directory / BEST_FOLDER, directory):
+        if prefix := tf.train.latest_checkpoint(str(folder)):
+            return prefix
+    if (directory / half_precision.FILE).is_file():
+        return str(directory / half_precision.FILE)
+    raise FileNotFoundError(f"expected a checkpoint in {directory}, found none")
 
 
 def step_of(prefix: str) -> int:
     """The step that a checkpoint of a run is of."""
+    if half_precision.is_half_precision(prefix):
+        return half_precision.step_in(prefix)
     return int(prefix.rpartition("-")[2])
 
 
-class _Stored(NamedTuple):
-    """A weight in a checkpoint, not yet read."""
+def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) -> pathlib.Path:
+    """Writes the weights of a run's best evaluation alone, in half precision.
 
-    shape: tuple[int, ...]
-    read: Callable[[], np.ndarray]
+    With them go what a run's folder says of them: its config, how its records were made, and the
+    vocabulary. The folder answers questions, and other runs start from it, as from the run itself.
+
+    Args:
+        directory: a run's.
+        output: the folder to write, made where it is missing.
+
+    Returns:
+        The file of the weights.
+
+    Raises:
+        FileNotFoundError: if there is no run, or it has no checkpoint yet.
+        ValueError: if a weight is too large for half precision, or the folders are one.
+    """
+    directory, output = pathlib.Path(directory), pathlib.Path(output)
+    if directory.resolve() == output.resolve():
+        raise ValueError(f"expected another folder than the run's, got {output}")
+    if missing := [name for name in _DESCRIPTION if not (directory / name).is_file()]:
+        raise FileNotFoundError(f"expected a run in {directory}, which has no {missing[0]}")
+    prefix = checkpoint_of_run(directory)
+    tensors = {path: stored.read() for path, stored in _stored_in(prefix).items()}
+    output.mkdir(parents=True, exist_ok=True)
+    for name in _DESCRIPTION:
+        shutil.copyfile(directory / name, output / name)
+    return half_precision.write(tensors, step_of(prefix), output)
 
 
-def _stored_in(prefix: str) -> Mapping[str, _Stored]:
+def _stored_in(prefix: str) -> Mapping[str, StoredWeight]:
     """The weights in a checkpoint by their path in the model.
 
     The optimizer's and the random state are none.
     """
+    if half_precision.is_half_precision(prefix):
+        return half_precision.stored_in(prefix)
     reader = tf.train.load_checkpoint(prefix)
     stored = {}
     for key, shape in reader.get_variable_to_shape_map().items():
         if match := _KEY.fullmatch(key):
             path = re.sub(r"\.[S.]", lambda found: _ESCAPED[found.group()], match.group(1))
-            stored[path] = _Stored(tuple(shape), functools.partial(reader.get_tensor, key))
+            stored[path] = StoredWeight(tuple(shape), functools.partial(reader.get_tensor, key))
     return stored
 
 

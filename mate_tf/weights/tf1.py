@@ -2,6 +2,7 @@
 
 import functools
 import pathlib
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -39,7 +40,7 @@ def find_tf1_checkpoint(path: str | pathlib.Path) -> str | None:
 
 
 def load_tf1_checkpoint(
-    model: keras.layers.Layer, path: str | pathlib.Path, **options: bool
+    model: keras.layers.Layer, path: str | pathlib.Path, **options: Any
 ) -> LoadReport:
     """Loads a name-based checkpoint of BERT, TAPAS or MATE into a model.
 

@@ -4,23 +4,19 @@ import shutil
 
 import keras
 import pytest
-import tensorflow as tf
 
 import mate_tf
 from mate_tf.config import AttentionConfig
 from mate_tf.serving.stored_calibration import write_calibration
 from mate_tf.serving.stored_model import export_stored, find_model, run_model
-from mate_tf.tables.conversion_file import conversion_of, write_conversion
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.tables.features import FeatureBuilder
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.tasks.calibration import Calibration
 from mate_tf.tasks.predictor import Predictor
-from mate_tf.training.config import MaskedLMTrainingConfig, TableQATrainingConfig
-from mate_tf.training.examples import build_model
+from mate_tf.training.config import MaskedLMTrainingConfig
 from mate_tf.training.run_config import save_config
-from mate_tf.weights.names import weights_by_path
-from tests.small import ENCODER, write_vocabulary
+from tests.small import ENCODER, write_run
 
 TABLE = Table.from_rows([["a", "b"], ["c d", "e"], ["f", "g h"], ["c", "e e"]])
 QUESTIONS = ["c e", "a g", "h h h"]
@@ -29,16 +25,7 @@ QUESTIONS = ["c e", "a g", "h h h"]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """The folder of a run, with random weights."""
-    folder = tmp_path_factory.mktemp("run")
-    config = TableQATrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
-    keras.utils.set_random_seed(0)
-    save_config(config, folder)
-    vocab_file = write_vocabulary(folder / "vocab.txt")
-    write_conversion(folder, conversion_of(None, FeatureConfig(), vocab_file, None))
-    weights = weights_by_path(build_model(config))
-    values = {name: weight.value for name, weight in weights.items()}
-    tf.train.Checkpoint(weights=values).save(str(folder / "ckpt"))
-    return folder
+    return write_run(tmp_path_factory.mktemp("run"))
 
 
 @pytest.fixture(scope="module")

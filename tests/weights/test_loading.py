@@ -9,6 +9,7 @@ from safetensors.numpy import save_file
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.encoder import TableEncoder
+from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.weights.hugging_face import load_hugging_face
 from mate_tf.weights.hugging_face_config import hugging_face_config
 from mate_tf.weights.loading import assign_variables
@@ -72,6 +73,30 @@ def test_hugging_face_bert_fills_all_but_the_table_features(tmp_path, prefix):
     segments = encoder.embedding.type_embeddings["segment_ids"].numpy()
     np.testing.assert_array_equal(
         segments[:2], tensors[prefix + "embeddings.token_type_embeddings.weight"]
+    )
+
+
+def test_the_first_position_goes_to_cls_where_positions_restart(tmp_path):
+    write_folder(tmp_path, hugging_face_tensors())
+    cls, length = 3, 6
+    plain, restarting = built_encoder(position="absolute"), built_encoder(position="per_cell")
+    assert not load_hugging_face(plain, tmp_path, cls_id=cls).moved_first_position
+    assert not load_hugging_face(restarting, tmp_path).moved_first_position
+    report = load_hugging_face(restarting, tmp_path, cls_id=cls)
+    assert report.moved_first_position
+    assert "of the first position, where [CLS] stands, went to [CLS]" in str(report)
+    positions = restarting.embedding.position_embeddings.numpy()
+    np.testing.assert_array_equal(positions[0], positions[1])
+    # A question alone is one cell, in which both count alike: nothing has changed.
+    ones, zeros = tf.ones([1, length], tf.int32), tf.zeros([1, length], tf.int32)
+    features = TokenFeatures(*[zeros] * 9)._replace(
+        input_ids=tf.constant([[cls, 5, 6, 7, 8, 4]]), input_mask=ones
+    )
+    for name in range(1, 7):
+        table = f"bert/embeddings/token_type_embeddings_{name}"
+        variables_by_name(restarting)[table].assign(variables_by_name(plain)[table])
+    np.testing.assert_allclose(
+        restarting(features).sequence_output, plain(features).sequence_output, atol=1e-5
     )
 
 

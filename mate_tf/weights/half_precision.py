@@ -1,0 +1,100 @@
+"""A model's weights alone, in half precision: model.safetensors in a run's folder.
+
+Half the size of a checkpoint's, without the optimizer's, and enough to answer, to serve and to
+start the next run from.
+"""
+
+import functools
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+FILE = "model.safetensors"
+_STEP = "step"
+
+
+class StoredWeight(NamedTuple):
+    """A weight in a file, not yet read."""
+
+    shape: tuple[int, ...]
+    read: Callable[[], np.ndarray]
+
+
+def is_half_precision(path: str) -> bool:
+    """Whether a path is one of `write`'s, not the prefix of a checkpoint."""
+    return path.endswith(f"{os.sep}{FILE}")
+
+
+def write(
+    tensors: Mapping[str, np.ndarray], step: int, directory: str | pathlib.Path
+) -> pathlib.Path:
+    """Writes weights by their path in the model; the file appears once it is complete.
+
+    Args:
+        tensors: the weights.
+        step: of their run.
+        directory: a folder.
+
+    Returns:
+        The file.
+
+    Raises:
+        ValueError: if a weight is not finite, or too large for half precision.
+    """
+    from safetensors.numpy import save_file
+
+    halves = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
+    largest = float(np.finfo(np.float16).max)
+    for name, value in halves.items():
+        if not (np.abs(value) <= largest).all():
+            raise ValueError(f"expected weights up to {largest:.0f}, got a larger one in {name!r}")
+    path = pathlib.Path(directory) / FILE
+    unfinished = path.with_suffix(".unfinished")
+    save_file(
+        {name: value.astype(np.float16) for name, value in halves.items()},
+        unfinished,
+        metadata={_STEP: str(step), "format": "mate_tf"},
+    )
+    unfinished.replace(path)
+    return path
+
+
+def stored_in(path: str) -> Mapping[str, StoredWeight]:
+    """The weights in a file of `write`, read in single precision.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    with _opened(path) as file:
+        return {
+            name: StoredWeight(
+                tuple(file.get_slice(name).get_shape()), functools.partial(_read, path, name)
+            )
+            for name in file.keys()  # noqa: SIM118, a safetensors file is no mapping
+        }
+
+
+def step_in(path: str) -> int:
+    """The step that the weights in a file of `write` are of; errors as `stored_in`."""
+    with _opened(path) as file:
+        metadata = file.metadata() or {}
+    if not metadata.get(_STEP, "").isdecimal():
+        raise ValueError(f"expected the weights of a run with their step in {path}, got {metadata}")
+    return int(metadata[_STEP])
+
+
+def _read(path: str, name: str) -> np.ndarray:
+    with _opened(path) as file:
+        return file.get_tensor(name).astype(np.float32)
+
+
+def _opened(path: str):
+    import safetensors
+
+    try:
+        return safetensors.safe_open(path, framework="numpy")
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"expected safetensors in {path}: {error}") from None

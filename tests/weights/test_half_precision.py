@@ -1,0 +1,124 @@
+"""Weights alone, in half precision, in place of a run."""
+
+import dataclasses
+import shutil
+
+import numpy as np
+import pytest
+
+import mate_tf
+from mate_tf.serving.stored_calibration import read_calibration, write_calibration
+from mate_tf.serving.stored_model import export_stored, find_model
+from mate_tf.tables.table import Table
+from mate_tf.tasks.calibration import Calibration
+from mate_tf.weights import half_precision
+from mate_tf.weights.initial import load_weights
+from mate_tf.weights.names import weights_by_path
+from mate_tf.weights.run import checkpoint_of_run, export_weights, step_of
+from tests.small import run_binary, write_run
+
+TABLE = Table.from_rows([["a", "b"], ["c d", "e"], ["f", "g h"], ["c", "e e"]])
+QUESTIONS = ["c e", "a g", "h h h"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("run"))
+
+
+@pytest.fixture
+def weights(run, tmp_path):
+    export_weights(run, tmp_path / "weights")
+    return tmp_path / "weights"
+
+
+def test_weights_are_those_of_the_run_to_half_precision(run, weights):
+    assert sorted(path.name for path in weights.iterdir()) == [
+        "config.json",
+        "conversion.json",
+        "model.safetensors",
+        "vocab.txt",
+    ]
+    assert step_of(checkpoint_of_run(weights)) == step_of(checkpoint_of_run(run)) == 1
+    of_run, here = (weights_by_path(find_model(path).model()) for path in (run, weights))
+    assert of_run.keys() == here.keys()
+    for name, variable in of_run.items():
+        np.testing.assert_array_equal(
+            here[name].numpy(), variable.numpy().astype(np.float16).astype(np.float32)
+        )
+
+
+def test_they_answer_and_are_exported_as_the_run(run, weights, tmp_path):
+    of_run = mate_tf.from_pretrained(run).answer(TABLE, QUESTIONS)
+    here = mate_tf.from_pretrained(weights).answer(TABLE, QUESTIONS)
+    assert [answer.text for answer in here] == [answer.text for answer in of_run]
+    # Half precision has 11 bits; scores are of sums of a few hundred products.
+    assert [answer.score for answer in here] == pytest.approx(
+        [answer.score for answer in of_run], abs=1e-2
+    )
+    write_calibration(weights, Calibration(2.0, -1.0))
+    assert read_calibration(weights) == Calibration(2.0, -1.0)
+    calibrated = mate_tf.from_pretrained(weights).answer(TABLE, QUESTIONS)
+    assert calibrated[0].score != pytest.approx(here[0].score, abs=1e-3)
+    export_stored(find_model(weights), tmp_path / "exported")
+    assert read_calibration(tmp_path / "exported") == Calibration(2.0, -1.0)
+    exported = mate_tf.from_pretrained(tmp_path / "exported").answer(TABLE, QUESTIONS)
+    assert [answer.score for answer in exported] == pytest.approx(
+        [answer.score for answer in calibrated], abs=1e-5
+    )
+
+
+def test_a_training_starts_from_them(weights):
+    model = find_model(weights).model()
+    before = {name: weight.numpy() for name, weight in weights_by_path(model).items()}
+    for weight in model.weights:
+        weight.assign(weight + 1.0)
+    report = load_weights(model, weights, require_all=True)
+    assert not report.new and not report.ignored
+    for name, weight in weights_by_path(model).items():
+        np.testing.assert_array_equal(weight.numpy(), before[name])
+
+
+@pytest.mark.parametrize("value", [1e5, float("nan"), float("-inf")])
+def test_a_weight_beyond_half_precision_is_refused(tmp_path, value):
+    tensors = {"fine": np.ones(2, np.float32), "wide": np.array([0.0, value], np.float32)}
+    with pytest.raises(ValueError, match="weights up to 65504, got a larger one in 'wide'"):
+        half_precision.write(tensors, 1, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_run_is_refused(run, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"which has no config\.json"):
+        export_weights(tmp_path, tmp_path / "out")
+    with pytest.raises(ValueError, match="another folder than the run's"):
+        export_weights(run, run)
+    shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("ckpt*", "checkpoint"))
+    with pytest.raises(FileNotFoundError, match="expected a checkpoint in"):
+        export_weights(tmp_path / "run", tmp_path / "out")
+
+
+def test_damaged_files_are_named(weights):
+    path = weights / half_precision.FILE
+    from safetensors.numpy import save_file
+
+    save_file({"a": np.ones(2, np.float16)}, path)
+    with pytest.raises(ValueError, match="weights of a run with their step in"):
+        step_of(str(path))
+    path.write_bytes(b"no tensors")
+    with pytest.raises(ValueError, match=r"expected safetensors in .*model\.safetensors"):
+        find_model(weights)
+
+
+def test_weights_of_another_model_are_refused(weights):
+    stored = find_model(weights)
+    other = dataclasses.replace(stored.encoder_config, num_layers=2)
+    with pytest.raises(ValueError, match=r"which lacks \d+ of the model's"):
+        stored._replace(encoder_config=other).model()
+
+
+def test_the_binary_says_what_it_wrote(run, tmp_path):
+    done = run_binary(
+        "experiments.export_weights", f"--model_dir={run}", f"--output_dir={tmp_path / 'out'}"
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"MB to {tmp_path / 'out' / half_precision.FILE}" in done.stdout
