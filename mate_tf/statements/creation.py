@@ -1,10 +1,11 @@
-"""From tables to the statements of one part of them, and what was made and left out."""
+"""From tables to statements or questions about one part of them, and what is left out."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from mate_tf.statements.counterfactual import counterfactual_pairs
-from mate_tf.statements.pairs import Pair, StatementsError
+from mate_tf.statements.pairs import StatementsError
 from mate_tf.statements.sources import Source
 from mate_tf.statements.synthetic import SyntheticConfig, synthetic_pairs
 from mate_tf.tables.datasets.described_tables import DescribedTable
@@ -14,17 +15,31 @@ from mate_tf.tables.wordpiece import Wordpiece
 
 KINDS = ("synthetic", "counterfactual")
 
-Make = Callable[[DescribedTable], Iterator[Pair | StatementsError]]
+
+class Made(Protocol):
+    """What is made at once, such as a true statement and a false one."""
+
+    @property
+    def operation(self) -> str:
+        """What it is counted under."""
+
+    @property
+    def examples(self) -> tuple[tuple[Table, Question], ...]:
+        """The statements or questions, each with its table."""
+
+
+Make = Callable[[DescribedTable], Iterator[Made | StatementsError]]
 
 
 class CreationSummary:
-    """How many pairs of each operation were made, and what was left out and why, as text."""
+    """How many examples of each operation were made, and what was left out and why, as text."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "statements") -> None:
         self.tables = 0
         self.tables_used = 0
-        self.pairs = Counter[str]()
+        self.examples = Counter[str]()
         self.left_out = Counter[str]()
+        self._what = what
         self._first: dict[str, str] = {}
 
     def add_left_out(self, what: str, error: ValueError) -> None:
@@ -34,12 +49,9 @@ class CreationSummary:
         self._first.setdefault(f"{what}: {reason}", str(error).split("\n")[0])
 
     def __str__(self) -> str:
-        total = 2 * sum(self.pairs.values())
-        lines = [f"{total} statements about {self.tables_used} of {self.tables} tables"]
-        lines += [
-            f"  {operation}: {count} true, {count} false"
-            for operation, count in sorted(self.pairs.items())
-        ]
+        total = self.examples.total()
+        lines = [f"{total} {self._what} about {self.tables_used} of {self.tables} tables"]
+        lines += [f"  {operation}: {count}" for operation, count in sorted(self.examples.items())]
         for reason, count in self.left_out.most_common():
             lines += [f"  left out: {count} {reason}", f"    {self._first[reason]}"]
         return "\n".join(lines)
@@ -61,7 +73,7 @@ def create_part(
     makers: Iterable[Make],
     summary: CreationSummary,
 ) -> Iterator[tuple[Table, Question]]:
-    """Yields the statements about the tables of a part, true and false in turn.
+    """Yields what is made of the tables of a part, such as statements, true and false in turn.
 
     A table that is another's copy, by its header and its cells, is left out, so that no part has
     what is in another one.
@@ -70,7 +82,7 @@ def create_part(
         sources: all tables.
         part: the name of the part.
         division: into which part a table belongs, by its identifier.
-        makers: of pairs.
+        makers: of statements or questions.
         summary: is added to.
     """
     makers = list(makers)
@@ -92,21 +104,21 @@ def create_part(
             reason = f"expected each table once (table '{table.table_id}')"
             summary.add_left_out("table", StatementsError("a copy of another", reason))
             continue
-        made = 0
+        is_used = False
         for make in makers:
-            for pair in _pairs(make, source, summary):
-                made += 1
-                summary.pairs[pair.operation] += 1
-                yield from (pair.true, pair.false)
-        summary.tables_used += made > 0
+            for made in _made(make, source, summary):
+                is_used = True
+                summary.examples[made.operation] += len(made.examples)
+                yield from made.examples
+        summary.tables_used += is_used
 
 
-def _pairs(make: Make, source: DescribedTable, summary: CreationSummary) -> Iterator[Pair]:
+def _made(make: Make, source: DescribedTable, summary: CreationSummary) -> Iterator[Made]:
     try:
-        for pair in make(source):
-            if isinstance(pair, StatementsError):
-                summary.add_left_out("sentence", pair)
+        for made in make(source):
+            if isinstance(made, StatementsError):
+                summary.add_left_out("sentence", made)
             else:
-                yield pair
+                yield made
     except StatementsError as error:
         summary.add_left_out("table", error)

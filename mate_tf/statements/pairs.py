@@ -19,9 +19,13 @@ class Pair(NamedTuple):
     true: tuple[Table, Question]
     false: tuple[Table, Question]
 
+    @property
+    def examples(self) -> tuple[tuple[Table, Question], ...]:
+        return self.true, self.false
+
 
 class StatementsError(ValueError):
-    """No statement can be made about a table.
+    """Nothing can be made of a table: no statement, or no question.
 
     Attributes:
         reason: a few words, the same for all tables that it is true of.

@@ -1,0 +1,1 @@
+"""Questions about tables, made of tables alone, with the cells that answer them."""
