@@ -15,7 +15,8 @@ from mate_tf.tables.table import Table
 from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.answers import Answer
 
-_GROUP_NAMES = {"row_ids": "row heads", "column_ids": "column heads", None: "all heads"}
+# By what the heads of a group sort by.
+GROUP_NAMES = {"row_ids": "row heads", "column_ids": "column heads", None: "all heads"}
 
 
 class AttendedCells(NamedTuple):
@@ -94,18 +95,22 @@ def attention_by_group(
         ValueError: if the encoder has global tokens of its own (TableETC).
     """
     groups = head_groups(encoder.config.attention, encoder.config.num_heads)
-    outputs = encoder(features, return_intermediates=True).intermediates
-    inputs = [outputs["embedding"], *(outputs[f"layer_{i}"] for i in range(len(encoder.blocks)))]
     plan = encoder.blocks[0].attention.plan(features, training=True)
     weights = tf.convert_to_tensor(senders, tf.float32)
     received = [
         received_attention(block.attention, hidden, plan, weights)
-        for block, hidden in zip(encoder.blocks, inputs[:-1], strict=True)
+        for block, hidden in zip(encoder.blocks, layer_inputs(encoder, features), strict=True)
     ]
     by_head = tf.reduce_mean(tf.stack(received), axis=0).numpy()  # [B, H, S]
     means, first = {}, 0
     for group in groups:
         of_group = by_head[:, first : first + group.num_heads]
-        means[_GROUP_NAMES[group.sort_by]] = of_group.mean(axis=1)
+        means[GROUP_NAMES[group.sort_by]] = of_group.mean(axis=1)
         first += group.num_heads
     return means
+
+
+def layer_inputs(encoder: TableEncoder, features: TokenFeatures) -> list[tf.Tensor]:
+    """What each layer's attention is called on: float [B, S, D] of each."""
+    outputs = encoder(features, return_intermediates=True).intermediates
+    return [outputs["embedding"], *(outputs[f"layer_{i}"] for i in range(len(encoder.blocks) - 1))]
