@@ -12,7 +12,8 @@ MODEL = flags.DEFINE_string(
     "model",
     None,
     "folder of an exported model (experiments/export.py writes one), or what else from_pretrained "
-    "takes: that of a run, or a name on the Hugging Face Hub",
+    "takes: that of a run, or a name on the Hugging Face Hub; by default the small one that comes "
+    "with the package",
 )
 REVISION = flags.DEFINE_string("revision", None, "of a name on the Hub: a commit, branch or tag")
 ARCHITECTURE = flags.DEFINE_string(
@@ -33,12 +34,25 @@ DROP = flags.DEFINE_bool(
     "leave out rows at the end of a table that is too long for the model, where its question would "
     "not be accepted otherwise",
 )
+MAX_TOKENS = flags.DEFINE_integer(
+    "max_tokens",
+    None,
+    "the longest question with its table, in tokens, where it is to be less than the model takes",
+    lower_bound=4,
+)
 TAGGER = flags.DEFINE_string(
     "tagger",
     None,
     "for a model with grammar-guided attention, the tagger of its training data: textblob, "
     "spacy:MODEL or MODULE:FUNCTION",
 )
+
+
+def model_path() -> str:
+    """The path or name of the model that is asked."""
+    from mate_tf.serving.folder import DEFAULT_MODEL
+
+    return MODEL.value or str(DEFAULT_MODEL)
 
 
 def load(**options: Any):
@@ -49,8 +63,10 @@ def load(**options: Any):
     tagger = load_tagger(TAGGER.value) if TAGGER.value else None
     if DROP.value:
         options["drop_rows_to_fit"] = True
+    if MAX_TOKENS.value is not None:
+        options["max_seq_length"] = MAX_TOKENS.value
     return from_pretrained(
-        MODEL.value,
+        model_path(),
         revision=REVISION.value,
         architecture=ARCHITECTURE.value,
         dtype=DTYPE.value,

@@ -30,15 +30,14 @@ _PORT = flags.DEFINE_integer(
 
 def main(_) -> None:
     # The folder first, then what is missing: neither should have to wait for TensorFlow.
-    check_named(asking.MODEL.value)
+    check_named(asking.model_path())
     import_gradio()
 
     predictor = asking.load(min_score=_MIN_SCORE.value, num_alternatives=_ALTERNATIVES.value)
-    app = build_app(predictor, asking.MODEL.value)
+    app = build_app(predictor, asking.model_path())
     print(f"the page is at {launch(app, _HOST.value, _PORT.value)} (Ctrl-C ends it)", flush=True)
     app.block_thread()
 
 
 if __name__ == "__main__":
-    flags.mark_flag_as_required("model")
     terminal.run(main)

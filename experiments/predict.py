@@ -78,5 +78,5 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required(["model", "data"])
+    flags.mark_flag_as_required("data")
     terminal.run(main)

@@ -132,7 +132,7 @@ def main(_) -> int:
 
 
 def _name() -> str:
-    name = _NAME.value or pathlib.Path(asking.MODEL.value).resolve().name
+    name = _NAME.value or pathlib.Path(asking.model_path()).resolve().name
     if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
         raise ValueError(
             f"expected letters, digits, '.', '_' and '-' as the model's name, got {name!r}; "
@@ -159,12 +159,9 @@ def _warm_up(predictor) -> None:
 
     What the server holds after that is about what it will hold.
     """
-    from mate_tf.config import read_json
-    from mate_tf.serving.folder import CONFIG_FILE
     from mate_tf.tables.table import Question, Table
 
-    folder = pathlib.Path(asking.MODEL.value)
-    longest = read_json(folder / CONFIG_FILE)["features"]["max_seq_length"] or _COMMON_TOKENS[-1]
+    longest = predictor.max_seq_length or _COMMON_TOKENS[-1]
     for num_tokens in sorted({longest, *(n for n in _COMMON_TOKENS if n < longest)}):
         num_rows = max(1, (num_tokens - 3) // _COLUMNS - 1)  # [CLS] question [SEP], the header
         table = Table.from_rows([["a"] * _COLUMNS] * num_rows, header=["a"] * _COLUMNS)
@@ -174,5 +171,4 @@ def _warm_up(predictor) -> None:
 
 
 if __name__ == "__main__":
-    flags.mark_flag_as_required("model")
     terminal.run(main)

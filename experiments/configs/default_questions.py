@@ -1,0 +1,28 @@
+"""The default model, stage 3 of 4: synthetic questions, on a CPU."""
+
+from experiments.configs.default_words import CONFIG as _WORDS
+from mate_tf.tasks.table_qa import TableQAConfig
+from mate_tf.training.config import TableQATrainingConfig
+
+CONFIG = TableQATrainingConfig(
+    encoder=_WORDS.encoder,
+    # The cells and what is computed from them are known here; the rest is as in the next stage.
+    task=TableQAConfig(
+        use_answer_as_supervision=False,
+        init_cell_selection_weights_to_zero=True,
+        temperature=0.1,
+        output_dropout=0.0,
+    ),
+    max_seq_length=192,
+    length_buckets=(64, 96, 128, 160),
+    batch_size=32,
+    num_steps=1_600,
+    learning_rate=1e-4,
+    head_learning_rate_ratio=5.0,
+    warmup_ratio=0.05,
+    dtype="mixed_bfloat16",
+    eval_batch_size=32,
+    eval_questions=400,
+    eval_interval=400,
+    checkpoint_interval=100,
+)
