@@ -44,20 +44,20 @@ def write(
     Raises:
         ValueError: if a weight is not finite, or too large for half precision.
     """
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
-    halves = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
+    single = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
     largest = float(np.finfo(np.float16).max)
-    for name, value in halves.items():
+    for name, value in single.items():
         if not (np.abs(value) <= largest).all():
             raise ValueError(f"expected weights up to {largest:.0f}, got a larger one in {name!r}")
     path = pathlib.Path(directory) / FILE
     unfinished = path.with_suffix(".unfinished")
-    save_file(
-        {name: value.astype(np.float16) for name, value in halves.items()},
-        unfinished,
+    content = save(
+        {name: value.astype(np.float16) for name, value in single.items()},
         metadata={_STEP: str(step), "format": "mate_tf"},
     )
+    unfinished.write_bytes(content)
     unfinished.replace(path)
     return path
 
