@@ -6,7 +6,8 @@
 Rows and columns of each table are put into random orders, the same for all of its questions, and
 the cells of gold answers go along (TableFormer paper, section 4.1). Prints the accuracy before and
 after, by the main score of the task (experiments/evaluate.py), and the variation percentage: the
-share of the answers that turned from right to wrong or from wrong to right, over all perturbations.
+share of the answers that turned from right to wrong or from wrong to right, over all perturbations,
+and how much of it are answers beside which another is as good, to 1e-5 of their scores.
 A question that the model does not accept is answered wrongly. The file is as for
 experiments/predict.py; questions in sequences (SQA) have the model's own previous answers.
 
@@ -35,7 +36,7 @@ def main(_) -> None:
     from mate_tf.evaluation.scoring import is_correct
 
     asked = read_asked()
-    predictor = asking.load()
+    predictor = asking.load(num_alternatives=1)
     rounds = itertools.count()
 
     def answer_all(pairs):
@@ -57,6 +58,7 @@ def main(_) -> None:
     print(f"accuracy before: {metrics['accuracy']:.2%}")
     print(f"accuracy after: {metrics['perturbed_accuracy']:.2%}")
     print(f"variation percentage: {metrics['variation_percentage']:.2%}")
+    print(f"  of it where two scores tie: {metrics['tied_variation_percentage']:.2%}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ from mate_tf.tables.perturbation import permute
 from mate_tf.tables.table import Question, Table
 from mate_tf.tasks.answers import Answer
 
+# Two scores that rounding alone may put in either order.
+TIE = 1e-5
+
 Pair = tuple[Table, Question]
 Answered = tuple[Table, Question, Answer | ValueError]
 
@@ -32,7 +35,8 @@ def measure_robustness(
 
     Args:
         answer_all: as Predictor.answer_all, or sequences.answer_sequences with it; in an order
-            that follows from the questions' names alone.
+            that follows from the questions' names alone. Ties are seen where answers have an
+            alternative.
         pairs: Q questions with their gold answers and tables.
         is_correct: says whether an answer is right; an error stands for a question that was not
             accepted.
@@ -47,30 +51,46 @@ def measure_robustness(
         ValueError: if there is no question or no perturbation.
     """
 
-    def outcomes(asked: Sequence[Pair]) -> list[bool]:
-        return [is_correct(answer, question) for _, question, answer in answer_all(asked)]
+    def outcomes(asked: Sequence[Pair]) -> list[tuple[bool, bool]]:
+        answered = answer_all(asked)
+        return [(is_correct(answer, question), is_tied(answer)) for _, question, answer in answered]
 
-    before = outcomes(pairs)
-    after = [
+    first = outcomes(pairs)
+    others = [
         outcomes([permute(table, question, seed + n) for table, question in pairs])
         for n in range(num_perturbations)
     ]
-    return robustness_metrics(before, after)
+    tied = [
+        [here[1] or there[1] for here, there in zip(first, other, strict=True)] for other in others
+    ]
+    after = [[is_right for is_right, _ in other] for other in others]
+    return robustness_metrics([is_right for is_right, _ in first], after, tied)
+
+
+def is_tied(answer: Answer | ValueError) -> bool:
+    """Whether the next best answer's score is as good as the answer's, to `TIE`."""
+    if isinstance(answer, ValueError) or not answer.alternatives:
+        return False
+    return abs(answer.score - answer.alternatives[0].score) <= TIE
 
 
 def robustness_metrics(
-    before: Sequence[bool] | np.ndarray, after: Sequence[Sequence[bool]] | np.ndarray
+    before: Sequence[bool] | np.ndarray,
+    after: Sequence[Sequence[bool]] | np.ndarray,
+    tied: Sequence[Sequence[bool]] | np.ndarray | None = None,
 ) -> dict[str, float]:
     """The TableFormer paper's measures of robustness (section 4.1, equation 5).
 
     Args:
         before: whether each answer on the tables as they are is right: bool [Q].
         after: whether it is on the perturbed tables: bool [N, Q].
+        tied: whether another answer was as good, before or after: bool [N, Q]; None for nowhere.
 
     Returns:
-        Each from 0 to 1: "accuracy", "perturbed_accuracy" and "variation_percentage", the share of
+        Each from 0 to 1: "accuracy", "perturbed_accuracy", "variation_percentage", the share of
         answers that turned from right to wrong or from wrong to right, a lower bound of those that
-        changed. The last two are over all perturbations.
+        changed, and "tied_variation_percentage", the part of these that rounding decides. All but
+        the first are over all perturbations.
 
     Raises:
         ValueError: if there is no question or no perturbation, or not as many answers after as
@@ -82,8 +102,11 @@ def robustness_metrics(
             "expected answers to the same questions, at least 1, before and after at least 1 "
             f"perturbation, got {first.size} before and {list(map(len, after))} after"
         )
+    changed = others != first
+    ties = np.zeros_like(others) if tied is None else np.asarray(tied, bool)
     return {
         "accuracy": float(first.mean()),
         "perturbed_accuracy": float(others.mean()),
-        "variation_percentage": float((others != first).mean()),
+        "variation_percentage": float(changed.mean()),
+        "tied_variation_percentage": float((changed & ties).mean()),
     }

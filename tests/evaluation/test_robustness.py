@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
-from mate_tf.evaluation.robustness import measure_robustness, robustness_metrics
+from mate_tf.evaluation.robustness import is_tied, measure_robustness, robustness_metrics
 from mate_tf.evaluation.wtq import denotation_correct
 from mate_tf.presets import with_architecture
 from mate_tf.serving.export import export_saved_model
@@ -16,6 +16,7 @@ from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.perturbation import random_order, reorder
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.tasks.answers import Answer
 from mate_tf.tasks.predictor import Predictor
 from mate_tf.tasks.sequences import answer_sequences
 from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
@@ -91,7 +92,7 @@ def test_relations_without_ids_answer_alike_in_every_order(vocab_file, architect
     wrong = [(table, dataclasses.replace(q, answers=("z",))) for table, q in pairs[:3]]
     metrics = measure_robustness(predictor.answer_all, [*wrong, *pairs[3:]], is_correct, 2, 7)
     expected = {"accuracy": 0.75, "perturbed_accuracy": 0.75, "variation_percentage": 0.0}
-    assert metrics == expected
+    assert metrics == expected | {"tied_variation_percentage": 0.0}
     answers = [answer for _, _, answer in predictor.answer_all(pairs)]
     assert len({answer.text for answer in answers}) > 3
     orders = [random_order(table, 7) for table, _ in pairs]
@@ -127,7 +128,7 @@ def test_each_perturbation_has_an_order_of_its_own_and_the_questions_of_a_table_
     table = Table.from_rows([[str(n)] for n in range(20)], ["x"])
     pairs = [(table, Question("a", answer_coordinates=((3, 0),))), (table, Question("b"))]
     metrics = measure_robustness(answer_all, pairs, lambda answer, question: False, 2, 3)
-    assert metrics == {"accuracy": 0, "perturbed_accuracy": 0, "variation_percentage": 0}
+    assert set(metrics.values()) == {0.0} and len(metrics) == 4
     assert asked[0] == pairs
     assert len({asked[n][0][0] for n in range(3)}) == 3
     for (first, question), (second, _) in asked:
@@ -151,7 +152,21 @@ def test_variation_counts_turns_in_both_directions(before, after, accuracy, pert
         "accuracy": accuracy,
         "perturbed_accuracy": perturbed,
         "variation_percentage": variation,
+        "tied_variation_percentage": 0.0,
     }
+
+
+def test_changes_between_answers_that_are_as_good_are_counted_apart():
+    before, after = [1, 1, 0, 0], [[1, 0, 1, 0], [0, 1, 0, 0]]
+    tied = [[1, 1, 0, 1], [0, 1, 1, 1]]
+    metrics = robustness_metrics(before, after, tied)
+    assert metrics["variation_percentage"] == 3 / 8
+    assert metrics["tied_variation_percentage"] == 1 / 8
+    answer = Answer(("x",), "x", (), "NONE", None, 0.5)
+    for score, expected in ((0.5, True), (0.499995, True), (0.5000101, False), (0.49, False)):
+        other = dataclasses.replace(answer, score=score)
+        assert is_tied(dataclasses.replace(answer, alternatives=(other,))) == expected
+    assert not is_tied(answer) and not is_tied(ValueError())
 
 
 @pytest.mark.parametrize(
@@ -203,5 +218,6 @@ def test_the_binary_scores_sequences_with_their_own_history(tmp_path, vocab_file
         "accuracy before: 75.00%",
         "accuracy after: 75.00%",
         "variation percentage: 0.00%",
+        "  of it where two scores tie: 0.00%",
     ]
     assert "perturbation 2: 100%" in done.stderr
