@@ -154,6 +154,33 @@ def _steps(folders: Folders, is_small: bool) -> Iterator[Step]:
         "sst2",
         ("tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"),
     )
+    yield Step(
+        "linked_corpus",
+        "",
+        (),
+        (
+            (
+                "experiments.create_linked_corpus",
+                f"--output_dir={out('corpus')}",
+                *(("--num_tables=40",) if is_small else ()),
+            ),
+            (
+                "experiments.pointr",
+                "--config=pointr_minilm",
+                "--stage=create",
+                f"--input_dir={out('corpus')}",
+                f"--output_dir={out('linked_corpus')}",
+                vocab,
+            ),
+        ),
+    )
+    yield compare(
+        "pointing",
+        "Cells to point to, of generated tables with passages (MATE paper, table 6)",
+        "linked_corpus",
+        ARCHITECTURES,
+        (_LINFORMER,),
+    )
     limit = ("--limit=40",) if is_small else ()
     orders = "--num_perturbations=1" if is_small else "--num_perturbations=3"
     for name in ("tapas", "tableformer_pcp", "mate_tableformer"):
@@ -266,7 +293,13 @@ def _of_default_model(
 
 
 def _comparer(folders: Folders, is_small: bool) -> Callable[..., Step]:
-    presets = {"wtq_256": "wtq_minilm", "tabfact_256": "tabfact_minilm", "sst2": "sst2_minilm"}
+    presets = {
+        "wtq_256": "wtq_minilm",
+        "tabfact_256": "tabfact_minilm",
+        "sst2": "sst2_minilm",
+        "linked_corpus": "point_minilm",
+    }
+    records = {"linked_corpus": "linked_corpus/point_data"}
     of_tables = (
         "--config.max_seq_length=256",
         "--config.length_buckets=128,192",
@@ -283,7 +316,7 @@ def _comparer(folders: Folders, is_small: bool) -> Callable[..., Step]:
         architectures: tuple[str, ...],
         variants: tuple[str, ...] = (),
     ) -> Step:
-        changes: tuple[str, ...] = () if data == "sst2" else of_tables
+        changes: tuple[str, ...] = of_tables if data.endswith("_256") else ()
         if data == "wtq_256":
             changes += (f"--config.eval_questions={40 if is_small else None}",)
         return Step(
@@ -294,7 +327,7 @@ def _comparer(folders: Folders, is_small: bool) -> Callable[..., Step]:
                 (
                     "experiments.compare_attention",
                     f"--config={presets[data]}",
-                    f"--data_dir={folders.out}/{data}",
+                    f"--data_dir={folders.out}/{records.get(data, data)}",
                     f"--init_checkpoint={folders.minilm}",
                     f"--output_dir={folders.out}/compare_{name}",
                     f"--architectures={','.join(architectures)}",
