@@ -144,6 +144,14 @@ def folder_of(name: str, seed: int) -> str:
     return f"{re.sub('[^A-Za-z0-9_.=,-]+', '_', name)}_{seed}"
 
 
+def weights_name(path: str | None) -> str | None:
+    """What first weights are called: by their content where it is one file, not by its place."""
+    from mate_tf.tables.conversion_file import file_sha256
+
+    file = pathlib.Path(path or "") / "model.safetensors"
+    return f"SHA-256 {file_sha256(file)}" if path and file.is_file() else path
+
+
 def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
     """What the runs have in common: the config but for seed and attention, data, first weights."""
     from mate_tf.training.examples import SPLITS
@@ -155,7 +163,7 @@ def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
     values = config_values(config)
     del values["seed"], values["encoder"]["attention"]
     files = {file.name: file.sha256 for file in data_files(data_dir, SPLITS)}
-    weights = {"init_checkpoint": flags.FLAGS.init_checkpoint} | load_options()
+    weights = {"init_checkpoint": weights_name(flags.FLAGS.init_checkpoint)} | load_options()
     return {"config": values, "data": files, "weights": weights}
 
 
