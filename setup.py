@@ -36,7 +36,7 @@ setup(
     python_requires=">=3.11",
     packages=find_namespace_packages(include=["mate_tf", "mate_tf.*"]),
     entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},
-    package_data={"mate_tf": ["py.typed"]},
+    package_data={"mate_tf": ["py.typed", "default_model/*"]},
     install_requires=[
         # The newest three whose own requirements agree; they move together.
         "tensorflow~=2.20.0",

@@ -68,7 +68,7 @@ questions_data() {
 
 answers_data() {
   run create_data --task=WTQ --input_dir="$wtq" --splits=train --divide="train:$tenth" \
-    --output_dir="$out/answers_data" --vocab_file="$vocab" --max_seq_length=1024 --trim_cells
+    --output_dir="$out/answers_data" --vocab_file="$vocab" --max_seq_length=512
 }
 
 # The questions that the scores are of, of whatever length.

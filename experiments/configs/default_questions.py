@@ -1,4 +1,21 @@
-"""The default model, stage 3 of 4: synthetic questions, on a CPU."""
+"""The default model, stage 3 of 4: synthetic questions, on a CPU.
+
+    scripts/train_default_model.sh WikiTableQuestions minilm questions
+
+makes the data and runs
+
+    python -m experiments.finetune --config=default_questions \
+        --data_dir=out/default/questions_data --init_checkpoint=out/default/statements_weights \
+        --reset_heads --model_dir=out/default/questions
+
+on 69,589 questions about excerpts of the tables of the first stage, whose cells and aggregations
+are known (experiments/create_questions.py).
+
+Hardware: 2 CPU cores with AMX.
+Time: 33 minutes, other work running beside.
+Score: 73.5 % of 400 synthetic questions about the tenth of the tables that is kept (41.0 % after a
+quarter of the steps, 60.0 % after half).
+"""
 
 from experiments.configs.default_words import CONFIG as _WORDS
 from mate_tf.tasks.table_qa import TableQAConfig

@@ -50,7 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         metavar="MODEL",
         help="the folder of an exported model, of a run or of published weights, or a name on the "
-        f"Hugging Face Hub; by default that of the environment variable {VARIABLE}",
+        f"Hugging Face Hub; by default that of the environment variable {VARIABLE}, or else the "
+        "small one that comes with the package",
     )
     parser.add_argument(
         "--revision", metavar="REVISION", help="of a name on the Hub: a commit, branch or tag"

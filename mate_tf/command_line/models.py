@@ -2,11 +2,9 @@
 
 import os
 
-from mate_tf.serving.folder import check_named
+from mate_tf.serving.folder import DEFAULT_MODEL, check_named
 
 VARIABLE = "MATE_TF_MODEL"
-# The folder of a model that comes with the package: none does yet.
-DEFAULT_MODEL: str | None = None
 
 
 def find_model(given: str | None) -> str:
@@ -14,13 +12,10 @@ def find_model(given: str | None) -> str:
 
     Raises:
         FileNotFoundError: if there can be no such model.
-        ValueError: if there is none of the three.
+        ValueError: if the given one is empty, as a shell's variable that is not set.
     """
-    name = given or os.environ.get(VARIABLE) or DEFAULT_MODEL
-    if name is None:
-        raise ValueError(
-            f"expected a model, got none; give the folder or name of one as --model or in the "
-            f"environment variable {VARIABLE} (experiments/export.py writes such a folder)"
-        )
+    if given == "":
+        raise ValueError("expected the folder or name of a model, got an empty one")
+    name = given or os.environ.get(VARIABLE) or str(DEFAULT_MODEL)
     check_named(name)
     return name

@@ -290,7 +290,7 @@ def test_the_model_is_that_of_the_flag_the_variable_or_the_default(
             ["{cities}", "of a", "--model=/none"],
             "expected a model at /none, found none: no exported",
         ),
-        (["{cities}", "of a", "--model="], "expected a model, got none; give the folder or name"),
+        (["{cities}", "of a", "--model="], "expected the folder or name of a model, got an empty"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence_before_a_model_is_loaded(

@@ -1,0 +1,86 @@
+"""The model that comes with the package: what is in its folder, and that it answers."""
+
+import hashlib
+import json
+import re
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+import mate_tf
+from mate_tf.serving.folder import DEFAULT_MODEL
+from mate_tf.tables.conversion_file import check_vocabulary
+from mate_tf.tables.table import Table
+from tests.small import run_binary
+
+MOST_BYTES = 50_000_000
+BOATS = Table.from_rows(
+    [
+        ["Boat", "Harbour", "Crew", "Built"],
+        ["Albatross", "Genoa", "12", "1931"],
+        ["Petrel", "Ostend", "7", "1948"],
+        ["Gannet", "Cork", "25", "1926"],
+        ["Puffin", "Bergen", "4", "1955"],
+    ],
+    table_id="boats",
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return mate_tf.from_pretrained()
+
+
+def test_the_weights_are_small_and_of_half_precision():
+    file = DEFAULT_MODEL / "model.safetensors"
+    assert file.stat().st_size < MOST_BYTES
+    size = 0
+    with safe_open(file, framework="numpy") as tensors:
+        for name in tensors.keys():  # noqa: SIM118, a safetensors file is no mapping
+            value = tensors.get_tensor(name)
+            assert value.dtype == np.float16 and np.isfinite(value).all()
+            size += value.size
+    assert 22e6 < size < 25e6
+    check_vocabulary(DEFAULT_MODEL)
+
+
+def test_the_card_says_which_weights_they_are_and_whose():
+    card = (DEFAULT_MODEL / "README.md").read_text(encoding="utf-8")
+    weights = (DEFAULT_MODEL / "model.safetensors").read_bytes()
+    assert hashlib.sha256(weights).hexdigest() in card
+    for told in ("all-MiniLM-L6-v2", "Apache-2.0", "WikiTableQuestions", "CC BY-SA 4.0"):
+        assert told in card
+    assert re.search(r"scripts/train_default_model\.sh", card)
+
+
+def test_it_looks_cells_up_in_a_table_it_has_never_seen(model):
+    questions = {
+        "what is the harbour of Petrel?": "Ostend",
+        "which boat was built in 1926?": "Gannet",
+        "which boat has the largest crew?": "Gannet",
+        "how many boats are there?": "4",
+    }
+    answers = model.answer(BOATS, list(questions))
+    right = [
+        answer.text == expected
+        for answer, expected in zip(answers, questions.values(), strict=True)
+    ]
+    assert right[0] and right[1] and sum(right) >= 3
+    assert all(0.0 < answer.score < 1.0 for answer in answers)
+
+
+def test_a_long_table_is_read_whole(model):
+    rows = [[f"boat {n}", f"harbour {n % 90}", str(n * 7 % 400)] for n in range(400)]
+    table = Table.from_rows(rows, ["Boat", "Harbour", "Crew"], "long")
+    answer = model.answer(table, "what is the crew of boat 399?")
+    assert answer.rows_dropped == 0 and answer.answered
+
+
+def test_the_command_needs_no_model(tmp_path):
+    path = tmp_path / "boats.csv"
+    lines = [",".join(row) for row in (BOATS.header, *BOATS.rows)]
+    path.write_text("\n".join(lines) + "\n")
+    done = run_binary("mate_tf", "ask", str(path), "what is the harbour of Petrel?", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["answer"] == "Ostend"
