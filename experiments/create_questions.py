@@ -22,38 +22,20 @@ aggregation. All questions about a table are in one part, which follows from its
 it is complete; the same flags give the same files.
 """
 
-import os
-import pathlib
-
 from absl import flags
-from tqdm import tqdm
 
 from experiments import terminal
-from mate_tf.statements.sources import LAYOUTS, read_sources
-from mate_tf.tables.datasets.described_tables import TABLES
+from experiments.made_of_tables import SEED, write_parts
 
-_TASK = flags.DEFINE_enum("task", TABLES, LAYOUTS, "layout of the input")
-_INPUT = flags.DEFINE_string("input_dir", None, "folder with the tables", required=True)
-_OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
-_VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
-_SPLITS = flags.DEFINE_list("splits", "train", "that are read; TABLES has none")
-_PARTS = flags.DEFINE_string(
-    "parts", "train=90,dev=10", "the files and their percentages of the tables"
-)
 _LENGTH = flags.DEFINE_integer("max_seq_length", 192, "tokens of a question with its excerpt")
 _PER_TABLE = flags.DEFINE_integer("questions_per_table", 64, "at most")
 _WHOLE = flags.DEFINE_bool("whole_tables", False, "ask about whole tables, not about excerpts")
 _OPERATIONS = flags.DEFINE_list("operations", None, "those to ask for; without it, all")
 _HELD_OUT = flags.DEFINE_bool("held_out_forms", False, "words that are used nowhere else")
-_SEED = flags.DEFINE_integer("seed", 0, "of what is drawn")
 
 
 def main(_) -> None:
     from mate_tf.questions.synthetic import OPERATIONS, QuestionsConfig, synthetic_questions
-    from mate_tf.statements.creation import CreationSummary, create_part
-    from mate_tf.tables.datasets.json_lines import write_json_lines
-    from mate_tf.tables.division import Division
-    from mate_tf.tables.wordpiece import Wordpiece
 
     config = QuestionsConfig(
         questions_per_table=_PER_TABLE.value,
@@ -61,28 +43,12 @@ def main(_) -> None:
         max_seq_length=_LENGTH.value,
         operations=tuple(_OPERATIONS.value or OPERATIONS),
         held_out_forms=_HELD_OUT.value,
-        seed=_SEED.value,
+        seed=SEED.value,
     )
-    if os.path.realpath(_INPUT.value) == os.path.realpath(_OUTPUT.value):
-        raise ValueError(f"expected another folder than the input's, got {_OUTPUT.value}")
-    division = Division.from_text(f"tables:{_PARTS.value}")
-    wordpiece = Wordpiece(_VOCAB.value)
-    makers = [lambda source: synthetic_questions(source.table, wordpiece, config)]
-    output = pathlib.Path(_OUTPUT.value)
-    empty = []
-    for part in division.names:
-        sources = read_sources(_TASK.value, _INPUT.value, _SPLITS.value)
-        output.mkdir(parents=True, exist_ok=True)
-        summary = CreationSummary("questions")
-        made = create_part(tqdm(sources, part, unit="table"), part, division, makers, summary)
-        count = write_json_lines(output / f"{part}.jsonl", made)
-        print(f"{part}: {summary}", flush=True)
-        empty += [] if count else [part]
-    if empty:
-        raise ValueError(
-            f"expected questions in each part, got none in {', '.join(empty)}; the summary above "
-            "says why"
-        )
+    write_parts(
+        "questions",
+        lambda wordpiece: [lambda source: synthetic_questions(source.table, wordpiece, config)],
+    )
 
 
 if __name__ == "__main__":

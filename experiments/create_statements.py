@@ -25,25 +25,12 @@ in a second call keeps a data set's own division. A file appears once it is comp
 give the same files.
 """
 
-import os
-import pathlib
-
 from absl import flags
-from tqdm import tqdm
 
 from experiments import terminal
-from mate_tf.statements.sources import LAYOUTS, read_sources
-from mate_tf.tables.datasets.described_tables import TABLES
+from experiments.made_of_tables import SEED, write_parts
 
-_TASK = flags.DEFINE_enum("task", TABLES, LAYOUTS, "layout of the input")
-_INPUT = flags.DEFINE_string("input_dir", None, "folder with the tables", required=True)
-_OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
-_VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
 _KINDS = flags.DEFINE_list("kinds", "synthetic", "of synthetic and counterfactual")
-_SPLITS = flags.DEFINE_list("splits", "train", "that are read; TABLES has none")
-_PARTS = flags.DEFINE_string(
-    "parts", "train=90,dev=10", "the files and their percentages of the tables"
-)
 _LENGTH = flags.DEFINE_integer("max_seq_length", 128, "tokens of a statement with its excerpt")
 _EXCERPTS = flags.DEFINE_integer("excerpts_per_table", 8, "excerpts drawn of a table")
 _OPERATIONS = flags.DEFINE_integer(
@@ -53,15 +40,11 @@ _OPERATIONS = flags.DEFINE_integer(
 )
 _ROWS = flags.DEFINE_integer("max_rows", 8, "of an excerpt")
 _COLUMNS = flags.DEFINE_integer("max_columns", 4, "of an excerpt")
-_SEED = flags.DEFINE_integer("seed", 0, "of what is drawn")
 
 
 def main(_) -> None:
-    from mate_tf.statements.creation import CreationSummary, create_part, maker
+    from mate_tf.statements.creation import maker
     from mate_tf.statements.synthetic import SyntheticConfig
-    from mate_tf.tables.datasets.json_lines import write_json_lines
-    from mate_tf.tables.division import Division
-    from mate_tf.tables.wordpiece import Wordpiece
 
     config = SyntheticConfig(
         excerpts_per_table=_EXCERPTS.value,
@@ -69,28 +52,12 @@ def main(_) -> None:
         max_seq_length=_LENGTH.value,
         max_rows=_ROWS.value,
         max_columns=_COLUMNS.value,
-        seed=_SEED.value,
+        seed=SEED.value,
     )
-    if os.path.realpath(_INPUT.value) == os.path.realpath(_OUTPUT.value):
-        raise ValueError(f"expected another folder than the input's, got {_OUTPUT.value}")
-    division = Division.from_text(f"tables:{_PARTS.value}")
-    wordpiece = Wordpiece(_VOCAB.value)
-    makers = [maker(kind, wordpiece, config) for kind in _KINDS.value]
-    output = pathlib.Path(_OUTPUT.value)
-    empty = []
-    for part in division.names:
-        sources = read_sources(_TASK.value, _INPUT.value, _SPLITS.value)
-        output.mkdir(parents=True, exist_ok=True)
-        summary = CreationSummary()
-        pairs = create_part(tqdm(sources, part, unit="table"), part, division, makers, summary)
-        count = write_json_lines(output / f"{part}.jsonl", pairs)
-        print(f"{part}: {summary}", flush=True)
-        empty += [] if count else [part]
-    if empty:
-        raise ValueError(
-            f"expected statements in each part, got none in {', '.join(empty)}; the summary above "
-            "says why"
-        )
+    write_parts(
+        "statements",
+        lambda wordpiece: [maker(kind, wordpiece, config) for kind in _KINDS.value],
+    )
 
 
 if __name__ == "__main__":

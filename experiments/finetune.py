@@ -32,8 +32,6 @@ from absl import flags
 from experiments import strategy_flags, terminal
 from experiments.config_files import check_kind, make_config, parse_flags, run_folder
 
-flags.adopt_module_key_flags(strategy_flags)
-
 _CONFIG = flags.DEFINE_string(
     "config",
     None,

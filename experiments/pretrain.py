@@ -13,12 +13,8 @@ what simple rules get of the same. The folder of a run is an --init_checkpoint o
 experiments/finetune.py, which takes its encoder and starts its own heads.
 """
 
-from absl import flags
-
 from experiments import finetune, terminal
 from experiments.config_files import parse_flags
-
-flags.adopt_module_key_flags(finetune)
 
 
 def main(argv: list[str]) -> None:

@@ -128,3 +128,9 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     )
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "expected questions kept for calibration, got the split 'dev'" in done.stderr
+
+
+def test_help_shows_the_flags_that_binaries_share():
+    shown = run_binary("experiments.predict", "--help").stdout
+    for name in ("--model", "--data", "--dtype", "--max_tokens", "--output"):
+        assert f"  {name}: " in shown
