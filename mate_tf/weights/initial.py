@@ -6,7 +6,6 @@ from collections.abc import Callable
 import keras
 
 from mate_tf.config import read_json
-from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.weights.hub import download, is_hub_name
 from mate_tf.weights.hugging_face import load_hugging_face
 from mate_tf.weights.loading import LoadReport
@@ -57,8 +56,14 @@ def load_weights(
     if vocab_file is not None and (folder / "vocab.txt").is_file():
         check_same_vocabulary(vocab_file, folder / "vocab.txt")
     load = _LOADERS[kind_of_weights(location)]
-    cls_id = None if vocab_file is None else Wordpiece(vocab_file).cls
+    cls_id = None if vocab_file is None else _cls_id(vocab_file)
     return load(model, location, reset_heads=reset_heads, require_all=require_all, cls_id=cls_id)
+
+
+def _cls_id(vocab_file: str | pathlib.Path) -> int | None:
+    """The index of [CLS] in a vocabulary, None where it has none."""
+    pieces = pathlib.Path(vocab_file).read_text(encoding="utf-8").splitlines()
+    return pieces.index("[CLS]") if "[CLS]" in pieces else None
 
 
 def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pathlib.Path:

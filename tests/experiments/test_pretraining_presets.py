@@ -52,4 +52,6 @@ def test_a_preset_has_as_many_parameters_as_the_paper_says(name, millions):
 def test_presets_of_pre_training_can_be_told_by_their_names():
     for name in PRESETS:
         config = load_preset(name)
-        assert isinstance(config, MaskedLMTrainingConfig) == name.startswith("mlm_")
+        assert isinstance(config, MaskedLMTrainingConfig) == name.startswith(
+            ("mlm_", "default_words")
+        )
