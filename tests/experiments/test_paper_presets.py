@@ -176,7 +176,7 @@ def test_copies_are_all_that_the_augmented_preset_adds():
 
 
 def test_what_presets_share_is_none():
-    with pytest.raises(ValueError, match=r"expected --config to be one of demo, .*, got '_base'"):
+    with pytest.raises(ValueError, match=r"expected --config to be one of default_answers, .*, got '_base'"):
         load_preset("_base")
 
 
