@@ -176,7 +176,8 @@ def test_copies_are_all_that_the_augmented_preset_adds():
 
 
 def test_what_presets_share_is_none():
-    with pytest.raises(ValueError, match=r"expected --config to be one of default_answers, .*, got '_base'"):
+    message = r"expected --config to be one of default_answers, .*, got '_base'"
+    with pytest.raises(ValueError, match=message):
         load_preset("_base")
 
 
