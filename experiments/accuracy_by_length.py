@@ -13,8 +13,10 @@ first file, how many a further one gains and loses.
 """
 
 import bisect
+import functools
 import itertools
 import json
+import operator
 
 from absl import flags
 
@@ -51,15 +53,15 @@ def token_counts(pairs) -> list[int]:
     from mate_tf.tables.wordpiece import Wordpiece
 
     wordpiece = Wordpiece(_VOCAB.value)
-    of_tables: dict[int, int] = {}
-    counts = []
-    for table, question in pairs:
-        if id(table) not in of_tables:
-            cells = [cell for row in (table.header, *table.expanded_rows) for cell in row]
-            of_tables[id(table)] = int(wordpiece.ids_and_lengths(cells)[1].sum())
-        of_question = int(wordpiece.ids_and_lengths([question.text])[1][0])
-        counts.append(of_tables[id(table)] + of_question + 2)
-    return counts
+
+    @functools.cache
+    def of_table(table) -> int:
+        cells = [cell for row in (table.header, *table.expanded_rows) for cell in row]
+        return int(wordpiece.ids_and_lengths(cells)[1].sum())
+
+    tables, questions = zip(*pairs, strict=True)
+    of_questions = wordpiece.ids_and_lengths([question.text for question in questions])[1]
+    return [of_table(table) + int(own) + 2 for table, own in zip(tables, of_questions, strict=True)]
 
 
 def class_names(bounds: list[int]) -> list[str]:
@@ -88,20 +90,17 @@ def main(_) -> None:
         ]
         for name, of_file in files.items()
     }
-    first = next(iter(files))
+    of_first = right[next(iter(files))]
     rows = []
     for index, name in enumerate([*class_names(bounds), "all"]):
         members = [i for i, of in enumerate(classes) if of == index or name == "all"]
         row: dict = {"tokens": name, "questions": len(members)}
         row["right"] = {of: sum(verdicts[i] for i in members) for of, verdicts in right.items()}
-        row["gained"] = {
-            of: sum(verdicts[i] > right[first][i] for i in members)
-            for of, verdicts in right.items()
-        }
-        row["lost"] = {
-            of: sum(verdicts[i] < right[first][i] for i in members)
-            for of, verdicts in right.items()
-        }
+        for key, differs in (("gained", operator.gt), ("lost", operator.lt)):
+            row[key] = {
+                of: sum(differs(verdicts[i], of_first[i]) for i in members)
+                for of, verdicts in right.items()
+            }
         rows.append(row)
     print(json.dumps(rows) if _JSON.value else table_of(rows, list(files)))
 

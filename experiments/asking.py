@@ -6,22 +6,9 @@ from typing import Any
 from absl import flags
 from tqdm import tqdm
 
+from experiments import model_flags
 from experiments.question_files import Asked
 
-MODEL = flags.DEFINE_string(
-    "model",
-    None,
-    "folder of an exported model (experiments/export.py writes one), or what else from_pretrained "
-    "takes: that of a run, or a name on the Hugging Face Hub; by default the small one that comes "
-    "with the package",
-)
-REVISION = flags.DEFINE_string("revision", None, "of a name on the Hub: a commit, branch or tag")
-ARCHITECTURE = flags.DEFINE_string(
-    "architecture",
-    None,
-    "how tokens attend to each other in place of what the model was trained with: a name of "
-    "mate_tf/presets.py that adds no weights, such as mate for published weights on long tables",
-)
 DTYPE = flags.DEFINE_enum(
     "dtype",
     None,
@@ -48,13 +35,6 @@ TAGGER = flags.DEFINE_string(
 )
 
 
-def model_path() -> str:
-    """The path or name of the model that is asked."""
-    from mate_tf.serving.folder import DEFAULT_MODEL
-
-    return MODEL.value or str(DEFAULT_MODEL)
-
-
 def load(**options: Any):
     """The predictor of --model and the flags beside it, with options of its own."""
     from mate_tf.serving.loading import from_pretrained
@@ -66,9 +46,9 @@ def load(**options: Any):
     if MAX_TOKENS.value is not None:
         options["max_seq_length"] = MAX_TOKENS.value
     return from_pretrained(
-        model_path(),
-        revision=REVISION.value,
-        architecture=ARCHITECTURE.value,
+        model_flags.model_path(),
+        revision=model_flags.REVISION.value,
+        architecture=model_flags.ARCHITECTURE.value,
         dtype=DTYPE.value,
         tagger=tagger,
         **options,

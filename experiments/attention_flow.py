@@ -20,14 +20,8 @@ import pathlib
 from absl import flags
 from tqdm import tqdm
 
-from experiments import terminal
+from experiments import model_flags, terminal
 
-_MODEL = flags.DEFINE_string(
-    "model", None, "the model; by default the small one that comes with the package"
-)
-_ARCHITECTURE = flags.DEFINE_string(
-    "architecture", None, "its attention in place of its own: a name of mate_tf/presets.py"
-)
 _DATA = flags.DEFINE_string("data_dir", None, "folder of records", required=True)
 _SPLIT = flags.DEFINE_string("split", "dev", "of them")
 _EXAMPLES = flags.DEFINE_integer("num_examples", 500, "examples at most", lower_bound=1)
@@ -39,7 +33,6 @@ _LENGTHS = (128, 256, 512, 1024)  # that batches are cut to
 
 def flow_of_records():
     """The flow of the model of --model on the records of --data_dir."""
-    from mate_tf.serving.folder import DEFAULT_MODEL
     from mate_tf.serving.stored_model import find_model
     from mate_tf.tables.records import batch_by_length, read_records
     from mate_tf.tables.splits import split_files
@@ -47,7 +40,9 @@ def flow_of_records():
     from mate_tf.tasks.attention_flow import attention_flow
 
     files = split_files(_DATA.value, _SPLIT.value)
-    stored = find_model(_MODEL.value or DEFAULT_MODEL, architecture=_ARCHITECTURE.value)
+    stored = find_model(
+        model_flags.model_path(), model_flags.REVISION.value, model_flags.ARCHITECTURE.value
+    )
     encoder = stored.model().encoder
     records = read_records(files).take(_EXAMPLES.value)
     flow = None
@@ -78,7 +73,7 @@ def table_of(kinds, shares) -> str:
 
 
 def draw(kinds, shares, path: pathlib.Path) -> None:
-    """Bars of each kind, on a scale of powers of ten."""
+    """Bars of each kind, the groups of heads beside each other."""
     import matplotlib
 
     matplotlib.use("Agg")

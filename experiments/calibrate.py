@@ -17,7 +17,7 @@ stays; experiments/evaluate.py has both for others.
 
 from absl import flags
 
-from experiments import asking, terminal
+from experiments import asking, model_flags, terminal
 from experiments.question_files import read_asked
 
 _NOT_FOR_CALIBRATION = ("train", "dev", "test")
@@ -47,14 +47,14 @@ def main(_) -> None:
         calibration = fit_calibration(scores, correct)
     except ValueError as error:
         raise ValueError(f"{error} (split {asked.split!r})") from None
-    write_calibration(asking.MODEL.value, calibration)
+    write_calibration(model_flags.MODEL.value, calibration)
     print(f"questions: {len(asked.pairs)}, answered {len(scores)}, right {sum(correct)}")
     print(f"temperature {calibration.temperature:.3f}, offset {calibration.offset:+.3f}")
     before = expected_calibration_error(scores, correct)
     after = expected_calibration_error(calibration.apply(scores), correct)
     print(f"expected calibration error: {before:.2%} before, {after:.2%} after")
     print(f"AUROC: {auroc(scores, correct):.2%}")
-    print(f"written to {asking.MODEL.value}")
+    print(f"written to {model_flags.MODEL.value}")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,9 @@ Values of the preset can be changed as in experiments/finetune.py, for all archi
 for one of them with --variant: an architecture and what is changed of its config, such as
 --variant="mate_exact encoder.attention.row_heads_ratio=1.0". The grammar-guided ones need records
 with tags (create_data --tagger).
+
+Where --init_checkpoint is the --output_dir of another comparison, each architecture and variant
+starts from its own run there, that of the first seed: so intermediate pre-training is compared.
 """
 
 import dataclasses
@@ -44,6 +47,7 @@ _VARIANTS = flags.DEFINE_multi_string(
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder for the runs", required=True)
 
 RESULTS_FILE = "results.json"
+_SHARED = ("config", "data", "weights")  # in it, beside the runs
 _WITHOUT_PATTERN = ("linformer", "table_etc")
 
 
@@ -119,14 +123,13 @@ class Results:
             file.write(json.dumps(self._content, indent=1) + "\n")
 
 
-def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path) -> dict:
-    """The metrics of a run, and its seconds unless it was interrupted."""
+def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path, init: str | None) -> dict:
+    """The metrics of a run from first weights, and its seconds unless it was interrupted."""
     from mate_tf.training.run import train_run
 
     logging.info("training %s", model_dir)
     is_new = not model_dir.exists()
     started = time.perf_counter()
-    init = flags.FLAGS.init_checkpoint
     with strategy_flags.make_strategy().scope():
         metrics = train_run(config, data_dir, model_dir, init, **load_options())
     return {"metrics": metrics, "seconds": time.perf_counter() - started if is_new else None}
@@ -144,12 +147,33 @@ def folder_of(name: str, seed: int) -> str:
     return f"{re.sub('[^A-Za-z0-9_.=,-]+', '_', name)}_{seed}"
 
 
-def weights_name(path: str | None) -> str | None:
-    """What first weights are called: by their content where it is one file, not by its place."""
+def first_weights(path: str | None, name: str) -> str | None:
+    """Where the runs of an architecture or a variant start from, of --init_checkpoint.
+
+    Raises:
+        FileNotFoundError: if that is a comparison without a run of it.
+    """
+    if not path or not (pathlib.Path(path) / RESULTS_FILE).is_file():
+        return path
+    run = pathlib.Path(path) / folder_of(name, 1)
+    if not run.is_dir():
+        raise FileNotFoundError(f"expected a run of {name} at {run} to start from, found none")
+    return str(run)
+
+
+def weights_name(path: str | None) -> str | dict | None:
+    """What first weights are called: by their content or what they were made from, not by place."""
     from mate_tf.tables.conversion_file import file_sha256
 
-    file = pathlib.Path(path or "") / "model.safetensors"
-    return f"SHA-256 {file_sha256(file)}" if path and file.is_file() else path
+    if not path:
+        return path
+    given = pathlib.Path(path)
+    for comparison, run in ((given, "its own"), (given.parent, given.name)):
+        if (comparison / RESULTS_FILE).is_file():
+            content = read_json(comparison / RESULTS_FILE)
+            return {"run": run} | {name: content[name] for name in _SHARED}
+    file = given / "model.safetensors"
+    return f"SHA-256 {file_sha256(file)}" if file.is_file() else path
 
 
 def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
@@ -164,7 +188,7 @@ def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
     del values["seed"], values["encoder"]["attention"]
     files = {file.name: file.sha256 for file in data_files(data_dir, SPLITS)}
     weights = {"init_checkpoint": weights_name(flags.FLAGS.init_checkpoint)} | load_options()
-    return {"config": values, "data": files, "weights": weights}
+    return dict(zip(_SHARED, (values, files, weights), strict=True))
 
 
 def main(argv: list[str]) -> None:
@@ -187,7 +211,8 @@ def main(argv: list[str]) -> None:
             run = folder_of(name, seed)
             result = finished.get(run)
             if result is None:
-                result = run_once(config, data_dir, output_dir / run)
+                init = first_weights(flags.FLAGS.init_checkpoint, name)
+                result = run_once(config, data_dir, output_dir / run, init)
                 finished.add(run, result)
             results[name].append(result)
     every = [run["metrics"] for runs in results.values() for run in runs]

@@ -25,7 +25,7 @@ import numpy as np
 import orjson
 from absl import flags
 
-from experiments import asking, terminal
+from experiments import asking, model_flags, terminal
 from experiments.question_files import read_asked
 
 _URL = flags.DEFINE_string("url", "http://127.0.0.1:8080", "the server")
@@ -60,7 +60,7 @@ class Usage(NamedTuple):
 def main(_) -> int:
     pairs = list(read_asked().pairs)
     random.Random(_SEED).shuffle(pairs)
-    if asking.MODEL.value:
+    if model_flags.MODEL.value:
         _ask_the_model(pairs)
         return 0
     return asyncio.run(_ask_the_server(pairs))

@@ -12,7 +12,7 @@ Gradio is not installed (`pip install 'mate_tf[page]'`).
 
 from absl import flags
 
-from experiments import asking, terminal
+from experiments import asking, model_flags, terminal
 from experiments.page_app import build_app, import_gradio, launch
 from mate_tf.serving.folder import check_named
 
@@ -30,11 +30,11 @@ _PORT = flags.DEFINE_integer(
 
 def main(_) -> None:
     # The folder first, then what is missing: neither should have to wait for TensorFlow.
-    check_named(asking.model_path())
+    check_named(model_flags.model_path())
     import_gradio()
 
     predictor = asking.load(min_score=_MIN_SCORE.value, num_alternatives=_ALTERNATIVES.value)
-    app = build_app(predictor, asking.model_path())
+    app = build_app(predictor, model_flags.model_path())
     print(f"the page is at {launch(app, _HOST.value, _PORT.value)} (Ctrl-C ends it)", flush=True)
     app.block_thread()
 

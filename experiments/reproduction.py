@@ -1,9 +1,10 @@
 """What `make reproduce` makes: the steps, each a table or a figure of the README, as commands."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-# The architectures of the MATE and TableFormer papers beside each other.
+# The architectures of the MATE and TableFormer papers beside each other; Linformer beside them is a
+# variant (`_linformer`).
 ARCHITECTURES = (
     "tapas",
     "mate_exact",
@@ -12,23 +13,11 @@ ARCHITECTURES = (
     "tableformer_pcp",
     "mate_tableformer",
 )
-# All batches of a Linformer have one length.
-_LINFORMER = "linformer_256 length_buckets="
-_RELATIONS = (
-    ("same row", "1"),
-    ("same column", "2"),
-    ("same cell", "3"),
-    ("cell to column header", "4"),
-    ("cell to sentence", "5"),
-    ("header to column cell", "6"),
-    ("header to other header", "7"),
-    ("header to same header", "8"),
-    ("header to sentence", "9"),
-    ("sentence to cell", "10"),
-    ("sentence to header", "11"),
-    ("sentence to sentence", "12"),
-    ("all of columns", "2,4,6"),
-)
+# Of TableFormer's relations (mate_tf/attention/relations.py), those that are left out at once.
+_RELATIONS_LEFT_OUT = (*map(str, range(1, 13)), "2,4,6")
+_TABLE_TOKENS = 256  # of a question with its table, where architectures are compared
+_POINT_TOKENS = 512
+_PERTURBED_COPIES = (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True)
@@ -46,6 +35,15 @@ class Folders:
     sst2: str
     minilm: str
     out: str
+
+    @property
+    def vocab(self) -> str:
+        """The flag that names the vocabulary."""
+        return f"--vocab_file={self.minilm}/vocab.txt"
+
+    def at(self, name: str) -> str:
+        """A file or folder to work in."""
+        return f"{self.out}/{name}"
 
 
 @dataclass(frozen=True)
@@ -73,86 +71,53 @@ def steps(folders: Folders, is_small: bool) -> list[Step]:
         is_small: takes a few steps of training, one seed and few questions: minutes in all, to show
             that everything runs; otherwise the README's budgets, which take hours.
     """
-    return list(_steps(folders, is_small))
+    return [
+        *_data(folders, is_small),
+        *_architectures(folders, is_small),
+        *_parts(folders, is_small),
+        *_orders(folders, is_small),
+        *_of_default_model(folders, is_small),
+    ]
 
 
-def _steps(folders: Folders, is_small: bool) -> Iterator[Step]:
-    vocab = f"--vocab_file={folders.minilm}/vocab.txt"
+def _data(folders: Folders, is_small: bool) -> Iterator[Step]:
+    def records(name: str, task: str, source: str, *flags: str) -> Step:
+        return Step(name, "", (), (_create_data(folders, name, task, source, *flags),))
 
-    def out(name: str) -> str:
-        return f"{folders.out}/{name}"
-
-    def data(name: str, task: str, source: str, *flags: str) -> Step:
-        command = "experiments.create_data", f"--task={task}", f"--input_dir={source}", vocab
-        return Step(name, "", (), ((*command, f"--output_dir={out(name)}", *flags),))
-
-    compare = _comparer(folders, is_small)
-    yield data(
-        "wtq_256",
-        "WTQ",
-        folders.wtq,
-        "--divide=train:train=90,calibration=10",
-        "--max_seq_length=256",
-        "--drop_rows_to_fit",
-    )
-    yield data(
+    fit = f"--max_seq_length={_TABLE_TOKENS}", "--drop_rows_to_fit"
+    divided = "--divide=train:train=90,calibration=10"
+    yield records("wtq_256", "WTQ", folders.wtq, divided, *fit)
+    yield records(
         "tabfact_256",
         "TABFACT",
         folders.tabfact,
         "--splits=dev",
         "--divide=dev:train=72,calibration=8,dev=20",
-        "--max_seq_length=256",
-        "--drop_rows_to_fit",
+        *fit,
     )
-    yield data(
-        "wtq_2048", "WTQ", folders.wtq, "--splits=dev", "--max_seq_length=2048", "--trim_cells"
-    )
-    yield data("sst2", "SST2", folders.sst2, "--max_seq_length=128", "--tagger=textblob")
-    yield compare(
-        "wtq", "Architectures on WikiTableQuestions", "wtq_256", ARCHITECTURES, (_LINFORMER,)
-    )
-    yield compare(
-        "tabfact", "Architectures on TabFact", "tabfact_256", ARCHITECTURES, (_LINFORMER,)
-    )
-    yield compare(
-        "heads",
-        "MATE's heads and window (MATE paper, table 6)",
-        "wtq_256",
-        ("mate_exact", "mate"),
+    whole = "--max_seq_length=2048", "--trim_cells"
+    yield records("wtq_2048", "WTQ", folders.wtq, "--splits=train,dev", divided, *whole)
+    yield records("sst2", "SST2", folders.sst2, "--max_seq_length=128", "--tagger=textblob")
+    texts = folders.at("questions_text")
+    yield Step(
+        "questions_256",
+        "",
+        (),
         (
-            "mate_exact encoder.attention.row_heads_ratio=1.0",
-            "mate_exact encoder.attention.row_heads_ratio=0.0",
+            (
+                "experiments.create_questions",
+                "--task=WTQ",
+                f"--input_dir={folders.wtq}",
+                f"--output_dir={texts}",
+                folders.vocab,
+                "--questions_per_table=12",
+                "--max_seq_length=192",
+                "--parts=train=90,dev=10",
+            ),
+            _create_data(
+                folders, "questions_256", "JSONL", texts, f"--max_seq_length={_TABLE_TOKENS}"
+            ),
         ),
-    )
-    yield compare(
-        "tableformer_variants",
-        "TableFormer's parts (its paper's table 5)",
-        "wtq_256",
-        ("tableformer_rc_gp", "tableformer_c_gp", "tableformer_gp", "tableformer_pcp", "sat"),
-        ("tableformer_rc_gp encoder.attention.scale_relations=True",),
-    )
-    yield compare(
-        "perturbed_copies",
-        "Training on tables in other orders (TableFormer paper, table 6)",
-        "wtq_256",
-        ("tapas",),
-        tuple(f"tapas perturbed_copies={n}" for n in (1, 2, 4, 8, 16)),
-    )
-    yield compare(
-        "relations",
-        "TableFormer without some relations (its paper's table 7)",
-        "wtq_256",
-        ("tableformer_pcp",),
-        tuple(
-            f"tableformer_pcp encoder.attention.disabled_relations={numbers}"
-            for _, numbers in _RELATIONS
-        ),
-    )
-    yield compare(
-        "grammar",
-        "Grammar-guided attention (its paper's tables I and II)",
-        "sst2",
-        ("tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"),
     )
     yield Step(
         "linked_corpus",
@@ -161,55 +126,181 @@ def _steps(folders: Folders, is_small: bool) -> Iterator[Step]:
         (
             (
                 "experiments.create_linked_corpus",
-                f"--output_dir={out('corpus')}",
+                f"--output_dir={folders.at('corpus')}",
                 *(("--num_tables=40",) if is_small else ()),
             ),
             (
                 "experiments.pointr",
                 "--config=pointr_minilm",
                 "--stage=create",
-                f"--input_dir={out('corpus')}",
-                f"--output_dir={out('linked_corpus')}",
-                vocab,
+                f"--input_dir={folders.at('corpus')}",
+                f"--output_dir={folders.at('linked_corpus')}",
+                folders.vocab,
             ),
         ),
     )
-    yield compare(
+
+
+def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
+    """All architectures on each task, with and without intermediate pre-training."""
+    minilm = f"--init_checkpoint={folders.minilm}"
+    trained = f"--init_checkpoint={folders.at('compare_questions')}"
+    at_256 = *_names(ARCHITECTURES), f"--variant={_linformer(_TABLE_TOKENS)}"
+    of_wtq, of_tabfact = _wtq_flags(folders, is_small), _tabfact_flags(folders)
+    yield _comparison(
+        folders,
+        is_small,
+        "questions",
+        "Intermediate pre-training: synthetic questions",
+        ("questions_256",),
+        "--config=questions_minilm",
+        f"--data_dir={folders.at('questions_256')}",
+        minilm,
+        *at_256,
+        "--seeds=1",
+    )
+    for name, title, flags, data in (
+        ("wtq", "Architectures on WikiTableQuestions", of_wtq, "wtq_256"),
+        ("tabfact", "Architectures on TabFact", of_tabfact, "tabfact_256"),
+    ):
+        yield _comparison(
+            folders, is_small, name, title, (data,), *flags, minilm, *at_256, "--reset_heads"
+        )
+        yield _comparison(
+            folders,
+            is_small,
+            f"{name}_after_questions",
+            f"{title}, after intermediate pre-training",
+            (data, "questions"),
+            *flags,
+            trained,
+            *at_256,
+            *(("--reset_heads",) if name == "tabfact" else ()),
+        )
+    yield _comparison(
+        folders,
+        is_small,
+        "grammar",
+        "Grammar-guided attention (its paper's tables I and II)",
+        ("sst2",),
+        "--config=sst2_minilm",
+        f"--data_dir={folders.at('sst2')}",
+        minilm,
+        *_names(("tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft")),
+    )
+    yield _comparison(
+        folders,
+        is_small,
         "pointing",
         "Cells to point to, of generated tables with passages (MATE paper, table 6)",
-        "linked_corpus",
-        ARCHITECTURES,
-        (_LINFORMER,),
+        ("linked_corpus",),
+        "--config=point_minilm",
+        f"--data_dir={folders.at('linked_corpus/point_data')}",
+        minilm,
+        *_names(ARCHITECTURES),
+        f"--variant={_linformer(_POINT_TOKENS)}",
     )
-    limit = ("--limit=40",) if is_small else ()
-    orders = "--num_perturbations=1" if is_small else "--num_perturbations=3"
-    for name in ("tapas", "tableformer_pcp", "mate_tableformer"):
-        yield Step(
-            f"order_{name}",
-            f"The order of rows and columns: {name} (TableFormer paper, section 5.2)",
-            ("wtq", "wtq_2048"),
-            (
-                (
-                    "experiments.robustness",
-                    f"--model={out(f'compare_wtq/{name}_1')}",
-                    f"--data={out('wtq_2048/dev.jsonl')}",
-                    orders,
-                    *limit,
-                    *(("--max_tokens=512", "--drop_rows_to_fit") if name == "tapas" else ()),
-                ),
-            ),
+
+
+def _parts(folders: Folders, is_small: bool) -> Iterator[Step]:
+    """MATE and TableFormer without some of their parts, after intermediate pre-training."""
+
+    def part(name: str, title: str, start: str, variants: tuple[str, ...]) -> Step:
+        return _comparison(
+            folders,
+            is_small,
+            name,
+            title,
+            ("wtq_256", "questions"),
+            *_wtq_flags(folders, is_small),
+            f"--init_checkpoint={folders.at(f'compare_questions/{start}_1')}",
+            "--architectures=",
+            *(f"--variant={variant}" for variant in variants),
         )
-    yield from _of_default_model(folders, vocab, limit, is_small)
+
+    yield part(
+        "heads",
+        "MATE's heads and window (MATE paper, table 6)",
+        "mate_exact",
+        (
+            "mate_exact",
+            "mate",
+            "mate_exact encoder.attention.row_heads_ratio=1.0",
+            "mate_exact encoder.attention.row_heads_ratio=0.0",
+        ),
+    )
+    # Positions through the sequence in the place of those that restart, and structure taken away.
+    of_tableformer = (
+        *(f"tableformer_{of} encoder.position=absolute" for of in ("rc_gp", "c_gp", "gp")),
+        "tableformer_pcp",
+    )
+    of_tapas = (
+        "tapas encoder.position=absolute",
+        "tapas encoder.position=absolute encoder.disabled_features=row_ids",
+        "tapas encoder.position=absolute encoder.disabled_features=row_ids,column_ids",
+        "tapas encoder.disabled_features=row_ids,column_ids",
+        "sat encoder.position=absolute",
+    )
+    yield part(
+        "tableformer_variants",
+        "TableFormer's parts (its paper's table 5)",
+        "tapas",
+        (
+            *of_tapas,
+            *(f"{of} encoder.attention.scale_relations=True" for of in of_tableformer),
+            *of_tableformer,
+        ),
+    )
+    yield part(
+        "perturbed_copies",
+        "Training on tables in other orders (TableFormer paper, table 6)",
+        "tapas",
+        ("tapas", *(f"tapas perturbed_copies={number}" for number in _PERTURBED_COPIES)),
+    )
+    yield part(
+        "relations",
+        "TableFormer without some relations (its paper's table 7)",
+        "tableformer_pcp",
+        (
+            "tableformer_pcp",
+            *(
+                f"tableformer_pcp encoder.attention.disabled_relations={numbers}"
+                for numbers in _RELATIONS_LEFT_OUT
+            ),
+        ),
+    )
 
 
-def _of_default_model(
-    folders: Folders, vocab: str, limit: tuple[str, ...], is_small: bool
-) -> Iterator[Step]:
-    def out(name: str) -> str:
-        return f"{folders.out}/{name}"
+def _orders(folders: Folders, is_small: bool) -> Iterator[Step]:
+    """The share of answers that another order of rows and columns changes."""
+    of_architectures = "wtq_after_questions", ("tapas", "tableformer_pcp", "mate_tableformer")
+    of_copies = "perturbed_copies", tuple(f"tapas perturbed_copies={n}" for n in _PERTURBED_COPIES)
+    for comparison, names in (of_architectures, of_copies):
+        for name in names:
+            run = name.replace(" ", "_")
+            # Of positions that were learned up to 256 tokens the whole tables are asked all the
+            # same: each cell begins at the first.
+            yield Step(
+                f"order_{run.replace('=', '_')}",
+                f"The order of rows and columns: {name} (TableFormer paper, section 5.2, table 6)",
+                (comparison, "wtq_2048"),
+                (
+                    (
+                        "experiments.robustness",
+                        f"--model={folders.at(f'compare_{comparison}/{run}_1')}",
+                        f"--data={folders.at('wtq_2048/dev.jsonl')}",
+                        "--max_tokens=2048",
+                        f"--num_perturbations={1 if is_small else 3}",
+                        *_limit(is_small),
+                    ),
+                ),
+            )
 
-    questions = f"--data={out('wtq_2048/dev.jsonl')}"
-    whole, cut = out("default_whole.jsonl"), out("default_512.jsonl")
+
+def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
+    questions = f"--data={folders.at('wtq_2048/dev.jsonl')}"
+    whole, cut = folders.at("default_whole.jsonl"), folders.at("default_512.jsonl")
+    limit = _limit(is_small)
     yield Step(
         "default_wtq",
         "The default model on WikiTableQuestions' dev split",
@@ -217,6 +308,19 @@ def _of_default_model(
         (
             ("experiments.predict", questions, f"--output={whole}", *limit),
             ("experiments.evaluate", questions, f"--predictions={whole}", *limit),
+        ),
+    )
+    yield Step(
+        "default_baselines",
+        "The least to beat on WikiTableQuestions' dev split",
+        ("wtq_2048",),
+        (
+            (
+                "experiments.answer_baselines",
+                f"--train={folders.at('wtq_2048/train.jsonl')}",
+                questions,
+                *limit,
+            ),
         ),
     )
     yield Step(
@@ -235,13 +339,15 @@ def _of_default_model(
             (
                 "experiments.accuracy_by_length",
                 questions,
-                vocab,
+                folders.vocab,
                 f"--predictions=whole={whole},512 tokens={cut}",
                 *limit,
             ),
         ),
     )
-    look_up = out("look_up")
+    look_up = folders.at("look_up")
+    asked = f"--data={look_up}/test.jsonl", "--task=JSONL"
+    answers = f"{look_up}/predictions.jsonl"
     yield Step(
         "default_look_up",
         "Single cells to look up, in words and tables that no training has seen",
@@ -254,27 +360,15 @@ def _of_default_model(
                 "--splits=dev",
                 "--parts=test=100",
                 f"--output_dir={look_up}",
-                vocab,
+                folders.vocab,
                 "--operations=look_up",
                 "--held_out_forms",
                 "--whole_tables",
                 "--max_seq_length=2048",
                 "--questions_per_table=4",
             ),
-            (
-                "experiments.predict",
-                f"--data={look_up}/test.jsonl",
-                "--task=JSONL",
-                f"--output={look_up}/predictions.jsonl",
-                *limit,
-            ),
-            (
-                "experiments.evaluate",
-                f"--data={look_up}/test.jsonl",
-                "--task=JSONL",
-                f"--predictions={look_up}/predictions.jsonl",
-                *limit,
-            ),
+            ("experiments.predict", *asked, f"--output={answers}", *limit),
+            ("experiments.evaluate", *asked, f"--predictions={answers}", *limit),
         ),
     )
     yield Step(
@@ -284,59 +378,72 @@ def _of_default_model(
         (
             (
                 "experiments.attention_flow",
-                f"--data_dir={out('wtq_2048')}",
-                f"--output_dir={out('default_flow')}",
+                f"--data_dir={folders.at('wtq_2048')}",
+                f"--output_dir={folders.at('default_flow')}",
                 f"--num_examples={20 if is_small else 500}",
             ),
         ),
     )
 
 
-def _comparer(folders: Folders, is_small: bool) -> Callable[..., Step]:
-    presets = {
-        "wtq_256": "wtq_minilm",
-        "tabfact_256": "tabfact_minilm",
-        "sst2": "sst2_minilm",
-        "linked_corpus": "point_minilm",
-    }
-    records = {"linked_corpus": "linked_corpus/point_data"}
-    of_tables = (
-        "--config.max_seq_length=256",
+def _create_data(
+    folders: Folders, name: str, task: str, source: str, *flags: str
+) -> tuple[str, ...]:
+    return (
+        "experiments.create_data",
+        f"--task={task}",
+        f"--input_dir={source}",
+        folders.vocab,
+        f"--output_dir={folders.at(name)}",
+        *flags,
+    )
+
+
+def _comparison(
+    folders: Folders, is_small: bool, name: str, title: str, needs: tuple[str, ...], *flags: str
+) -> Step:
+    """A step of experiments/compare_attention.py."""
+    few = ("--config.num_steps=2", "--config.eval_interval=2", "--config.batch_size=4", "--seeds=1")
+    output = f"--output_dir={folders.at(f'compare_{name}')}"
+    command = "experiments.compare_attention", output, *flags, *(few if is_small else ())
+    return Step(name, title, needs, (command,))
+
+
+def _names(architectures: tuple[str, ...]) -> tuple[str, ...]:
+    return (f"--architectures={','.join(architectures)}",)
+
+
+def _linformer(length: int) -> str:
+    """A Linformer for sequences of a length: of the paper's compression, 2,048 to 256.
+
+    All of its batches have one length.
+    """
+    return f"linformer_256 encoder.attention.projected_length={length // 8} length_buckets="
+
+
+def _wtq_flags(folders: Folders, is_small: bool) -> tuple[str, ...]:
+    return (
+        "--config=wtq_minilm",
+        f"--data_dir={folders.at('wtq_256')}",
+        *_of_tables(200),
+        f"--config.eval_questions={40 if is_small else None}",
+    )
+
+
+def _tabfact_flags(folders: Folders) -> tuple[str, ...]:
+    return "--config=tabfact_minilm", f"--data_dir={folders.at('tabfact_256')}", *_of_tables(200)
+
+
+def _of_tables(num_steps: int) -> tuple[str, ...]:
+    return (
+        f"--config.max_seq_length={_TABLE_TOKENS}",
         "--config.length_buckets=128,192",
-        "--config.num_steps=200",
-        "--config.eval_interval=200",
+        f"--config.num_steps={num_steps}",
+        f"--config.eval_interval={num_steps}",
+        "--config.encoder.position=per_cell",
         "--config.dtype=mixed_bfloat16",
     )
-    fast = "--config.num_steps=2", "--config.eval_interval=2", "--config.batch_size=4"
 
-    def compare(
-        name: str,
-        title: str,
-        data: str,
-        architectures: tuple[str, ...],
-        variants: tuple[str, ...] = (),
-    ) -> Step:
-        changes: tuple[str, ...] = of_tables if data.endswith("_256") else ()
-        if data == "wtq_256":
-            changes += (f"--config.eval_questions={40 if is_small else None}",)
-        return Step(
-            name,
-            title,
-            (data,),
-            (
-                (
-                    "experiments.compare_attention",
-                    f"--config={presets[data]}",
-                    f"--data_dir={folders.out}/{records.get(data, data)}",
-                    f"--init_checkpoint={folders.minilm}",
-                    f"--output_dir={folders.out}/compare_{name}",
-                    f"--architectures={','.join(architectures)}",
-                    *(f"--variant={variant}" for variant in variants),
-                    f"--seeds={1 if is_small else 3}",
-                    *changes,
-                    *(fast if is_small else ()),
-                ),
-            ),
-        )
 
-    return compare
+def _limit(is_small: bool) -> tuple[str, ...]:
+    return ("--limit=40",) if is_small else ()

@@ -36,7 +36,7 @@ import sys
 
 from absl import flags, logging
 
-from experiments import asking, terminal
+from experiments import asking, model_flags, terminal
 
 _HOST = flags.DEFINE_string("host", "127.0.0.1", "address to listen at; 0.0.0.0 for all")
 _PORT = flags.DEFINE_integer("port", 8080, "port to listen at; 0 for any that is free", 0, 65535)
@@ -132,7 +132,7 @@ def main(_) -> int:
 
 
 def _name() -> str:
-    name = _NAME.value or pathlib.Path(asking.model_path()).resolve().name
+    name = _NAME.value or pathlib.Path(model_flags.model_path()).resolve().name
     if not re.fullmatch(r"[A-Za-z0-9._-]+", name):
         raise ValueError(
             f"expected letters, digits, '.', '_' and '-' as the model's name, got {name!r}; "

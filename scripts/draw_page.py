@@ -14,7 +14,7 @@ from typing import Any
 
 from absl import flags
 
-from experiments import asking, terminal
+from experiments import asking, model_flags, terminal
 from experiments.page_app import build_app, launch
 
 PICTURE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "page.png"
@@ -66,7 +66,7 @@ def draw(address: str, picture: pathlib.Path) -> None:
 
 
 def main(_) -> None:
-    app = build_app(asking.load(num_alternatives=3), asking.MODEL.value)
+    app = build_app(asking.load(num_alternatives=3), model_flags.MODEL.value)
     try:
         draw(launch(app, "127.0.0.1", None), PICTURE)
     finally:

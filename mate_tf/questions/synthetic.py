@@ -126,7 +126,8 @@ def synthetic_questions(
     Raises:
         StatementsError: if none can be made, with the reason, before the first is yielded.
     """
-    if len(TypedTable(table).of_kind()) < _FEWEST:
+    whole = TypedTable(table)
+    if len(whole.of_kind()) < _FEWEST:
         raise StatementsError(
             "fewer than two columns to ask about",
             f"expected two columns with a name of their own and different values "
@@ -145,10 +146,10 @@ def synthetic_questions(
         asked = table if config.whole_tables else _excerpt(table, lengths, index, config, rng)
         if asked is None:
             continue
+        typed = whole if config.whole_tables else TypedTable(asked)
         here = min(config.questions_per_excerpt, config.questions_per_table - made)
-        for operation, text, drawn in _drawn_of(TypedTable(asked), here, wordpiece, config, rng):
-            name = f"{table.table_id}#{made}:{operation}"
-            question = _question(text, name, drawn, TypedTable(asked))
+        for operation, text, drawn in _drawn_of(typed, here, wordpiece, config, rng):
+            question = _question(text, f"{table.table_id}#{made}:{operation}", drawn, typed)
             yield SyntheticQuestion(operation, ((asked, question),))
             made += 1
     if not made:

@@ -78,7 +78,7 @@ def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
     for key, value in here.items():
         if key not in there:
             continue
-        if isinstance(value, dict):
+        if isinstance(value, dict) and isinstance(there[key], dict):
             found += differences(there[key], value, f"{prefix}{key}.")
         elif value != there[key]:
             found.append(f"{prefix}{key}={value} (there: {there[key]})")

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mate_tf.tables.records import complete_file
+
 FILE = "model.safetensors"
 _STEP = "step"
 
@@ -44,7 +46,7 @@ def write(
     Raises:
         ValueError: if a weight is not finite, or too large for half precision.
     """
-    from safetensors.numpy import save
+    from safetensors.numpy import save_file
 
     single = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
     largest = float(np.finfo(np.float16).max)
@@ -52,13 +54,12 @@ def write(
         if not (np.abs(value) <= largest).all():
             raise ValueError(f"expected weights up to {largest:.0f}, got a larger one in {name!r}")
     path = pathlib.Path(directory) / FILE
-    unfinished = path.with_suffix(".unfinished")
-    content = save(
-        {name: value.astype(np.float16) for name, value in single.items()},
-        metadata={_STEP: str(step), "format": "mate_tf"},
-    )
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
+    with complete_file(path) as unfinished:
+        save_file(
+            {name: value.astype(np.float16) for name, value in single.items()},
+            unfinished,
+            metadata={_STEP: str(step), "format": "mate_tf"},
+        )
     return path
 
 

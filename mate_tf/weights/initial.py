@@ -11,7 +11,7 @@ from mate_tf.weights.hugging_face import load_hugging_face
 from mate_tf.weights.loading import LoadReport
 from mate_tf.weights.run import load_run
 from mate_tf.weights.tf1 import find_tf1_checkpoint, load_tf1_checkpoint
-from mate_tf.weights.vocabulary import check_same_vocabulary
+from mate_tf.weights.vocabulary import check_same_vocabulary, read_pieces
 
 _LOADERS: dict[str, Callable[..., LoadReport]] = {
     "hugging_face": load_hugging_face,
@@ -56,14 +56,9 @@ def load_weights(
     if vocab_file is not None and (folder / "vocab.txt").is_file():
         check_same_vocabulary(vocab_file, folder / "vocab.txt")
     load = _LOADERS[kind_of_weights(location)]
-    cls_id = None if vocab_file is None else _cls_id(vocab_file)
+    pieces = [] if vocab_file is None else read_pieces(vocab_file)
+    cls_id = pieces.index("[CLS]") if "[CLS]" in pieces else None
     return load(model, location, reset_heads=reset_heads, require_all=require_all, cls_id=cls_id)
-
-
-def _cls_id(vocab_file: str | pathlib.Path) -> int | None:
-    """The index of [CLS] in a vocabulary, None where it has none."""
-    pieces = pathlib.Path(vocab_file).read_text(encoding="utf-8").splitlines()
-    return pieces.index("[CLS]") if "[CLS]" in pieces else None
 
 
 def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pathlib.Path:

@@ -126,15 +126,14 @@ def assign_variables(
             f"{', '.join(without)}; they would be left at their initial value"
         )
     ignored = sorted(name for name in tensors if name not in used)
-    moved = is_bert and cls_id is not None and encoder_of(model).config.position == "per_cell"
-    if moved:
+    moved = False
+    if is_bert and cls_id is not None and encoder_of(model).config.position == "per_cell":
         _move_first_position(variables[_WORDS], variables[_POSITIONS], cls_id)
+        moved = True
     return LoadReport(source, tuple(loaded), tuple(new), tuple(ignored), tuple(reset), moved)
 
 
-def _move_first_position(
-    words: keras.Variable, positions: keras.Variable, cls_id: int | None
-) -> None:
+def _move_first_position(words: keras.Variable, positions: keras.Variable, cls_id: int) -> None:
     """Adds to [CLS] by what the first position differs from the second, and makes them alike.
 
     BERT counts through the sequence: [CLS] alone stands first, and the first position's embedding,

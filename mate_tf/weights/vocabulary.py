@@ -1,4 +1,4 @@
-"""Whether data was made with the vocabulary that weights were trained with."""
+"""A vocabulary's pieces, and whether data was made with those that weights were trained with."""
 
 import pathlib
 
@@ -20,7 +20,7 @@ def check_same_vocabulary(
     Raises:
         ValueError: if they differ, with the first line that does.
     """
-    here, there = _pieces(data_vocab), _pieces(weights_vocab)
+    here, there = read_pieces(data_vocab), read_pieces(weights_vocab)
     remedy = f"make the data with --vocab_file={weights_vocab}"
     for line, (piece, expected) in enumerate(zip(here, there, strict=False), start=1):
         if piece != expected and {piece, expected} != _SAME:
@@ -35,7 +35,12 @@ def check_same_vocabulary(
         )
 
 
-def _pieces(path: str | pathlib.Path) -> list[str]:
+def read_pieces(path: str | pathlib.Path) -> list[str]:
+    """The pieces of a vocabulary, each at its index.
+
+    Raises:
+        ValueError: if it is not UTF-8.
+    """
     try:
         text = pathlib.Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -182,9 +182,10 @@ def test_files_that_differ_are_named_with_the_difference(tmp_path, examples, cha
     [
         b"question\ttable\nwhat?\tt1\n",
         b"\x1f\x8b\x08 no gzip in truth",
-        gzip.compress(b"no records inside"),
+        gzip.compress(b"no records inside", mtime=0),
         b"\x78\x9cno zlib in truth",
     ],
+    ids=["text", "no gzip", "gzip of no records", "no zlib"],
 )
 def test_a_file_that_is_no_record_file_is_named(tmp_path, content):
     path = tmp_path / "other.tfrecord"

