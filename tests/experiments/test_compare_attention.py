@@ -77,5 +77,36 @@ def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     assert "learning_rate=1.0 (there: " in other.stderr
 
 
+def test_each_architecture_starts_from_its_own_run_of_another_comparison(data_dir, tmp_path):
+    common = (*SMALL, "--seeds=1", f"--data_dir={data_dir}")
+    before, after = tmp_path / "before", tmp_path / "after"
+    names = "--architectures=tapas,grammar_soft"
+    first = run_binary("experiments.compare_attention", *common, names, f"--output_dir={before}")
+    assert first.returncode == 0, first.stderr
+    start = f"--init_checkpoint={before}"
+    flags = *common, f"--output_dir={after}", start, "--config.learning_rate=0.0"
+    second = run_binary("experiments.compare_attention", *flags, names)
+    assert second.returncode == 0, second.stderr
+    runs = {of: json.loads((of / "results.json").read_text())["runs"] for of in (before, after)}
+    for run in ("tapas_1", "grammar_soft_1"):
+        # Nothing was learned since: the dev split's loss is that of the end of the other.
+        assert runs[after][run]["metrics"] == runs[before][run]["metrics"]
+        inputs = json.loads((after / run / "inputs.json").read_text())
+        assert inputs["init_checkpoint"] == str(before / run)
+    shared = json.loads((after / "results.json").read_text())
+    made_of = json.loads((before / "results.json").read_text())
+    del made_of["runs"]
+    assert shared["weights"]["init_checkpoint"] == {"run": "its own", **made_of}
+
+    absent = run_binary("experiments.compare_attention", *flags, "--architectures=sat")
+    assert absent.returncode == 1
+    assert f"expected a run of sat at {before / 'sat_1'} to start from" in absent.stderr
+    # Of one of its runs for all is another start.
+    one = *flags, names, f"--init_checkpoint={before / 'tapas_1'}"
+    other = run_binary("experiments.compare_attention", *one)
+    assert other.returncode == 1
+    assert "run=tapas_1 (there: its own)" in other.stderr
+
+
 def test_spread_is_the_median_and_half_the_interquartile_range():
     assert spread([0.8, 0.9, 0.84], 100.0) == "84.0 ± 2.5"
