@@ -24,6 +24,7 @@ from absl import flags
 
 from experiments import terminal
 from experiments.reproduction import Folders, Step, steps
+from mate_tf.tables.text_files import complete_text_file
 
 _SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "minutes, or hours")
 _WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")
@@ -72,9 +73,8 @@ def run_step(step: Step, path: pathlib.Path) -> None:
             )
         printed = done.stdout
     print(printed, end="", flush=True)
-    unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(printed, encoding="utf-8")
-    unfinished.replace(path)
+    with complete_text_file(path) as file:
+        file.write(printed)
 
 
 def in_markdown(printed: str) -> str:

@@ -18,6 +18,9 @@ _RELATIONS_LEFT_OUT = (*map(str, range(1, 13)), "2,4,6")
 _TABLE_TOKENS = 256  # of a question with its table, where architectures are compared
 _POINT_TOKENS = 512
 _PERTURBED_COPIES = (1, 2, 4, 8, 16)
+_FEW_STEPS = "--config.num_steps=2", "--config.eval_interval=2", "--config.batch_size=4"
+# At the rates that new heads need, those that have been trained forget.
+_TRAINED_HEADS = "--config.learning_rate=5e-5", "--config.head_learning_rate_ratio=2"
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,14 @@ def _data(folders: Folders, is_small: bool) -> Iterator[Step]:
 
     fit = f"--max_seq_length={_TABLE_TOKENS}", "--drop_rows_to_fit"
     divided = "--divide=train:train=90,calibration=10"
+    parts = "train=4,calibration=95,dev=1" if is_small else "train=72,calibration=8,dev=20"
     yield records("wtq_256", "WTQ", folders.wtq, divided, *fit)
     yield records(
         "tabfact_256",
         "TABFACT",
         folders.tabfact,
         "--splits=dev",
-        "--divide=dev:train=72,calibration=8,dev=20",
+        f"--divide=dev:{parts}",
         *fit,
     )
     whole = "--max_seq_length=2048", "--trim_cells"
@@ -116,6 +120,37 @@ def _data(folders: Folders, is_small: bool) -> Iterator[Step]:
             ),
             _create_data(
                 folders, "questions_256", "JSONL", texts, f"--max_seq_length={_TABLE_TOKENS}"
+            ),
+        ),
+    )
+    words = folders.at("words_data")
+    yield Step(
+        "words",
+        "",
+        (),
+        (
+            (
+                "experiments.create_pretraining_data",
+                "--task=WTQ",
+                f"--input_dir={folders.wtq}",
+                "--splits=train",
+                "--divide=train:train=90,dev=10",
+                f"--output_dir={words}",
+                folders.vocab,
+                f"--dupe_factor={1 if is_small else 24}",
+            ),
+            (
+                "experiments.pretrain",
+                "--config=default_words",
+                f"--data_dir={words}",
+                f"--init_checkpoint={folders.minilm}",
+                f"--model_dir={folders.at('words')}",
+                *(("--config.eval_examples=20", *_FEW_STEPS) if is_small else ()),
+            ),
+            (
+                "experiments.export_weights",
+                f"--model_dir={folders.at('words')}",
+                f"--output_dir={folders.at('words_weights')}",
             ),
         ),
     )
@@ -152,10 +187,12 @@ def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
         is_small,
         "questions",
         "Intermediate pre-training: synthetic questions",
-        ("questions_256",),
+        ("questions_256", "words"),
         "--config=questions_minilm",
+        f"--config.eval_questions={40 if is_small else 400}",
         f"--data_dir={folders.at('questions_256')}",
-        minilm,
+        f"--init_checkpoint={folders.at('words_weights')}",
+        "--reset_heads",
         *at_256,
         "--seeds=1",
     )
@@ -163,9 +200,7 @@ def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
         ("wtq", "Architectures on WikiTableQuestions", of_wtq, "wtq_256"),
         ("tabfact", "Architectures on TabFact", of_tabfact, "tabfact_256"),
     ):
-        yield _comparison(
-            folders, is_small, name, title, (data,), *flags, minilm, *at_256, "--reset_heads"
-        )
+        yield _comparison(folders, is_small, name, title, (data,), *flags, minilm, *at_256)
         yield _comparison(
             folders,
             is_small,
@@ -175,7 +210,7 @@ def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
             *flags,
             trained,
             *at_256,
-            *(("--reset_heads",) if name == "tabfact" else ()),
+            *(("--reset_heads",) if name == "tabfact" else _TRAINED_HEADS),
         )
     yield _comparison(
         folders,
@@ -214,6 +249,7 @@ def _parts(folders: Folders, is_small: bool) -> Iterator[Step]:
             ("wtq_256", "questions"),
             *_wtq_flags(folders, is_small),
             f"--init_checkpoint={folders.at(f'compare_questions/{start}_1')}",
+            *_TRAINED_HEADS,
             "--architectures=",
             *(f"--variant={variant}" for variant in variants),
         )
@@ -403,9 +439,9 @@ def _comparison(
     folders: Folders, is_small: bool, name: str, title: str, needs: tuple[str, ...], *flags: str
 ) -> Step:
     """A step of experiments/compare_attention.py."""
-    few = ("--config.num_steps=2", "--config.eval_interval=2", "--config.batch_size=4", "--seeds=1")
+    few = (*_FEW_STEPS, "--seeds=1") if is_small else ()
     output = f"--output_dir={folders.at(f'compare_{name}')}"
-    command = "experiments.compare_attention", output, *flags, *(few if is_small else ())
+    command = "experiments.compare_attention", output, *flags, *few
     return Step(name, title, needs, (command,))
 
 

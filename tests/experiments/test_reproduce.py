@@ -34,6 +34,7 @@ def test_what_a_step_needs_comes_with_it():
         "wtq_256",
         "wtq_2048",
         "questions_256",
+        "words",
         "questions",
         "wtq_after_questions",
         "order_tapas",
