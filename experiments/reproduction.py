@@ -71,14 +71,16 @@ def steps(folders: Folders, is_small: bool) -> list[Step]:
 
     Args:
         folders: where things are.
-        is_small: takes a few steps of training, one seed and few questions: minutes in all, to show
-            that everything runs; otherwise the README's budgets, which take hours.
+        is_small: takes a few steps of training, one seed, few questions, and two rows of the longer
+            tables: minutes in all, to show that everything runs; otherwise the README's budgets,
+            which take hours.
     """
     return [
         *_data(folders, is_small),
         *_architectures(folders, is_small),
         *_parts(folders, is_small),
         *_orders(folders, is_small),
+        _lengths(folders, is_small),
         *_of_default_model(folders, is_small),
     ]
 
@@ -180,8 +182,10 @@ def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
     """All architectures on each task, with and without intermediate pre-training."""
     minilm = f"--init_checkpoint={folders.minilm}"
     trained = f"--init_checkpoint={folders.at('compare_questions')}"
-    at_256 = *_names(ARCHITECTURES), f"--variant={_linformer(_TABLE_TOKENS)}"
-    of_wtq, of_tabfact = _wtq_flags(folders, is_small), _tabfact_flags(folders)
+    linformer = f"--variant={_linformer(_TABLE_TOKENS)}"
+    every = *_names(ARCHITECTURES), linformer
+    of_wtq = "wtq", "Architectures on WikiTableQuestions", "wtq_256"
+    of_tabfact = "tabfact", "Architectures on TabFact", "tabfact_256"
     yield _comparison(
         folders,
         is_small,
@@ -193,14 +197,19 @@ def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
         f"--data_dir={folders.at('questions_256')}",
         f"--init_checkpoint={folders.at('words_weights')}",
         "--reset_heads",
-        *at_256,
+        *every,
         "--seeds=1",
     )
-    for name, title, flags, data in (
-        ("wtq", "Architectures on WikiTableQuestions", of_wtq, "wtq_256"),
-        ("tabfact", "Architectures on TabFact", of_tabfact, "tabfact_256"),
+    for (name, title, data), flags, rows, heads in (
+        (of_wtq, _wtq_flags(folders, is_small), every, _TRAINED_HEADS),
+        (
+            of_tabfact,
+            _tabfact_flags(folders),
+            (*_names(_some(ARCHITECTURES, is_small)), linformer),
+            ("--reset_heads",),
+        ),
     ):
-        yield _comparison(folders, is_small, name, title, (data,), *flags, minilm, *at_256)
+        yield _comparison(folders, is_small, name, title, (data,), *flags, minilm, *rows)
         yield _comparison(
             folders,
             is_small,
@@ -209,8 +218,8 @@ def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
             (data, "questions"),
             *flags,
             trained,
-            *at_256,
-            *(("--reset_heads",) if name == "tabfact" else _TRAINED_HEADS),
+            *rows,
+            *heads,
         )
     yield _comparison(
         folders,
@@ -221,7 +230,9 @@ def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
         "--config=sst2_minilm",
         f"--data_dir={folders.at('sst2')}",
         minilm,
-        *_names(("tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft")),
+        *_names(
+            _some(("tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"), is_small)
+        ),
     )
     yield _comparison(
         folders,
@@ -232,7 +243,7 @@ def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
         "--config=point_minilm",
         f"--data_dir={folders.at('linked_corpus/point_data')}",
         minilm,
-        *_names(ARCHITECTURES),
+        *_names(_some(ARCHITECTURES, is_small)),
         f"--variant={_linformer(_POINT_TOKENS)}",
     )
 
@@ -251,7 +262,7 @@ def _parts(folders: Folders, is_small: bool) -> Iterator[Step]:
             f"--init_checkpoint={folders.at(f'compare_questions/{start}_1')}",
             *_TRAINED_HEADS,
             "--architectures=",
-            *(f"--variant={variant}" for variant in variants),
+            *(f"--variant={variant}" for variant in _some(variants, is_small)),
         )
 
     yield part(
@@ -310,7 +321,8 @@ def _parts(folders: Folders, is_small: bool) -> Iterator[Step]:
 def _orders(folders: Folders, is_small: bool) -> Iterator[Step]:
     """The share of answers that another order of rows and columns changes."""
     of_architectures = "wtq_after_questions", ("tapas", "tableformer_pcp", "mate_tableformer")
-    of_copies = "perturbed_copies", tuple(f"tapas perturbed_copies={n}" for n in _PERTURBED_COPIES)
+    copies = _PERTURBED_COPIES[:1] if is_small else _PERTURBED_COPIES
+    of_copies = "perturbed_copies", tuple(f"tapas perturbed_copies={number}" for number in copies)
     for comparison, names in (of_architectures, of_copies):
         for name in names:
             run = name.replace(" ", "_")
@@ -331,6 +343,50 @@ def _orders(folders: Folders, is_small: bool) -> Iterator[Step]:
                     ),
                 ),
             )
+
+
+def _lengths(folders: Folders, is_small: bool) -> Step:
+    """Models that read the first 512 tokens beside MATE on the whole table."""
+    questions = f"--data={folders.at('wtq_2048/dev.jsonl')}"
+    limit = _limit(is_small)
+    cut = "--max_tokens=512", "--drop_rows_to_fit"
+    readers: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+        ("MATE whole table", "mate_exact", ()),
+        ("MATE 512 tokens", "mate_exact", cut),
+        ("TAPAS 512 tokens", "tapas", cut),
+        ("SAT 512 tokens", "sat", cut),
+        ("TableFormer 512 tokens", "tableformer_pcp", cut),
+    )
+    files = {
+        name: folders.at(f"lengths_{number}.jsonl") for number, (name, *_) in enumerate(readers)
+    }
+    asked = (
+        (
+            "experiments.predict",
+            f"--model={folders.at(f'compare_wtq_after_questions/{run}_1')}",
+            questions,
+            f"--output={files[name]}",
+            *flags,
+            *limit,
+        )
+        for name, run, flags in readers
+    )
+    predictions = ",".join(f"{name}={path}" for name, path in files.items())
+    return Step(
+        "lengths",
+        "Accuracy by the length of the table: MATE on all of it beside models that truncate it",
+        ("wtq_after_questions", "wtq_2048"),
+        (
+            *asked,
+            (
+                "experiments.accuracy_by_length",
+                questions,
+                folders.vocab,
+                f"--predictions={predictions}",
+                *limit,
+            ),
+        ),
+    )
 
 
 def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
@@ -443,6 +499,11 @@ def _comparison(
     output = f"--output_dir={folders.at(f'compare_{name}')}"
     command = "experiments.compare_attention", output, *flags, *few
     return Step(name, title, needs, (command,))
+
+
+def _some(rows: tuple, is_small: bool) -> tuple:
+    """All rows of a table, or the first two."""
+    return rows[:2] if is_small else rows
 
 
 def _names(architectures: tuple[str, ...]) -> tuple[str, ...]:
