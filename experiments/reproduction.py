@@ -17,6 +17,7 @@ ARCHITECTURES = (
 _RELATIONS_LEFT_OUT = (*map(str, range(1, 13)), "2,4,6")
 _TABLE_TOKENS = 256  # of a question with its table, where architectures are compared
 _POINT_TOKENS = 512
+_ORDER_QUESTIONS = 1_000  # that are asked again in another order
 _PERTURBED_COPIES = (1, 2, 4, 8, 16)
 _FEW_STEPS = "--config.num_steps=2", "--config.eval_interval=2", "--config.batch_size=4"
 # At the rates that new heads need, those that have been trained forget.
@@ -338,8 +339,7 @@ def _orders(folders: Folders, is_small: bool) -> Iterator[Step]:
                         f"--model={folders.at(f'compare_{comparison}/{run}_1')}",
                         f"--data={folders.at('wtq_2048/dev.jsonl')}",
                         "--max_tokens=2048",
-                        f"--num_perturbations={1 if is_small else 3}",
-                        *_limit(is_small),
+                        f"--limit={40 if is_small else _ORDER_QUESTIONS}",
                     ),
                 ),
             )
@@ -472,7 +472,7 @@ def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
                 "experiments.attention_flow",
                 f"--data_dir={folders.at('wtq_2048')}",
                 f"--output_dir={folders.at('default_flow')}",
-                f"--num_examples={20 if is_small else 500}",
+                f"--num_examples={20 if is_small else 120}",
             ),
         ),
     )
