@@ -147,17 +147,28 @@ def folder_of(name: str, seed: int) -> str:
     return f"{re.sub('[^A-Za-z0-9_.=,-]+', '_', name)}_{seed}"
 
 
+def read_comparison(folder: pathlib.Path) -> dict | None:
+    """The results in a folder where they are a comparison's."""
+    if not (folder / RESULTS_FILE).is_file():
+        return None
+    content = read_json(folder / RESULTS_FILE)
+    return content if {"runs", *_SHARED} <= content.keys() else None
+
+
 def first_weights(path: str | None, name: str) -> str | None:
     """Where the runs of an architecture or a variant start from, of --init_checkpoint.
 
     Raises:
-        FileNotFoundError: if that is a comparison without a run of it.
+        FileNotFoundError: if that is a comparison without a run of it that has ended.
     """
-    if not path or not (pathlib.Path(path) / RESULTS_FILE).is_file():
+    comparison = read_comparison(pathlib.Path(path)) if path else None
+    if not path or comparison is None:
         return path
     run = pathlib.Path(path) / folder_of(name, 1)
-    if not run.is_dir():
-        raise FileNotFoundError(f"expected a run of {name} at {run} to start from, found none")
+    if run.name not in comparison["runs"] or not run.is_dir():
+        raise FileNotFoundError(
+            f"expected a run of {name} that has ended, at {run}, to start from, found none"
+        )
     return str(run)
 
 
@@ -168,10 +179,11 @@ def weights_name(path: str | None) -> str | dict | None:
     if not path:
         return path
     given = pathlib.Path(path)
-    for comparison, run in ((given, "its own"), (given.parent, given.name)):
-        if (comparison / RESULTS_FILE).is_file():
-            content = read_json(comparison / RESULTS_FILE)
-            return {"run": run} | {name: content[name] for name in _SHARED}
+    of_all, of_one = read_comparison(given), read_comparison(given.parent)
+    if of_all:
+        return {"run": "its own"} | {name: of_all[name] for name in _SHARED}
+    if of_one and given.name in of_one["runs"]:
+        return {"run": given.name} | {name: of_one[name] for name in _SHARED}
     file = given / "model.safetensors"
     return f"SHA-256 {file_sha256(file)}" if file.is_file() else path
 
@@ -203,16 +215,21 @@ def main(argv: list[str]) -> None:
     names = [*_ARCHITECTURES.value, *(" ".join(of.split()) for of in _VARIANTS.value)]
     results: dict[str, list[dict]] = {name: [] for name in names}
     configs = {name: config_of(name, argv[1:]) for name in names}
-    # Before any training, for there is none of some architectures.
+    seeds = range(1, _SEEDS.value + 1)
+    # Before any training: some architectures have no first weights, or no share.
+    starts = {
+        name: first_weights(flags.FLAGS.init_checkpoint, name)
+        for name in names
+        if any(finished.get(folder_of(name, seed)) is None for seed in seeds)
+    }
     shares = {name: attended_share(config, data_dir) for name, config in configs.items()}
-    for seed in range(1, _SEEDS.value + 1):
+    for seed in seeds:
         for name, of_name in configs.items():
             config = dataclasses.replace(of_name, seed=seed)
             run = folder_of(name, seed)
             result = finished.get(run)
             if result is None:
-                init = first_weights(flags.FLAGS.init_checkpoint, name)
-                result = run_once(config, data_dir, output_dir / run, init)
+                result = run_once(config, data_dir, output_dir / run, starts[name])
                 finished.add(run, result)
             results[name].append(result)
     every = [run["metrics"] for runs in results.values() for run in runs]

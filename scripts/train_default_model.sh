@@ -15,8 +15,8 @@
 # Each starts from the half-precision weights of the one before, out/default/STAGE_weights, and from
 # nothing else of it: a stage that was done elsewhere is that folder, copied. Started again, the
 # script passes over what is done and goes on with a training from its last checkpoint. With STAGE
-# it does that one alone. What comes out, out/default/answers_weights, has the place of
-# mate_tf/default_model; `make reproduce` has its scores.
+# it does that one alone. What comes out is out/default/answers_weights; put into
+# mate_tf/default_model, `make reproduce` scores it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wtq=$1 minilm=$2 only=${3:-}
@@ -99,6 +99,7 @@ answers() {
 }
 
 calibration() {
+  [ -e "$out/answers_weights/calibration.json" ] && return
   make_data "$out/calibration_data" calibration_data
   run calibrate --model="$out/answers_weights" --data="$out/calibration_data/calibration.jsonl"
 }

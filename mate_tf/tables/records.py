@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.tables.perturbation import perturbed_copy
+from mate_tf.tables.perturbation import copy_of_epoch, perturbed_copy
 from mate_tf.tables.record_files import detect_compression, readable_records
 from mate_tf.tables.record_schema import (
     OF_TOKENS,
@@ -284,9 +284,9 @@ def training_batches(
         batch_size, boundaries: as batch_by_length.
         skip: how many batches to leave out at the beginning, whole epochs at no cost.
         perturbed_copies: of each table, with its rows and columns in random orders, in addition to
-            the table as it is. Each epoch has one of them, in turn and the table as it is first
-            (TableFormer paper, sections 4.3 and 5.5); an example's copies follow from the seed and
-            its table alone.
+            the table as it is. Each epoch has one of them of each table, in turn, beginning at
+            another for each table: an epoch has all kinds (TableFormer paper, sections 4.3 and
+            5.5). An example's copies follow from the seed and its table alone.
 
     Raises:
         ValueError: as read_records, and if tables are to be perturbed whose records do not name
@@ -305,9 +305,10 @@ def training_batches(
         tf.random.set_seed(1)
         examples = _parsed(_shuffled(records, seed, epoch), schema)
         if perturbed_copies:
-            copy = epoch % (perturbed_copies + 1)
             examples = examples.map(
-                lambda features: perturbed_copy(features, seed, copy),
+                lambda features: perturbed_copy(
+                    features, seed, copy_of_epoch(features, epoch, perturbed_copies)
+                ),
                 num_parallel_calls=tf.data.AUTOTUNE,
             )
         return batch_by_length(examples, batch_size, boundaries, remainder="repeat")

@@ -136,8 +136,8 @@ class ExamplesConfig(TrainingConfig):
             otherwise they are an error. It may change when a run goes on, for files are damaged
             meanwhile.
         perturbed_copies: copies of the training tables with their rows and columns in random orders
-            that epochs take in turn, after one with the tables as they are (TableFormer paper,
-            section 4.3, which has 1, 2, 4, 8 and 16); 0 for the tables as they are alone.
+            that epochs take in turn, the tables as they are among them (TableFormer paper, section
+            4.3, which has 1, 2, 4, 8 and 16); 0 for the tables as they are alone.
     """
 
     encoder: EncoderConfig

@@ -46,7 +46,7 @@ def write(
     Raises:
         ValueError: if a weight is not finite, or too large for half precision.
     """
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     single = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
     largest = float(np.finfo(np.float16).max)
@@ -54,12 +54,12 @@ def write(
         if not (np.abs(value) <= largest).all():
             raise ValueError(f"expected weights up to {largest:.0f}, got a larger one in {name!r}")
     path = pathlib.Path(directory) / FILE
-    with complete_file(path) as unfinished:
-        save_file(
-            {name: value.astype(np.float16) for name, value in single.items()},
-            unfinished,
-            metadata={_STEP: str(step), "format": "mate_tf"},
-        )
+    content = save(
+        {name: value.astype(np.float16) for name, value in single.items()},
+        metadata={_STEP: str(step), "format": "mate_tf"},
+    )
+    with complete_file(path) as unfinished:  # safetensors' save_file lets nobody else read it
+        pathlib.Path(unfinished).write_bytes(content)
     return path
 
 

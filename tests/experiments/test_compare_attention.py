@@ -100,7 +100,10 @@ def test_each_architecture_starts_from_its_own_run_of_another_comparison(data_di
 
     absent = run_binary("experiments.compare_attention", *flags, "--architectures=sat")
     assert absent.returncode == 1
-    assert f"expected a run of sat at {before / 'sat_1'} to start from" in absent.stderr
+    assert f"expected a run of sat that has ended, at {before / 'sat_1'}, to" in absent.stderr
+    shutil.copytree(before / "tapas_1", before / "sat_1")  # as of one that was interrupted
+    unfinished = run_binary("experiments.compare_attention", *flags, "--architectures=sat")
+    assert "expected a run of sat that has ended" in unfinished.stderr
     # Of one of its runs for all is another start.
     one = *flags, names, f"--init_checkpoint={before / 'tapas_1'}"
     other = run_binary("experiments.compare_attention", *one)

@@ -1,10 +1,16 @@
 """The README's tables made again: which steps, and what becomes of what they print."""
 
+import ast
+import functools
+import itertools
+import re
+
 import pytest
 
-from experiments.reproduce import chosen, in_markdown, run_step
+from experiments.config_files import make_config
+from experiments.reproduce import chosen, in_markdown, is_done, run_step
 from experiments.reproduction import Folders, Step, steps
-from mate_tf.presets import ARCHITECTURE_PRESETS
+from scripts import update_build
 from tests.small import ROOT, run_binary
 
 FOLDERS = Folders("wtq", "tabfact", "sst2", "minilm", "out")
@@ -18,14 +24,45 @@ def test_steps_are_commands_of_this_project_and_follow_what_they_need(is_small):
     for index, step in enumerate(every):
         assert set(step.needs) <= set(names[:index])
         for module, *flags in step.commands:
-            assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
-            assert all(flag.startswith("--") for flag in flags)
+            known = flags_of(module)
             for flag in flags:
-                name, _, value = flag.partition("=")
-                if name == "--architectures":
-                    assert {*filter(None, value.split(","))} <= ARCHITECTURE_PRESETS.keys()
-                if name == "--variant":
-                    assert value.split()[0] in ARCHITECTURE_PRESETS
+                name = re.fullmatch(r"--([a-z_]+)(\..+)?(=.*)?", flag)[1]
+                assert name in known, (module, flag)
+
+
+@functools.cache
+def flags_of(module: str) -> set[str]:
+    """The names of a binary's flags: those that it and what it imports of its folder define."""
+    source = (ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+    names = set(re.findall(r'flags\.DEFINE_\w+\(\s*"(\w+)"', source))
+    for imported in set(update_build.imported_names(ast.parse(source))):
+        other = ".".join(imported.split(".")[:2])  # without a function's name
+        if (ROOT / f"{other.replace('.', '/')}.py").is_file() and other != module:
+            names |= flags_of(other) if other.startswith("experiments.") else set()
+    return names
+
+
+def test_every_architecture_and_variant_has_a_config():
+    made = set()
+    for step in steps(FOLDERS, False):
+        for module, *flags in step.commands:
+            if module != "experiments.compare_attention":
+                continue
+            preset = next(f.partition("=")[2] for f in flags if f.startswith("--config="))
+            shared = [flag for flag in flags if flag.startswith("--config.")]
+            architectures = next(f for f in flags if f.startswith("--architectures="))
+            names = [name for name in architectures.partition("=")[2].split(",") if name]
+            names += [f.partition("=")[2] for f in flags if f.startswith("--variant=")]
+            configs = [config_of(preset, name, shared) for name in names]
+            # No two rows are of the same model.
+            assert all(a != b for a, b in itertools.combinations(configs, 2)), step.name
+            made |= {config.encoder.attention.architecture for config in configs}
+    assert made >= {"tapas", "mate", "sat", "linformer", "table_etc", "tableformer"}
+
+
+def config_of(preset: str, name: str, shared: list[str]):
+    architecture, *own = name.split()
+    return make_config(preset, architecture, [*shared, *(f"--config.{change}" for change in own)])
 
 
 def test_what_a_step_needs_comes_with_it():
@@ -51,6 +88,9 @@ def test_the_last_command_s_output_is_kept_and_a_failure_is_none(tmp_path, capsy
     printed = path.read_text()
     assert "Namespaces are one honking great idea" in printed
     assert capsys.readouterr().out.count("$ python -m this") == 2
+    assert is_done(twice, path)
+    assert not is_done(Step("s", "S", (), (("this",),)), path)  # of other commands
+    assert not is_done(twice, tmp_path / "other.md")
     with pytest.raises(ValueError, match=r"no_such_module ended with 1 in the step s"):
         run_step(Step("s", "S", (), (("no_such_module",),)), tmp_path / "other.md")
     assert not (tmp_path / "other.md").exists()

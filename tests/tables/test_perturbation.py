@@ -291,22 +291,41 @@ def epochs(file, count, copies, seed=5):
     return found
 
 
-def test_epochs_take_the_copies_in_turn_after_the_table_as_it_is(file):
-    plain = epochs(file, 1, copies=0)[0]
-    first, second, third, fourth = epochs(file, 4, copies=2)
-    assert first == plain
-    assert fourth == first
-    assert len({of[b"q0"][1] for of in (first, second, third)}) == 3
-    for epoch in (second, third):
-        # A copy is of a table: its questions share it, another table's do not.
-        orders = {table_id: set() for table_id in (b"t", b"u")}
-        for table_id, ids in epoch.values():
-            orders[table_id].add(ids)
-        assert {len(of) for of in orders.values()} == {1}
-        assert orders[b"t"] != orders[b"u"]
-    assert epochs(file, 2, copies=2, seed=6)[1] != second
-    # A copy is the same one, however many there are.
-    assert epochs(file, 2, copies=1)[1] == second
+def orders_of(found, table_id: bytes) -> list[bytes]:
+    """The order of a table in each epoch, which all of its questions share."""
+    orders = []
+    for epoch in found:
+        (order,) = {ids for table, ids in epoch.values() if table == table_id}
+        orders.append(order)
+    return orders
+
+
+def test_each_table_takes_its_copies_and_itself_in_turn(file):
+    plain = epochs(file, 1, copies=0)
+    found = epochs(file, 4, copies=2)
+    assert found[3] == found[0]
+    fewer, other = epochs(file, 2, copies=1), epochs(file, 3, copies=2, seed=6)
+    copies = set()
+    for table_id in (b"t", b"u"):
+        of_plain = set(orders_of(plain, table_id))
+        orders = set(orders_of(found[:3], table_id))
+        assert len(orders) == 3 and of_plain < orders
+        # A copy is the same one, however many there are.
+        assert of_plain < set(orders_of(fewer, table_id)) < orders
+        assert set(orders_of(other, table_id)) & orders == of_plain
+        copies |= orders
+    assert len(copies) == 5  # of two tables that are alike, those as they are are the same
+
+
+def test_an_epoch_has_tables_as_they_are_and_in_other_orders(tmp_path, wordpiece):
+    tables = [dataclasses.replace(LETTERS, table_id=f"t{n}") for n in range(12)]
+    path = tmp_path / "train.tfrecord"
+    write_records(
+        path, [features_of(wordpiece, of, Question("a", f"q{n}")) for n, of in enumerate(tables)]
+    )
+    (plain,) = epochs(path, 1, copies=0)
+    (first,) = epochs(path, 1, copies=2)
+    assert 0 < sum(first[name] == plain[name] for name in plain) < 12
 
 
 @pytest.mark.parametrize("skip", [1, 7, 30])

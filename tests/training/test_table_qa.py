@@ -92,7 +92,7 @@ def run(config, data_dir, model_dir):
 
 
 def test_a_resumed_run_has_the_weights_of_an_uninterrupted_one(data_dir, tmp_path):
-    config = dataclasses.replace(CONFIG, perturbed_copies=1)  # in the second of its two epochs
+    config = dataclasses.replace(CONFIG, perturbed_copies=1)  # each table in one of its two epochs
     whole, metrics = run(config, data_dir, tmp_path / "whole")
     assert metrics.keys() >= {"loss", "denotation_accuracy", "expected_calibration_error"}
     assert np.isfinite(metrics["loss"])

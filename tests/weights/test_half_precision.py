@@ -48,6 +48,11 @@ def test_weights_are_those_of_the_run_to_half_precision(run, weights):
         )
 
 
+def test_whoever_may_read_other_files_may_read_them(weights):
+    modes = {path.stat().st_mode for path in weights.iterdir()}
+    assert len(modes) == 1
+
+
 def test_they_answer_and_are_exported_as_the_run(run, weights, tmp_path):
     of_run = mate_tf.from_pretrained(run).answer(TABLE, QUESTIONS)
     here = mate_tf.from_pretrained(weights).answer(TABLE, QUESTIONS)
