@@ -7,7 +7,7 @@
 Each table is a step of commands of this project, which are printed before they run, and ends as
 NAME.md in the folder of --output_dir; tables.md there has all of them. A step that is done, by the
 same commands, is not done again; one that was interrupted goes on where its commands can.
---size=small takes a few steps of training, one seed and few questions, half an hour in all, to show
+--size=small takes a few steps of training, one seed and few questions, an hour in all, to show
 that tables can be made; --size=full takes the README's budgets, many hours in all on two cores.
 --only=wtq,default_flow makes some, with the data that they need; --list names them.
 
@@ -26,7 +26,7 @@ from experiments import terminal
 from experiments.reproduction import Folders, Step, steps
 from mate_tf.tables.text_files import complete_text_file, read_text
 
-_SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "minutes, or hours")
+_SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "an hour, or many")
 _WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")
 _TABFACT = flags.DEFINE_string("tabfact", None, "folder of TabFact")
 _SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, train.tsv and dev.tsv")

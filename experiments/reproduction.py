@@ -73,7 +73,7 @@ def steps(folders: Folders, is_small: bool) -> list[Step]:
     Args:
         folders: where things are.
         is_small: takes a few steps of training, one seed, few questions, and two rows of the longer
-            tables: minutes in all, to show that everything runs; otherwise the README's budgets,
+            tables: an hour in all, to show that everything runs; otherwise the README's budgets,
             which take hours.
     """
     return [
