@@ -3,16 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# The architectures of the MATE and TableFormer papers beside each other; Linformer beside them is a
-# variant (`_linformer`).
-ARCHITECTURES = (
-    "tapas",
-    "mate_exact",
-    "sat",
-    "table_etc",
-    "tableformer_pcp",
-    "mate_tableformer",
-)
+# The architectures of the MATE and TableFormer papers beside each other; those whose sizes depend
+# on the tables' are variants (`_sized`).
+_ARCHITECTURES = "tapas", "mate_exact", "sat", "tableformer_pcp", "mate_tableformer"
 # Of TableFormer's relations (mate_tf/attention/relations.py), those that are left out at once.
 _RELATIONS_LEFT_OUT = (*map(str, range(1, 13)), "2,4,6")
 _TABLE_TOKENS = 256  # of a question with its table, where architectures are compared
@@ -22,12 +15,20 @@ _OF_TABLES = (
     "--config.length_buckets=128,192",
     "--config.num_steps=200",
     "--config.eval_interval=200",
-    "--config.encoder.position=per_cell",
     "--config.dtype=mixed_bfloat16",
 )
+# All that is trained on tables before has positions that restart in each cell.
+_RESTARTING = "--config.encoder.position=per_cell"
+# Of the many runs without some part.
+_OF_PARTS = (
+    "--config.num_steps=60",
+    "--config.eval_interval=60",
+    "--config.eval_questions=1000",
+)
 _POINT_TOKENS = 512
+_GLOBAL_TOKENS = 96  # TableETC's: no table here has more than 48 rows or columns
 _ORDER_QUESTIONS = 1_000  # that are asked again in another order
-_PERTURBED_COPIES = (1, 2, 4, 8, 16)
+_PERTURBED_COPIES = (0, 1, 2, 4, 8, 16)
 _FEW_STEPS = "--config.num_steps=2", "--config.eval_interval=2", "--config.batch_size=4"
 # At the rates that new heads need, those that have been trained forget.
 _TRAINED_HEADS = "--config.learning_rate=5e-5", "--config.head_learning_rate_ratio=2"
@@ -203,10 +204,9 @@ def _architectures(setting: Setting) -> Iterator[Step]:
     """All architectures on each task, with and without intermediate pre-training."""
     minilm = f"--init_checkpoint={setting.minilm}"
     trained = f"--init_checkpoint={setting.at('compare_questions')}"
-    linformer = f"--variant={_linformer(_TABLE_TOKENS)}"
-    every = *_names(ARCHITECTURES), linformer
-    of_wtq = "wtq", "Architectures on WikiTableQuestions", "wtq_256"
-    of_tabfact = "tabfact", "Architectures on TabFact", "tabfact_256"
+    of_size = _sized(_TABLE_TOKENS)
+    every = *_names(_ARCHITECTURES), *of_size
+    some = *_names(setting.some(_ARCHITECTURES)), *of_size
     yield _comparison(
         setting,
         "questions",
@@ -220,26 +220,45 @@ def _architectures(setting: Setting) -> Iterator[Step]:
         *every,
         "--seeds=1",
     )
-    for (name, title, data), flags, rows, heads in (
-        (of_wtq, _wtq_flags(setting), every, _TRAINED_HEADS),
-        (
-            of_tabfact,
-            _tabfact_flags(setting),
-            (*_names(setting.some(ARCHITECTURES)), linformer),
-            ("--reset_heads",),
-        ),
-    ):
-        yield _comparison(setting, name, title, (data,), *flags, minilm, *rows)
-        yield _comparison(
-            setting,
-            f"{name}_after_questions",
-            f"{title}, after intermediate pre-training",
-            (data, "questions"),
-            *flags,
-            trained,
-            *rows,
-            *heads,
-        )
+    of_wtq = _wtq_flags(setting)
+    title = "Architectures on WikiTableQuestions"
+    # MATE with its published sizes, and TableFormer with all of TAPAS's ids.
+    others = "mate", "tableformer_rc_gp"
+    yield _comparison(
+        setting,
+        "wtq",
+        title,
+        ("wtq_256",),
+        *of_wtq,
+        minilm,
+        *_names(setting.some((*_ARCHITECTURES, *others))),
+        *of_size,
+    )
+    yield _comparison(
+        setting,
+        "wtq_after_questions",
+        f"{title}, after intermediate pre-training",
+        ("wtq_256", "questions"),
+        *of_wtq,
+        trained,
+        _RESTARTING,
+        *_TRAINED_HEADS,
+        *every,
+    )
+    of_tabfact = _tabfact_flags(setting)
+    title = "Architectures on TabFact"
+    yield _comparison(setting, "tabfact", title, ("tabfact_256",), *of_tabfact, minilm, *some)
+    yield _comparison(
+        setting,
+        "tabfact_after_questions",
+        f"{title}, after intermediate pre-training",
+        ("tabfact_256", "questions"),
+        *of_tabfact,
+        trained,
+        _RESTARTING,
+        "--reset_heads",
+        *some,
+    )
     yield _comparison(
         setting,
         "grammar",
@@ -248,9 +267,7 @@ def _architectures(setting: Setting) -> Iterator[Step]:
         "--config=sst2_minilm",
         f"--data_dir={setting.at('sst2')}",
         minilm,
-        *_names(
-            setting.some(("tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"))
-        ),
+        *_names(setting.some(("tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"))),
     )
     yield _comparison(
         setting,
@@ -260,16 +277,13 @@ def _architectures(setting: Setting) -> Iterator[Step]:
         "--config=point_minilm",
         f"--data_dir={setting.at('linked_corpus/point_data')}",
         minilm,
-        *_names(setting.some(ARCHITECTURES)),
-        f"--variant={_linformer(_POINT_TOKENS)}",
+        *_names(setting.some(_ARCHITECTURES)),
+        *_sized(_POINT_TOKENS),
     )
 
 
 def _parts(setting: Setting) -> Iterator[Step]:
-    """MATE and TableFormer without some of their parts, after intermediate pre-training.
-
-    Beside them belongs the whole model's row of the table wtq_after_questions, of the same start.
-    """
+    """MATE and TableFormer without some of their parts, after intermediate pre-training."""
 
     def part(name: str, title: str, start: str, variants: tuple[str, ...]) -> Step:
         return _comparison(
@@ -278,7 +292,9 @@ def _parts(setting: Setting) -> Iterator[Step]:
             title,
             ("wtq_256", "questions"),
             *_wtq_flags(setting),
+            *(() if setting.is_small else _OF_PARTS),
             f"--init_checkpoint={setting.at(f'compare_questions/{start}_1')}",
+            _RESTARTING,
             *_TRAINED_HEADS,
             "--architectures=",
             *(f"--variant={variant}" for variant in setting.some(variants)),
@@ -289,31 +305,26 @@ def _parts(setting: Setting) -> Iterator[Step]:
         "MATE's heads and window (MATE paper, table 6)",
         "mate_exact",
         (
+            "mate_exact",
             "mate",
             "mate_exact encoder.attention.row_heads_ratio=1.0",
             "mate_exact encoder.attention.row_heads_ratio=0.0",
         ),
     )
     # Positions through the sequence in the place of those that restart, and structure taken away.
-    of_tableformer = (
-        *(f"tableformer_{of} encoder.position=absolute" for of in ("rc_gp", "c_gp", "gp")),
-        "tableformer_pcp",
-    )
-    of_tapas = (
-        "tapas encoder.position=absolute",
-        "tapas encoder.position=absolute encoder.disabled_features=row_ids",
-        "tapas encoder.position=absolute encoder.disabled_features=row_ids,column_ids",
-        "tapas encoder.disabled_features=row_ids,column_ids",
-        "sat encoder.position=absolute",
-    )
+    absolute, without = "encoder.position=absolute", "encoder.disabled_features"
     yield part(
         "tableformer_variants",
         "TableFormer's parts (its paper's table 5), all from TAPAS with positions that restart",
         "tapas",
         (
-            *of_tapas,
-            *(f"{of} encoder.attention.scale_relations=True" for of in of_tableformer),
-            *of_tableformer,
+            f"tapas {absolute}",
+            f"tapas {absolute} {without}=row_ids",
+            f"tapas {absolute} {without}=row_ids,column_ids",
+            f"tapas {without}=row_ids,column_ids",
+            f"sat {absolute}",
+            *(f"tableformer_{of} {absolute}" for of in ("rc_gp", "c_gp", "gp")),
+            "tableformer_pcp",
         ),
     )
     yield part(
@@ -326,9 +337,12 @@ def _parts(setting: Setting) -> Iterator[Step]:
         "relations",
         "TableFormer without some relations (its paper's table 7)",
         "tableformer_pcp",
-        tuple(
-            f"tableformer_pcp encoder.attention.disabled_relations={numbers}"
-            for numbers in _RELATIONS_LEFT_OUT
+        (
+            "tableformer_pcp",
+            *(
+                f"tableformer_pcp encoder.attention.disabled_relations={numbers}"
+                for numbers in _RELATIONS_LEFT_OUT
+            ),
         ),
     )
 
@@ -336,7 +350,7 @@ def _parts(setting: Setting) -> Iterator[Step]:
 def _orders(setting: Setting) -> Iterator[Step]:
     """The share of answers that another order of rows and columns changes."""
     of_architectures = "wtq_after_questions", ("tapas", "tableformer_pcp", "mate_tableformer")
-    copies = _PERTURBED_COPIES[:1] if setting.is_small else _PERTURBED_COPIES
+    copies = setting.some(_PERTURBED_COPIES)
     of_copies = "perturbed_copies", tuple(f"tapas perturbed_copies={number}" for number in copies)
     for comparison, names in (of_architectures, of_copies):
         for name in names:
@@ -446,6 +460,28 @@ def _of_default_model(setting: Setting) -> Iterator[Step]:
             ),
         ),
     )
+    published = setting.at("default_42_116.jsonl")
+    yield Step(
+        "default_coverage",
+        "MATE's window of the published sizes, 42 and 116, beside full coverage, by the length",
+        ("default_wtq",),
+        (
+            (
+                "experiments.predict",
+                setting.questions,
+                f"--output={published}",
+                "--architecture=mate",
+                *setting.limit,
+            ),
+            (
+                "experiments.accuracy_by_length",
+                setting.questions,
+                setting.vocab,
+                f"--predictions=full coverage={whole},42 and 116={published}",
+                *setting.limit,
+            ),
+        ),
+    )
     look_up = setting.at("look_up")
     asked = f"--data={look_up}/test.jsonl", "--task=JSONL"
     answers = f"{look_up}/predictions.jsonl"
@@ -514,12 +550,14 @@ def _names(architectures: tuple[str, ...]) -> tuple[str, ...]:
     return (f"--architectures={','.join(architectures)}",)
 
 
-def _linformer(length: int) -> str:
-    """A Linformer for sequences of a length: of the paper's compression, 2,048 to 256.
+def _sized(length: int) -> tuple[str, ...]:
+    """Architectures with sizes for sequences of a length.
 
-    All of its batches have one length.
+    Linformer is of the paper's compression, 2,048 to 256; all of its batches have one length.
     """
-    return f"linformer_256 encoder.attention.projected_length={length // 8} length_buckets="
+    linformer = f"linformer_256 encoder.attention.projected_length={length // 8} length_buckets="
+    table_etc = f"table_etc encoder.attention.num_global_tokens={_GLOBAL_TOKENS}"
+    return f"--variant={linformer}", f"--variant={table_etc}"
 
 
 def _wtq_flags(setting: Setting) -> tuple[str, ...]:
@@ -533,4 +571,3 @@ def _wtq_flags(setting: Setting) -> tuple[str, ...]:
 
 def _tabfact_flags(setting: Setting) -> tuple[str, ...]:
     return "--config=tabfact_minilm", f"--data_dir={setting.at('tabfact_256')}", *_OF_TABLES
-
