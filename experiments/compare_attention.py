@@ -10,9 +10,9 @@ the interquartile range over the seeds; of the share of the pairs of real tokens
 other by the architecture's pattern, before any window, or, with grammar_soft, are favoured; and of
 the minutes of training, its evaluations included. Started again, it goes on where it stopped.
 
-{output_dir}/results.json holds each finished run's metrics and seconds, and what all of them share:
-the config, the data and the first weights. A copy of it in a new --output_dir spares the runs that
-it holds.
+{output_dir}/results.json holds each finished run's metrics and seconds, each architecture's share
+of the pairs, and what all runs have in common: the config, the data and the first weights. A copy
+of it in a new --output_dir spares the runs that it holds.
 
 Values of the preset can be changed as in experiments/finetune.py, for all architectures alike, and
 for one of them with --variant: an architecture and what is changed of its config, such as
@@ -24,10 +24,12 @@ starts from its own run there, that of the first seed: so intermediate pre-train
 """
 
 import dataclasses
+import functools
 import json
 import pathlib
 import re
 import time
+from collections.abc import Callable
 
 from absl import flags, logging
 
@@ -119,6 +121,18 @@ class Results:
     def add(self, name: str, result: dict) -> None:
         """Adds a run that has ended."""
         self._content["runs"][name] = result
+        self._write()
+
+    def share(self, name: str, count: Callable[[], float | None]) -> float | None:
+        """The share of the pairs of an architecture or a variant, counted the first time."""
+        shares = self._content.setdefault("pairs", {})
+        if name not in shares:
+            shares[name] = count()
+            self._write()
+        return shares[name]
+
+    def _write(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         with complete_text_file(self._path) as file:
             file.write(json.dumps(self._content, indent=1) + "\n")
 
@@ -222,7 +236,10 @@ def main(argv: list[str]) -> None:
         for name in names
         if any(finished.get(folder_of(name, seed)) is None for seed in seeds)
     }
-    shares = {name: attended_share(config, data_dir) for name, config in configs.items()}
+    shares = {
+        name: finished.share(name, functools.partial(attended_share, config, data_dir))
+        for name, config in configs.items()
+    }
     for seed in seeds:
         for name, of_name in configs.items():
             config = dataclasses.replace(of_name, seed=seed)

@@ -65,6 +65,8 @@ def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     metrics = results["runs"]["grammar_hard_1"]["metrics"]
     assert set(metrics) == {"loss", "accuracy", "precision", "f1"}
 
+    assert results["pairs"]["grammar_hard"] == (75 - 9) / 75
+
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     shutil.copy(tmp_path / "results.json", elsewhere)
@@ -95,7 +97,7 @@ def test_each_architecture_starts_from_its_own_run_of_another_comparison(data_di
         assert inputs["init_checkpoint"] == str(before / run)
     shared = json.loads((after / "results.json").read_text())
     made_of = json.loads((before / "results.json").read_text())
-    del made_of["runs"]
+    del made_of["runs"], made_of["pairs"]
     assert shared["weights"]["init_checkpoint"] == {"run": "its own", **made_of}
 
     absent = run_binary("experiments.compare_attention", *flags, "--architectures=sat")
