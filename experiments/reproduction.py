@@ -266,6 +266,7 @@ def _architectures(setting: Setting) -> Iterator[Step]:
         ("sst2",),
         "--config=sst2_minilm",
         f"--data_dir={setting.at('sst2')}",
+        "--config.dtype=mixed_bfloat16",
         minilm,
         *_names(setting.some(("tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"))),
     )
