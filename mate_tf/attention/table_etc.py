@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from mate_tf.attention.buckets import num_buckets, sequence_length
+from mate_tf.attention.buckets import first_tokens, num_buckets, sequence_length
 from mate_tf.attention.dense import dense_attention
 from mate_tf.attention.global_tokens import (
     DISTANCE,
@@ -133,7 +133,7 @@ def windows(blocks: tf.Tensor, axis: int) -> tf.Tensor:
     paddings[axis] = [1, 1]
     padded = tf.pad(blocks, paddings)
     number = blocks.shape[axis] or tf.shape(blocks)[axis]
-    # Split, not sliced: a strided slice's gradient takes a CPU many times as long.
+    # Here and below split, not sliced, for the sake of the gradient (`buckets.first_tokens`).
     previous, _ = tf.split(padded, [number, 2], axis=axis)
     _, following = tf.split(padded, [2, number], axis=axis)
     return tf.concat([previous, blocks, following], axis=axis + 1)
@@ -291,8 +291,7 @@ class TableETCAttention(HeadProjections):
             long_bias=long_bias,
             **options,
         )  # [B, H, G + L, E]
-        # As above, with a gradient that only pads.
-        return heads_first(tf.slice(context, [0, 0, 0, 0], tf.shape(query)))
+        return heads_first(first_tokens(context, tf.shape(query)[2]))
 
     def _label_scores(
         self, queries: MultiView, table: tf.Tensor, plan: GlobalLocalPlan

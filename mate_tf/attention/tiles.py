@@ -21,6 +21,7 @@ import keras
 import tensorflow as tf
 
 from mate_tf.attention.buckets import (
+    first_tokens,
     num_buckets,
     ordered_features,
     sequence_length,
@@ -376,9 +377,7 @@ class TiledAttention(LinearAttention):
         tensor = tf.reshape(tensor, [-1, tiles, heads, size, self.head_size])
         tensor = tf.transpose(tensor, [0, 2, 1, 3, 4])  # [B, h, N, R, E]
         tensor = tf.reshape(tensor, [-1, heads, tiles * size, self.head_size])
-        # Not tensor[:, :, :length]: a strided slice's gradient takes a CPU many times as long.
-        tensor = tf.slice(tensor, [0, 0, 0, 0], [-1, -1, length, -1])
-        return permuted(tensor, plan.rank)
+        return permuted(first_tokens(tensor, length), plan.rank)
 
     @classmethod
     def default_attention(cls) -> AttentionConfig:

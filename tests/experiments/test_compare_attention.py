@@ -64,7 +64,6 @@ def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     assert saved["encoder"]["attention"]["grammar_bias"] == 2.0
     metrics = results["runs"]["grammar_hard_1"]["metrics"]
     assert set(metrics) == {"loss", "accuracy", "precision", "f1"}
-
     assert results["pairs"]["grammar_hard"] == (75 - 9) / 75
 
     elsewhere = tmp_path / "elsewhere"
