@@ -28,6 +28,7 @@ _OF_PARTS = (
 _POINT_TOKENS = 512
 _GLOBAL_TOKENS = 96  # TableETC's: no table here has more than 48 rows or columns
 _ORDER_QUESTIONS = 1_000  # that are asked again in another order
+_CUT = "--max_tokens=512", "--drop_rows_to_fit"  # of models that read the start of a table alone
 _PERTURBED_COPIES = (0, 1, 2, 4, 8, 16)
 _FEW_STEPS = "--config.num_steps=2", "--config.eval_interval=2", "--config.batch_size=4"
 # At the rates that new heads need, those that have been trained forget.
@@ -376,13 +377,12 @@ def _orders(setting: Setting) -> Iterator[Step]:
 
 def _lengths(setting: Setting) -> Step:
     """Models that read the first 512 tokens beside MATE on the whole table."""
-    cut = "--max_tokens=512", "--drop_rows_to_fit"
     readers: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ("MATE whole table", "mate_exact", ()),
-        ("MATE 512 tokens", "mate_exact", cut),
-        ("TAPAS 512 tokens", "tapas", cut),
-        ("SAT 512 tokens", "sat", cut),
-        ("TableFormer 512 tokens", "tableformer_pcp", cut),
+        ("MATE 512 tokens", "mate_exact", _CUT),
+        ("TAPAS 512 tokens", "tapas", _CUT),
+        ("SAT 512 tokens", "sat", _CUT),
+        ("TableFormer 512 tokens", "tableformer_pcp", _CUT),
     )
     files = {
         name: setting.at(f"lengths_{number}.jsonl") for number, (name, *_) in enumerate(readers)
@@ -417,7 +417,7 @@ def _lengths(setting: Setting) -> Step:
 
 
 def _of_default_model(setting: Setting) -> Iterator[Step]:
-    whole, cut = setting.at("default_whole.jsonl"), setting.at("default_512.jsonl")
+    whole = setting.at("default_whole.jsonl")
     yield Step(
         "default_wtq",
         "The default model on WikiTableQuestions' dev split",
@@ -439,49 +439,45 @@ def _of_default_model(setting: Setting) -> Iterator[Step]:
             ),
         ),
     )
-    yield Step(
+
+    def beside_whole(name: str, title: str, names: tuple[str, str], file: str, *flags: str) -> Step:
+        """The model on whole tables, under the first name, beside it with some flags."""
+        other = setting.at(file)
+        return Step(
+            name,
+            title,
+            ("default_wtq",),
+            (
+                (
+                    "experiments.predict",
+                    setting.questions,
+                    f"--output={other}",
+                    *flags,
+                    *setting.limit,
+                ),
+                (
+                    "experiments.accuracy_by_length",
+                    setting.questions,
+                    setting.vocab,
+                    f"--predictions={names[0]}={whole},{names[1]}={other}",
+                    *setting.limit,
+                ),
+            ),
+        )
+
+    yield beside_whole(
         "default_by_length",
         "Accuracy by the length of the table, whole and cut to 512 tokens",
-        ("default_wtq",),
-        (
-            (
-                "experiments.predict",
-                setting.questions,
-                f"--output={cut}",
-                "--max_tokens=512",
-                "--drop_rows_to_fit",
-                *setting.limit,
-            ),
-            (
-                "experiments.accuracy_by_length",
-                setting.questions,
-                setting.vocab,
-                f"--predictions=whole={whole},512 tokens={cut}",
-                *setting.limit,
-            ),
-        ),
+        ("whole", "512 tokens"),
+        "default_512.jsonl",
+        *_CUT,
     )
-    published = setting.at("default_42_116.jsonl")
-    yield Step(
+    yield beside_whole(
         "default_coverage",
         "MATE's window of the published sizes, 42 and 116, beside full coverage, by the length",
-        ("default_wtq",),
-        (
-            (
-                "experiments.predict",
-                setting.questions,
-                f"--output={published}",
-                "--architecture=mate",
-                *setting.limit,
-            ),
-            (
-                "experiments.accuracy_by_length",
-                setting.questions,
-                setting.vocab,
-                f"--predictions=full coverage={whole},42 and 116={published}",
-                *setting.limit,
-            ),
-        ),
+        ("full coverage", "42 and 116"),
+        "default_42_116.jsonl",
+        "--architecture=mate",
     )
     look_up = setting.at("look_up")
     asked = f"--data={look_up}/test.jsonl", "--task=JSONL"
