@@ -25,19 +25,17 @@ starts from its own run there, that of the first seed: so intermediate pre-train
 
 import dataclasses
 import functools
-import json
 import pathlib
 import re
 import time
-from collections.abc import Callable
 
 from absl import flags, logging
 
 from experiments import strategy_flags, terminal
+from experiments.comparison_results import SHARED, Results, read_comparison
 from experiments.config_files import check_kind, make_config, parse_flags
 from experiments.finetune import load_options, use_inputs_of_run
 from experiments.spread import spread
-from mate_tf.tables.text_files import complete_text_file, read_json
 
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each architecture", lower_bound=1)
 _ARCHITECTURES = flags.DEFINE_list(
@@ -48,8 +46,6 @@ _VARIANTS = flags.DEFINE_multi_string(
 )
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder for the runs", required=True)
 
-RESULTS_FILE = "results.json"
-_SHARED = ("config", "data", "weights")  # in it, beside the runs
 _WITHOUT_PATTERN = ("linformer", "table_etc")
 
 
@@ -92,51 +88,6 @@ def attended_share(config, data_dir: pathlib.Path) -> float | None:
     return allowed / (pairs * config.encoder.num_heads)
 
 
-class Results:
-    """The finished runs of a comparison, in its folder.
-
-    Raises:
-        ValueError: if those that are there are of another config, data or first weights.
-    """
-
-    def __init__(self, output_dir: pathlib.Path, shared: dict):
-        from mate_tf.training.run_config import differences
-
-        shared = json.loads(json.dumps(shared))  # without tuples, as it is read
-        self._path = output_dir / RESULTS_FILE
-        self._content: dict = shared | {"runs": {}}
-        if self._path.is_file():
-            there = read_json(self._path)
-            if different := differences(there, shared):
-                raise ValueError(
-                    f"expected what the runs in {self._path} are made of, got another: "
-                    f"{', '.join(different)}; choose another --output_dir or the same"
-                )
-            self._content["runs"] = there["runs"]
-
-    def get(self, name: str) -> dict | None:
-        """The metrics and seconds of a run, where it has ended."""
-        return self._content["runs"].get(name)
-
-    def add(self, name: str, result: dict) -> None:
-        """Adds a run that has ended."""
-        self._content["runs"][name] = result
-        self._write()
-
-    def share(self, name: str, count: Callable[[], float | None]) -> float | None:
-        """The share of the pairs of an architecture or a variant, counted the first time."""
-        shares = self._content.setdefault("pairs", {})
-        if name not in shares:
-            shares[name] = count()
-            self._write()
-        return shares[name]
-
-    def _write(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with complete_text_file(self._path) as file:
-            file.write(json.dumps(self._content, indent=1) + "\n")
-
-
 def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path, init: str | None) -> dict:
     """The metrics of a run from first weights, and its seconds unless it was interrupted."""
     from mate_tf.training.run import train_run
@@ -159,14 +110,6 @@ def config_of(name: str, overrides: list[str]):
 def folder_of(name: str, seed: int) -> str:
     """What the folder of a run is called, and the run in the results."""
     return f"{re.sub('[^A-Za-z0-9_.=,-]+', '_', name)}_{seed}"
-
-
-def read_comparison(folder: pathlib.Path) -> dict | None:
-    """The results in a folder where they are a comparison's."""
-    if not (folder / RESULTS_FILE).is_file():
-        return None
-    content = read_json(folder / RESULTS_FILE)
-    return content if {"runs", *_SHARED} <= content.keys() else None
 
 
 def first_weights(path: str | None, name: str) -> str | None:
@@ -195,9 +138,9 @@ def weights_name(path: str | None) -> str | dict | None:
     given = pathlib.Path(path)
     of_all, of_one = read_comparison(given), read_comparison(given.parent)
     if of_all:
-        return {"run": "its own"} | {name: of_all[name] for name in _SHARED}
+        return {"run": "its own"} | {name: of_all[name] for name in SHARED}
     if of_one and given.name in of_one["runs"]:
-        return {"run": given.name} | {name: of_one[name] for name in _SHARED}
+        return {"run": given.name} | {name: of_one[name] for name in SHARED}
     file = given / "model.safetensors"
     return f"SHA-256 {file_sha256(file)}" if file.is_file() else path
 
@@ -214,7 +157,7 @@ def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
     del values["seed"], values["encoder"]["attention"]
     files = {file.name: file.sha256 for file in data_files(data_dir, SPLITS)}
     weights = {"init_checkpoint": weights_name(flags.FLAGS.init_checkpoint)} | load_options()
-    return dict(zip(_SHARED, (values, files, weights), strict=True))
+    return dict(zip(SHARED, (values, files, weights), strict=True))
 
 
 def main(argv: list[str]) -> None:

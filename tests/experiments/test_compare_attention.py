@@ -1,10 +1,12 @@
 """Sentences to tagged records to the comparison's table, from the outside."""
 
 import json
+import re
 import shutil
 
 import pytest
 
+from experiments.comparison_results import Results
 from experiments.spread import spread
 from tests.small import run_binary, write_vocabulary
 
@@ -76,6 +78,25 @@ def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     other = run_binary("experiments.compare_attention", *flags, "--config.learning_rate=1")
     assert other.returncode == 1
     assert "learning_rate=1.0 (there: " in other.stderr
+
+
+def test_a_comparison_without_a_run_that_has_ended_can_be_of_another_config(tmp_path):
+    def of_steps(number):
+        return Results(tmp_path, {"config": {"num_steps": number}, "data": {}, "weights": {}})
+
+    assert of_steps(1).share("tapas", lambda: 1.0) == 1.0
+    again = of_steps(2)
+    assert again.share("tapas", lambda: 0.5) == 0.5
+    again.add("tapas_1", {"metrics": {}, "seconds": None})
+    assert of_steps(2).share("tapas", lambda: pytest.fail("counted again")) == 0.5
+    with pytest.raises(ValueError, match=re.escape("num_steps=1 (there: 2)")):
+        of_steps(1)
+
+
+def test_a_file_of_something_else_is_kept(tmp_path):
+    (tmp_path / "results.json").write_text('{"em": 1}')
+    with pytest.raises(ValueError, match="expected a comparison's results in"):
+        Results(tmp_path, {"config": {}, "data": {}, "weights": {}})
 
 
 def test_each_architecture_starts_from_its_own_run_of_another_comparison(data_dir, tmp_path):
