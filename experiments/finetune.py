@@ -16,9 +16,10 @@ sequence_length, and no length_buckets.
 (config.json), which data and first weights were used (inputs.json), the vocabulary, how the records
 were made (conversion.json), checkpoints, in best the weights of the best evaluation, which export
 and further runs start from, TensorBoard summaries (train, dev), and for each evaluation a line of
-evaluations.jsonl and its confusions and first answers (evaluations/). Started again with the same
-arguments, or with --config and --model_dir naming the run, training goes on from the latest
-checkpoint, to the same weights as without the interruption.
+evaluations.jsonl and its confusions and first answers (evaluations/). At the end the evaluations
+are printed as a table. Started again with the same arguments, or with --config and --model_dir
+naming the run, training goes on from the latest checkpoint, to the same weights as without the
+interruption.
 
 It trains on one device, or as --distribution_strategy says; the batch size is that of all devices
 together, and but for dropout what comes out does not depend on their number.
@@ -116,7 +117,7 @@ def use_inputs_of_run(config: str) -> None:
 
 
 def train_as_told(argv: list[str], program: str) -> None:
-    """Trains as the flags say.
+    """Trains as the flags say, and prints the run's evaluations.
 
     Args:
         argv: the program and the config's overrides.
@@ -125,6 +126,9 @@ def train_as_told(argv: list[str], program: str) -> None:
     Raises:
         ValueError: if the config is of another kind, and as `train_run`.
     """
+    from mate_tf.evaluation.markdown import evaluations_table
+    from mate_tf.training.distribution import is_chief
+    from mate_tf.training.evaluator import read_evaluations
     from mate_tf.training.run import train_run
 
     overrides = [*argv[1:], *(["--config.skip_corrupt=true"] if _SKIP_CORRUPT.value else [])]
@@ -138,6 +142,8 @@ def train_as_told(argv: list[str], program: str) -> None:
     options = load_options()
     with strategy_flags.make_strategy().scope():
         train_run(config, data_dir, model_dir, _INIT_CHECKPOINT.value, **options)
+        if is_chief():
+            print(evaluations_table(read_evaluations(model_dir)), end="")
 
 
 def main(argv: list[str]) -> None:

@@ -1,6 +1,7 @@
 """What an evaluation shows beside its scores, as tables in Markdown, which TensorBoard draws."""
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 NUM_SHOWN = 10  # answers of an evaluation
@@ -55,6 +56,20 @@ def confusion_table(
     counts = confusion_matrix(golds, predicted, labels=names).tolist()
     rows = [(name, *map(str, row)) for name, row in zip(names, counts, strict=True)]
     return _table((r"gold \ predicted", *names), rows)
+
+
+def evaluations_table(evaluations: Sequence[Mapping[str, float]]) -> str:
+    """A row for each evaluation of a run, the earliest first.
+
+    Args:
+        evaluations: each its "step" and its metrics, of which some may be absent.
+    """
+    names = [name for name in dict.fromkeys(itertools.chain(*evaluations)) if name != "step"]
+    rows = [
+        (str(one["step"]), *(f"{one[name]:.4f}" if name in one else "" for name in names))
+        for one in evaluations
+    ]
+    return _table(("step", *names), rows)
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -18,6 +18,13 @@ EVALUATIONS_FILE = "evaluations.jsonl"
 TEXTS_FOLDER = "evaluations"
 
 
+def read_evaluations(model_dir: pathlib.Path) -> list[dict[str, float]]:
+    """A run's evaluations, each its step and its metrics; none before there is a first."""
+    path = model_dir / EVALUATIONS_FILE
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
 class BestSoFar(tf.train.experimental.PythonState):
     """Which evaluation was the best, and how many have come since.
 
@@ -67,7 +74,7 @@ class Evaluator(orbit.AbstractEvaluator):
         self._optimizer = optimizer
         self._best = best
         self._best_weights = best_weights
-        self._path = folder / EVALUATIONS_FILE
+        self._folder = folder
 
     def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
         """Evaluates on all held-out data, whatever num_steps says; the chief alone does."""
@@ -96,11 +103,10 @@ class Evaluator(orbit.AbstractEvaluator):
 
     def _write(self, evaluation: Mapping[str, float]) -> None:
         """Adds a line, in place of those that an interrupted run wrote from this step on."""
-        lines = self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
-        kept = [line for line in lines if json.loads(line)["step"] < evaluation["step"]]
-        text = "".join(f"{line}\n" for line in [*kept, json.dumps(evaluation)])
-        with complete_text_file(self._path) as file:
-            file.write(text)
+        earlier = read_evaluations(self._folder)
+        kept = [one for one in earlier if one["step"] < evaluation["step"]]
+        with complete_text_file(self._folder / EVALUATIONS_FILE) as file:
+            file.writelines(f"{json.dumps(one)}\n" for one in [*kept, evaluation])
 
     def _show(self, step: int, texts: Mapping[str, str]) -> None:
         """Puts texts into the evaluation's file and before TensorBoard."""
@@ -108,7 +114,7 @@ class Evaluator(orbit.AbstractEvaluator):
             return
         for name, text in texts.items():
             tf.summary.text(name, text, step=step)
-        path = self._path.parent / TEXTS_FOLDER / f"{step}.md"
+        path = self._folder / TEXTS_FOLDER / f"{step}.md"
         path.parent.mkdir(exist_ok=True)
         with complete_text_file(path) as file:
             file.write("\n".join(f"# {name}\n\n{text}" for name, text in texts.items()))
