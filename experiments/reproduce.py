@@ -1,4 +1,4 @@
-"""Makes the README's tables and figures of results again, from the data sets' releases.
+"""Makes the README's tables and figures again, from the data sets' releases.
 
     python -m experiments.reproduce --size=small --wtq=WikiTableQuestions --tabfact=tabfact \\
         --sst2=sst2 --minilm=minilm
@@ -11,8 +11,8 @@ same commands, is not done again; one that was interrupted goes on where its com
 that tables can be made; --size=full takes the README's budgets, many hours in all on two cores.
 --only=wtq,default_flow makes some, with the data that they need; --list names them.
 
-`make benchmark-full` makes the tables of times and memory again, scripts/train_default_model.sh the
-default model.
+The default model's own weights are made by scripts/train_default_model.sh, the picture of the page
+by scripts/draw_page.py, in a browser, and the demo's figures by `make demo`.
 """
 
 import pathlib
@@ -23,7 +23,8 @@ import time
 from absl import flags
 
 from experiments import terminal
-from experiments.reproduction import Setting, Step, steps
+from experiments.reproduction.setting import Setting, Step
+from experiments.reproduction.steps import steps
 from mate_tf.tables.text_files import complete_text_file, read_text
 
 _SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "an hour, or many")

@@ -1,6 +1,6 @@
-"""Draws the README's pictures: docs/attention_views.png and docs/table_relations.png.
+"""Draws two pictures of the README: attention_views.png and table_relations.png.
 
-    python -m scripts.draw_attention
+    python -m scripts.draw_attention --output_dir=docs
 
 The first shows who (down) may attend to whom (across) in MATE's row heads and column heads, the
 second TableFormer's relations; both on a small table, from the definitions that the models use.
@@ -8,6 +8,9 @@ second TableFormer's relations; both on a small table, from the definitions that
 
 import pathlib
 
+from absl import flags
+
+from experiments import terminal
 from mate_tf.attention.drawing import draw_head_group, draw_relations, table_tokens
 from mate_tf.attention.patterns import head_groups
 from mate_tf.config import AttentionConfig
@@ -15,7 +18,8 @@ from mate_tf.config import AttentionConfig
 QUESTION = ("[CLS]", "how", "high", "?", "[SEP]")
 COLUMNS = "ABC"
 CONFIG = AttentionConfig(bucket_size=4, global_size=5)
-DOCS = pathlib.Path(__file__).resolve().parents[1] / "docs"
+
+_OUTPUT = flags.DEFINE_string("output_dir", "docs", "folder of the pictures")
 
 
 def small_table(num_rows: int):
@@ -24,13 +28,14 @@ def small_table(num_rows: int):
     return table_tokens(QUESTION, [f"head {column}" for column in COLUMNS], rows)
 
 
-def main() -> None:
+def main(_) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    DOCS.mkdir(exist_ok=True)
+    folder = pathlib.Path(_OUTPUT.value)
+    folder.mkdir(parents=True, exist_ok=True)
     figure, axes = plt.subplots(1, 2, figsize=(13, 6.8))
     titles = ("row heads: sorted by row", "column heads: sorted by column")
     features, labels = small_table(num_rows=6)
@@ -43,14 +48,14 @@ def main() -> None:
         fontsize=10,
     )
     figure.tight_layout()
-    figure.savefig(DOCS / "attention_views.png", dpi=110)
+    figure.savefig(folder / "attention_views.png", dpi=110)
 
     figure, axis = plt.subplots(figsize=(8.4, 5.6))
     draw_relations(axis, *small_table(num_rows=3))
     axis.set_title("TableFormer's relations")
     figure.tight_layout()
-    figure.savefig(DOCS / "table_relations.png", dpi=110)
+    figure.savefig(folder / "table_relations.png", dpi=110)
 
 
 if __name__ == "__main__":
-    main()
+    terminal.run(main)

@@ -10,7 +10,8 @@ import pytest
 
 from experiments.config_files import make_config
 from experiments.reproduce import chosen, in_markdown, is_done, run_step
-from experiments.reproduction import Setting, Step, steps
+from experiments.reproduction.setting import Setting, Step
+from experiments.reproduction.steps import steps
 from scripts import update_build
 from tests.small import ROOT, run_binary
 

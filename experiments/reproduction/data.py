@@ -1,0 +1,100 @@
+"""What the tables of results are made from."""
+
+from collections.abc import Iterator
+
+from experiments.reproduction.setting import FEW_STEPS, TABLE_TOKENS, Setting, Step, create_data
+
+
+def data_steps(setting: Setting) -> Iterator[Step]:
+    """Records, and the weights that all architectures share."""
+
+    def records(name: str, task: str, source: str, *flags: str) -> Step:
+        return Step(name, "", (), (create_data(setting, name, task, source, *flags),))
+
+    fit = f"--max_seq_length={TABLE_TOKENS}", "--drop_rows_to_fit"
+    divided = "--divide=train:train=90,calibration=10"
+    parts = "train=4,calibration=95,dev=1" if setting.is_small else "train=72,calibration=8,dev=20"
+    yield records("wtq_256", "WTQ", setting.wtq, divided, *fit)
+    yield records(
+        "tabfact_256",
+        "TABFACT",
+        setting.tabfact,
+        "--splits=dev",
+        f"--divide=dev:{parts}",
+        *fit,
+    )
+    whole = "--max_seq_length=2048", "--trim_cells"
+    yield records("wtq_2048", "WTQ", setting.wtq, "--splits=train,dev", divided, *whole)
+    yield records("sst2", "SST2", setting.sst2, "--max_seq_length=128", "--tagger=textblob")
+    texts = setting.at("questions_text")
+    yield Step(
+        "questions_256",
+        "",
+        (),
+        (
+            (
+                "experiments.create_questions",
+                "--task=WTQ",
+                f"--input_dir={setting.wtq}",
+                f"--output_dir={texts}",
+                setting.vocab,
+                "--questions_per_table=12",
+                "--max_seq_length=192",
+                "--parts=train=90,dev=10",
+            ),
+            create_data(
+                setting, "questions_256", "JSONL", texts, f"--max_seq_length={TABLE_TOKENS}"
+            ),
+        ),
+    )
+    words = setting.at("words_data")
+    yield Step(
+        "words",
+        "",
+        (),
+        (
+            (
+                "experiments.create_pretraining_data",
+                "--task=WTQ",
+                f"--input_dir={setting.wtq}",
+                "--splits=train",
+                "--divide=train:train=90,dev=10",
+                f"--output_dir={words}",
+                setting.vocab,
+                f"--dupe_factor={1 if setting.is_small else 24}",
+            ),
+            (
+                "experiments.pretrain",
+                "--config=default_words",
+                f"--data_dir={words}",
+                f"--init_checkpoint={setting.minilm}",
+                f"--model_dir={setting.at('words')}",
+                *(("--config.eval_examples=20", *FEW_STEPS) if setting.is_small else ()),
+            ),
+            (
+                "experiments.export_weights",
+                f"--model_dir={setting.at('words')}",
+                f"--output_dir={setting.at('words_weights')}",
+            ),
+        ),
+    )
+    yield Step(
+        "linked_corpus",
+        "",
+        (),
+        (
+            (
+                "experiments.create_linked_corpus",
+                f"--output_dir={setting.at('corpus')}",
+                *(("--num_tables=40",) if setting.is_small else ()),
+            ),
+            (
+                "experiments.pointr",
+                "--config=pointr_minilm",
+                "--stage=create",
+                f"--input_dir={setting.at('corpus')}",
+                f"--output_dir={setting.at('linked_corpus')}",
+                setting.vocab,
+            ),
+        ),
+    )
