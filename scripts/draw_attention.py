@@ -48,13 +48,18 @@ def main(_) -> None:
         fontsize=10,
     )
     figure.tight_layout()
-    figure.savefig(folder / "attention_views.png", dpi=110)
+    _save(figure, folder / "attention_views.png")
 
     figure, axis = plt.subplots(figsize=(8.4, 5.6))
     draw_relations(axis, *small_table(num_rows=3))
     axis.set_title("TableFormer's relations")
     figure.tight_layout()
-    figure.savefig(folder / "table_relations.png", dpi=110)
+    _save(figure, folder / "table_relations.png")
+
+
+def _save(figure, path: pathlib.Path) -> None:
+    figure.savefig(path, dpi=110)
+    print(f"written to {path}")
 
 
 if __name__ == "__main__":
