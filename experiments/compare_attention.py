@@ -32,7 +32,7 @@ import time
 from absl import flags, logging
 
 from experiments import strategy_flags, terminal
-from experiments.comparison_results import SHARED, Results, read_comparison
+from experiments.comparison_results import SHARED_KEYS, Results, read_comparison
 from experiments.config_files import check_kind, make_config, parse_flags
 from experiments.finetune import load_options, use_inputs_of_run
 from experiments.spread import spread
@@ -138,9 +138,9 @@ def weights_name(path: str | None) -> str | dict | None:
     given = pathlib.Path(path)
     of_all, of_one = read_comparison(given), read_comparison(given.parent)
     if of_all:
-        return {"run": "its own"} | {name: of_all[name] for name in SHARED}
+        return {"run": "its own"} | {name: of_all[name] for name in SHARED_KEYS}
     if of_one and given.name in of_one["runs"]:
-        return {"run": given.name} | {name: of_one[name] for name in SHARED}
+        return {"run": given.name} | {name: of_one[name] for name in SHARED_KEYS}
     file = given / "model.safetensors"
     return f"SHA-256 {file_sha256(file)}" if file.is_file() else path
 
@@ -157,7 +157,7 @@ def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
     del values["seed"], values["encoder"]["attention"]
     files = {file.name: file.sha256 for file in data_files(data_dir, SPLITS)}
     weights = {"init_checkpoint": weights_name(flags.FLAGS.init_checkpoint)} | load_options()
-    return dict(zip(SHARED, (values, files, weights), strict=True))
+    return dict(zip(SHARED_KEYS, (values, files, weights), strict=True))
 
 
 def main(argv: list[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mate_tf.tables.text_files import complete_text_file, read_json
 
 RESULTS_FILE = "results.json"
-SHARED = ("config", "data", "weights")  # in it, beside the runs: what all are made of
+SHARED_KEYS = ("config", "data", "weights")  # in it, beside the runs: what all are made of
 
 
 def read_comparison(folder: pathlib.Path) -> dict | None:
@@ -15,14 +15,16 @@ def read_comparison(folder: pathlib.Path) -> dict | None:
     if not (folder / RESULTS_FILE).is_file():
         return None
     content = read_json(folder / RESULTS_FILE)
-    return content if {"runs", *SHARED} <= content.keys() else None
+    return content if {"runs", *SHARED_KEYS} <= content.keys() else None
 
 
 class Results:
     """The finished runs of a comparison, in its folder.
 
+    Until a run has begun, what is there gives way to another config, data or first weights.
+
     Raises:
-        ValueError: if those that are there are of another config, data or first weights, or the
+        ValueError: if the runs that are there are of another config, data or first weights, or the
             file is not a comparison's.
     """
 
@@ -40,7 +42,8 @@ class Results:
                     "choose another --output_dir"
                 )
             return
-        if not there["runs"]:  # nothing that another config would be mixed with
+        begun = there["runs"] or any(path.is_dir() for path in output_dir.iterdir())
+        if not begun:  # there is nothing that something else could be mixed with
             return
         if different := differences(there, shared):
             raise ValueError(

@@ -1,14 +1,15 @@
-"""Makes the README's tables and figures again, from the data sets' releases.
+"""Makes the README's tables and figures again, but for those that name another command.
 
     python -m experiments.reproduce --size=small --wtq=WikiTableQuestions --tabfact=tabfact \\
         --sst2=sst2 --minilm=minilm
     make reproduce SIZE=full
 
-Each table is a step of commands of this project, which are printed before they run, and ends as
-NAME.md in the folder of --output_dir; tables.md there has all of them. A step that is done, by the
-same commands, is not done again; one that was interrupted goes on where its commands can.
---size=small takes a few steps of training, one seed and few questions, an hour in all, to show
-that tables can be made; --size=full takes the README's budgets, many hours in all on two cores.
+They are made from the data sets' releases. Each is a step of commands of this project, which are
+printed before they run, and ends as NAME.md in the folder of --output_dir; tables.md there has all
+of them. A step that is done, by the same commands, is not done again; one that was interrupted goes
+on where its commands can.
+--size=small takes a few steps of training, one seed and few questions, one to two hours in all, to
+show that tables can be made; --size=full takes the README's budgets, many hours on two cores.
 --only=wtq,default_flow makes some, with the data that they need; --list names them.
 
 The default model's own weights are made by scripts/train_default_model.sh, the picture of the page
@@ -16,6 +17,7 @@ by scripts/draw_page.py, in a browser, and the demo's figures by `make demo`.
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -27,7 +29,7 @@ from experiments.reproduction.setting import Setting, Step
 from experiments.reproduction.steps import steps
 from mate_tf.tables.text_files import complete_text_file, read_text
 
-_SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "an hour, or many")
+_SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "one to two hours, or many")
 _WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")
 _TABFACT = flags.DEFINE_string("tabfact", None, "folder of TabFact")
 _SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, train.tsv and dev.tsv")
@@ -96,10 +98,11 @@ def run_step(step: Step, path: pathlib.Path) -> None:
 
 
 def in_markdown(printed: str) -> str:
-    """A table as it is, anything else as text of fixed width."""
-    if printed.startswith("|"):
-        return printed
-    return "".join(f"    {line}\n" for line in printed.splitlines())
+    """Tables as they are, their headings below a step's; what has none as text of fixed width."""
+    lines = printed.splitlines()
+    if any(re.match(r"\| ?---|\|---", line) for line in lines):
+        return "".join(f"{'##' if line.startswith('#') else ''}{line}\n" for line in lines)
+    return "".join(f"    {line}\n" for line in lines)
 
 
 def main(_) -> None:

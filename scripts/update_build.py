@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TOP_FOLDERS = ("experiments", "mate_tf", "scripts", "tests")
+PROGRAMS = ("experiments.", "scripts.")  # how names in strings begin
 TEST_MAIN = "tests/run_pytest.py"
 
 HEADER = '''\
@@ -84,7 +85,7 @@ def file_of(name: str, files: frozenset[str]) -> str | None:
 
 def files_of_strings(words: set[str], files: frozenset[str]) -> set[str]:
     """Programs and presets that are started or loaded by their dotted name."""
-    paths = {word.strip(".").replace(".", "/") for word in words if word.startswith("experiments.")}
+    paths = {word.strip(".").replace(".", "/") for word in words if word.startswith(PROGRAMS)}
     return {
         file
         for file in files

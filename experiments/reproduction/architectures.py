@@ -6,15 +6,18 @@ from experiments.reproduction.comparison import (
     OF_TABLES,
     RESTARTING,
     TRAINED_HEADS,
+    architectures_flag,
     comparison,
-    names,
-    sized,
+    sized_variants,
     wtq_flags,
 )
 from experiments.reproduction.setting import TABLE_TOKENS, Setting, Step
 
-# Those whose sizes depend on the tables' are variants (`sized`).
+# Those whose sizes depend on the tables' are variants (`sized_variants`).
 _ARCHITECTURES = "tapas", "mate_exact", "sat", "tableformer_pcp", "mate_tableformer"
+# From MiniLM's weights also MATE with its published sizes, and TableFormer with all of TAPAS's ids.
+_FROM_MINILM = (*_ARCHITECTURES, "mate", "tableformer_rc_gp")
+_OF_SENTENCES = "tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"
 _POINT_TOKENS = 512
 
 
@@ -22,9 +25,10 @@ def architecture_steps(setting: Setting) -> Iterator[Step]:
     """All architectures on each task, with and without intermediate pre-training."""
     minilm = f"--init_checkpoint={setting.minilm}"
     trained = f"--init_checkpoint={setting.at('compare_questions')}"
-    of_size = sized(TABLE_TOKENS)
-    every = *names(_ARCHITECTURES), *of_size
-    some = *names(setting.some(_ARCHITECTURES)), *of_size
+    of_size = sized_variants(TABLE_TOKENS)
+    every = *architectures_flag(_ARCHITECTURES), *of_size
+    some = *architectures_flag(setting.some(_ARCHITECTURES)), *of_size
+    from_minilm = minilm, *architectures_flag(setting.some(_FROM_MINILM)), *of_size
     yield comparison(
         setting,
         "questions",
@@ -40,18 +44,7 @@ def architecture_steps(setting: Setting) -> Iterator[Step]:
     )
     of_wtq = wtq_flags(setting)
     title = "Architectures on WikiTableQuestions"
-    # MATE with its published sizes, and TableFormer with all of TAPAS's ids.
-    others = "mate", "tableformer_rc_gp"
-    yield comparison(
-        setting,
-        "wtq",
-        title,
-        ("wtq_256",),
-        *of_wtq,
-        minilm,
-        *names(setting.some((*_ARCHITECTURES, *others))),
-        *of_size,
-    )
+    yield comparison(setting, "wtq", title, ("wtq_256",), *of_wtq, *from_minilm)
     yield comparison(
         setting,
         "wtq_after_questions",
@@ -65,7 +58,7 @@ def architecture_steps(setting: Setting) -> Iterator[Step]:
     )
     of_tabfact = _tabfact_flags(setting)
     title = "Architectures on TabFact"
-    yield comparison(setting, "tabfact", title, ("tabfact_256",), *of_tabfact, minilm, *some)
+    yield comparison(setting, "tabfact", title, ("tabfact_256",), *of_tabfact, *from_minilm)
     yield comparison(
         setting,
         "tabfact_after_questions",
@@ -86,7 +79,7 @@ def architecture_steps(setting: Setting) -> Iterator[Step]:
         f"--data_dir={setting.at('sst2')}",
         "--config.dtype=mixed_bfloat16",
         minilm,
-        *names(setting.some(("tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"))),
+        *architectures_flag(setting.some(_OF_SENTENCES)),
     )
     yield comparison(
         setting,
@@ -96,8 +89,8 @@ def architecture_steps(setting: Setting) -> Iterator[Step]:
         "--config=point_minilm",
         f"--data_dir={setting.at('linked_corpus/point_data')}",
         minilm,
-        *names(setting.some(_ARCHITECTURES)),
-        *sized(_POINT_TOKENS),
+        *architectures_flag(setting.some(_ARCHITECTURES)),
+        *sized_variants(_POINT_TOKENS),
     )
 
 

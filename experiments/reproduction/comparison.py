@@ -27,12 +27,12 @@ def comparison(
     return Step(name, title, needs, (command,))
 
 
-def names(architectures: tuple[str, ...]) -> tuple[str, ...]:
+def architectures_flag(architectures: tuple[str, ...]) -> tuple[str, ...]:
     """The flag that names architectures."""
     return (f"--architectures={','.join(architectures)}",)
 
 
-def sized(length: int) -> tuple[str, ...]:
+def sized_variants(length: int) -> tuple[str, ...]:
     """Architectures with sizes for sequences of a length.
 
     Linformer is of the paper's compression, 2,048 to 256; all of its batches have one length.

@@ -1,21 +1,25 @@
-"""What the tables of results are made from."""
+"""What several tables of results are made from."""
 
 from collections.abc import Iterator
 
-from experiments.reproduction.setting import FEW_STEPS, TABLE_TOKENS, Setting, Step, create_data
+from experiments.reproduction.setting import (
+    FEW_STEPS,
+    TABLE_TOKENS,
+    Setting,
+    Step,
+    create_data,
+    records,
+)
 
 
 def data_steps(setting: Setting) -> Iterator[Step]:
     """Records, and the weights that all architectures share."""
-
-    def records(name: str, task: str, source: str, *flags: str) -> Step:
-        return Step(name, "", (), (create_data(setting, name, task, source, *flags),))
-
     fit = f"--max_seq_length={TABLE_TOKENS}", "--drop_rows_to_fit"
     divided = "--divide=train:train=90,calibration=10"
     parts = "train=4,calibration=95,dev=1" if setting.is_small else "train=72,calibration=8,dev=20"
-    yield records("wtq_256", "WTQ", setting.wtq, divided, *fit)
+    yield records(setting, "wtq_256", "WTQ", setting.wtq, divided, *fit)
     yield records(
+        setting,
         "tabfact_256",
         "TABFACT",
         setting.tabfact,
@@ -24,8 +28,10 @@ def data_steps(setting: Setting) -> Iterator[Step]:
         *fit,
     )
     whole = "--max_seq_length=2048", "--trim_cells"
-    yield records("wtq_2048", "WTQ", setting.wtq, "--splits=train,dev", divided, *whole)
-    yield records("sst2", "SST2", setting.sst2, "--max_seq_length=128", "--tagger=textblob")
+    yield records(setting, "wtq_2048", "WTQ", setting.wtq, "--splits=train,dev", divided, *whole)
+    yield records(
+        setting, "sst2", "SST2", setting.sst2, "--max_seq_length=128", "--tagger=textblob"
+    )
     texts = setting.at("questions_text")
     yield Step(
         "questions_256",

