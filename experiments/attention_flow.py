@@ -6,9 +6,12 @@
 is table 7 of the MATE paper for any model and data set: the share of the attention of the tokens of
 tables' bodies that goes to [CLS], to the question, to headers of the same and of other columns, and
 to cells of the same and of other rows and columns, the mean over all tokens, layers and heads, and
-by row heads and column heads where there are both. --model is what `mate-tf ask` takes, other than
-TableETC; --data_dir a folder of records (experiments/create_data.py), of which those of --split are
-taken in their order.
+by row heads and column heads where there are both. "Unasked" is that of queries of zero, which is
+equal for all tokens that a head may see: it says what of the shares is the architecture's alone
+(with TableFormer, what its biases make of it). "Uniform" is the paper's, equal for all tokens of
+the example, also those that no head sees. --model is what `mate-tf ask` takes, other than TableETC;
+--data_dir a folder of records (experiments/create_data.py), of which those of --split are taken in
+their order.
 
 Prints the table, and writes it as flow.json and as a picture, flow.png (`pip install
 'mate_tf[plots]'`).
@@ -58,7 +61,7 @@ def flow_of_records():
 
 
 def table_of(kinds, shares) -> str:
-    """The shares in Markdown, each group with its multiple of the uniform one."""
+    """The shares in Markdown, at the end all heads' as a multiple of the uniform ones."""
     names = [name for name in shares if name != "uniform"]
     lines = [
         f"| attention goes to | {', % | '.join(names)}, % | uniform, % | all heads / uniform |",
@@ -73,14 +76,14 @@ def table_of(kinds, shares) -> str:
 
 
 def draw(kinds, shares, path: pathlib.Path) -> None:
-    """Bars of each kind, the groups of heads beside each other."""
+    """Bars of each kind, the groups of heads beside each other and beside the uniform share."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots(figsize=(8.4, 4.2))
-    names = list(shares)
+    names = [name for name in shares if not name.endswith("unasked")]
     height = 0.8 / len(names)
     colors = {"uniform": "#b9bec6", "all heads": "#2b5c9e", "row heads": "#41ab5d"}
     for index, name in enumerate(names):

@@ -30,6 +30,8 @@ KINDS = (
     "cell, same column",
     "same cell",
 )
+# Of these each layer learns what queries of zero see; of the others it is the same in all layers.
+_LEARNED = ("tableformer", "mate_tableformer", "linformer")
 _CLS, _QUESTION, _HEADER, _CELL = 0, 1, 2, 4
 
 
@@ -40,30 +42,47 @@ class AttentionFlow(NamedTuple):
         tokens: how many tokens there are.
         attention: by group of heads ("row heads" and "column heads", or "all heads") what goes to
             each of KINDS, float64 [K], the mean over layers and the group's heads.
+        unasked: the same of queries of zero: equal for all tokens that the group's heads may see,
+            but for TableFormer's biases and Linformer's projections.
         heads: how many heads each group has.
         uniform: the same of attention that is equal for all tokens but padding, float64 [K].
     """
 
     tokens: int
     attention: Mapping[str, np.ndarray]
+    unasked: Mapping[str, np.ndarray]
     heads: Mapping[str, int]
     uniform: np.ndarray
 
     def plus(self, other: "AttentionFlow") -> "AttentionFlow":
         """Both together, of the same model."""
-        attention = {name: sums + other.attention[name] for name, sums in self.attention.items()}
         return AttentionFlow(
-            self.tokens + other.tokens, attention, self.heads, self.uniform + other.uniform
+            self.tokens + other.tokens,
+            {name: sums + other.attention[name] for name, sums in self.attention.items()},
+            {name: sums + other.unasked[name] for name, sums in self.unasked.items()},
+            self.heads,
+            self.uniform + other.uniform,
         )
 
     def shares(self) -> dict[str, np.ndarray]:
-        """Of one token, by group, for all heads together and "uniform": float64 [K], sum 1."""
-        shares = {name: sums / self.tokens for name, sums in self.attention.items()}
+        """Of one token: float64 [K], sum 1.
+
+        Returns:
+            By group and for all heads together, each under its name and, of queries of zero, under
+            "NAME, unasked"; and "uniform".
+        """
+        attention, unasked = self._shares(self.attention), self._shares(self.unasked)
+        shares: dict[str, np.ndarray] = {}
+        for name, share in attention.items():
+            shares |= {name: share, f"{name}, unasked": unasked[name]}
+        return shares | {"uniform": self.uniform / self.tokens}
+
+    def _shares(self, sums: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        shares = {name: of_group / self.tokens for name, of_group in sums.items()}
         if len(shares) > 1:
             weights = np.array([self.heads[name] for name in shares], np.float64)
-            means = np.average(list(shares.values()), axis=0, weights=weights)
-            shares["all heads"] = means
-        return shares | {"uniform": self.uniform / self.tokens}
+            shares["all heads"] = np.average(list(shares.values()), axis=0, weights=weights)
+        return shares
 
 
 def attention_flow(encoder: TableEncoder, features: TokenFeatures) -> AttentionFlow:
@@ -84,22 +103,28 @@ def attention_flow(encoder: TableEncoder, features: TokenFeatures) -> AttentionF
         raise ValueError("expected tables with cells, got features without any")
     groups = _named_heads(encoder)
     plan = encoder.blocks[0].attention.plan(features, training=False)
-    sums = {name: np.zeros(len(KINDS)) for name in groups}
+    sums, unasked = ({name: np.zeros(len(KINDS)) for name in groups} for _ in range(2))
     uniform = np.zeros(len(KINDS))
     attentions = [block.attention for block in encoder.blocks]
     inputs = layer_inputs(encoder, features)
     heads = [layer.heads(hidden) for layer, hidden in zip(attentions, inputs, strict=True)]
+    is_learned = encoder.config.attention.architecture in _LEARNED
+    unasked_layers = len(attentions) if is_learned else 1
     size = encoder.config.hidden_size // encoder.config.num_heads
     for value, kinds in _indicators(rows, columns, real, size):
         of_all = value.sum(axis=1) / real.sum(axis=1, keepdims=True)  # [B, E]
         uniform += _by_kind(np.broadcast_to(of_all[:, np.newaxis], value.shape), kinds, senders)
-        for layer, (query, key, _) in zip(attentions, heads, strict=True):
-            context = _context(layer, query, key, value, plan)  # [B, S, H, E]
-            for name, of_group in groups.items():
-                mean = context[:, :, of_group].mean(axis=2) / len(attentions)
-                sums[name] += _by_kind(mean, kinds, senders)
+        for index, (layer, (query, key, _)) in enumerate(zip(attentions, heads, strict=True)):
+            asked = [(query, sums, len(attentions))]
+            if index < unasked_layers:
+                asked.append((tf.zeros_like(query), unasked, unasked_layers))
+            for of_tokens, added, layers in asked:
+                context = _context(layer, of_tokens, key, value, plan)  # [B, S, H, E]
+                for name, of_group in groups.items():
+                    mean = context[:, :, of_group].mean(axis=2) / layers
+                    added[name] += _by_kind(mean, kinds, senders)
     counts = {name: of_group.stop - of_group.start for name, of_group in groups.items()}
-    return AttentionFlow(int(senders.sum()), sums, counts, uniform)
+    return AttentionFlow(int(senders.sum()), sums, unasked, counts, uniform)
 
 
 def _named_heads(encoder: TableEncoder) -> dict[str, slice]:

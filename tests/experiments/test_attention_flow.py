@@ -25,7 +25,8 @@ def test_a_run_s_attention_is_tabulated_and_drawn(tmp_path):
     done = run_binary("experiments.attention_flow", *flags, "--batch_size=2")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    names = ["row heads", "column heads", "all heads", "uniform"]
+    groups = ("row heads", "column heads", "all heads")
+    names = [name for group in groups for name in (group, f"{group}, unasked")] + ["uniform"]
     assert lines[0] == (
         "| attention goes to | " + " | ".join(f"{n}, %" for n in names) + " | all heads / uniform |"
     )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from mate_tf.attention.patterns import group_mask, head_groups
 from mate_tf.attention.received import received_attention
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.encoder import TableEncoder
@@ -19,8 +20,8 @@ ATTENTIONS = {
     "relations": AttentionConfig("mate_tableformer", coverage=1.0, dense_up_to=0),
     "tableformer": AttentionConfig("tableformer"),
 }
-
-
+# Whose heads see all that their patterns allow, no token more than another.
+PATTERNS_ALONE = {"tapas", "mate", "full"}
 LENGTH = 34
 
 
@@ -80,7 +81,10 @@ def test_flows_are_sums_over_pairs(name):
     rows, columns, mask = (
         np.asarray(ids) for ids in (features.row_ids, features.column_ids, features.input_mask)
     )
-    expected, uniform, tokens = np.zeros([4, len(KINDS)]), np.zeros(len(KINDS)), 0
+    expected, tokens = np.zeros([4, len(KINDS)]), 0
+    uniform, seen = np.zeros(len(KINDS)), np.zeros(len(KINDS))
+    groups = head_groups(config.attention, 4)
+    masks = [np.broadcast_to(group_mask(group, features), (2, LENGTH, LENGTH)) for group in groups]
     plan = encoder.blocks[0].attention.plan(features, training=True)
     for example, place in np.argwhere((mask > 0) & (rows > 0) & (columns > 0)):
         tokens += 1
@@ -93,6 +97,9 @@ def test_flows_are_sums_over_pairs(name):
         ]
         real = mask[example] > 0
         np.add.at(uniform, np.array(kinds)[real], 1 / real.sum())
+        for group, mask_of_group in zip(groups, masks, strict=True):
+            allowed = mask_of_group[example, place]
+            np.add.at(seen, np.array(kinds)[allowed], group.num_heads / 4 / allowed.sum())
         for block, hidden in zip(encoder.blocks, layer_inputs(encoder, features), strict=True):
             received = received_attention(block.attention, hidden, plan, tf.constant(sender))
             for head in range(4):
@@ -107,6 +114,8 @@ def test_flows_are_sums_over_pairs(name):
         )
         assert shares["row heads"][KINDS.index("cell, same column")] == 0
         assert shares["column heads"][KINDS.index("cell, same row")] == 0
+    if name in PATTERNS_ALONE:
+        np.testing.assert_allclose(shares["all heads, unasked"], seen / tokens, atol=1e-5)
     for share in shares.values():
         assert share.sum() == pytest.approx(1.0, abs=1e-4)
     twice = flow.plus(flow)
