@@ -100,7 +100,7 @@ def run_step(step: Step, path: pathlib.Path) -> None:
 def in_markdown(printed: str) -> str:
     """Tables as they are, their headings below a step's; what has none as text of fixed width."""
     lines = printed.splitlines()
-    if any(re.match(r"\| ?---|\|---", line) for line in lines):
+    if any(re.match(r"\| ?---", line) for line in lines):
         return "".join(f"{'##' if line.startswith('#') else ''}{line}\n" for line in lines)
     return "".join(f"    {line}\n" for line in lines)
 

@@ -1,7 +1,6 @@
 """What tests share: a small encoder with its vocabulary, and a binary from the outside."""
 
 import dataclasses
-import json
 import pathlib
 import subprocess
 import sys
@@ -102,5 +101,6 @@ def two_cpus() -> list:
 
 def best_evaluation(model_dir: pathlib.Path, metric: str) -> dict:
     """The evaluation of a run, with its "step", that has the highest value of a metric."""
-    lines = (model_dir / "evaluations.jsonl").read_text(encoding="utf-8").splitlines()
-    return max(map(json.loads, lines), key=lambda evaluation: evaluation[metric])
+    from mate_tf.training.evaluator import read_evaluations
+
+    return max(read_evaluations(model_dir), key=lambda evaluation: evaluation[metric])

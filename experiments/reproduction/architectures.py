@@ -42,34 +42,23 @@ def architecture_steps(setting: Setting) -> Iterator[Step]:
         *every,
         "--seeds=1",
     )
-    of_wtq = wtq_flags(setting)
-    title = "Architectures on WikiTableQuestions"
-    yield comparison(setting, "wtq", title, ("wtq_256",), *of_wtq, *from_minilm)
-    yield comparison(
-        setting,
-        "wtq_after_questions",
-        f"{title}, after intermediate pre-training",
-        ("wtq_256", "questions"),
-        *of_wtq,
-        trained,
-        RESTARTING,
-        *TRAINED_HEADS,
-        *every,
+    tasks = (
+        ("wtq", "WikiTableQuestions", wtq_flags(setting), (*TRAINED_HEADS, *every)),
+        ("tabfact", "TabFact", _tabfact_flags(setting), ("--reset_heads", *some)),
     )
-    of_tabfact = _tabfact_flags(setting)
-    title = "Architectures on TabFact"
-    yield comparison(setting, "tabfact", title, ("tabfact_256",), *of_tabfact, *from_minilm)
-    yield comparison(
-        setting,
-        "tabfact_after_questions",
-        f"{title}, after intermediate pre-training",
-        ("tabfact_256", "questions"),
-        *of_tabfact,
-        trained,
-        RESTARTING,
-        "--reset_heads",
-        *some,
-    )
+    for name, of_task, flags, after in tasks:
+        title, data = f"Architectures on {of_task}", f"{name}_{TABLE_TOKENS}"
+        yield comparison(setting, name, title, (data,), *flags, *from_minilm)
+        yield comparison(
+            setting,
+            f"{name}_after_questions",
+            f"{title}, after intermediate pre-training",
+            (data, "questions"),
+            *flags,
+            trained,
+            RESTARTING,
+            *after,
+        )
     yield comparison(
         setting,
         "grammar",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from experiments.reproduction.setting import CUT, Setting, Step, evaluate, predict
+from experiments.reproduction.setting import CUT, Setting, Step, by_length, evaluate, predict
 
 
 def default_model_steps(setting: Setting) -> Iterator[Step]:
@@ -39,13 +39,7 @@ def default_model_steps(setting: Setting) -> Iterator[Step]:
             ("default_wtq",),
             (
                 predict(setting, setting.questions, other, *flags),
-                (
-                    "experiments.accuracy_by_length",
-                    *setting.questions,
-                    setting.vocab,
-                    f"--predictions={names[0]}={whole},{names[1]}={other}",
-                    *setting.limit,
-                ),
+                by_length(setting, {names[0]: whole, names[1]: other}),
             ),
         )
 

@@ -102,3 +102,15 @@ def predict(setting: Setting, asked: tuple[str, ...], output: str, *flags: str) 
 def evaluate(setting: Setting, asked: tuple[str, ...], answers: str) -> tuple[str, ...]:
     """The command that scores a file of answers."""
     return "experiments.evaluate", *asked, f"--predictions={answers}", *setting.limit
+
+
+def by_length(setting: Setting, answers: dict[str, str]) -> tuple[str, ...]:
+    """The command that scores files of answers to whole tables' questions, by their names."""
+    files = ",".join(f"{name}={path}" for name, path in answers.items())
+    return (
+        "experiments.accuracy_by_length",
+        *setting.questions,
+        setting.vocab,
+        f"--predictions={files}",
+        *setting.limit,
+    )

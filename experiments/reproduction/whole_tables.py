@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.reproduction.parts import PERTURBED_COPIES
-from experiments.reproduction.setting import CUT, Setting, Step, predict
+from experiments.reproduction.setting import CUT, Setting, Step, by_length, predict
 
 _ORDER_QUESTIONS = 1_000  # that are asked again in another order
 
@@ -56,19 +56,9 @@ def length_step(setting: Setting) -> Step:
         )
         for name, run, flags in readers
     )
-    predictions = ",".join(f"{name}={path}" for name, path in files.items())
     return Step(
         "lengths",
         "Accuracy by the length of the table: MATE on all of it beside models that truncate it",
         ("wtq_after_questions", "wtq_2048"),
-        (
-            *asked,
-            (
-                "experiments.accuracy_by_length",
-                *setting.questions,
-                setting.vocab,
-                f"--predictions={predictions}",
-                *setting.limit,
-            ),
-        ),
+        (*asked, by_length(setting, files)),
     )

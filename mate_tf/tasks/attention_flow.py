@@ -32,6 +32,7 @@ KINDS = (
 )
 # Of these each layer learns what queries of zero see; of the others it is the same in all layers.
 _LEARNED = ("tableformer", "mate_tableformer", "linformer")
+UNASKED = ", unasked"  # after a group's name, of queries of zero
 _CLS, _QUESTION, _HEADER, _CELL = 0, 1, 2, 4
 
 
@@ -69,12 +70,12 @@ class AttentionFlow(NamedTuple):
 
         Returns:
             By group and for all heads together, each under its name and, of queries of zero, under
-            "NAME, unasked"; and "uniform".
+            NAME + UNASKED; and "uniform".
         """
         attention, unasked = self._shares(self.attention), self._shares(self.unasked)
         shares: dict[str, np.ndarray] = {}
         for name, share in attention.items():
-            shares |= {name: share, f"{name}, unasked": unasked[name]}
+            shares |= {name: share, name + UNASKED: unasked[name]}
         return shares | {"uniform": self.uniform / self.tokens}
 
     def _shares(self, sums: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -115,14 +116,11 @@ def attention_flow(encoder: TableEncoder, features: TokenFeatures) -> AttentionF
         of_all = value.sum(axis=1) / real.sum(axis=1, keepdims=True)  # [B, E]
         uniform += _by_kind(np.broadcast_to(of_all[:, np.newaxis], value.shape), kinds, senders)
         for index, (layer, (query, key, _)) in enumerate(zip(attentions, heads, strict=True)):
-            asked = [(query, sums, len(attentions))]
+            asked = _context(layer, query, key, value, plan)  # [B, S, H, E]
+            _add(sums, asked / len(attentions), groups, kinds, senders)
             if index < unasked_layers:
-                asked.append((tf.zeros_like(query), unasked, unasked_layers))
-            for of_tokens, added, layers in asked:
-                context = _context(layer, of_tokens, key, value, plan)  # [B, S, H, E]
-                for name, of_group in groups.items():
-                    mean = context[:, :, of_group].mean(axis=2) / layers
-                    added[name] += _by_kind(mean, kinds, senders)
+                of_zero = _context(layer, tf.zeros_like(query), key, value, plan)
+                _add(unasked, of_zero / unasked_layers, groups, kinds, senders)
     counts = {name: of_group.stop - of_group.start for name, of_group in groups.items()}
     return AttentionFlow(int(senders.sum()), sums, unasked, counts, uniform)
 
@@ -172,6 +170,18 @@ def _context(
     values = tf.cast(values, query.dtype)
     context = layer.attend(query, key, values, plan, None, training=False)
     return tf.cast(context, tf.float32).numpy()
+
+
+def _add(
+    sums: dict[str, np.ndarray],
+    context: np.ndarray,
+    groups: Mapping[str, slice],
+    kinds: np.ndarray,
+    senders: np.ndarray,
+) -> None:
+    """Adds to each group's sums [K] the mean of its heads' contexts [B, S, H, E] by kind."""
+    for name, of_group in groups.items():
+        sums[name] += _by_kind(context[:, :, of_group].mean(axis=2), kinds, senders)
 
 
 def _by_kind(parts: np.ndarray, kinds: np.ndarray, senders: np.ndarray) -> np.ndarray:
