@@ -108,27 +108,44 @@ def build_app(predictor: Any, model_name: str) -> Any:
                     js_on_load=None,
                     elem_id="result",
                 )
-        unlisted = {"api_visibility": "private", "trigger_mode": "always_last"}
+        in_turn = {
+            "api_visibility": "private",
+            "trigger_mode": "always_last",
+            "concurrency_id": "result",
+        }
+        # The pasted text whose answer is shown. A question that is sent as soon as its table is
+        # pasted may come before the event of pasting, which must not take the answer away.
+        asked = gr.State(None)
 
-        def show_pasted(path: str | None, text: str) -> tuple[Any, Any]:
-            if path and not text.strip():  # the file has just taken its place
-                return gr.skip(), gr.skip()
-            return page.show(None, text), None
+        def show_pasted(path: str | None, text: str, asked: str | None) -> tuple[Any, Any, Any]:
+            is_file = path and not text.strip()  # which has just taken its place
+            if is_file or (not path and text == asked):
+                return gr.skip(), gr.skip(), gr.skip()
+            return page.show(None, text), None, None
+
+        def ask_given(path: str | None, text: str, words: str) -> tuple[str, str | None]:
+            return page.ask(path, text, words), None if path else text
 
         # A table is either pasted or a file: the later one takes the other's place. Gradio's
         # `input` does not notice what is pasted, `change` does.
         pasted.change(
-            show_pasted, [file, pasted], [result, file], show_progress="hidden", **unlisted
+            show_pasted,
+            [file, pasted, asked],
+            [result, file, asked],
+            show_progress="hidden",
+            **in_turn,
         )
-        file.upload(lambda path: (page.show(path, ""), ""), file, [result, pasted], **unlisted)
-        file.clear(lambda text: page.show(None, text), pasted, result, **unlisted)
+        file.upload(
+            lambda path: (page.show(path, ""), "", None), file, [result, pasted, asked], **in_turn
+        )
+        file.clear(lambda text: page.show(None, text), pasted, result, **in_turn)
         gr.on(
             [question.submit, ask.click],
-            page.ask,
+            ask_given,
             [file, pasted, question],
-            result,
+            [result, asked],
             show_progress="minimal",
-            **unlisted,
+            **in_turn,
         )
     return app
 

@@ -312,10 +312,37 @@ def test_a_file_takes_the_place_of_what_was_pasted_and_gives_it_back(page, tmp_p
 )
 def test_an_error_is_one_sentence_on_the_page(page, pasted, question, sentence):
     page.get_by_label("Table, pasted").fill(pasted)
+    # Faster than a person can be, the question would be sent with the table before.
+    page.wait_for_selector("#result :text('Saturn')", state="detached")
     ask(page, question)
     alert = page.locator("#result [role=alert]")
     alert.filter(has_text=re.compile(sentence)).wait_for()
     assert "\n" not in alert.inner_text()
+    assert page.locator("#result .answer").count() == 0
+
+
+def test_an_answer_stays_where_its_table_comes_late(page):
+    """The page tells the server of what is pasted and of what is asked in two requests."""
+    held = []
+
+    def hold_first(route):
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/queue/join*", hold_first)
+    page.get_by_label("Table, pasted").fill(CAPITALS)
+    page.wait_for_timeout(300)
+    assert len(held) == 1
+    ask(page, "which city?")
+    page.wait_for_selector("#result .answer")
+    with page.expect_response("**/queue/join*"):
+        held[0].continue_()
+    page.wait_for_timeout(1000)
+    assert page.locator("#result .answer").count() == 1
+    paste(page, "city\nrome\n")
+    page.wait_for_selector("#result :text('1 row')")
     assert page.locator("#result .answer").count() == 0
 
 
