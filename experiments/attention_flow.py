@@ -82,9 +82,9 @@ def draw(kinds, shares, path: pathlib.Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axis = plt.subplots(figsize=(8.4, 4.2))
     from mate_tf.tasks.attention_flow import UNASKED
 
+    figure, axis = plt.subplots(figsize=(8.4, 4.2))
     names = [name for name in shares if not name.endswith(UNASKED)]
     height = 0.8 / len(names)
     colors = {"uniform": "#b9bec6", "all heads": "#2b5c9e", "row heads": "#41ab5d"}

@@ -108,6 +108,8 @@ def build_app(predictor: Any, model_name: str) -> Any:
                     js_on_load=None,
                     elem_id="result",
                 )
+        # One after the other, in one queue: side by side a table could be shown after the answer
+        # to its question, in its place.
         in_turn = {
             "api_visibility": "private",
             "trigger_mode": "always_last",

@@ -332,11 +332,11 @@ def test_an_answer_stays_where_its_table_comes_late(page):
             held.append(route)
 
     page.route("**/queue/join*", hold_first)
-    page.get_by_label("Table, pasted").fill(CAPITALS)
-    page.wait_for_timeout(300)
-    assert len(held) == 1
+    with page.expect_request("**/queue/join*"):
+        page.get_by_label("Table, pasted").fill(CAPITALS)
     ask(page, "which city?")
     page.wait_for_selector("#result .answer")
+    assert len(held) == 1
     with page.expect_response("**/queue/join*"):
         held[0].continue_()
     page.wait_for_timeout(1000)
