@@ -14,10 +14,10 @@ import tensorflow as tf
 
 from mate_tf.serving.in_graph_features import RawFeatures
 from mate_tf.tables.table import AGGREGATIONS
+from mate_tf.tasks.cell_probabilities import SELECTION_THRESHOLD
 from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 
-_THRESHOLD = 0.5
 _NONE, _SUM, _COUNT = (AGGREGATIONS.index(name) for name in ("NONE", "SUM", "COUNT"))
 _DIGITS = 12  # of a number that is no integer
 _ZEROS = "0" * 330
@@ -49,7 +49,7 @@ def cell_answers(
     selected = tf.zeros_like(probabilities, tf.bool)
     number = tf.ones([batch], tf.int32)
     if not config.cell_cross_entropy:
-        selected = probabilities > _THRESHOLD
+        selected = probabilities > SELECTION_THRESHOLD
         expected = tf.reduce_sum(tf.maximum(probabilities, 0.0), axis=1)
         counted = tf.cast(tf.maximum(tf.round(expected), 1.0), tf.int32)
         number = tf.where(likeliest == _COUNT, counted, number)

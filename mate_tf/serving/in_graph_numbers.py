@@ -19,7 +19,7 @@ from typing import NamedTuple
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from mate_tf.tables.numeric import MONTHS, WEEKDAYS
+from mate_tf.tables.numeric import CARDINALS, MONTHS, ORDINALS, WEEKDAYS
 
 _BEGIN, _END = "\x01", "\x02"
 _SPACE = (
@@ -28,10 +28,6 @@ _SPACE = (
 )
 _MINUS = "\N{MINUS SIGN}"
 _SHORT_MONTHS = [month[:3] for month in MONTHS]
-_CARDINALS = "zero one two three four five six seven eight nine ten eleven twelve".split()
-_ORDINALS = (
-    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-).split()
 _YEAR = r"(?:000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})"
 _LONE_YEAR = r"(?:1[5-9]\d\d|20\d\d|2100)"
 _ORDINAL = "(?:st|nd|rd|th)?"
@@ -74,7 +70,7 @@ def _dates() -> list[str]:
 _POWER = _word(r"\d+e\d{1,2}")  # Python reads "1e5" as a number
 _DIGITS = rf"{_BEGIN}?\d+(?:{_END},{_BEGIN}\d\d\d)*(?:{_END}\.(?:{_BEGIN}\d+)?)?|\.{_BEGIN}\d+"
 _NUMBER = rf"(?:{_POWER}|(?: [+{_MINUS}-])?(?:{_DIGITS}){_END}?)"
-_NUMBER_WORDS = [f"{_BEGIN}{word}{_END}" for word in (*_CARDINALS, *_ORDINALS)]
+_NUMBER_WORDS = [f"{_BEGIN}{word}{_END}" for word in (*CARDINALS, *ORDINALS)]
 _VALUE = "|".join([*_dates(), *_NUMBER_WORDS, _NUMBER])
 _FULL_MONTH = _word("|".join(MONTHS))
 _ANY_VALUE = rf"(?s).*(?:\d|{'|'.join([_FULL_MONTH, *_NUMBER_WORDS])}).*"
@@ -161,7 +157,7 @@ def _marked(texts: tf.Tensor) -> tf.Tensor:
 def _numbers(stretches: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The number that each stretch is, float64 [V], and whether it is one, bool [V]."""
     is_word = stretches[:, tf.newaxis] == _NUMBER_WORDS  # [V, words]
-    of_word = tf.argmax(is_word, axis=1) % len(_CARDINALS)  # [V]
+    of_word = tf.argmax(is_word, axis=1) % len(CARDINALS)  # [V]
     is_digits = tf.strings.regex_full_match(stretches, _NUMBER)
     digits = tf.where(is_digits, stretches, "0")
     digits = tf.strings.regex_replace(digits, f"[{_BEGIN}{_END}, +]", "")

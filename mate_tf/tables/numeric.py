@@ -61,6 +61,10 @@ MONTHS = (
 ).split()
 _MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(MONTHS, start=1)}
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+CARDINALS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+ORDINALS = (
+    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+).split()
 _LONGEST_DATE = len("wednesday, september. 30th")  # characters
 _MOST_WORDS_OF_A_DATE = 3
 _WORDS_OF_DATES = frozenset([*MONTHS, *_MONTH_NUMBERS, *WEEKDAYS, "sept"])
@@ -78,12 +82,7 @@ class _Rules(NamedTuple):
 
 
 def _rules(original: bool) -> _Rules:
-    cardinals = "zero one two three four five six seven eight nine ten eleven twelve".split()
-    ordinals = (
-        "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-    ).split()
-    if original:
-        ordinals[5] = "fith"
+    ordinals = ["fith" if original and word == "fifth" else word for word in ORDINALS]
     full_month = f"(?P<month>(?i:{'|'.join(MONTHS)}))"
     names = f"{'|'.join(MONTHS)}|{'|'.join(_MONTH_NUMBERS)}"
     month = rf"(?P<month>(?i:{names})|Sept)" if original else rf"(?P<month>(?i:{names}|sept))\.?"
@@ -107,7 +106,7 @@ def _rules(original: bool) -> _Rules:
             rf"(?:(?:^|\s)[+{'' if original else _MINUS}-])?"
             r"(?:\.\d+|\d+(?:,\d\d\d)*(?:\.\d*)?)"
         ),
-        words={word: float(n) for words in (cardinals, ordinals) for n, word in enumerate(words)},
+        words={word: float(n) for words in (CARDINALS, ordinals) for n, word in enumerate(words)},
         dates=[list(map(re.compile, of_words)) for of_words in dates],
         years=range(1700, 2017) if original else range(1, 10_000),
         lone_years=range(1700, 2017) if original else range(1500, 2101),

@@ -24,6 +24,7 @@ from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.tasks.alternatives import CellProbabilities, best_others, likeliest_answer
 from mate_tf.tasks.answers import Answer, no_answer
 from mate_tf.tasks.cell_probabilities import (
+    SELECTION_THRESHOLD,
     BodyCells,
     group_body_cells,
     mean_by_cell,
@@ -31,7 +32,6 @@ from mate_tf.tasks.cell_probabilities import (
 )
 from mate_tf.tasks.table_qa import TableQAConfig
 
-_THRESHOLD = 0.5
 _COUNT = AGGREGATIONS.index("COUNT")
 
 
@@ -64,7 +64,7 @@ def decode_cells(
         logits = np.asarray(outputs["aggregation_logits"], np.float64)
         aggregations = special.softmax(logits, axis=1)  # [B, A]
 
-    threshold, number = _THRESHOLD, np.ones(len(tables), np.int64)  # [B]
+    threshold, number = SELECTION_THRESHOLD, np.ones(len(tables), np.int64)  # [B]
     if config.cell_cross_entropy:
         threshold = np.inf
     else:

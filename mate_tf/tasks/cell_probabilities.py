@@ -11,6 +11,8 @@ import numpy as np
 
 from mate_tf.tables.table import Table
 
+SELECTION_THRESHOLD = 0.5  # a more probable cell is part of the answer
+
 
 class BodyCells(NamedTuple):
     """The body cells of a batch of tables, and the tokens that they have in it."""
