@@ -26,6 +26,11 @@ class TrainingConfig:
         head_learning_rate_ratio: the rate of the pooler and the task's heads, as a multiple of
             the encoder's. Above 1 for short training from a checkpoint: with the encoder's rate
             weights that start anew need thousands of steps.
+        attention_bias_learning_rate_ratio: the rate of what is added to the scores of attention,
+            TableFormer's relation biases and a learned grammar bias, as a multiple of the
+            encoder's. Adam moves each about as far as the sum of all steps' rates, 0.02 in 400
+            steps from a peak of 1e-4, and scores are of several units: 100 lets biases that start
+            at zero, as TableFormer's, matter within hundreds of steps.
         warmup_ratio: share of the steps.
         weight_decay_rate: per update and unit of learning rate.
         gradient_accumulation_steps: parts that a batch is computed in, one after the other, where
@@ -55,6 +60,7 @@ class TrainingConfig:
     num_steps: int
     learning_rate: float
     head_learning_rate_ratio: float = 1.0
+    attention_bias_learning_rate_ratio: float = 1.0
     warmup_ratio: float = 0.1
     weight_decay_rate: float = 0.01
     gradient_accumulation_steps: int = 1
@@ -76,10 +82,9 @@ class TrainingConfig:
             value = getattr(self, field.name)
             if value is not None and field.name.endswith(_AT_LEAST_ONE) and value < 1:
                 raise ValueError(f"expected {field.name} of at least 1, got {value}")
-        if self.head_learning_rate_ratio <= 0.0:
-            raise ValueError(
-                f"expected head_learning_rate_ratio above 0, got {self.head_learning_rate_ratio}"
-            )
+        for name in ("head_learning_rate_ratio", "attention_bias_learning_rate_ratio"):
+            if getattr(self, name) <= 0.0:
+                raise ValueError(f"expected {name} above 0, got {getattr(self, name)}")
         if self.learning_rate < 0.0:
             raise ValueError(f"expected learning_rate of at least 0, got {self.learning_rate}")
         if self.max_gradient_norm <= 0.0:

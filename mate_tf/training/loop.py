@@ -155,6 +155,7 @@ def _make_optimizer(model: keras.Model, config: TrainingConfig) -> BertAdamW:
         max_gradient_norm=config.max_gradient_norm,
         max_gradient_value=config.max_gradient_value,
         head_learning_rate_ratio=config.head_learning_rate_ratio,
+        attention_bias_learning_rate_ratio=config.attention_bias_learning_rate_ratio,
         ema_decay=config.ema_decay,
     )
     optimizer.build(model.trainable_variables)

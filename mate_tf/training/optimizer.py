@@ -14,6 +14,8 @@ NOT_DECAYED = "LayerNorm|layer_norm|bias"
 # What is not in the encoder's embedding or layers: its pooler, which pre-training on sentences
 # leaves unfit for tables, and the heads of the task.
 BODY = r"(^|/)encoder/(embedding|layer_\d+)/"
+# What is learned to be added to the scores of attention.
+ATTENTION_BIAS = r"(^|/)(relative_bias_table|grammar_bias)$"
 
 
 @keras.saving.register_keras_serializable("mate_tf")
@@ -69,6 +71,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         max_gradient_value: size that each of their values is then cut to; None leaves them.
         head_learning_rate_ratio: multiplies the rate of the variables whose path `body` (a regular
             expression) does not match.
+        attention_bias_learning_rate_ratio: multiplies the rate of `ATTENTION_BIAS`.
         ema_decay: of the exponential moving average of the variables, which starts as they are
             after the first update; None for none.
     """
@@ -85,6 +88,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         not_decayed: str = NOT_DECAYED,
         head_learning_rate_ratio: float = 1.0,
         body: str = BODY,
+        attention_bias_learning_rate_ratio: float = 1.0,
         ema_decay: float | None = None,
         name: str = "bert_adamw",
     ):
@@ -100,6 +104,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         self.not_decayed = not_decayed
         self.head_learning_rate_ratio = head_learning_rate_ratio
         self.body = body
+        self.attention_bias_learning_rate_ratio = attention_bias_learning_rate_ratio
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
         """Creates m and v for every variable."""
@@ -108,10 +113,12 @@ class BertAdamW(keras.optimizers.Optimizer):
         super().build(variables)
         self._m, self._v = self.add_optimizer_variables(variables, ["m", "v"])
         self._decayed = [not re.search(self.not_decayed, variable.path) for variable in variables]
-        self._rate_ratios = [
-            1.0 if re.search(self.body, variable.path) else self.head_learning_rate_ratio
-            for variable in variables
-        ]
+        self._rate_ratios = [self._rate_ratio(variable.path) for variable in variables]
+
+    def _rate_ratio(self, path: str) -> float:
+        if re.search(ATTENTION_BIAS, path):
+            return self.attention_bias_learning_rate_ratio
+        return 1.0 if re.search(self.body, path) else self.head_learning_rate_ratio
 
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
         """Makes one update; in a replica, gradients are its share of the sum."""
@@ -174,6 +181,7 @@ class BertAdamW(keras.optimizers.Optimizer):
             "not_decayed": self.not_decayed,
             "head_learning_rate_ratio": self.head_learning_rate_ratio,
             "body": self.body,
+            "attention_bias_learning_rate_ratio": self.attention_bias_learning_rate_ratio,
             "ema_decay": self.ema_decay,
             "name": self.name,
         }

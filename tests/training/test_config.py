@@ -41,6 +41,10 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
             r"no length_buckets with steps_per_loop above 1 \(20\), .*, got \(128, 256\)",
         ),
         ({"head_learning_rate_ratio": 0.0}, "head_learning_rate_ratio above 0, got 0.0"),
+        (
+            {"attention_bias_learning_rate_ratio": -1.0},
+            "attention_bias_learning_rate_ratio above 0, got -1.0",
+        ),
         ({"perturbed_copies": -1}, "perturbed_copies of at least 0, got -1"),
         ({"length_buckets": (256, 128)}, "length_buckets to ascend"),
         ({"length_buckets": (512,)}, r"below max_seq_length \(512\)"),

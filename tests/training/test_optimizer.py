@@ -1,14 +1,18 @@
 """BERT's AdamW against a re-computation in numpy, alone, on two replicas and reloaded."""
 
 import contextlib
+import dataclasses
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from mate_tf.config import AttentionConfig
+from mate_tf.encoder import TableEncoder
+from mate_tf.tables.token_features import TokenFeatures
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
-from tests.small import two_cpus
+from tests.small import ENCODER, two_cpus
 
 
 def recomputed(start, gradients, rates, decay, max_norm, max_value=np.inf):
@@ -143,6 +147,38 @@ def test_heads_and_pooler_learn_faster_by_the_ratio():
     eps = np.finfo(np.float32).eps
     expected = updates[1.0] * np.array([1.0, 1.0, 20.0, 20.0])[:, None]
     np.testing.assert_allclose(updates[20.0], expected, rtol=0, atol=21 * eps)
+
+
+@pytest.mark.parametrize(
+    ("attention", "bias"),
+    [
+        (AttentionConfig("tableformer"), "relative_bias_table"),
+        (AttentionConfig("grammar_soft", learn_grammar_bias=True), "grammar_bias"),
+    ],
+)
+def test_attention_biases_learn_faster_by_the_ratio_and_nothing_else(attention, bias):
+    encoder = TableEncoder(dataclasses.replace(ENCODER, num_layers=2, attention=attention))
+    encoder(TokenFeatures(*(tf.ones([1, 4], tf.int32) for _ in TokenFeatures._fields)))
+    variables = encoder.trainable_variables
+    start = [variable.numpy() for variable in variables]
+    updates = {}
+    for ratio in (1.0, 100.0):
+        optimizer = BertAdamW(
+            2.0**-10,
+            weight_decay_rate=0.0,
+            max_gradient_norm=None,
+            attention_bias_learning_rate_ratio=ratio,
+        )
+        optimizer.apply([tf.ones(variable.shape) for variable in variables], variables)
+        updates[ratio] = [new - old for new, old in zip(variables, start, strict=True)]
+        for variable, value in zip(variables, start, strict=True):
+            variable.assign(value)
+    biases = [variable.path.endswith(f"/{bias}") for variable in variables]
+    assert sum(biases) == 2  # one a layer
+    for is_bias, slow, fast in zip(biases, updates[1.0], updates[100.0], strict=True):
+        # Updates of 3e-3 to values below 8, which float32 rounds by 2^-22: one part in 10^4.
+        np.testing.assert_allclose(fast, slow * (100.0 if is_bias else 1.0), rtol=1e-3)
+        assert np.all(slow != 0.0)
 
 
 @pytest.mark.parametrize(("max_norm", "max_value"), [(0.5, None), (None, 0.5), (2.0, 0.5)])
