@@ -17,6 +17,11 @@ from experiments.reproduction.setting import TABLE_TOKENS, Setting, Step
 _ARCHITECTURES = "tapas", "mate_exact", "sat", "tableformer_pcp", "mate_tableformer"
 # From MiniLM's weights also MATE with its published sizes, and TableFormer with all of TAPAS's ids.
 _FROM_MINILM = (*_ARCHITECTURES, "mate", "tableformer_rc_gp")
+# What TableFormer's biases give at the encoder's rate, below that of the presets.
+_SLOW_BIASES = tuple(
+    f"--variant={name} attention_bias_learning_rate_ratio=1"
+    for name in ("tableformer_pcp", "mate_tableformer")
+)
 _OF_SENTENCES = "tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"
 # The MATE paper's table 6 has no TableFormer.
 _OF_CELLS = "tapas", "mate_exact", "sat"
@@ -29,6 +34,8 @@ def architecture_steps(setting: Setting) -> Iterator[Step]:
     trained = f"--init_checkpoint={setting.at('compare_questions')}"
     of_size = sized_variants(TABLE_TOKENS)
     every = *architectures_flag(_ARCHITECTURES), *of_size
+    if not setting.is_small:
+        every += _SLOW_BIASES
     some = *architectures_flag(setting.some(_ARCHITECTURES)), *of_size
     from_minilm = minilm, *architectures_flag(setting.some(_FROM_MINILM)), *of_size
     yield comparison(
