@@ -33,7 +33,6 @@ CONFIG = ClassificationTrainingConfig(
     # At three times this rate all tokens become alike before anything is learned.
     learning_rate=3e-5,
     head_learning_rate_ratio=5.0,
-    attention_bias_learning_rate_ratio=100.0,
     warmup_ratio=0.1,
     eval_batch_size=32,
     eval_interval=200,

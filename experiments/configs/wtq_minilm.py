@@ -62,7 +62,6 @@ CONFIG = TableQATrainingConfig(
     # The pooler took no part in the weights' last training and the heads are new: at the encoder's
     # rate they learn nothing in 200 steps, and at a higher one the encoder forgets.
     head_learning_rate_ratio=20.0,
-    attention_bias_learning_rate_ratio=100.0,
     warmup_ratio=0.1,
     eval_batch_size=16,
     eval_questions=300,

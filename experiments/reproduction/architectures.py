@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from experiments.reproduction.comparison import (
+    BIAS_RATE,
     OF_TABLES,
     RESTARTING,
+    TRAINED_BIASES,
     TRAINED_HEADS,
     architectures_flag,
     comparison,
@@ -17,11 +19,7 @@ from experiments.reproduction.setting import TABLE_TOKENS, Setting, Step
 _ARCHITECTURES = "tapas", "mate_exact", "sat", "tableformer_pcp", "mate_tableformer"
 # From MiniLM's weights also MATE with its published sizes, and TableFormer with all of TAPAS's ids.
 _FROM_MINILM = (*_ARCHITECTURES, "mate", "tableformer_rc_gp")
-# What TableFormer's biases give at the encoder's rate, below that of the presets.
-_SLOW_BIASES = tuple(
-    f"--variant={name} attention_bias_learning_rate_ratio=1"
-    for name in ("tableformer_pcp", "mate_tableformer")
-)
+_WITH_BIASES = "tableformer_pcp", "mate_tableformer"
 _OF_SENTENCES = "tapas", "grammar_hard", "grammar_hard_extended", "grammar_soft"
 # The MATE paper's table 6 has no TableFormer.
 _OF_CELLS = "tapas", "mate_exact", "sat"
@@ -34,8 +32,12 @@ def architecture_steps(setting: Setting) -> Iterator[Step]:
     trained = f"--init_checkpoint={setting.at('compare_questions')}"
     of_size = sized_variants(TABLE_TOKENS)
     every = *architectures_flag(_ARCHITECTURES), *of_size
-    if not setting.is_small:
-        every += _SLOW_BIASES
+    # Biases at the encoder's rate too, and from MiniLM's weights at the higher one.
+    slow, fast = (
+        tuple(f"--variant={name} {rate}" for name in _WITH_BIASES if not setting.is_small)
+        for rate in ("attention_bias_learning_rate_ratio=1", BIAS_RATE)
+    )
+    every += slow
     some = *architectures_flag(setting.some(_ARCHITECTURES)), *of_size
     from_minilm = minilm, *architectures_flag(setting.some(_FROM_MINILM)), *of_size
     yield comparison(
@@ -52,12 +54,12 @@ def architecture_steps(setting: Setting) -> Iterator[Step]:
         "--seeds=1",
     )
     tasks = (
-        ("wtq", "WikiTableQuestions", wtq_flags(setting), (*TRAINED_HEADS, *every)),
-        ("tabfact", "TabFact", _tabfact_flags(setting), ("--reset_heads", *some)),
+        ("wtq", "WikiTableQuestions", wtq_flags(setting), fast, (*TRAINED_HEADS, *every)),
+        ("tabfact", "TabFact", _tabfact_flags(setting), (), ("--reset_heads", *some)),
     )
-    for name, of_task, flags, after in tasks:
+    for name, of_task, flags, before, after in tasks:
         title, data = f"Architectures on {of_task}", f"{name}_{TABLE_TOKENS}"
-        yield comparison(setting, name, title, (data,), *flags, *from_minilm)
+        yield comparison(setting, name, title, (data,), *flags, *from_minilm, *before)
         yield comparison(
             setting,
             f"{name}_after_questions",
@@ -66,6 +68,7 @@ def architecture_steps(setting: Setting) -> Iterator[Step]:
             *flags,
             trained,
             RESTARTING,
+            TRAINED_BIASES,
             *after,
         )
     yield comparison(

@@ -15,6 +15,9 @@ OF_TABLES = (
 RESTARTING = "--config.encoder.position=per_cell"
 # At the rates that new heads need, those that have been trained forget.
 TRAINED_HEADS = "--config.learning_rate=5e-5", "--config.head_learning_rate_ratio=2"
+# That of questions_minilm.
+BIAS_RATE = "attention_bias_learning_rate_ratio=100"
+TRAINED_BIASES = f"--config.{BIAS_RATE}"
 
 
 def comparison(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from experiments.reproduction.comparison import (
     RESTARTING,
+    TRAINED_BIASES,
     TRAINED_HEADS,
     comparison,
     wtq_flags,
@@ -34,6 +35,7 @@ def part_steps(setting: Setting) -> Iterator[Step]:
             *(() if setting.is_small else _OF_PARTS),
             f"--init_checkpoint={setting.at(f'compare_questions/{start}_1')}",
             RESTARTING,
+            TRAINED_BIASES,
             *TRAINED_HEADS,
             "--architectures=",
             *(f"--variant={variant}" for variant in setting.some(variants)),

@@ -30,7 +30,8 @@ class TrainingConfig:
             TableFormer's relation biases and a learned grammar bias, as a multiple of the
             encoder's. Adam moves each about as far as the sum of all steps' rates, 0.02 in 400
             steps from a peak of 1e-4, and scores are of several units: 100 lets biases that start
-            at zero, as TableFormer's, matter within hundreds of steps.
+            at zero, as TableFormer's, matter within hundreds of steps. With weights that are new to
+            tables it does harm.
         warmup_ratio: share of the steps.
         weight_decay_rate: per update and unit of learning rate.
         gradient_accumulation_steps: parts that a batch is computed in, one after the other, where
