@@ -31,13 +31,12 @@ def architecture_steps(setting: Setting) -> Iterator[Step]:
     minilm = f"--init_checkpoint={setting.minilm}"
     trained = f"--init_checkpoint={setting.at('compare_questions')}"
     of_size = sized_variants(TABLE_TOKENS)
-    every = *architectures_flag(_ARCHITECTURES), *of_size
     # Biases at the encoder's rate too, and from MiniLM's weights at the higher one.
     slow, fast = (
         tuple(f"--variant={name} {rate}" for name in _WITH_BIASES if not setting.is_small)
         for rate in ("attention_bias_learning_rate_ratio=1", BIAS_RATE)
     )
-    every += slow
+    every = *architectures_flag(_ARCHITECTURES), *of_size, *slow
     some = *architectures_flag(setting.some(_ARCHITECTURES)), *of_size
     from_minilm = minilm, *architectures_flag(setting.some(_FROM_MINILM)), *of_size
     yield comparison(
