@@ -26,13 +26,12 @@ starts from its own run there, that of the first seed: so intermediate pre-train
 import dataclasses
 import functools
 import pathlib
-import re
 import time
 
 from absl import flags, logging
 
 from experiments import strategy_flags, terminal
-from experiments.comparison_results import SHARED_KEYS, Results, read_comparison
+from experiments.comparison_results import SHARED_KEYS, Results, folder_of, read_comparison
 from experiments.config_files import check_kind, make_config, parse_flags
 from experiments.finetune import load_options, use_inputs_of_run
 from experiments.spread import spread
@@ -105,11 +104,6 @@ def config_of(name: str, overrides: list[str]):
     architecture, *own = name.split()
     changes = [f"--config.{change}" for change in own]
     return make_config(flags.FLAGS.config, architecture, [*overrides, *changes])
-
-
-def folder_of(name: str, seed: int) -> str:
-    """What the folder of a run is called, and the run in the results."""
-    return f"{re.sub('[^A-Za-z0-9_.=,-]+', '_', name)}_{seed}"
 
 
 def first_weights(path: str | None, name: str) -> str | None:

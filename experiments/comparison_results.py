@@ -2,12 +2,18 @@
 
 import json
 import pathlib
+import re
 from collections.abc import Callable
 
 from mate_tf.tables.text_files import complete_text_file, read_json
 
 RESULTS_FILE = "results.json"
 SHARED_KEYS = ("config", "data", "weights")  # in it, beside the runs: what all are made of
+
+
+def folder_of(name: str, seed: int) -> str:
+    """What a run of an architecture or a variant is called: its folder, and in the results."""
+    return f"{re.sub('[^A-Za-z0-9_.=,-]+', '_', name)}_{seed}"
 
 
 def read_comparison(folder: pathlib.Path) -> dict | None:
