@@ -4,7 +4,13 @@ from dataclasses import dataclass
 
 TABLE_TOKENS = 256  # of a question with its table, where architectures are compared
 CUT = "--max_tokens=512", "--drop_rows_to_fit"  # of models that read the start of a table alone
-FEW_STEPS = "--config.num_steps=2", "--config.eval_interval=2", "--config.batch_size=4"
+# Of one length: to build the graph of another takes longer than its steps.
+FEW_STEPS = (
+    "--config.num_steps=2",
+    "--config.eval_interval=2",
+    "--config.batch_size=4",
+    "--config.length_buckets=",
+)
 
 
 @dataclass(frozen=True)

@@ -165,9 +165,9 @@ def _questions(setting: Setting) -> Iterator[Step]:
 
 def _passages(setting: Setting, evidence: str) -> Step:
     few = (
-        f"--config.{stage}.{number}"
+        flag.replace("--config.", f"--config.{stage}.")
         for stage in ("point", "read")
-        for number in ("num_steps=2", "eval_interval=2", "batch_size=4")
+        for flag in FEW_STEPS
     )
     flags = (
         "--config=pointr_minilm",
