@@ -25,7 +25,7 @@ PERTURBED_COPIES = (0, 1, 2, 4, 8, 16)
 def part_steps(setting: Setting) -> Iterator[Step]:
     """MATE and TableFormer without some of their parts, after intermediate pre-training."""
 
-    def part(name: str, title: str, start: str, variants: tuple[str, ...], *flags: str) -> Step:
+    def part(name: str, title: str, start: str, variants: tuple[str, ...]) -> Step:
         return comparison(
             setting,
             name,
@@ -36,7 +36,7 @@ def part_steps(setting: Setting) -> Iterator[Step]:
             f"--init_checkpoint={setting.at(f'compare_questions/{start}_1')}",
             RESTARTING,
             *TRAINED_HEADS,
-            *flags,
+            TRAINED_BIASES,
             "--architectures=",
             *(f"--variant={variant}" for variant in setting.some(variants)),
         )
@@ -85,5 +85,4 @@ def part_steps(setting: Setting) -> Iterator[Step]:
                 for numbers in _RELATIONS_LEFT_OUT
             ),
         ),
-        TRAINED_BIASES,
     )

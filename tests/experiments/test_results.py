@@ -82,6 +82,19 @@ COLUMNS = [
         ),
     ),
     (
+        "| left out |",
+        1,
+        "relations",
+        _ACCURACY,
+        (
+            "tableformer_pcp",
+            *(
+                f"tableformer_pcp encoder.attention.disabled_relations={numbers}"
+                for numbers in (*range(1, 13), "2,4,6")
+            ),
+        ),
+    ),
+    (
         "| copies in other orders |",
         1,
         "perturbed_copies",
