@@ -5,9 +5,7 @@ TensorFlow computes a chain of elementwise operations one by one on a CPU, each 
 
 import contextlib
 import contextvars
-import functools
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import tensorflow as tf
 
@@ -15,12 +13,12 @@ import tensorflow as tf
 from tensorflow.python.ops import control_flow_util
 
 _IS_PORTABLE = contextvars.ContextVar("is_portable", default=False)
-_HAS_NO_GRADIENTS = contextvars.ContextVar("has_no_gradients", default=False)
 _HAS_CONSTANT_KERNELS = contextvars.ContextVar("has_constant_kernels", default=False)
 
 
 @contextlib.contextmanager
-def _true_within(variable: contextvars.ContextVar[bool]) -> Iterator[None]:
+def true_within(variable: contextvars.ContextVar[bool]) -> Iterator[None]:
+    """Within it the variable is true."""
     token = variable.set(True)
     try:
         yield
@@ -33,7 +31,7 @@ def portable_graph() -> contextlib.AbstractContextManager[None]:
 
     Nothing is compiled, as not every server has XLA, and nothing follows from this machine.
     """
-    return _true_within(_IS_PORTABLE)
+    return true_within(_IS_PORTABLE)
 
 
 def is_portable() -> bool:
@@ -41,28 +39,9 @@ def is_portable() -> bool:
     return _IS_PORTABLE.get()
 
 
-def without_gradients() -> contextlib.AbstractContextManager[None]:
-    """Within it graphs are made that nobody trains, as of a SavedModel.
-
-    TensorFlow warns whoever loads one with a function whose own gradient was not saved.
-    """
-    return _true_within(_HAS_NO_GRADIENTS)
-
-
-def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As tf.custom_gradient; within `without_gradients` the function alone."""
-    differentiable = tf.custom_gradient(function)
-
-    @functools.wraps(function)
-    def call(*tensors: tf.Tensor) -> Any:
-        return function(*tensors)[0] if _HAS_NO_GRADIENTS.get() else differentiable(*tensors)
-
-    return call
-
-
 def constant_kernels() -> contextlib.AbstractContextManager[None]:
     """Within it graphs are made with the kernels of projections as they are now."""
-    return _true_within(_HAS_CONSTANT_KERNELS)
+    return true_within(_HAS_CONSTANT_KERNELS)
 
 
 def has_constant_kernels() -> bool:

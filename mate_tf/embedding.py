@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import keras
 import tensorflow as tf
 
-from mate_tf.compilation import OnePass, compiles_with_xla, custom_gradient
+from mate_tf.compilation import OnePass, compiles_with_xla
 from mate_tf.config import TYPE_FEATURES, EncoderConfig
+from mate_tf.custom_gradient import custom_gradient
 from mate_tf.dropout import Dropout
 from mate_tf.layer_norm import LayerNorm
 from mate_tf.positions import first_index_in_cell, original_first_index_in_cell

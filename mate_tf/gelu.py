@@ -8,7 +8,8 @@ import math
 
 import tensorflow as tf
 
-from mate_tf.compilation import OnePass, custom_gradient
+from mate_tf.compilation import OnePass
+from mate_tf.custom_gradient import custom_gradient
 
 _CUBIC = 0.044715  # of the approximation, their section 4
 _SLOPE = math.sqrt(2.0 / math.pi)

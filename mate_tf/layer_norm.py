@@ -11,7 +11,8 @@ import functools
 import keras
 import tensorflow as tf
 
-from mate_tf.compilation import OnePass, custom_gradient
+from mate_tf.compilation import OnePass
+from mate_tf.custom_gradient import custom_gradient
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")

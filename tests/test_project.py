@@ -25,6 +25,7 @@ ALLOWED_IMPORTS = {
         "attention",
         "compilation",
         "config",
+        "custom_gradient",
         "dataclass_json",
         "dropout",
         "linear",

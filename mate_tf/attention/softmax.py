@@ -9,13 +9,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.compilation import (
-    OnePass,
-    compiles_one_pass,
-    compiles_with_xla,
-    custom_gradient,
-    is_portable,
-)
+from mate_tf.compilation import OnePass, compiles_one_pass, compiles_with_xla, is_portable
+from mate_tf.custom_gradient import custom_gradient
 from mate_tf.dropout import SeededDropout
 
 # Large enough to vanish in the softmax, small enough that a row with nothing to attend to (a

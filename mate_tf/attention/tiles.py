@@ -33,8 +33,9 @@ from mate_tf.attention.patterns import Pattern, head_groups, pattern_mask
 from mate_tf.attention.relations import RelationBias, relation_scores
 from mate_tf.attention.softmax import MASKED, exponentials
 from mate_tf.attention.xla import at_chosen_size
-from mate_tf.compilation import compiles_with_xla, custom_gradient
+from mate_tf.compilation import compiles_with_xla
 from mate_tf.config import AttentionConfig
+from mate_tf.custom_gradient import custom_gradient
 from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
 

@@ -17,7 +17,7 @@ import keras
 import tensorflow as tf
 
 from mate_tf.attention.buckets import num_buckets, token_rank
-from mate_tf.compilation import custom_gradient
+from mate_tf.custom_gradient import custom_gradient
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ from functools import partial
 
 import tensorflow as tf
 
-from mate_tf.compilation import custom_gradient
+from mate_tf.custom_gradient import custom_gradient
 
 
 def at_chosen_size(

@@ -15,8 +15,9 @@ import shutil
 
 import tensorflow as tf
 
-from mate_tf.compilation import portable_graph, without_gradients
+from mate_tf.compilation import portable_graph
 from mate_tf.config import EncoderConfig
+from mate_tf.custom_gradient import without_gradients
 from mate_tf.serving.folder import CONFIG_FILE, EXTRA, SIGNATURES_FILE, VOCAB_FILE
 from mate_tf.serving.signatures import describe_signatures, exported_signatures, why_no_tables
 from mate_tf.tables.features import FeatureConfig

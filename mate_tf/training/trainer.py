@@ -6,6 +6,7 @@ from typing import Any
 import orbit
 import tensorflow as tf
 
+from mate_tf.custom_gradient import end_with_graph
 from mate_tf.training.accumulation import Gradients, accumulate
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import Batch, distribute_batches, mean_share
@@ -105,6 +106,7 @@ class Trainer(orbit.AbstractTrainer):
     @tf.function(autograph=False)  # there is nothing to convert, and looking for it takes seconds
     def _train_step(self, batch: Batch) -> dict[str, tf.Tensor]:
         metrics = self._strategy.run(self._replica_step, args=(batch,))
+        end_with_graph(tf.compat.v1.get_default_graph())  # those of sums over replicas
         reduce = tf.distribute.ReduceOp
         return {
             name: self._strategy.reduce(
@@ -144,4 +146,5 @@ class Trainer(orbit.AbstractTrainer):
             None if gradient is None else tf.convert_to_tensor(gradient)  # of IndexedSlices too
             for gradient in tape.gradient(share, task.model.trainable_variables)
         ]
+        end_with_graph(tf.compat.v1.get_default_graph())  # those of recomputation
         return gradients, {name: tf.reduce_mean(value) for name, value in metrics.items()}
