@@ -8,9 +8,10 @@
 
 with `minilm` the folder of pointr_minilm, whose pointer this is, with a third of its steps.
 
-Hardware: 2 CPU cores with AMX, of which each run had one.
-Time: not measured by itself; pointr_minilm's pointer takes 20 minutes for three times the steps.
-Score: not run to its end here.
+Hardware: 1 core of an EPYC server with bfloat16 in hardware.
+Time: 8 to 11 minutes a run; Linformer, whose batches have one length, and TableETC 21 to 23.
+Score: the best cell holds the answer to 91.3 % of 300 questions with mate_exact, 80.0 % with tapas;
+README.md has the others'.
 """
 
 import dataclasses

@@ -108,6 +108,19 @@ COLUMNS = [
         "accuracy",
         ("tapas", "mate", "tableformer_rc_gp"),
     ),
+    (
+        "| attention | Hits@1, % |",
+        1,
+        "pointing",
+        "hits_at_1",
+        (
+            "mate_exact",
+            "sat",
+            "tapas",
+            _TABLE_ETC,
+            _LINFORMER.replace("=32", "=64"),
+        ),
+    ),
     *(
         ("| attention | accuracy, % | precision, % |", column, "grammar", metric, _SENTENCES)
         for column, metric in enumerate(("accuracy", "precision", "f1"), start=1)
