@@ -53,6 +53,33 @@ def data_steps(setting: Setting) -> Iterator[Step]:
             ),
         ),
     )
+    texts = setting.at("statements_text")
+    stated = (
+        "experiments.create_statements",
+        "--task=WTQ",
+        f"--input_dir={setting.wtq}",
+        f"--output_dir={texts}",
+        setting.vocab,
+        f"--excerpts_per_table={1 if setting.is_small else 12}",
+        "--max_rows=5",
+        "--max_columns=3",
+        "--max_seq_length=96",
+    )
+    yield Step(
+        "statements_96",
+        "",
+        (),
+        (
+            (*stated, "--parts=train=100"),
+            (*stated, "--splits=dev", "--parts=dev=25,test=75"),
+            create_data(setting, "statements_96", "JSONL", texts, "--max_seq_length=96"),
+        ),
+    )
+    # Longer records, so that a Linformer of these weights reads TabFact at 256.
+    longer = create_data(
+        setting, "statements_256", "JSONL", texts, f"--max_seq_length={TABLE_TOKENS}"
+    )
+    yield Step("statements_256", "", ("statements_96",), (longer,))
     words = setting.at("words_data")
     yield Step(
         "words",

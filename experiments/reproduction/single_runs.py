@@ -6,7 +6,6 @@ from experiments.reproduction.setting import (
     FEW_STEPS,
     Setting,
     Step,
-    create_data,
     evaluate,
     predict,
     records,
@@ -78,32 +77,7 @@ def _words(setting: Setting) -> Iterator[Step]:
 
 
 def _statements(setting: Setting) -> Iterator[Step]:
-    text, data = setting.at("statements_text"), "statements"
-
-    def made(*flags: str) -> tuple[str, ...]:
-        return (
-            "experiments.create_statements",
-            "--task=WTQ",
-            f"--input_dir={setting.wtq}",
-            f"--output_dir={text}",
-            setting.vocab,
-            f"--excerpts_per_table={1 if setting.is_small else 12}",
-            "--max_rows=5",
-            "--max_columns=3",
-            "--max_seq_length=96",
-            *flags,
-        )
-
-    yield Step(
-        data,
-        "",
-        (),
-        (
-            made("--parts=train=100"),
-            made("--splits=dev", "--parts=dev=25,test=75"),
-            create_data(setting, data, "JSONL", text, "--max_seq_length=96"),
-        ),
-    )
+    data = "statements_96"
     preset = "statements_minilm"
     tested = (f"--data={setting.at(data)}/test.jsonl",)
     answers = setting.at(f"{preset}.jsonl")
