@@ -106,7 +106,7 @@ COLUMNS = [
         tuple(f"tapas perturbed_copies={copies}" for copies in (0, 1, 2, 4, 8, 16)),
     ),
     (_STATEMENTS, 1, "statements", "accuracy", _AFTER_STATEMENTS),
-    (_STATEMENTS, 2, "tabfact_after_statements", "accuracy", _AFTER_STATEMENTS[:3]),
+    (_STATEMENTS, 2, "tabfact_after_statements", "accuracy", _AFTER_STATEMENTS),
     (
         _STATEMENTS,
         3,
