@@ -172,9 +172,12 @@ def test_a_column_of_the_readme_is_what_the_runs_give(beginning, column, results
             continue
         values = [runs[run][metric] for seed in (1, 2, 3) if (run := folder_of(name, seed)) in runs]
         assert values, name
-        alone = f"{100 * values[0]:.1f}"  # of one seed there is no spread
-        note = {1: ", one seed", 2: ", two seeds", 3: ""}[len(values)]
-        assert row[column] == (alone if results in _ONE_SEED else spread(values, 100) + note)
+        if len(values) == 1:  # of one seed there is no spread
+            note = "" if results in _ONE_SEED else ", one seed"
+            assert row[column] == f"{100 * values[0]:.1f}{note}"
+        else:
+            note = ", two seeds" if len(values) == 2 else ""
+            assert row[column] == spread(values, 100) + note
 
 
 def test_the_readme_leaves_no_stored_run_out():
