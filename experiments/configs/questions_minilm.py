@@ -15,7 +15,7 @@ quarter of the steps of default_questions. `make reproduce` runs all of it, and 
 WikiTableQuestions from each architecture's weights.
 
 Hardware: 1 CPU core with AMX.
-Time: 17 minutes a run.
+Time: 15 to 25 minutes a run, TableETC 37.
 Score: 54.5 % of 400 questions with mate_exact, 28.5 % with tapas; README.md has the others'.
 """
 

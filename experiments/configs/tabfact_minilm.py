@@ -11,9 +11,9 @@ split alone is divided by its tables: four fifths to train (a tenth of them to c
 named dev, to test. With the whole release leave out --splits and --divide.
 
 Hardware: 1 CPU core, with --config.dtype=mixed_bfloat16 one that has AMX.
-Time: 6 to 15 minutes a run, TableETC 21.
-Score: 49.4 % of 2,613 statements, of a fifth of the validation split: one class throughout, with
-full, multi-view and TableFormer's attention and each of three seeds. 200 steps teach it nothing.
+Time: 6 to 15 minutes a run (one took 30), TableETC 21.
+Score: 49.4 % of 2,613 statements, of a fifth of the validation split: one class, or all but a
+few, with each attention and seed. 200 steps teach it nothing.
 After synthetic questions and statements, at a sixth of the rate (--config.learning_rate=5e-6
 --config.head_learning_rate_ratio=1), 52.7 % with mate_exact; README.md has the others'.
 """

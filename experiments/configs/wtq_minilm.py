@@ -1,4 +1,4 @@
-"""WikiTableQuestions from the weights of all-MiniLM-L6-v2, in about half an hour on a CPU.
+"""WikiTableQuestions from the weights of all-MiniLM-L6-v2, in three quarters of an hour on a CPU.
 
     python -m experiments.create_data --task=WTQ --input_dir=WikiTableQuestions \
         --output_dir=out/wtq_384 --vocab_file=minilm/vocab.txt --max_seq_length=384
