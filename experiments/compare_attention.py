@@ -140,7 +140,10 @@ def weights_name(path: str | None) -> str | dict | None:
 
 
 def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
-    """What the runs have in common: the config but for seed and attention, data, first weights."""
+    """What the runs have in common: the config but for the seed, data, first weights.
+
+    Of the attention, which each has of its own, it is what was changed for all.
+    """
     from mate_tf.training.examples import SPLITS
     from mate_tf.training.run_config import config_values
     from mate_tf.training.run_inputs import data_files
@@ -148,7 +151,10 @@ def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
     config = make_config(flags.FLAGS.config, None, overrides)
     check_kind(config, flags.FLAGS.config, "finetune")
     values = config_values(config)
-    del values["seed"], values["encoder"]["attention"]
+    del values["seed"]
+    flag = "--config.encoder.attention."
+    changed = [change.removeprefix(flag) for change in overrides if change.startswith(flag)]
+    values["encoder"]["attention"] = sorted(changed)
     files = {file.name: file.sha256 for file in data_files(data_dir, SPLITS)}
     weights = {"init_checkpoint": weights_name(flags.FLAGS.init_checkpoint)} | load_options()
     return dict(zip(SHARED_KEYS, (values, files, weights), strict=True))

@@ -24,6 +24,12 @@ def read_comparison(folder: pathlib.Path) -> dict | None:
     return content if {"runs", *SHARED_KEYS} <= content.keys() else None
 
 
+def _record_files(shared: dict) -> list[list[str]]:
+    """The names of the records of runs, and of those that they start from."""
+    start = shared["weights"].get("init_checkpoint")
+    return [sorted(shared["data"]), *(_record_files(start) if isinstance(start, dict) else [])]
+
+
 class Results:
     """The finished runs of a comparison, in its folder.
 
@@ -51,7 +57,10 @@ class Results:
         begun = there["runs"] or any(path.is_dir() for path in output_dir.iterdir())
         if not begun:  # there is nothing that something else could be mixed with
             return
-        if different := differences(there, shared):
+        different = differences(there, shared)
+        if (names := _record_files(shared)) != (stored := _record_files(there)):
+            different.append(f"files={names} (there: {stored})")
+        if different:
             raise ValueError(
                 f"expected what the runs in {self._path} are made of, got another: "
                 f"{', '.join(different)}; choose another --output_dir or the same"

@@ -19,7 +19,13 @@ ARCHITECTURE = flags.DEFINE_string(
 
 
 def model_path() -> str:
-    """The path or name of the model."""
+    """The path or name of the model.
+
+    Raises:
+        ValueError: if it is empty, as a shell's variable that is not set.
+    """
     from mate_tf.serving.folder import DEFAULT_MODEL
 
+    if MODEL.value == "":
+        raise ValueError("expected the folder or name of a model, got an empty --model")
     return MODEL.value or str(DEFAULT_MODEL)

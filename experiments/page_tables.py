@@ -47,7 +47,8 @@ def read_table(path: str | pathlib.Path) -> Table:
 
 
 def _suffix(text: str) -> str:
-    first = text.lstrip().partition("\n")[0]
+    # Not without its tabs: a spreadsheet's first cell may be empty.
+    first = next(line for line in text.split("\n") if line.strip())
     if "\t" in first:
         return ".tsv"
-    return ".jsonl" if first.startswith(("{", "[")) else ".csv"
+    return ".jsonl" if first.lstrip().startswith(("{", "[")) else ".csv"

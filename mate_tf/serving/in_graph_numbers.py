@@ -163,12 +163,8 @@ def _numbers(stretches: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     digits = tf.strings.regex_replace(digits, f"[{_BEGIN}{_END}, +]", "")
     digits = tf.strings.regex_replace(digits, r"\.$", "")
     digits = tf.strings.regex_replace(digits, rf"^([{_MINUS}-]?)\.", r"\10.")
-    plain = tf.strings.regex_replace(digits, _MINUS, "-")
-    numbers = tf.strings.to_number(plain, tf.float64)
-    single = tf.cast(numbers, tf.float32)
-    is_number = is_digits & tf.math.is_finite(single)
-    # Python's float() knows no minus sign but the hyphen, and so the library takes the rounded one.
-    numbers = tf.where(digits == plain, numbers, tf.cast(single, tf.float64))
+    numbers = tf.strings.to_number(tf.strings.regex_replace(digits, _MINUS, "-"), tf.float64)
+    is_number = is_digits & tf.math.is_finite(tf.cast(numbers, tf.float32))
     numbers = tf.where(is_number, numbers, tf.cast(of_word, tf.float64))
     return numbers, is_number | tf.reduce_any(is_word, axis=1)
 

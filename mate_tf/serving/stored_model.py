@@ -16,6 +16,7 @@ from mate_tf.tables.conversion_file import read_conversion
 from mate_tf.tables.features import FeatureConfig
 from mate_tf.tasks.calibration import Calibration
 from mate_tf.tasks.kinds import KINDS, TaskConfig, TaskModel, answering_kind, model_of
+from mate_tf.tasks.table_qa_config import TableQAConfig
 from mate_tf.training.run_config import load_config
 from mate_tf.weights.initial import kind_of_weights, locate_weights
 from mate_tf.weights.pretrained import published_configs, restore_published
@@ -166,7 +167,8 @@ def published_model(
 
     Args:
         path: as `load_pretrained` takes it.
-        task_config: its heads; None for those that a Hugging Face folder describes.
+        task_config: its heads; None for those that a Hugging Face folder describes, but for its
+            limits of rows and columns, beyond which cells would not be told apart.
         revision: of a name on the Hub.
         architecture: as of `find_model`; None for all to all, as TAPAS was trained.
         vocab_file: the vocabulary; None for vocab.txt beside the weights.
@@ -179,7 +181,7 @@ def published_model(
     """
     attention = _attending(EncoderConfig(), architecture or "tapas").attention
     encoder_overrides.setdefault("original_ids", True)
-    location, encoder_config, task_config = published_configs(
+    location, encoder_config, described = published_configs(
         path,
         task_config,
         revision=revision,
@@ -195,13 +197,23 @@ def published_model(
     return StoredModel(
         name=str(path),
         encoder_config=encoder_config,
-        task_config=_answering(task_config),
+        task_config=_answering(task_config or _of_any_table(described)),
         feature_config=serving_features(
             FeatureConfig(original_conversion=True),
             max_seq_length or longest_input(encoder_config),
         ),
         vocab_file=vocab_file,
         restore=functools.partial(restore_published, location=location),
+    )
+
+
+def _of_any_table(task_config: Any) -> Any:
+    """The task config with as many rows and columns as ours has by itself."""
+    if not isinstance(task_config, TableQAConfig):
+        return task_config
+    default = TableQAConfig()
+    return dataclasses.replace(
+        task_config, max_num_rows=default.max_num_rows, max_num_columns=default.max_num_columns
     )
 
 

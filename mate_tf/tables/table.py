@@ -160,7 +160,7 @@ class Table:
         Raises:
             ValueError: as the constructor.
         """
-        cells = frame.astype(object).where(frame.notna(), None)
+        cells = frame.apply(_as_written).astype(object).where(frame.notna(), None)
         names = [" ".join(map(str, n)) if isinstance(n, tuple) else n for n in frame.columns]
         return cls.from_rows(cells.to_numpy().tolist(), header=names, table_id=table_id)
 
@@ -320,6 +320,15 @@ def cell_text(value: Any) -> str:
     if isinstance(value, bytes | list | tuple | dict | set):
         raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
     return str(value)
+
+
+def _as_written(column: Any) -> Any:
+    """A column of a data frame, numbers of single precision as 0.1 and not as 0.10000000149."""
+    kind = column.dtype
+    if kind.kind != "f" or kind.itemsize == 8:
+        return column
+    numbers = column.to_numpy(dtype=f"f{kind.itemsize}", na_value=float("nan"))
+    return type(column)([float(str(number)) for number in numbers], index=column.index)
 
 
 def check_coordinates(table: Table, question: Question) -> None:

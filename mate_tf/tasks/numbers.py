@@ -31,7 +31,8 @@ def unit_free_number(text: str) -> float | None:
         for value in span.values:
             if isinstance(value, float):
                 try:  # the value itself is in single precision
-                    return float(text[span.begin : span.end].replace(",", ""))
+                    digits = text[span.begin : span.end].replace(",", "")
+                    return float(digits.replace("\N{MINUS SIGN}", "-"))
                 except ValueError:  # an ordinal or a word
                     return value
     return None

@@ -50,10 +50,13 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
         FloatingPointError: if the loss or a weight is no longer finite.
         OSError: if the disk is full.
         ConnectionError: if a worker is lost.
-        Terminated: after SIGTERM, once the present step is made and saved.
+        Terminated: after SIGTERM, once the present step is made and saved, or the last evaluation.
     """
     with explained(pathlib.Path(model_dir)), Termination() as termination:
-        return _train(task, config, pathlib.Path(model_dir), termination)
+        metrics = _train(task, config, pathlib.Path(model_dir), termination)
+        if termination.is_asked:  # too late for another step, but not for what comes after the run
+            raise Terminated
+        return metrics
 
 
 def _train(

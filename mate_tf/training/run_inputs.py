@@ -59,16 +59,17 @@ def save_inputs(
     begins: bool,
     may_differ: bool = False,
 ) -> None:
-    """Writes to a run's folder what the run is made from; where it goes on, checks the data.
+    """Writes to a run's folder what the run is made from; where it goes on, checks that it is.
 
     Args:
-        inputs: what this run is made from.
+        inputs: what this run is made from; first weights that are None are those of the run so
+            far, where it goes on.
         model_dir: the run's folder.
         begins: whether the run begins here, having no checkpoint yet.
         may_differ: whether the data may be other than that of the run so far.
 
     Raises:
-        ValueError: if the run in the folder was made from other records.
+        ValueError: if the run in the folder was made from other records or first weights.
     """
     path = pathlib.Path(model_dir) / INPUTS_FILE
     if begins or not path.exists():
@@ -81,6 +82,26 @@ def save_inputs(
         raise ValueError(
             f"expected the records that the run in {model_dir} began with, got others in "
             f"{inputs.data_dir}: {', '.join(different)}; choose another folder for the run"
+        )
+    _check_same_start(inputs, there, model_dir)
+
+
+def _check_same_start(inputs: RunInputs, there: RunInputs, model_dir: str | pathlib.Path) -> None:
+    if inputs.init_checkpoint is None:
+        return
+    given = inputs.init_checkpoint, inputs.init_revision, inputs.reset_heads
+    # What is not on the Hub is kept with its whole path.
+    whole = os.path.abspath(inputs.init_checkpoint), *given[1:]
+    began_with = there.init_checkpoint, there.init_revision, there.reset_heads
+    if began_with not in (given, whole):
+        here, said = (
+            f"{weights or 'random ones'}{f' ({revision})' if revision else ''}"
+            f"{' with new heads' if reset_heads else ''}"
+            for weights, revision, reset_heads in (given, began_with)
+        )
+        raise ValueError(
+            f"expected the first weights that the run in {model_dir} began with, {said}, got "
+            f"{here}; choose another folder for the run, or name no weights to go on with it"
         )
 
 

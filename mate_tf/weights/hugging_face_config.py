@@ -66,7 +66,7 @@ def hugging_face_task_config(
 
     Of TapasForQuestionAnswering it has the limits of 64 rows and 32 columns that the model was
     trained with, beyond which ids count as the last, and its means that count padding;
-    `dataclasses.replace` changes them.
+    `dataclasses.replace` changes them, as `published_model` does with the limits.
 
     Args:
         directory: holds config.json of a BERT or TAPAS model.

@@ -22,6 +22,7 @@ from mate_tf.weights.names import encoder_of, variables_by_name, weights_by_path
 
 BEST_FOLDER = "best"  # of a run's: holds the weights of its best evaluation
 _DESCRIPTION = ("config.json", "conversion.json", "vocab.txt")  # what a run's folder says of them
+_CALIBRATION = "calibration.json"  # of them too, where serving/stored_calibration.py wrote it
 # How a checkpoint of training/loop.py names a weight: "weights/PATH/.ATTRIBUTES/VARIABLE_VALUE",
 # with "/" and "." of the path escaped.
 _KEY = re.compile(r"weights/([^/]+)/\.ATTRIBUTES/VARIABLE_VALUE")
@@ -146,7 +147,8 @@ def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) ->
     """Writes the weights of a run's best evaluation alone, in half precision.
 
     With them go what a run's folder says of them: its config, how its records were made, and the
-    vocabulary. The folder answers questions, and other runs start from it, as from the run itself.
+    vocabulary. The folder answers questions, and other runs start from it, as from the run itself;
+    a calibration that is in it was of other weights and is removed.
 
     Args:
         directory: a run's.
@@ -157,16 +159,19 @@ def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) ->
 
     Raises:
         FileNotFoundError: if there is no run, or it has no checkpoint yet.
-        ValueError: if a weight is too large for half precision, or the folders are one.
+        ValueError: if a weight is too large for half precision, or the folder to write is a run's.
     """
     directory, output = pathlib.Path(directory), pathlib.Path(output)
     if directory.resolve() == output.resolve():
         raise ValueError(f"expected another folder than the run's, got {output}")
+    if any(tf.train.latest_checkpoint(str(folder)) for folder in (output, output / BEST_FOLDER)):
+        raise ValueError(f"expected a folder without checkpoints, got that of a run, {output}")
     if missing := [name for name in _DESCRIPTION if not (directory / name).is_file()]:
         raise FileNotFoundError(f"expected a run in {directory}, which has no {missing[0]}")
     prefix = checkpoint_of_run(directory)
     tensors = {path: stored.read() for path, stored in _stored_in(prefix).items()}
     output.mkdir(parents=True, exist_ok=True)
+    (output / _CALIBRATION).unlink(missing_ok=True)
     for name in _DESCRIPTION:
         shutil.copyfile(directory / name, output / name)
     return half_precision.write(tensors, step_of(prefix), output)

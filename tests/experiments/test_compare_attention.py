@@ -78,6 +78,10 @@ def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     other = run_binary("experiments.compare_attention", *flags, "--config.learning_rate=1")
     assert other.returncode == 1
     assert "learning_rate=1.0 (there: " in other.stderr
+    attending = "--config.encoder.attention.bucket_size=8"
+    other = run_binary("experiments.compare_attention", *flags, attending)
+    assert other.returncode == 1
+    assert "encoder.attention=['bucket_size=8'] (there: [])" in other.stderr
 
 
 def test_a_comparison_in_which_no_run_has_begun_can_be_of_another_config(tmp_path):
@@ -94,6 +98,22 @@ def test_a_comparison_in_which_no_run_has_begun_can_be_of_another_config(tmp_pat
     assert of_steps(2).share("tapas", lambda: pytest.fail("counted again")) == 0.5
     with pytest.raises(ValueError, match=re.escape("num_steps=1 (there: 2)")):
         of_steps(1)
+
+
+@pytest.mark.parametrize(
+    "is_of_start", [False, True], ids=["of its own", "of those it starts from"]
+)
+def test_records_in_other_files_are_other_records(tmp_path, is_of_start):
+    def of_files(name):
+        own = {"config": {}, "data": {name: "0"}, "weights": {"init_checkpoint": None}}
+        if is_of_start:
+            own = {"config": {}, "data": {}, "weights": {"init_checkpoint": own}}
+        return Results(tmp_path, own)
+
+    of_files("train.tfrecord").add("tapas_1", {"metrics": {}, "seconds": None})
+    of_files("train.tfrecord")
+    with pytest.raises(ValueError, match=r"train-0.*there: .*train\.tfrecord"):
+        of_files("train-0")
 
 
 def test_a_file_of_something_else_is_kept(tmp_path):

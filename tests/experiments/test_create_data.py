@@ -262,10 +262,14 @@ def test_files_of_others_are_never_written_over(tmp_path, vocab_file):
 def test_a_split_is_divided_by_its_tables(tmp_path, vocab_file):
     source = tmp_path / "in"
     source.mkdir()
-    table = {"header": ["a"], "rows": [["b"]]}
-    questions = [
-        {"id": f"{t}-{n}", "question": "a", "answers": ["b"], "table": table | {"id": f"{t}.csv"}}
+    # Every other one has no name but what is in it.
+    tables = [
+        {"header": ["a"], "rows": [["b"]] * (1 + t)} | ({"id": f"{t}.csv"} if t % 2 else {})
         for t in range(30)
+    ]
+    questions = [
+        {"id": f"{t}-{n}", "question": "a", "answers": ["b"], "table": table}
+        for t, table in enumerate(tables)
         for n in range(2)
     ]
     lines = "".join(f"{json.dumps(question)}\n" for question in questions)
@@ -277,7 +281,7 @@ def test_a_split_is_divided_by_its_tables(tmp_path, vocab_file):
         done = run_task("JSONL", source, tmp_path / name, vocab_file, divide, *beam)
         assert done.returncode == 0, done.stderr
         of_part[name] = {
-            part: {q.question_id: t.table_id for t, q in read_questions(tmp_path / name, part)}
+            part: {q.question_id: t.num_rows for t, q in read_questions(tmp_path / name, part)}
             for part in ("train", "calibration", "test")
         }
     assert of_part["one"] == of_part["beam"]

@@ -29,6 +29,11 @@ def test_what_is_pasted_is_read_as_what_it_looks_like(text):
     assert table.rows == ROWS
 
 
+def test_a_spreadsheet_whose_first_cell_is_empty_has_two_columns():
+    table = pasted_table("\n\tpeople\nOslo\t1\n")
+    assert (table.header, table.rows) == (("", "people"), (("Oslo", "1"),))
+
+
 def test_empty_cells_at_either_end_of_a_spreadsheet_stay():
     table = pasted_table("\tpeople\t\nOslo\t\t\n\t\t2\n")
     assert table.header == ("", "people", "")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mate_tf.tables.table import Question, Table
 
+FLOATS = "float16", "float32", "Float32", "float64"
 CITIES = Table(("City", "People"), (("Oslo", "709037"), ("Bergen", "291940")), "cities")
 
 
@@ -177,6 +178,14 @@ def test_a_data_frame_gives_its_columns_and_empty_cells_for_missing_values():
     table = Table.from_pandas(frame, "frame")
     assert table.header == ("City", "City", "Size km2")
     assert table.rows == (("Oslo", "1", ""), ("Bergen", "2", "0.5"))
+
+
+def test_a_data_frames_numbers_of_single_precision_are_written_as_such():
+    pd = pytest.importorskip("pandas")
+    columns = {kind: pd.Series([0.1, None, -2.5], dtype=kind) for kind in FLOATS}
+    frame = pd.concat([*columns.values(), columns["float32"]], axis=1)
+    frame.columns = [*FLOATS, "float32"]
+    assert Table.from_pandas(frame).rows == (("0.1",) * 5, ("",) * 5, ("-2.5",) * 5)
 
 
 def test_a_data_frame_without_rows_is_refused():

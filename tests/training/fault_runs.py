@@ -138,15 +138,19 @@ def run_killed(
 
 
 def run_terminated(
-    data_dir: pathlib.Path, model_dir: pathlib.Path, step: int, times: int = 1
+    data_dir: pathlib.Path,
+    model_dir: pathlib.Path,
+    count: int,
+    times: int = 1,
+    point: str = "step",
 ) -> None:
-    """The run, asked to end while it makes a step."""
+    """The run, asked to end at a point that it comes to for a time, by default its step."""
 
     def terminate() -> None:
         for _ in range(times):
             os.kill(os.getpid(), signal.SIGTERM)
 
-    at("step", step, terminate)
+    at(point, count, terminate)
     run(data_dir, model_dir)
 
 

@@ -76,6 +76,18 @@ def test_sigterm_saves_the_step_and_the_run_goes_on_from_it(data_dir, whole, tmp
     assert_same_end(tmp_path, whole)
 
 
+def test_sigterm_while_the_end_is_evaluated_ends_what_comes_after_the_run(
+    data_dir, whole, tmp_path
+):
+    last = len((whole / "evaluations.jsonl").read_text().splitlines())
+    process = forked.start(fault_runs.run_terminated, data_dir, tmp_path, last, 1, "evaluation")
+    process.join()
+    assert process.exitcode == 128 + signal.SIGTERM
+    assert not (tmp_path / "end.npz").exists()
+    forked.finish(forked.start(fault_runs.run, data_dir, tmp_path))
+    assert_same_end(tmp_path, whole)
+
+
 def test_a_second_sigterm_ends_at_once(data_dir, tmp_path):
     process = forked.start(fault_runs.run_terminated, data_dir, tmp_path, 7, 2)
     process.join()

@@ -73,6 +73,12 @@ def test_they_answer_and_are_exported_as_the_run(run, weights, tmp_path):
     )
 
 
+def test_weights_in_the_place_of_others_have_no_calibration_of_these(run, weights):
+    write_calibration(weights, Calibration(2.0, -1.0))
+    export_weights(run, weights)
+    assert read_calibration(weights) is None
+
+
 def test_a_training_starts_from_them(weights):
     model = find_model(weights).model()
     before = {name: weight.numpy() for name, weight in weights_by_path(model).items()}
@@ -97,6 +103,10 @@ def test_what_is_no_run_is_refused(run, tmp_path):
         export_weights(tmp_path, tmp_path / "out")
     with pytest.raises(ValueError, match="another folder than the run's"):
         export_weights(run, run)
+    (tmp_path / "copy").mkdir()
+    shutil.copytree(run, tmp_path / "copy", dirs_exist_ok=True)
+    with pytest.raises(ValueError, match=r"without checkpoints, got that of a run, .*copy"):
+        export_weights(run, tmp_path / "copy")
     shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("ckpt*", "checkpoint"))
     with pytest.raises(FileNotFoundError, match="expected a checkpoint in"):
         export_weights(tmp_path / "run", tmp_path / "out")

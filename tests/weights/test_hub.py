@@ -1,13 +1,17 @@
 """Models of the Hub by name, in a cache as huggingface_hub makes it, without a network."""
 
+import dataclasses
 import hashlib
 import importlib
 
 import pytest
 
 import mate_tf
+from mate_tf.serving.stored_model import published_model
 from mate_tf.tables.table import Table
+from mate_tf.tasks.table_qa_config import TableQAConfig
 from mate_tf.weights.hub import download
+from mate_tf.weights.pretrained import published_configs
 from tests.small import PIECES, write_vocabulary
 from tests.weights.small_models import BERT_CONFIG, table_qa, values_of, write_hugging_face
 
@@ -67,3 +71,13 @@ def test_with_views_a_published_model_reads_what_all_pairs_cannot(cache):
     answer = mate_tf.from_pretrained(NAME, revision=COMMIT, architecture="mate").answer(table, "b")
     assert answer.cells
     assert answer.rows_dropped == 0
+
+
+def test_a_published_model_tells_all_rows_and_columns_apart(cache):
+    described = published_configs(NAME)[2]
+    assert (described.max_num_rows, described.max_num_columns) == (64, 32)
+    task_config = published_model(NAME).task_config
+    default = TableQAConfig()
+    limits = {"max_num_rows": default.max_num_rows, "max_num_columns": default.max_num_columns}
+    assert task_config == dataclasses.replace(described, **limits)
+    assert published_model(NAME, described).task_config == described

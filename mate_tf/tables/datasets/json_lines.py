@@ -5,6 +5,7 @@ docs/own_data.md describes the format.
 
 import contextlib
 import functools
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
@@ -79,7 +80,7 @@ def read_question_lines(
             _check_record(record)
             name = record["table"]
             if isinstance(name, dict):
-                table = from_json(name, f"{path.stem}-{number}")
+                table = from_json(name, _name_of(name))
             else:
                 table = remembered(path.parent / name)
             question = _question_from(record, default_id=f"{path.stem}-{number}")
@@ -181,6 +182,12 @@ def _record(table: Table, question: Question) -> dict[str, Any]:
 def _question_from(record: Mapping[str, Any], default_id: str) -> Question:
     supervision = {name: record[name] for name in _DEFAULTS if name in record}
     return Question(record["question"], str(record.get("id", default_id)), **supervision)
+
+
+def _name_of(table: Mapping[str, Any]) -> str:
+    """A name for a table without one: by what is in it, so that two lines' are one table."""
+    content = json.dumps(table, sort_keys=True).encode()
+    return f"table-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def _check_record(record: Any) -> None:

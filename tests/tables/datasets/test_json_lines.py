@@ -79,7 +79,18 @@ def test_names_are_made_where_a_line_has_none(tmp_path):
     path = write(tmp_path / "mine.jsonl", {"question": "where?", "answers": [3], "table": TABLE})
     ((table, question),) = read_json_lines(path)
     assert question == Question("where?", "mine-1", ("3",))
-    assert table == Table(("City", "People"), (("Oslo", "709037"), ("Bergen", "")), "mine-1")
+    assert re.fullmatch("table-[0-9a-f]{12}", table.table_id)
+    rows = ("Oslo", "709037"), ("Bergen", "")
+    assert table == Table(("City", "People"), rows, table.table_id)
+
+
+def test_tables_without_names_are_one_where_they_say_the_same(tmp_path):
+    other = TABLE | {"rows": TABLE["rows"][:1]}
+    tables = TABLE, other, dict(reversed(TABLE.items())), TABLE | {"header": ["City", "Men"]}
+    path = write(tmp_path / "mine.jsonl", *({"question": "where?", "table": t} for t in tables))
+    first, second, third, fourth = (table.table_id for table, _ in read_json_lines(path))
+    assert first == third
+    assert len({first, second, fourth}) == 3
 
 
 def test_a_table_may_be_a_file_beside_it(tmp_path):
