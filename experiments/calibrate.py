@@ -27,9 +27,15 @@ def main(_) -> None:
     from mate_tf.evaluation.calibration import auroc, expected_calibration_error
     from mate_tf.evaluation.predictions import prediction_of
     from mate_tf.evaluation.scoring import is_correct
-    from mate_tf.serving.stored_calibration import write_calibration
+    from mate_tf.serving.stored_calibration import check_calibrates, write_calibration
     from mate_tf.tasks.calibration import fit_calibration
 
+    if model_flags.ARCHITECTURE.value:
+        raise ValueError(
+            "expected the attention that the model has, whose scores the calibration is stored "
+            f"for, got --architecture={model_flags.ARCHITECTURE.value}; export it with that first"
+        )
+    check_calibrates(model_flags.model_path())
     asked = read_asked()
     if asked.split.startswith(_NOT_FOR_CALIBRATION):
         raise ValueError(
@@ -47,13 +53,13 @@ def main(_) -> None:
         calibration = fit_calibration(scores, correct)
     except ValueError as error:
         raise ValueError(f"{error} (split {asked.split!r})") from None
-    write_calibration(model_flags.MODEL.value, calibration)
     print(f"questions: {len(asked.pairs)}, answered {len(scores)}, right {sum(correct)}")
     print(f"temperature {calibration.temperature:.3f}, offset {calibration.offset:+.3f}")
     before = expected_calibration_error(scores, correct)
     after = expected_calibration_error(calibration.apply(scores), correct)
     print(f"expected calibration error: {before:.2%} before, {after:.2%} after")
     print(f"AUROC: {auroc(scores, correct):.2%}")
+    write_calibration(model_flags.MODEL.value, calibration)
     print(f"written to {model_flags.MODEL.value}")
 
 

@@ -93,7 +93,8 @@ async def _ask_the_server(pairs) -> int:
     import httpx
 
     bodies = _again_and_again([_body(*pair) for pair in pairs])
-    async with httpx.AsyncClient(base_url=_URL.value, timeout=120.0) as client:
+    unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    async with httpx.AsyncClient(base_url=_URL.value, timeout=120.0, limits=unlimited) as client:
         (name,) = (await client.get("/v1/models")).json()["models"]
         start = time.monotonic() + _WARM_UP.value
         end = start + _SECONDS.value
@@ -109,6 +110,9 @@ async def _ask_the_server(pairs) -> int:
     measured = [reply for reply in replies if start <= reply.sent + reply.seconds <= end]
     for line in report(measured, _SECONDS.value, before, after):
         print(line)
+    others = sum(reply.is_error for reply in replies) - sum(reply.is_error for reply in measured)
+    if others:
+        print(f"errors in the warm-up or after the end: {others}")
     return int(any(reply.is_error for reply in replies))
 
 

@@ -122,13 +122,16 @@ def main(_) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
         host, port = listener.getsockname()[:2]
-        print(f"POST http://{host}:{port}/v1/models/{name}:predict", flush=True)
+        address = f"[{host}]" if ":" in host else host
+        print(f"POST http://{address}:{port}/v1/models/{name}:predict", flush=True)
         serving.run(app, listener, patience, metrics)
     if not batcher.close(timeout=1.0):
         logging.error("the model still computes after the grace period; its answers are lost")
         logging.flush()
         os._exit(1)  # the interpreter's own end is not safe while TensorFlow computes
-    return 0
+    if app.has_cut_off:
+        logging.error("not all that was asked was answered within the grace period")
+    return int(app.has_cut_off)
 
 
 def _name() -> str:

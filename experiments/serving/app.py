@@ -111,7 +111,9 @@ class _TablesOnly(DataPlane):
         return orjson.dumps(response), {"content-type": _JSON[0]}
 
 
-def make_app(model: TableModel, limits: Limits, patience: Patience, metrics: Metrics) -> Any:
+def make_app(
+    model: TableModel, limits: Limits, patience: Patience, metrics: Metrics
+) -> RequestLimits:
     """The ASGI application that serves one model."""
     models = kserve.ModelRepository()
     models.update(model)
@@ -121,12 +123,14 @@ def make_app(model: TableModel, limits: Limits, patience: Patience, metrics: Met
     app.add_api_route("/", plane.live)
     app.add_api_route("/metrics", metrics_handler)
     app.add_api_route("/v1/models", v1.models)
-    app.add_api_route("/v1/models/{model_name}", v1.model_ready)
+    # Before the next, whose name has no end.
     app.add_api_route(
         "/v1/models/{model_name}:predict", v1.predict, methods=["POST"], response_model=None
     )
-    app.add_api_route("/v2/health/live", v2.live)
-    app.add_api_route("/v2/health/ready", v2.ready)
+    app.add_api_route("/v1/models/{model_name}:predict", _not_allowed)
+    app.add_api_route("/v1/models/{model_name}", v1.model_ready)
+    app.add_api_route("/v2/health/live", v2.live, methods=["GET", "HEAD"])
+    app.add_api_route("/v2/health/ready", v2.ready, methods=["GET", "HEAD"])
     app.add_api_route("/v2/models/{model_name}/ready", v2.model_ready)
     _say_errors_alike(app, metrics)
     return RequestLimits(
@@ -139,12 +143,15 @@ def make_app(model: TableModel, limits: Limits, patience: Patience, metrics: Met
     )
 
 
+async def _not_allowed() -> None:
+    raise HTTPException(405, headers={"Allow": "POST"})
+
+
 def _say_errors_alike(app: fastapi.FastAPI, metrics: Metrics) -> None:
-    def refuse(refused: RefusedError) -> fastapi.Response:
+    def refuse(refused: RefusedError, headers: Mapping[str, str] | None = None) -> fastapi.Response:
         metrics.refused.labels(refused.code).inc()
-        return fastapi.Response(
-            orjson.dumps(refused.body), refused.status, refused.headers, "application/json"
-        )
+        sent = refused.headers | dict(headers or {})
+        return fastapi.Response(orjson.dumps(refused.body), refused.status, sent, _JSON[0])
 
     @app.exception_handler(RefusedError)
     async def refused(_: fastapi.Request, error: RefusedError) -> fastapi.Response:
@@ -163,7 +170,9 @@ def _say_errors_alike(app: fastapi.FastAPI, metrics: Metrics) -> None:
     @app.exception_handler(HTTPException)
     async def not_routed(_: fastapi.Request, error: HTTPException) -> fastapi.Response:
         code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "not_accepted")
-        return refuse(RefusedError(code, str(error.detail), status=error.status_code))
+        return refuse(
+            RefusedError(code, str(error.detail), status=error.status_code), error.headers
+        )
 
     @app.exception_handler(Exception)
     async def failed(_: fastapi.Request, error: Exception) -> fastapi.Response:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from absl import logging
 
-from experiments.serving.refusal import RefusedError
+from experiments.serving.refusal import RefusedError, stopping
 from mate_tf.tables.table import Question, Table
 from mate_tf.tasks.answers import Answer
 
@@ -53,7 +53,9 @@ class Batcher:
 
     @property
     def num_waiting(self) -> int:
-        return len(self._waiting)
+        """How many questions wait that somebody waits for."""
+        with self._changed:
+            return sum(not one.future.cancelled() for one in self._waiting)
 
     def submit(self, pairs: Sequence[Pair]) -> list["Future[Result]"]:
         """Lets questions wait, all or none; a future that is cancelled in time is not asked.
@@ -64,7 +66,9 @@ class Batcher:
         futures: list[Future[Result]] = [Future() for _ in pairs]
         with self._changed:
             if self._closed:
-                raise RefusedError("stopping", "the server is stopping", status=503, retry_after=1)
+                raise stopping()
+            # Nobody waits for these: they keep no place from others.
+            self._waiting = deque(one for one in self._waiting if not one.future.cancelled())
             if len(self._waiting) + len(pairs) > self._max_waiting:
                 raise RefusedError(
                     "busy",

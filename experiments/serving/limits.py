@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from experiments.serving.refusal import RefusedError
+from experiments.serving.refusal import RefusedError, stopping
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -18,6 +18,18 @@ App = Callable[[Any, Receive, Send], Awaitable[None]]
 
 class _GoneError(Exception):
     """The client is no longer there."""
+
+
+class _Reply:
+    """Sends, and knows whether it has begun to."""
+
+    def __init__(self, send: Send):
+        self._send = send
+        self.has_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        self.has_begun = True
+        await self._send(message)
 
 
 class RequestLimits:
@@ -30,6 +42,9 @@ class RequestLimits:
         reply_seconds: in which the reply has to begin, once the body is here.
         on_refused: is told the code of each refusal.
         on_reply: is told the seconds that each request took that was handed on.
+
+    Attributes:
+        has_cut_off: whether a request had no answer yet when the server ended.
     """
 
     def __init__(
@@ -48,22 +63,30 @@ class RequestLimits:
         self._on_refused = on_refused
         self._on_reply = on_reply
         self._bytes_held = 0
+        self.has_cut_off = False
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         body = bytearray()
+        reply = _Reply(send)
         start = time.monotonic()
         try:
             await self._read(scope, receive, body)
-            await self._reply(scope, receive, send, bytes(body))
+            await self._reply(scope, receive, reply, bytes(body))
             self._on_reply(time.monotonic() - start)
         except RefusedError as refused:
             self._on_refused(refused.code)
             await _send(refused, send)
         except _GoneError:
             self._on_refused("gone")
+        except asyncio.CancelledError:  # the grace period is over
+            self.has_cut_off = True
+            if not reply.has_begun:
+                self._on_refused(stopping().code)
+                await _send(stopping(), send)
+            raise
         finally:
             self._bytes_held -= len(body)
 
@@ -109,19 +132,13 @@ class RequestLimits:
             "body_too_large", f"expected at most {self._max_body_bytes} bytes, got {size}", "", 413
         )
 
-    async def _reply(self, scope: Any, receive: Receive, send: Send, body: bytes) -> None:
+    async def _reply(self, scope: Any, receive: Receive, reply: _Reply, body: bytes) -> None:
         messages = [{"type": "http.request", "body": body, "more_body": False}]
-        started = False
 
         async def replay() -> Message:
             return messages.pop() if messages else await asyncio.Future()
 
-        async def watched(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        answering = asyncio.ensure_future(self._app(scope, replay, watched))
+        answering = asyncio.ensure_future(self._app(scope, replay, reply))
         leaving = asyncio.ensure_future(_disconnect(receive))
         try:
             await asyncio.wait(
@@ -129,7 +146,7 @@ class RequestLimits:
                 timeout=self._reply_seconds,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            if answering.done() or started:
+            if answering.done() or reply.has_begun:
                 await answering
             elif leaving.done():
                 raise _GoneError

@@ -39,3 +39,8 @@ class RefusedError(ValueError):
     @property
     def headers(self) -> dict[str, str]:
         return {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
+
+
+def stopping() -> RefusedError:
+    """Of a request that comes, or is not answered yet, when the server ends."""
+    return RefusedError("stopping", "the server is stopping", status=503, retry_after=1)

@@ -54,6 +54,9 @@ class Pipeline:
         directory: the folder.
         progress: wraps what takes long, with a name, as tqdm does.
         scope: the scope of the strategy to train with; by default on one device.
+
+    Raises:
+        ValueError: if the folder is within the input's, which would change by what comes of it.
     """
 
     def __init__(
@@ -65,6 +68,15 @@ class Pipeline:
         progress: Progress = lambda items, _: items,
         scope: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     ) -> None:
+        if (
+            pathlib.Path(directory)
+            .resolve()
+            .is_relative_to(pathlib.Path(source.directory).resolve())
+        ):
+            raise ValueError(
+                f"expected a folder to work in outside of the input's, {source.directory}, got "
+                f"{directory}"
+            )
         self._config = config
         self._source = source
         self._vocab_file = vocab_file
@@ -146,7 +158,7 @@ class Pipeline:
 
         made_of = {
             name: {
-                "source": [self._source.task, self._source.directory, self._source.splits[name]],
+                "input": self._created_of()[name],
                 "pointer": pointed,
                 "features": dataclasses.asdict(features),
             }
@@ -168,6 +180,7 @@ class Pipeline:
         """
         self._check_created(name)
         made_of = [
+            self._created_of()[name],
             self._trained_of("point", self._config.point),
             self._trained_of("read", self._config.read),
         ]

@@ -75,7 +75,7 @@ def export_saved_model(
         ValueError: if the folder holds something else, the vocabulary is not the model's, or
             max_seq_length is more than the model takes.
     """
-    directory = pathlib.Path(directory)
+    directory = pathlib.Path(directory).resolve()  # what a link leads to is replaced, not the link
     check_longest(model.encoder_config, feature_config)
     wordpiece = Wordpiece(vocab_file)
     vocabulary_size = len(wordpiece)
@@ -84,29 +84,34 @@ def export_saved_model(
             f"expected a vocabulary of at most {model.encoder_config.vocab_size} pieces for this "
             f"model, got {vocabulary_size} in {vocab_file}"
         )
-    if directory.exists():
-        if any(directory.iterdir()) and not (directory / "saved_model.pb").is_file():
-            raise ValueError(f"expected an empty folder or an exported model at {directory}")
-        shutil.rmtree(directory)
+    is_model = (directory / "saved_model.pb").is_file()
+    if directory.exists() and not is_model and any(directory.iterdir()):
+        raise ValueError(f"expected an empty folder or an exported model at {directory}")
+    # Beside it, and put in its place when it is whole: what interrupts it costs no model.
+    unfinished = directory.with_name(f"{directory.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
 
     module = tf.Module()
     # Under the names that the checkpoints of runs have (mate_tf/weights/run.py).
     module.weights = {path: weight.value for path, weight in weights_by_path(model).items()}
     with portable_graph(), without_gradients():
         signatures = exported_signatures(model, wordpiece, feature_config)
-        tf.saved_model.save(module, str(directory), signatures=signatures)
-    (directory / EXTRA).mkdir()
-    shutil.copyfile(vocab_file, directory / VOCAB_FILE)
+        tf.saved_model.save(module, str(unfinished), signatures=signatures)
+    (unfinished / EXTRA).mkdir()
+    shutil.copyfile(vocab_file, unfinished / VOCAB_FILE)
     config = {
         "kind": answering_kind(model.task_config),
         "encoder": model.encoder_config.to_dict(),
         "task": dataclasses.asdict(model.task_config),
         "features": dataclasses.asdict(feature_config),
     }
-    (directory / CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    (unfinished / CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     reason = why_no_tables(model.encoder_config, model.task_config, feature_config)
     description = describe_signatures(signatures, reason)
-    (directory / SIGNATURES_FILE).write_text(description, encoding="utf-8")
+    (unfinished / SIGNATURES_FILE).write_text(description, encoding="utf-8")
+    if directory.exists():
+        shutil.rmtree(directory)
+    unfinished.rename(directory)
 
 
 def longest_input(encoder: EncoderConfig) -> int:

@@ -11,6 +11,13 @@ from mate_tf.tables.text_files import complete_text_file
 from mate_tf.tasks.calibration import Calibration
 
 
+def check_calibrates(directory: str | pathlib.Path) -> None:
+    """FileNotFoundError where a folder is neither an exported model's nor a run's."""
+    directory = pathlib.Path(directory)
+    if is_exported(directory) or not (directory / CONVERSION_FILE).is_file():
+        check_exported(directory)
+
+
 def write_calibration(directory: str | pathlib.Path, calibration: Calibration) -> None:
     """Stores a calibration of a model's scores in its folder, in place of another.
 
@@ -18,8 +25,7 @@ def write_calibration(directory: str | pathlib.Path, calibration: Calibration) -
         FileNotFoundError: if the folder is neither an exported model's nor a run's.
     """
     directory = pathlib.Path(directory)
-    if is_exported(directory) or not (directory / CONVERSION_FILE).is_file():
-        check_exported(directory)
+    check_calibrates(directory)
     text = json.dumps(dataclasses.asdict(calibration), indent=2) + "\n"
     with complete_text_file(calibration_file(directory)) as file:
         file.write(text)

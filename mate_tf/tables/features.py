@@ -12,6 +12,7 @@ ids count from 1, and row 0 is the header. With a histogram row, which is row R+
 
 import functools
 import itertools
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -49,6 +50,7 @@ __all__ = [
 
 _QUESTION_ID_LENGTH = 64
 _TABLES_REMEMBERED = 1024
+_BYTES_OF_TOKEN = 50  # of a tokenized table, about
 QUESTIONS_AT_ONCE = 256
 
 
@@ -57,6 +59,12 @@ class Example(NamedTuple):
 
     features: dict[str, np.ndarray]
     report: ConversionReport
+
+
+def _text_size(table: Table) -> int:
+    """The memory of a table's texts, in that of tokens: of long words it is the most."""
+    texts = (text for row in (table.header, *table.expanded_rows) for text in row)
+    return sum(map(sys.getsizeof, texts)) // _BYTES_OF_TOKEN
 
 
 class FeatureBuilder:
@@ -96,7 +104,7 @@ class FeatureBuilder:
                 strip_column_names=self.config.strip_column_names,
                 original=self.config.original_conversion,
             ),
-            size_of=lambda tokens: len(tokens.input_ids),
+            size_of=lambda table, tokens: max(len(tokens.input_ids), _text_size(table)),
             count=_TABLES_REMEMBERED,
         )
 

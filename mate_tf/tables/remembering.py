@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 def remember(
-    make: Callable[[Key], Value], size_of: Callable[[Value], int], count: int
+    make: Callable[[Key], Value], size_of: Callable[[Key, Value], int], count: int
 ) -> Callable[[Key], Value]:
     """As functools.lru_cache, but of the values of a size above 20,000 only the latest is held.
 
@@ -22,11 +22,12 @@ def remember(
 
     Args:
         make: what makes a value of its only argument.
-        size_of: the size of a value, in cells or tokens.
+        size_of: the size of a key and its value, in cells or tokens.
         count: how many values of at most that size are held.
     """
     small: OrderedDict[Key, Value] = OrderedDict()
-    held = 0  # the sizes of the small ones together
+    sizes: dict[Key, int] = {}  # of the small ones
+    held = 0  # they together
     large: dict[Key, Value] = {}
 
     def remembered(key: Key) -> Value:
@@ -37,14 +38,15 @@ def remember(
             small.move_to_end(key)
             return small[key]
         value = make(key)
-        if size_of(value) > LARGE:
+        size = size_of(key, value)
+        if size > LARGE:
             large.clear()
             large[key] = value
         else:
-            small[key] = value
-            held += size_of(value)
+            small[key], sizes[key] = value, size
+            held += size
             while len(small) > count or held > MOST:
-                held -= size_of(small.popitem(last=False)[1])
+                held -= sizes.pop(small.popitem(last=False)[0])
         return value
 
     return remembered

@@ -130,6 +130,24 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     assert "expected questions kept for calibration, got the split 'dev'" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--model="], "expected the folder or name of a model, got an empty --model"),
+        (["--architecture=mate"], "got --architecture=mate; export it with that first"),
+        (["--model=google/tapas-base"], "expected an exported model at google/tapas-base"),
+    ],
+)
+def test_what_a_calibration_cannot_be_stored_for_is_said_before_any_question(
+    tmp_path, model, flags, message
+):
+    data = tmp_path / "calibration.jsonl"
+    write_json_lines(data, [(TABLE, Question("c d", "asked", answers=("c",)))])
+    done = run_binary("experiments.calibrate", f"--model={model}", f"--data={data}", *flags)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert message in done.stderr
+
+
 def test_help_shows_the_flags_that_binaries_share():
     shown = run_binary("experiments.predict", "--help").stdout
     for name in ("--model", "--data", "--dtype", "--max_tokens", "--output"):

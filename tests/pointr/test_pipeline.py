@@ -218,6 +218,30 @@ def test_another_split_is_answered_without_the_others_made_again(
     assert report[1:] == made[1][3].splitlines()[1:]
 
 
+def test_a_split_that_has_changed_is_answered_again(made, source, vocab_file, tmp_path):
+    directory = copied(made, tmp_path)
+    folder = shutil.copytree(source.directory, tmp_path / "more")
+    lines = (folder / "dev.jsonl").read_text().splitlines(keepends=True)
+    more = dataclasses.replace(
+        source, directory=str(folder), splits={**source.splits, "new": "new"}
+    )
+    reports = []
+    for number in (1, 2):
+        (folder / "new.jsonl").write_text("".join(lines[:number]))
+        pipeline = Pipeline(CONFIG, more, vocab_file, directory)
+        pipeline.create()
+        pipeline.point()
+        pipeline.read()
+        reports.append(pipeline.evaluate("new"))
+    assert len((directory / "answers" / "new.jsonl").read_text().splitlines()) == 2
+    assert reports[0] != reports[1]
+
+
+def test_a_folder_within_the_input_is_refused(source, vocab_file):
+    with pytest.raises(ValueError, match="a folder to work in outside of the input's"):
+        Pipeline(CONFIG, source, vocab_file, f"{source.directory}/out")
+
+
 @pytest.mark.parametrize("evidence", ["table", "passages"])
 def test_a_trained_pointer_is_not_taken_for_one_that_sees_other_inputs(
     made, source, vocab_file, tmp_path, evidence

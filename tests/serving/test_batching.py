@@ -110,6 +110,23 @@ def test_more_than_may_wait_is_refused_whole():
     assert batcher.close()
 
 
+def test_a_question_that_nobody_waits_for_keeps_no_place_from_others():
+    model = Model(is_held=True)
+    batcher = Batcher(model, max_waiting=2)
+    running = batcher.submit(pairs("1"))
+    model.has_begun.acquire()
+    gone, stays = batcher.submit(pairs("2", "3"))
+    assert batcher.num_waiting == 2
+    gone.cancel()
+    assert batcher.num_waiting == 1
+    others = batcher.submit(pairs("4"))
+    with pytest.raises(RefusedError, match="at most 2 questions to wait"):
+        batcher.submit(pairs("5"))
+    model.may_go_on.set()
+    assert [future.result().text for future in (*running, stays, *others)] == list("134")
+    assert batcher.close()
+
+
 def test_after_the_end_what_waits_is_answered_and_nothing_more():
     model = Model(is_held=True)
     batcher = Batcher(model, max_batch=1)

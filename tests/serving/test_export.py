@@ -1,6 +1,8 @@
 """Export to a SavedModel, and answers from it."""
 
 import dataclasses
+import functools
+import shutil
 
 import numpy as np
 import pytest
@@ -160,6 +162,27 @@ def test_a_folder_that_is_no_model_is_named(tmp_path, exported):
     with pytest.raises(ValueError, match="expected an empty folder or an exported model"):
         export_saved_model(model, vocab_file, FeatureConfig(), tmp_path)
     assert (tmp_path / "thesis.txt").exists()
+
+
+def test_an_export_that_is_interrupted_costs_no_model(tmp_path, exported, monkeypatch):
+    model, vocab_file, whole = exported
+    directory = shutil.copytree(whole, tmp_path / "model")
+    answer = from_pretrained(directory).answer(CAPITALS, "city")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    export = functools.partial(
+        export_saved_model, model, vocab_file, FeatureConfig(max_seq_length=512), directory
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("mate_tf.serving.export.shutil.copyfile", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            export()
+    assert from_pretrained(directory).answer(CAPITALS, "city") == answer
+    export()
+    assert from_pretrained(directory).max_seq_length == 512
+    assert list(tmp_path.iterdir()) == [directory]
 
 
 def test_a_vocabulary_larger_than_the_model_is_refused(tmp_path, exported):

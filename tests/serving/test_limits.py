@@ -112,6 +112,39 @@ def test_an_answer_that_takes_too_long_is_given_up():
     assert busy.was_cancelled
 
 
+def test_what_has_no_answer_when_the_server_ends_is_told_so():
+    async def ended():
+        codes: list[str] = []
+        limited = RequestLimits(Busy(), 10, 60, 60, on_refused=codes.append)
+        sent, messages = [], [piece(b"1", more=False)]
+        has_asked = asyncio.Event()
+
+        async def receive():
+            if not messages:
+                has_asked.set()
+            return messages.pop() if messages else await asyncio.Future()
+
+        async def send(message):
+            sent.append(message)
+
+        scope = {"type": "http", "headers": [], "http_version": "1.1"}
+        asking = asyncio.create_task(limited(scope, receive, send))
+        await has_asked.wait()
+        assert not limited.has_cut_off
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        return limited, sent, codes
+
+    limited, (start, end), codes = asyncio.run(ended())
+    assert limited.has_cut_off and limited._bytes_held == 0
+    assert (start["status"], json.loads(end["body"])["code"], codes) == (
+        503,
+        "stopping",
+        ["stopping"],
+    )
+
+
 def test_an_error_of_the_application_is_its_own():
     async def broken(scope, receive, send):
         raise RuntimeError("broken")

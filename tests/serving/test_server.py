@@ -72,6 +72,17 @@ def test_there_are_no_other_ways_in(server, path):
         assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT"])
+def test_questions_are_posted(server, method):
+    reply = httpx.request(method, server.predict)
+    assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize("path", ["/v2/health/live", "/v2/health/ready"])
+def test_health_is_there_for_who_asks_for_a_head_alone(server, path):
+    assert httpx.head(server.url + path).status_code == 200
+
+
 def test_a_table_that_is_too_long_for_the_model_is_refused_with_its_place(server):
     document = request("a", "b")
     document["instances"][1]["table"] = {"header": HEADER, "rows": ROWS * 400}

@@ -1,4 +1,6 @@
 import dataclasses
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -366,6 +368,25 @@ def test_errors_count_the_histogram_row(wordpiece, config, message):
     config = {"max_seq_length": None, "histogram_row": True, **config}
     with pytest.raises(ConversionError, match=message):
         build(wordpiece, CITIES, Question("a"), **config)
+
+
+def test_tables_of_few_tokens_and_much_text_are_not_held(wordpiece):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None))
+
+    def held(number_of_words):
+        """Whether a table is, once another like it has been read."""
+        first, second = (
+            Table.from_rows([["city"], *[[letter * 10_000]] * number_of_words]) for letter in "ab"
+        )
+        builder.build(first, Question("a"))
+        builder.build(second, Question("a"))
+        there = weakref.ref(first)
+        del first
+        gc.collect()
+        return there() is not None
+
+    assert held(1)
+    assert not held(200)  # of 10,000 bytes each, and one token
 
 
 def test_half_a_surrogate_pair_in_a_name_is_escaped(wordpiece):

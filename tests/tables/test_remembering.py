@@ -8,7 +8,7 @@ def test_of_the_large_only_the_latest_is_held_and_of_the_small_so_many():
         made.append(size)
         return [size]
 
-    remembered = remember(make, size_of=lambda value: value[0], count=2)
+    remembered = remember(make, size_of=lambda key, value: value[0], count=2)
 
     def makes(*sizes):
         made.clear()
@@ -30,7 +30,7 @@ def test_the_small_ones_are_held_to_a_size_together():
         return key
 
     number = MOST // LARGE
-    remembered = remember(make, size_of=lambda key: LARGE, count=2 * number)
+    remembered = remember(make, size_of=lambda *_: LARGE, count=2 * number)
     for key in range(number):
         remembered(key)
     remembered(0)

@@ -52,7 +52,7 @@ def read_hybridqa(
         path = traced_path
     read_table = remember(
         functools.partial(_read_table, tables, original=original),
-        size_of=lambda linked: linked.table.num_rows * linked.table.num_columns,
+        size_of=lambda _, linked: linked.table.num_rows * linked.table.num_columns,
         count=_TABLES_REMEMBERED,
     )
     records = read_json(path)
