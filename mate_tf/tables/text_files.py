@@ -189,16 +189,23 @@ def complete_text_file(path: str | Path, errors: str = "strict") -> Iterator[Tex
     """A UTF-8 file to write to, which appears, in place of an older one, once it is complete.
 
     Killed in the middle, a process leaves a file that ends in ".unfinished", which nobody reads.
+    A device or a pipe is written to as it is; of a link, what it leads to is replaced.
 
     Args:
         path: the file.
         errors: what becomes of half a surrogate pair, which is no UTF-8; as `open` takes it.
     """
     path = Path(path)
+    options: dict[str, Any] = {"encoding": "utf-8", "errors": errors, "newline": "\n"}
+    if path.exists() and not path.is_file():
+        with open(path, "w", **options) as file:
+            yield file
+        return
+    path = path.resolve()
     # The name is nobody else's: several workers may write the same file.
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}.unfinished")
     try:
-        with open(unfinished, "w", encoding="utf-8", errors=errors, newline="\n") as file:
+        with open(unfinished, "w", **options) as file:
             yield file
         os.replace(unfinished, path)
     finally:

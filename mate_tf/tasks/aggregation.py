@@ -12,6 +12,7 @@ import tensorflow as tf
 
 AverageApproximation = Literal["ratio", "first_order", "second_order"]
 _EPSILON = 1e-10
+_LARGEST = 1e30  # expected sum or average: times any loss's factor a number of single precision
 _SMALLEST = float(np.finfo(np.float32).tiny)  # of a number with a finite logarithm
 
 
@@ -76,6 +77,7 @@ def expected_result(
     values = tf.where(tf.math.is_nan(numeric_values), 0.0, numeric_values)  # [B, S]
     count = tf.reduce_sum(weights, axis=1, keepdims=True)  # [B, 1]
     total = tf.reduce_sum(weights * values, axis=1, keepdims=True)  # [B, 1]
+    total = tf.clip_by_value(total, -_LARGEST, _LARGEST)  # of infinity the gradients are none
     if average_approximation == "ratio":
         average = total / (count + _EPSILON)
     else:
@@ -86,6 +88,7 @@ def expected_result(
             variance = tf.reduce_sum(variances, axis=1, keepdims=True) - variances  # [B, S]
             inverse *= 1.0 + variance / tf.square(others)
         average = tf.reduce_sum(weights * values * inverse, axis=1, keepdims=True)  # [B, 1]
+        average = tf.clip_by_value(average, -_LARGEST, _LARGEST)
     results = tf.concat([total, average, count], axis=1)  # [B, 3]
     return tf.reduce_sum(results * tf.nn.softmax(logits[:, 1:] / temperature), axis=1)
 
@@ -132,7 +135,9 @@ def answer_loss(result, answer, computed, huber_loss_delta: float, normalize: bo
     if normalize:
         error /= tf.stop_gradient(tf.maximum(tf.abs(result), tf.abs(answer)) + _EPSILON)
     near = tf.minimum(error, huber_loss_delta)
-    return computed * (0.5 * tf.square(near) + huber_loss_delta * (error - near))
+    loss = 0.5 * tf.square(near) + huber_loss_delta * (error - near)
+    # Not a product alone: one that is beyond single precision is left out too.
+    return tf.where(computed > 0, computed * loss, 0.0)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")

@@ -60,7 +60,8 @@ def attended_cells(
     """
     rows, columns = (np.asarray(ids)[0] for ids in (features.row_ids, features.column_ids))  # [S]
     if histogram_row:
-        rows = np.where(rows == rows.max(), 0, rows)
+        is_cell = rows < rows.max()
+        rows, columns = np.where(is_cell, rows, 0), np.where(is_cell, columns, 0)
     shown = answer if answer.cells or not answer.alternatives else answer.alternatives[0]
     senders = np.zeros(len(rows), np.float32)
     for cell in shown.cells:

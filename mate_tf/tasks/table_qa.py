@@ -124,7 +124,8 @@ class TableQuestionAnswering(EncoderTask):
             losses |= self._weak_aggregation_losses(batch, outputs)
             example_loss *= 1.0 - losses["aggregate_mask"]
             computed = losses["aggregation_loss"] + losses["answer_loss"]
-            example_loss += computed * losses["large_answer_loss_mask"]
+            is_kept = losses["large_answer_loss_mask"] > 0
+            example_loss += tf.where(is_kept, computed, 0.0)  # what is not may be infinite
         elif config.num_aggregation_labels:
             known = aggregation.aggregation_loss(
                 outputs["aggregation_logits"], tf.reshape(batch["aggregation_function_id"], [-1])

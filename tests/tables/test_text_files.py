@@ -1,5 +1,7 @@
 """Text files that are written whole or not at all."""
 
+import os
+
 import pytest
 
 from mate_tf.tables.text_files import complete_text_file
@@ -31,3 +33,21 @@ def test_half_a_surrogate_pair_is_written_as_the_caller_says(tmp_path):
     with complete_text_file(tmp_path / "file.txt", errors="backslashreplace") as file:
         file.write("\ud800")
     assert (tmp_path / "file.txt").read_text() == "\\ud800"
+
+
+def test_a_device_is_written_to_and_stays_one(tmp_path):
+    link = tmp_path / "device"
+    link.symlink_to(os.devnull)
+    with complete_text_file(link) as file:
+        file.write("a")
+    assert link.is_char_device() and list(tmp_path.iterdir()) == [link]
+
+
+def test_of_a_link_what_it_leads_to_is_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "file.txt", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    with complete_text_file(link) as file:
+        file.write("new")
+    assert link.is_symlink() and target.read_text() == "new"

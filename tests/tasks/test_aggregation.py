@@ -130,6 +130,27 @@ def test_answer_loss_is_finite_with_its_gradient_for_huge_numbers():
     np.testing.assert_allclose(tape.gradient(loss, result), [0.5, 0.0])
 
 
+@pytest.mark.parametrize("approximation", ["ratio", "first_order", "second_order"])
+@pytest.mark.parametrize("computed", [0.0, 1.0])
+def test_numbers_at_the_end_of_single_precision_leave_loss_and_gradient_finite(
+    approximation, computed
+):
+    probabilities, logits = tf.fill([1, 4], 0.5), tf.zeros([1, 4])
+    values = np.full((1, 4), 3e38, np.float32)  # whose sum is infinite
+    ones = np.ones((1, 4), np.int32)
+    with tf.GradientTape() as tape:
+        tape.watch([probabilities, logits])
+        result = aggregation.expected_result(
+            probabilities, values, ones.astype(np.float32), ones, logits, 1.0, approximation
+        )
+        loss = aggregation.answer_loss(
+            result, np.array([np.nan], np.float32), tf.constant([computed]), 1265.74
+        )
+    assert np.isfinite(loss).all() and (loss.numpy() > 0) == computed
+    for gradient in tape.gradient(loss, [probabilities, logits]):
+        assert np.isfinite(gradient).all()
+
+
 def test_normalized_answer_loss_is_relative():
     computed = np.ones(1, np.float32)
     losses = [
