@@ -28,7 +28,15 @@ _AFTER_QUESTIONS = (
     f"tableformer_pcp {_RATE}=1",
 )
 _STATEMENTS = "| attention | synthetic statements, % |"
-_AFTER_STATEMENTS = "mate_exact", "mate_tableformer", "tapas", "sat", None, None, "tableformer_pcp"
+_AFTER_STATEMENTS = (
+    "mate_exact",
+    "mate_tableformer",
+    "tapas",
+    "sat",
+    _TABLE_ETC,
+    _LINFORMER,
+    "tableformer_pcp",
+)
 _ONE_SEED = "questions", "statements"  # of each architecture: where others start
 _SENTENCES = "tapas", "grammar_soft", "grammar_hard_extended", "grammar_hard"
 
