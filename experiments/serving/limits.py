@@ -84,8 +84,9 @@ class RequestLimits:
         except asyncio.CancelledError:  # the grace period is over
             self.has_cut_off = True
             if not reply.has_begun:
-                self._on_refused(stopping().code)
-                await _send(stopping(), send)
+                too_late = stopping()
+                self._on_refused(too_late.code)
+                await _send(too_late, send)
             raise
         finally:
             self._bytes_held -= len(body)

@@ -139,7 +139,7 @@ class Pipeline:
         )
 
         def make(name: str) -> str:
-            self._check_created(name)
+            self._records_of(name)
             places = read_json(self._places_file(name))
             pairs = (pair for pair in self._source.read(name) if _is_readable(pair, places))
             cells = reading_cells(pointer().point_all(pairs))
@@ -156,9 +156,10 @@ class Pipeline:
             left = [f"\n  not read: {count} {place}" for place, count in unread.items()]
             return "".join([report, *left])
 
+        created = self._created_of()
         made_of = {
             name: {
-                "input": self._created_of()[name],
+                "input": created[name],
                 "pointer": pointed,
                 "features": dataclasses.asdict(features),
             }
@@ -178,9 +179,8 @@ class Pipeline:
             ValueError: if the input has changed since its records were made, or a model was
                 trained with another config.
         """
-        self._check_created(name)
         made_of = [
-            self._created_of()[name],
+            self._records_of(name),
             self._trained_of("point", self._config.point),
             self._trained_of("read", self._config.read),
         ]
@@ -222,14 +222,15 @@ class Pipeline:
         }
         return {name: shared | {"split": split} for name, split in self._source.splits.items()}
 
-    def _check_created(self, name: str) -> None:
-        """ValueError where a split's records are of another input than there is."""
+    def _records_of(self, name: str) -> Any:
+        """Of what a split's records are made; ValueError where the input has changed."""
         made_of = self._done.made_of(f"point_data_{name}", "create")
         if made_of != as_read(self._created_of()[name]):
             raise ValueError(
                 f"expected the records in {self._directory} to be made of the input as it is, got "
                 f"others (split '{name}'); run --stage=create, and train in another folder"
             )
+        return made_of
 
     def _trained_of(self, stage: str, config: FinetuningConfig) -> Any:
         """Of what a model was trained; ValueError where it was with another config."""
@@ -306,12 +307,9 @@ def _check_same_start(run: pathlib.Path, init_checkpoint: str | None) -> None:
     """ValueError where a run, that is to go on, began with other weights."""
     if not (run / INPUTS_FILE).is_file():
         return
-    began_with = load_inputs(run).init_checkpoint
-    here = init_checkpoint
-    if here is not None and os.path.exists(here):
-        here = os.path.abspath(here)
-    if began_with != here:
+    there = load_inputs(run)
+    if not there.began_with(init_checkpoint):
         raise ValueError(
-            f"expected {began_with} as the weights that the run in {run} began with, got "
-            f"{init_checkpoint}; choose another folder"
+            f"expected {there.init_checkpoint} as the weights that the run in {run} began with, "
+            f"got {init_checkpoint}; choose another folder"
         )

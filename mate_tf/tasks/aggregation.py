@@ -136,8 +136,7 @@ def answer_loss(result, answer, computed, huber_loss_delta: float, normalize: bo
         error /= tf.stop_gradient(tf.maximum(tf.abs(result), tf.abs(answer)) + _EPSILON)
     near = tf.minimum(error, huber_loss_delta)
     loss = 0.5 * tf.square(near) + huber_loss_delta * (error - near)
-    # Not a product alone: one that is beyond single precision is left out too.
-    return tf.where(computed > 0, computed * loss, 0.0)
+    return tf.where(computed > 0, loss, 0.0)  # no product, for the loss may be infinite
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")

@@ -42,6 +42,11 @@ class RunInputs:
     reset_heads: bool = False
     loaded_from: str | None = None
 
+    def began_with(self, init_checkpoint: str | None) -> bool:
+        """Whether these are its first weights; what is not on the Hub is kept by its whole path."""
+        whole = init_checkpoint and os.path.abspath(init_checkpoint)
+        return self.init_checkpoint in (init_checkpoint, whole)
+
 
 def data_files(data_dir: str | pathlib.Path, splits: Sequence[str]) -> tuple[InputFile, ...]:
     """The record files of a folder's splits; errors as `split_files`."""
@@ -89,16 +94,17 @@ def save_inputs(
 def _check_same_start(inputs: RunInputs, there: RunInputs, model_dir: str | pathlib.Path) -> None:
     if inputs.init_checkpoint is None:
         return
-    given = inputs.init_checkpoint, inputs.init_revision, inputs.reset_heads
-    # What is not on the Hub is kept with its whole path.
-    whole = os.path.abspath(inputs.init_checkpoint), *given[1:]
-    began_with = there.init_checkpoint, there.init_revision, there.reset_heads
-    if began_with not in (given, whole):
-        here, said = (
-            f"{weights or 'random ones'}{f' ({revision})' if revision else ''}"
-            f"{' with new heads' if reset_heads else ''}"
-            for weights, revision, reset_heads in (given, began_with)
-        )
+    here, said = (
+        f"{of.init_checkpoint or 'random ones'}"
+        f"{f' ({of.init_revision})' if of.init_revision else ''}"
+        f"{' with new heads' if of.reset_heads else ''}"
+        for of in (inputs, there)
+    )
+    same_options = (inputs.init_revision, inputs.reset_heads) == (
+        there.init_revision,
+        there.reset_heads,
+    )
+    if not (same_options and there.began_with(inputs.init_checkpoint)):
         raise ValueError(
             f"expected the first weights that the run in {model_dir} began with, {said}, got "
             f"{here}; choose another folder for the run, or name no weights to go on with it"
