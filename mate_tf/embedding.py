@@ -30,8 +30,9 @@ class TableEmbedding(keras.layers.Layer):
     def __init__(self, config: EncoderConfig, **kwargs):
         super().__init__(**kwargs)
         self.config = config
-        self.layer_norm = LayerNorm(config.layer_norm_epsilon, name="layer_norm")
-        self.dropout = Dropout(config.hidden_dropout, name="dropout")
+        dtype = self.dtype_policy
+        self.layer_norm = LayerNorm(config.layer_norm_epsilon, name="layer_norm", dtype=dtype)
+        self.dropout = Dropout(config.hidden_dropout, name="dropout", dtype=dtype)
 
     def build(self, input_shape=None) -> None:
         config = self.config

@@ -37,8 +37,8 @@ class EncoderOutput(NamedTuple):
     intermediates: dict[str, tf.Tensor]
 
 
-def attention_layer(config: EncoderConfig, name: str) -> HeadProjections:
-    """The attention layer that a configuration asks for."""
+def attention_layer(config: EncoderConfig, **options: Any) -> HeadProjections:
+    """The attention layer that a configuration asks for; the options are Keras's."""
     attention = config.attention
     common: dict[str, Any] = dict(
         num_heads=config.num_heads,
@@ -46,7 +46,7 @@ def attention_layer(config: EncoderConfig, name: str) -> HeadProjections:
         temperature=config.softmax_temperature,
         dropout=config.attention_dropout,
         initializer_range=config.initializer_range,
-        name=name,
+        **options,
     )
     if attention.architecture == "linformer":
         return LinformerAttention(attention=attention, **common)
@@ -73,21 +73,22 @@ class EncoderBlock(keras.layers.Layer):
     def __init__(self, config: EncoderConfig, **kwargs):
         super().__init__(**kwargs)
         self.config = config
-        self.attention = attention_layer(config, "attention")
-        self.attention_layer_norm = LayerNorm(
-            config.layer_norm_epsilon, name="attention_layer_norm"
-        )
+        epsilon, initializer_range = config.layer_norm_epsilon, config.initializer_range
+        dtype = self.dtype_policy
+        self.attention = attention_layer(config, name="attention", dtype=dtype)
+        self.attention_layer_norm = LayerNorm(epsilon, name="attention_layer_norm", dtype=dtype)
         self.intermediate = Linear(
             config.intermediate_size,
             config.activation,
-            config.initializer_range,
+            initializer_range,
             name="intermediate",
+            dtype=dtype,
         )
         self.output_projection = Linear(
-            config.hidden_size, None, config.initializer_range, name="output"
+            config.hidden_size, None, initializer_range, name="output", dtype=dtype
         )
-        self.output_layer_norm = LayerNorm(config.layer_norm_epsilon, name="output_layer_norm")
-        self.dropout = Dropout(config.hidden_dropout, name="dropout")
+        self.output_layer_norm = LayerNorm(epsilon, name="output_layer_norm", dtype=dtype)
+        self.dropout = Dropout(config.hidden_dropout, name="dropout", dtype=dtype)
 
     def build(self, *_) -> None:
         hidden = (None, None, self.config.hidden_size)
@@ -149,11 +150,15 @@ class TableEncoder(keras.layers.Layer):
         kwargs.setdefault("name", "encoder")
         super().__init__(**kwargs)
         self.config = config
-        self.embedding = TableEmbedding(config, name="embedding")
+        dtype = self.dtype_policy
+        self.embedding = TableEmbedding(config, name="embedding", dtype=dtype)
         self.blocks = [
-            EncoderBlock(config, name=f"layer_{index}") for index in range(config.num_layers)
+            EncoderBlock(config, name=f"layer_{index}", dtype=dtype)
+            for index in range(config.num_layers)
         ]
-        self.pooler = Linear(config.hidden_size, "tanh", config.initializer_range, name="pooler")
+        self.pooler = Linear(
+            config.hidden_size, "tanh", config.initializer_range, name="pooler", dtype=dtype
+        )
         self.recompute = False
 
     def build(self, input_shape=None) -> None:

@@ -188,10 +188,23 @@ def test_mixed_bfloat16_stays_close_and_keeps_ids_exact():
     low = TableEncoder(SMALL, dtype="mixed_bfloat16")
     low.build()
     for ours, theirs in zip(low.weights, encoder.weights, strict=True):
+        assert ours.dtype == "float32"
         ours.assign(theirs)
-    actual = tf.cast(low(some_features()).sequence_output, tf.float32)
+    output = low(some_features(), return_intermediates=True)
+    assert {value.dtype for value in output.intermediates.values()} == {tf.bfloat16}
+    assert output.sequence_output.dtype == output.pooled_output.dtype == tf.bfloat16
+    actual = tf.cast(output.sequence_output, tf.float32)
     # bfloat16 keeps 8 bits: unit-size outputs of two layers within a few of its steps.
     np.testing.assert_allclose(actual, expected, atol=0.1)
+    assert np.abs(actual - expected).max() > 0
+
+
+@pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
+def test_a_dtype_of_its_own_reaches_every_sublayer(config):
+    encoder = TableEncoder(config, dtype="mixed_bfloat16")
+    encoder.build()
+    assert {layer.compute_dtype for layer in encoder._flatten_layers()} == {"bfloat16"}
+    assert keras.config.dtype_policy().name == "float32"
 
 
 @pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])

@@ -12,6 +12,7 @@ from mate_tf.layers import (
     DenseAttention,
     LinformerAttention,
     MultiViewAttention,
+    MultiViewEmbedding,
     TableEncoder,
     TiledAttention,
 )
@@ -54,9 +55,9 @@ def inputs() -> dict[str, keras.KerasTensor]:
     return {name: keras.Input([None], dtype="int32", name=name) for name in TAPAS_FEATURES}
 
 
-def encoder_model(as_tuple: bool = False) -> keras.Model:
+def encoder_model(as_tuple: bool = False, dtype: str = "float32") -> keras.Model:
     given = inputs()
-    encoder = TableEncoder(ENCODER)
+    encoder = TableEncoder(ENCODER, dtype=dtype)
     output = encoder(TokenFeatures(**given) if as_tuple else given)
     return keras.Model(given, keras.layers.Dense(2)(output.pooled_output))
 
@@ -76,6 +77,14 @@ def test_a_functional_model_of_the_encoder_comes_back(tmp_path, as_tuple):
     assert any(isinstance(layer, TableEncoder) for layer in again.layers)
 
 
+def test_a_dtype_comes_back(tmp_path):
+    model = encoder_model(dtype="mixed_bfloat16")
+    again = loaded(model, tmp_path / "model.keras")
+    np.testing.assert_array_equal(again(features()), model(features()))
+    layers = {layer.name: layer.compute_dtype for layer in again._flatten_layers()}
+    assert layers["encoder"] == layers["layer_0"] == layers["pooler"] == "bfloat16"
+
+
 @pytest.mark.parametrize("kind", LAYERS)
 def test_a_functional_model_of_an_attention_comes_back(tmp_path, kind):
     given = inputs()
@@ -87,14 +96,17 @@ def test_a_functional_model_of_an_attention_comes_back(tmp_path, kind):
     np.testing.assert_array_equal(again(batch), model(batch))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 @pytest.mark.parametrize("kind", MODELS)
-def test_the_model_of_a_task_comes_back(tmp_path, kind):
-    model = MODELS[kind](ENCODER)
+def test_the_model_of_a_task_comes_back(tmp_path, kind, dtype):
+    model = MODELS[kind](ENCODER, dtype=dtype)
     model.build()
     expected = model(features())
     again = loaded(model, tmp_path / "model.keras")
     assert type(again) is MODELS[kind]
     assert again.task_config == model.task_config
+    narrow = dtype.removeprefix("mixed_")
+    assert again.encoder.blocks[0].intermediate.compute_dtype == narrow
     for name, output in again(features()).items():
         np.testing.assert_array_equal(output, expected[name], err_msg=name)
 
@@ -113,10 +125,34 @@ def test_a_fresh_process_imports_the_layers_and_no_more(tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "output.npy"), model(features()), rtol=1e-6)
 
 
+def test_views_in_a_functional_model_come_back(tmp_path):
+    embedding, order = keras.Input([LENGTH, 2, 4]), keras.Input([LENGTH], dtype="int32")
+    views = MultiViewEmbedding(bucket_size=4, global_size=4)(embedding, order)
+    model = keras.Model([embedding, order], [*views])
+    random = np.random.default_rng(0)
+    values = random.normal(size=(1, LENGTH, 2, 4)).astype(np.float32)
+    batch = [values, random.permutation(LENGTH)[None]]
+    again = loaded(model, tmp_path / "model.keras")
+    for actual, expected in zip(again(batch), model(batch), strict=True):
+        np.testing.assert_array_equal(actual, expected)
+    np.testing.assert_array_equal(again(batch)[0], np.swapaxes(values, 1, 2))
+
+
+def test_features_are_any_integers():
+    wide = {name: ids.astype(np.int64) for name, ids in features().items()}
+    encoder = TableEncoder(ENCODER)
+    expected = encoder(features()).sequence_output
+    for given in (wide, TokenFeatures(**wide), list(wide.values())):
+        np.testing.assert_array_equal(encoder(given).sequence_output, expected)
+    for kind, model_class in MODELS.items():
+        model = model_class(ENCODER)
+        outputs = model(features())
+        for name, output in model(wide).items():
+            np.testing.assert_array_equal(output, outputs[name], err_msg=f"{kind} {name}")
+
+
 def test_features_of_another_number_are_refused():
     values = list(features().values())
-    assert TokenFeatures.of(values) == TokenFeatures(*values)
-    assert TokenFeatures.of(TokenFeatures(*values)).input_ids is values[0]
     with pytest.raises(ValueError, match="expected 9 or 10 token features, got 8"):
         TokenFeatures.of(values[:8])
     with pytest.raises(ValueError, match=r"missing \['row_ids'\]"):

@@ -9,7 +9,6 @@ Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, N buckets,
 size), W window (3 * R, or more with more neighbours), H heads, h heads of a group, E head size.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,8 +19,7 @@ from mate_tf.attention.buckets import num_buckets, token_rank
 from mate_tf.custom_gradient import custom_gradient
 
 
-@dataclasses.dataclass(frozen=True)
-class MultiView:
+class MultiView(NamedTuple):
     """Views of one tensor in one head group's order, or some of them.
 
     Attributes:
@@ -278,7 +276,7 @@ class MultiViewEmbedding(keras.layers.Layer):
         self.num_neighbours = num_neighbours
 
     def call(self, embedding: tf.Tensor, order: tf.Tensor) -> MultiView:
-        where = self.places([order], [embedding.shape[2]])
+        where = self.places([tf.cast(order, tf.int32)], [embedding.shape[2]])
         (views,) = views_of(embedding, where, ViewIndices._fields)
         return views
 

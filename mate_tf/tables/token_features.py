@@ -42,21 +42,25 @@ class TokenFeatures(NamedTuple):
 
     @classmethod
     def of(cls, features: "TokenFeatures | Mapping[str, Any] | Sequence[Any]") -> "TokenFeatures":
-        """Token features, or a mapping or sequence of them, as Keras hands a functional model's.
+        """Token features as int32 tensors, whichever integers a caller of a layer has.
+
+        Args:
+            features: the same, or a mapping or sequence of them, as Keras hands a functional
+                model's.
 
         Raises:
             ValueError: if a field is missing.
         """
-        if isinstance(features, cls):
-            return features
+        import tensorflow as tf
+
         if isinstance(features, Mapping):
-            return cls.from_dict(features)
-        if not len(TAPAS_FEATURES) <= len(features) <= len(cls._fields):
+            features = cls.from_dict(features)
+        elif not len(TAPAS_FEATURES) <= len(features) <= len(cls._fields):
             raise ValueError(
                 f"expected {len(TAPAS_FEATURES)} or {len(cls._fields)} token features, got "
                 f"{len(features)}"
             )
-        return cls(*features)
+        return cls(*features).map(lambda field: tf.cast(field, tf.int32))
 
     @classmethod
     def from_dict(cls, features: Mapping[str, Any]) -> "TokenFeatures":

@@ -79,7 +79,8 @@ class SequenceClassification(EncoderTask):
         **kwargs,
     ) -> None:
         super().__init__(encoder_config, task_config, **kwargs)
-        self.dropout = Dropout(self.task_config.output_dropout, name="dropout")
+        rate = self.task_config.output_dropout
+        self.dropout = Dropout(rate, name="dropout", dtype=self.dtype_policy)
 
     def build(self, input_shape=None) -> None:
         """Creates the weights; they do not depend on the input."""

@@ -35,7 +35,7 @@ class EncoderTask(keras.Model):
         super().__init__(**kwargs)
         self.encoder_config = encoder_config
         self.task_config = task_config or self.config_class()
-        self.encoder = TableEncoder(encoder_config, name="encoder")
+        self.encoder = TableEncoder(encoder_config, name="encoder", dtype=self.dtype_policy)
 
     def model_inputs(self, batch: Mapping[str, tf.Tensor]) -> tuple[Any, ...]:
         """What of a batch of records the model is called on."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
@@ -125,13 +124,8 @@ def model_of(encoder_config: EncoderConfig, task_config: Any, dtype: str = "floa
         task_config: of its heads.
         dtype: the Keras policy that it computes by, such as "mixed_bfloat16".
     """
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(dtype)
-    try:
-        model = MODELS[kind_of(task_config)](encoder_config, task_config)
-        model.build()
-    finally:
-        keras.config.set_dtype_policy(policy)
+    model = MODELS[kind_of(task_config)](encoder_config, task_config, dtype=dtype)
+    model.build()
     return model
 
 

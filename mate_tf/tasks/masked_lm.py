@@ -52,9 +52,15 @@ class MaskedLanguageModel(EncoderTask):
         super().__init__(encoder_config, task_config, **kwargs)
         config = encoder_config
         self.transform = Linear(
-            config.hidden_size, config.activation, config.initializer_range, name="transform"
+            config.hidden_size,
+            config.activation,
+            config.initializer_range,
+            name="transform",
+            dtype=self.dtype_policy,
         )
-        self.layer_norm = LayerNorm(config.layer_norm_epsilon, name="transform_layer_norm")
+        self.layer_norm = LayerNorm(
+            config.layer_norm_epsilon, name="transform_layer_norm", dtype=self.dtype_policy
+        )
 
     def build(self, input_shape=None) -> None:
         """Creates the weights; they do not depend on the input."""

@@ -40,7 +40,7 @@ class SpanReading(EncoderTask):
     ) -> None:
         super().__init__(encoder_config, task_config, **kwargs)
         config = self.task_config
-        self.dropout = Dropout(config.output_dropout, name="dropout")
+        self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
         self.head = SpanHead(
             config.kind,
             config.max_span_length,

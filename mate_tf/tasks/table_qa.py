@@ -42,7 +42,7 @@ class TableQuestionAnswering(EncoderTask):
     ) -> None:
         super().__init__(encoder_config, task_config, **kwargs)
         config = self.task_config
-        self.dropout = Dropout(config.output_dropout, name="dropout")
+        self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
         self.cell_selection = cell_selection.CellSelectionHead(
             config.select_one_column,
             config.init_cell_selection_weights_to_zero,

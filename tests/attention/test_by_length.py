@@ -30,7 +30,7 @@ def layer_of(attention: AttentionConfig):
     config = EncoderConfig(
         hidden_size=HIDDEN, num_heads=2, attention_dropout=0.0, attention=attention
     )
-    layer = attention_layer(config, "attention")
+    layer = attention_layer(config)
     layer.build((None, None, HIDDEN))
     random = np.random.default_rng(0)
     for weight in layer.weights:

@@ -25,9 +25,9 @@ ENCODER = EncoderConfig(
 TOLERANCE = 1e-5
 
 
-def make_model(next_sentence=True):
+def make_model(next_sentence=True, **options):
     keras.utils.set_random_seed(1)
-    model = MaskedLanguageModel(ENCODER, MaskedLMConfig(next_sentence))
+    model = MaskedLanguageModel(ENCODER, MaskedLMConfig(next_sentence), **options)
     model.build()
     model.output_bias.assign(keras.random.normal(model.output_bias.shape, seed=2))
     return model
@@ -152,12 +152,8 @@ def test_a_model_comes_back_from_its_file(batch, tmp_path):
 
 
 def test_logits_are_float32_in_bfloat16(batch):
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        model = make_model()
-    finally:
-        keras.config.set_dtype_policy(policy)
+    model = make_model(dtype="mixed_bfloat16")
+    assert model.encoder.compute_dtype == model.transform.compute_dtype == "bfloat16"
     outputs = model(TokenFeatures.from_dict(batch), batch["masked_lm_positions"])
     assert {value.dtype for value in outputs.values()} == {tf.float32}
     assert np.isfinite(outputs["masked_lm_logits"]).all()

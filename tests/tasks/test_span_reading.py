@@ -33,9 +33,9 @@ CONFIGS = {
 TOLERANCE = 1e-5
 
 
-def make_model(config, encoder=ENCODER):
+def make_model(config, encoder=ENCODER, **options):
     keras.utils.set_random_seed(1)
-    model = SpanReading(encoder, dataclasses.replace(config, output_dropout=0.0))
+    model = SpanReading(encoder, dataclasses.replace(config, output_dropout=0.0), **options)
     model.build()
     for variable in model.head.weights:  # biases too, and larger than a new model's
         variable.assign(keras.random.normal(variable.shape, seed=len(variable.path)))
@@ -197,12 +197,9 @@ def test_a_model_comes_back_from_its_file(name, tmp_path):
 
 
 def test_outputs_are_float32_at_any_length_in_bfloat16():
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        model = make_model(dataclasses.replace(CONFIGS["perceptron"], num_classes=2))
-    finally:
-        keras.config.set_dtype_policy(policy)
+    config = dataclasses.replace(CONFIGS["perceptron"], num_classes=2)
+    model = make_model(config, dtype="mixed_bfloat16")
+    assert model.encoder.compute_dtype == "bfloat16"
     call = tf.function(lambda batch: model(TokenFeatures.from_dict(batch)))
     for padding in (1, 5):
         outputs = call(make_batch(padding))
