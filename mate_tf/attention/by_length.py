@@ -13,6 +13,7 @@ import tensorflow as tf
 from mate_tf.attention.dense import DenseAttention, DensePlan
 from mate_tf.attention.softmax import scores_are_small
 from mate_tf.compilation import compiles_with_xla
+from mate_tf.config import SORTED_ARCHITECTURES
 from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
 
@@ -43,6 +44,7 @@ class LinearAttention(DenseAttention):
             inference and in training; measured with BERT base on a CPU.
     """
 
+    architectures = SORTED_ARCHITECTURES
     break_even: ClassVar[Mapping[str, tuple[int, int]]] = {
         "float32": (512, 448),
         "bfloat16": (480, 384),

@@ -15,7 +15,7 @@ from mate_tf.attention.patterns import HeadGroup, group_mask, head_groups, patte
 from mate_tf.attention.projections import HeadProjections
 from mate_tf.attention.softmax import MASKED, Attended, weighted_sum
 from mate_tf.compilation import compiles_with_xla
-from mate_tf.config import AttentionConfig
+from mate_tf.config import ARCHITECTURES, AttentionConfig
 from mate_tf.dropout import SeededDropout
 from mate_tf.tables.token_features import TokenFeatures
 
@@ -83,11 +83,13 @@ def _hides_nothing(mask: tf.Tensor) -> tf.Tensor | None:
 
 @keras.saving.register_keras_serializable(package="mate_tf")
 class DenseAttention(HeadProjections):
-    """Self-attention of any architecture, computed over all pairs.
+    """Self-attention of an architecture that masks pairs or adds to their scores, over all pairs.
 
     Called on hidden states float [B, S, D] and token features int [B, S]; returns float
     [B, S, D]. With a bucket size it is restricted to the pairs that `MultiViewAttention` computes.
     """
+
+    architectures = tuple(name for name in ARCHITECTURES if name not in ("linformer", "table_etc"))
 
     def plan(
         self,

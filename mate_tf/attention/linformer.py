@@ -37,7 +37,8 @@ class LinformerAttention(HeadProjections):
     [B, S, D]. Keys and values, and all heads, share one projection; padding adds nothing to it.
 
     Raises:
-        ValueError: if S is not the attention's `sequence_length`.
+        ValueError: if S is not the attention's `sequence_length`, or its architecture is another
+            layer's.
 
     Example:
         >>> from mate_tf.config import AttentionConfig
@@ -47,6 +48,8 @@ class LinformerAttention(HeadProjections):
         >>> layer(tf.ones([1, 6, 8]), features).shape
         TensorShape([1, 6, 8])
     """
+
+    architectures = ("linformer",)
 
     def build(self, hidden_shape, *_) -> None:
         super().build(hidden_shape)

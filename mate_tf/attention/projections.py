@@ -6,7 +6,7 @@ Shapes: B batch, S sequence, H heads, E head size, D hidden.
 import dataclasses
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 import tensorflow as tf
@@ -40,7 +40,15 @@ class HeadProjections(keras.layers.Layer):
         temperature: attention scores are divided by it.
         dropout: rate for the attention probabilities.
         initializer_range: standard deviation of the kernels' initializer.
+
+    Attributes:
+        architectures: those that the subclass computes.
+
+    Raises:
+        ValueError: if a size is below 1, or the attention's architecture is another layer's.
     """
+
+    architectures: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
@@ -61,6 +69,11 @@ class HeadProjections(keras.layers.Layer):
             attention = self.default_attention()
         elif isinstance(attention, dict):
             attention = from_dict(AttentionConfig, attention, "attention")
+        if attention.architecture not in self.architectures:
+            raise ValueError(
+                f"layer {self.name!r}, a {type(self).__name__}, expected an architecture in "
+                f"{self.architectures}, got {attention.architecture!r}"
+            )
         self.num_heads = num_heads
         self.head_size = head_size
         self.attention = attention

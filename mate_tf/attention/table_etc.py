@@ -229,6 +229,8 @@ class TableETCAttention(HeadProjections):
         TensorShape([1, 10, 8])
     """
 
+    architectures = ("table_etc",)
+
     def build(self, hidden_shape, *_) -> None:
         super().build(hidden_shape)
         self.label_embeddings = self.add_weight(

@@ -261,12 +261,23 @@ class TiledAttention(LinearAttention):
 
     Called on hidden states float [B, S, D] and token features int [B, S]; returns float
     [B, S, D]: what `DenseAttention` returns for the pattern without a window.
+
+    Raises:
+        ValueError: if the attention has no coverage of 1.0, or its architecture is another layer's.
     """
 
     break_even: ClassVar[Mapping[str, tuple[int, int]]] = {
         "float32": (512, 448),
         "bfloat16": (832, 384),
     }
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.attention.coverage is None:
+            raise ValueError(
+                f"layer {self.name!r}, a TiledAttention, expected an attention with coverage 1.0, "
+                "got None; a MultiViewAttention attends within a window"
+            )
 
     def dense_is_faster(self, features: TokenFeatures, training: bool) -> bool | tf.Tensor:
         """Also of tables most of whose tiles meet, as where one column holds most of the text."""
