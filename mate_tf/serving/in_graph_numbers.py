@@ -20,6 +20,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from mate_tf.tables.numeric import CARDINALS, MONTHS, ORDINALS, WEEKDAYS
+from mate_tf.tasks.numbers import CURRENCY_SIGNS, EN_DASH, MINUS_SIGNS
 
 _BEGIN, _END = "\x01", "\x02"
 _SPACE = (
@@ -72,6 +73,12 @@ _DIGITS = rf"{_BEGIN}?\d+(?:{_END},{_BEGIN}\d\d\d)*(?:{_END}\.(?:{_BEGIN}\d+)?)?
 _NUMBER = rf"(?:{_POWER}|(?: [+{_MINUS}-])?(?:{_DIGITS}){_END}?)"
 _NUMBER_WORDS = [f"{_BEGIN}{word}{_END}" for word in (*CARDINALS, *ORDINALS)]
 _VALUE = "|".join([*_dates(), *_NUMBER_WORDS, _NUMBER])
+# As `unit_free_number` finds a sign: of texts that begin with it, or are in parentheses.
+_CURRENCY = rf"(?:{_BEGIN}[a-z]{{1,3}}{_END})?[{CURRENCY_SIGNS}]"
+_NEGATIVE = (
+    rf"(?s) (?:(?:{EN_DASH}|[{MINUS_SIGNS}]{_CURRENCY}|{_CURRENCY}[{MINUS_SIGNS}])"
+    rf"\.?{_BEGIN}\d.*|\({_CURRENCY}[\d,.{_BEGIN}{_END}]+%?\))"
+)
 _FULL_MONTH = _word("|".join(MONTHS))
 _ANY_VALUE = rf"(?s).*(?:\d|{'|'.join([_FULL_MONTH, *_NUMBER_WORDS])}).*"
 
@@ -99,6 +106,8 @@ class TextValues(NamedTuple):
         texts: the text of each, int64 [V], ascending.
         numbers: float64 [V], as exact as the text is; 0 where it is no number.
         is_number: bool [V].
+        is_negative: bool [V], whether a sign stands before it that its number, a feature of
+            trained models, is without.
         dates: year, month and day, int32 [V, 3]; 0 where the text does not say it.
         is_date: bool [V].
     """
@@ -106,6 +115,7 @@ class TextValues(NamedTuple):
     texts: tf.Tensor
     numbers: tf.Tensor
     is_number: tf.Tensor
+    is_negative: tf.Tensor
     dates: tf.Tensor
     is_date: tf.Tensor
 
@@ -133,13 +143,17 @@ class TextValues(NamedTuple):
 
 def text_values(texts: tf.Tensor) -> TextValues:
     """The numbers and dates in texts, string [N], from left to right."""
-    found = tf_text.regex_split(_marked(texts), _VALUE, _VALUE)  # and what is between them
+    marked = _marked(texts)
+    found = tf_text.regex_split(marked, _VALUE, _VALUE)  # and what is between them
     is_value = tf.strings.regex_full_match(found.values, _VALUE)
     of_text = tf.boolean_mask(found.value_rowids(), is_value)  # [V]
     stretches = tf.boolean_mask(found.values, is_value)
     numbers, is_number = _numbers(stretches)
     dates, is_date = _date_fields(stretches)
-    return TextValues(of_text, numbers, is_number, dates, is_date)
+    is_first = tf.concat([tf.ones_like(of_text[:1]), of_text[1:] - of_text[:-1]], axis=0) > 0
+    is_signed = tf.strings.regex_full_match(marked, _NEGATIVE)  # [N]
+    is_negative = is_first & is_number & tf.gather(is_signed, of_text)
+    return TextValues(of_text, numbers, is_number, is_negative, dates, is_date)
 
 
 def _marked(texts: tf.Tensor) -> tf.Tensor:

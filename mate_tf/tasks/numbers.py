@@ -1,12 +1,23 @@
 """Numbers of cells, and what is computed from them."""
 
 import math
+import re
 from collections.abc import Iterable
 
 import numpy as np
 
 from mate_tf.tables.normalization import normalize_for_match
 from mate_tf.tables.numeric import parse_text
+
+EN_DASH = "\N{EN DASH}"
+MINUS_SIGNS = f"-{EN_DASH}\N{MINUS SIGN}"
+CURRENCY_SIGNS = "$€£¥₹"
+_CURRENCY = f"[a-z]{{0,3}}[{CURRENCY_SIGNS}]"
+# What makes a number negative that the features read without it, since the models were trained so.
+_SIGN_BEFORE = re.compile(
+    rf"(?:{EN_DASH}|[{MINUS_SIGNS}]{_CURRENCY}|{_CURRENCY}[{MINUS_SIGNS}])(?=\.?\d)"
+    rf"|\({_CURRENCY}(?=[\d,.]+%?\)$)"
+)
 
 
 def compute(aggregation: str, texts: Iterable[str]) -> float | None:
@@ -25,16 +36,22 @@ def compute(aggregation: str, texts: Iterable[str]) -> float | None:
 
 
 def unit_free_number(text: str) -> float | None:
-    """The first number in a text, without its unit; None if it has none. A date is no number."""
+    """The first number in a text, without its unit; None if it has none. A date is no number.
+
+    It is negative also where the text begins with an en dash, or with a minus sign beside that of a
+    currency, and where it is an amount of money in parentheses alone, as accounts write it.
+    """
     text = normalize_for_match(text)
+    sign_before = _SIGN_BEFORE.match(text)
     for span in parse_text(text):
         for value in span.values:
             if isinstance(value, float):
                 try:  # the value itself is in single precision
                     digits = text[span.begin : span.end].replace(",", "")
-                    return float(digits.replace("\N{MINUS SIGN}", "-"))
+                    value = float(digits.replace("\N{MINUS SIGN}", "-"))
                 except ValueError:  # an ordinal or a word
-                    return value
+                    pass
+                return -value if sign_before and sign_before.end() == span.begin else value
     return None
 
 

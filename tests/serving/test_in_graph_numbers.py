@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mate_tf.serving.in_graph_numbers import text_values
@@ -22,7 +22,7 @@ def graph_values(texts):
     encoded = [text.encode("utf-8", "ignore") for text in texts]
     values = in_graph(tf.constant(encoded, tf.string, [len(encoded)]))
     found = [[] for _ in texts]
-    for text, number, is_number, date, is_date in zip(*(v.numpy() for v in values), strict=True):
+    for text, number, is_number, _, date, is_date in zip(*(v.numpy() for v in values), strict=True):
         if is_number:
             found[text].append(float(np.float32(number)))
         if is_date:
@@ -147,11 +147,24 @@ def test_what_is_read_otherwise_is_known(text, in_library, in_graph):
     assert graph_values([text]) == [in_graph]
 
 
+def cell_numbers(texts):
+    values = in_graph(tf.constant(texts, tf.string, [len(texts)]))
+    signed = tf.where(values.is_negative, -values.numbers, values.numbers)
+    numbers, has_number = values.first(
+        signed, values.is_number, tf.constant([len(texts)], tf.int64)
+    )
+    return [n if h else None for n, h in zip(numbers.numpy(), has_number.numpy(), strict=True)]
+
+
 @given(st.lists(PLAIN | st.sampled_from(["\u22120.1", "0.1", "1,000.05", "12th", "16777217"])))
 def test_a_cell_s_number_is_as_exact_as_the_library_s(texts):
-    values = in_graph(tf.constant(texts, tf.string, [len(texts)]))
-    numbers, has_number = values.first(
-        values.numbers, values.is_number, tf.constant([len(texts)], tf.int64)
-    )
-    found = [n if h else None for n, h in zip(numbers.numpy(), has_number.numpy(), strict=True)]
-    assert found == [unit_free_number(text) for text in texts]
+    assert cell_numbers(texts) == [unit_free_number(text) for text in texts]
+
+
+SIGNS = st.lists(st.sampled_from([*"-\u2013\u2212$€()%., 5a", "us"])).map("".join)
+
+
+@given(st.lists(SIGNS, max_size=20))
+@example(["\u20135", "-$5", "\u2212US$1,200.50", "$-5", "-€.5m", "($1,200)", "($5%)", "($5 each)"])
+def test_the_signs_of_amounts_are_read_as_in_the_library(texts):
+    assert cell_numbers(texts) == [unit_free_number(text) for text in texts]
