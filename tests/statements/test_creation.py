@@ -103,14 +103,18 @@ def test_tables_come_from_lines_of_json(tmp_path):
     lines = [
         {"table": {"id": "own", "header": ["a"], "rows": [["b"]]}, "texts": ["so"]},
         {"table": {"header": ["a"], "rows": [["c"]]}},
+        {"table": {"header": ["a"], "rows": [["c"]]}},
         {"table": "t.csv"},
         {"table": {"header": ["a"], "rows": []}},
     ]
     (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     read = list(read_sources("TEXTS", tmp_path, ["train"]))
     names = [str(s) if isinstance(s, ValueError) else s.table.table_id for s in read]
-    assert names[:3] == ["own", "train-2", "t.csv"]
-    assert "expected at least 1 row below the header" in names[3]
+    own, first, again, in_file, error = names
+    assert (own, in_file) == ("own", "t.csv")
+    assert first == again  # what is the same is one table, which one part of a division has
+    assert [source.name for source in read[:4]] == ["train-1", "train-2", "train-3", "train-4"]
+    assert "expected at least 1 row below the header" in error
     assert read[0].texts == ("so",)
 
 

@@ -9,7 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mate_tf.tables.datasets.json_lines import naming_line, read_table, table_from_json
+from mate_tf.tables.datasets.json_lines import (
+    name_by_content,
+    name_by_place,
+    naming_line,
+    read_table,
+    table_from_json,
+)
 from mate_tf.tables.datasets.seen_ids import SeenIds
 from mate_tf.tables.datasets.tasks import TASKS, read_split, splits_there
 from mate_tf.tables.division import Division
@@ -109,13 +115,12 @@ def read_described_tables(path: str | Path) -> Iterator[Reader]:
     remembered = functools.lru_cache(_TABLES_REMEMBERED)(read_table)
     names = SeenIds()
     for number, record in read_json_values(path):
-        default_id = f"{path.stem}-{number}"
         with naming_line(path, number):
             _check_record(record)
-            name = str(record.get("id", default_id))
+            name = str(record.get("id", f"{path.stem}-{number}"))
             if not names.add(name):
                 raise ValueError(f"expected an id of its own for each line, got {name!r} again")
-        yield functools.partial(_read_record, path, number, record, name, default_id, remembered)
+        yield functools.partial(_read_record, path, number, record, name, remembered)
 
 
 def _read_record(
@@ -123,16 +128,14 @@ def _read_record(
     number: int,
     record: dict[str, Any],
     name: str,
-    default_id: str,
-    read_file: Callable[[Path], Table],
+    read_file: Callable[[Path, str], Table],
 ) -> DescribedTable:
     with naming_line(path, number):
         source = record["table"]
         if isinstance(source, dict):
-            table = table_from_json(source, default_id)
+            table = table_from_json(source, name_by_content(source))
         else:
-            # By its place: files of several folders may have one name.
-            table = dataclasses.replace(read_file(path.parent / source), table_id=source)
+            table = read_file(path.parent / source, name_by_place(source))
         return DescribedTable(name, table, _not_blank(record.get("texts", ())))
 
 

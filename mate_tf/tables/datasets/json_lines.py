@@ -45,7 +45,7 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
     "answer_coordinates", "answer_number" and the other fields of `Question`. The table is an
     object with "header", "rows" and, where they are known, "id", "document_title",
     "context_heading" and "expansions"; or the path, from the file's own folder, of a table in CSV
-    (.csv, .tsv) or JSON Lines (.jsonl).
+    (.csv, .tsv) or JSON Lines (.jsonl), which is then called by that path.
 
     Raises:
         FileNotFoundError: if the file or a table is missing.
@@ -59,7 +59,7 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
 def read_question_lines(
     path: str | Path,
     from_json: Callable[[dict[str, Any], str], Asked],
-    read_file: Callable[[Path], Asked],
+    read_file: Callable[[Path, str], Asked],
 ) -> Iterator[tuple[Asked, Question]]:
     """As `read_json_lines`, of tables of any kind.
 
@@ -67,7 +67,7 @@ def read_question_lines(
         path: the file.
         from_json: makes a table of the object in a line, and of the name that it has without one
             of its own.
-        read_file: reads the table's file that a line names.
+        read_file: reads the table's file that a line names, and calls it by that name.
 
     Raises:
         FileNotFoundError, OSError, ValueError: as `read_json_lines`.
@@ -78,11 +78,11 @@ def read_question_lines(
     for number, record in read_json_values(path):
         with naming_line(path, number):
             _check_record(record)
-            name = record["table"]
-            if isinstance(name, dict):
-                table = from_json(name, _name_of(name))
+            source = record["table"]
+            if isinstance(source, dict):
+                table = from_json(source, name_by_content(source))
             else:
-                table = remembered(path.parent / name)
+                table = remembered(path.parent / source, name_by_place(source))
             question = _question_from(record, default_id=f"{path.stem}-{number}")
             check_coordinates(plain_table(table), question)
             if not ids.add(question.question_id):
@@ -109,7 +109,7 @@ def table_from_json(record: Mapping[str, Any], default_id: str) -> Table:
     return replace(table, expansions=tuple(record.get("expansions", ())), **titles)
 
 
-def read_table(path: str | Path) -> Table:
+def read_table(path: str | Path, table_id: str) -> Table:
     """A table from a file in CSV (.csv, .tsv) or JSON Lines (.jsonl).
 
     Raises:
@@ -117,9 +117,20 @@ def read_table(path: str | Path) -> Table:
         ValueError: if it is malformed.
     """
     path = Path(path)
-    if path.suffix.lower() == ".jsonl":
-        return Table.from_json_lines(path)
-    return Table.from_csv(path)
+    is_json = path.suffix.lower() == ".jsonl"
+    table = Table.from_json_lines(path) if is_json else Table.from_csv(path)
+    return replace(table, table_id=table_id)
+
+
+def name_by_content(table: Mapping[str, Any]) -> str:
+    """A name for a table in a line: where it is without an id, two lines' are one table."""
+    content = json.dumps(table, sort_keys=True).encode()
+    return f"table-{hashlib.sha256(content).hexdigest()[:12]}"
+
+
+def name_by_place(source: str) -> str:
+    """A name for a table in a file: those of several folders may have one file name."""
+    return Path(source).as_posix()
 
 
 @contextlib.contextmanager
@@ -182,12 +193,6 @@ def _record(table: Table, question: Question) -> dict[str, Any]:
 def _question_from(record: Mapping[str, Any], default_id: str) -> Question:
     supervision = {name: record[name] for name in _DEFAULTS if name in record}
     return Question(record["question"], str(record.get("id", default_id)), **supervision)
-
-
-def _name_of(table: Mapping[str, Any]) -> str:
-    """A name for a table without one: by what is in it, so that two lines' are one table."""
-    content = json.dumps(table, sort_keys=True).encode()
-    return f"table-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def _check_record(record: Any) -> None:

@@ -48,11 +48,11 @@ def linked_table_from_json(record: Mapping[str, Any], default_id: str) -> Linked
     return LinkedTable.from_links(table, [[names for _, names in row] for row in cells], texts)
 
 
-def _read_linked_table(path: Path) -> LinkedTable:
+def _read_linked_table(path: Path, name: str) -> LinkedTable:
     record = read_json(path)
     if not isinstance(record, dict):
         raise ValueError(f"expected an object with 'header' and 'rows', got {_shown(record)}")
-    return linked_table_from_json(record, path.name)
+    return linked_table_from_json(record, name)
 
 
 def _cells(row: Any) -> list[tuple[Any, list[str]]]:

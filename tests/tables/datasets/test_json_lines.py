@@ -97,11 +97,15 @@ def test_a_table_may_be_a_file_beside_it(tmp_path):
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "c.csv").write_text("City\nOslo\n")
     (tmp_path / "tables" / "c.jsonl").write_text('["City"]\n["Oslo"]\n')
-    names = ["tables/c.csv", "tables/c.jsonl", "tables/c.csv"]
+    (tmp_path / "c.csv").write_text("City\nBergen\n")
+    names = ["tables/c.csv", "tables/c.jsonl", "tables/c.csv", "./c.csv"]
     path = write(tmp_path / "q.jsonl", *({"question": "?", "table": name} for name in names))
-    first, second, third = (table for table, _ in read_json_lines(path))
+    first, second, third, fourth = (table for table, _ in read_json_lines(path))
     assert first.rows == second.rows == (("Oslo",),)
     assert first is third
+    # Each is divided, scored and named in errors by itself: by its place, not by its file's name.
+    ids = [table.table_id for table in (first, second, fourth)]
+    assert ids == ["tables/c.csv", "tables/c.jsonl", "c.csv"]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_a_table_may_be_a_file_of_its_own(tmp_path):
     path = write(tmp_path / "dev.jsonl", line, line)
     (linked, question), (same, _) = read_linked_json_lines(path)
     assert linked is same
-    assert (linked.table.table_id, question.question_id) == ("cities.json", "dev-1")
+    assert (linked.table.table_id, question.question_id) == ("tables/cities.json", "dev-1")
     assert linked.dead_links == ("Oslo", "Norway", "Sea")
 
 
