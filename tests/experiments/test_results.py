@@ -38,6 +38,8 @@ _AFTER_STATEMENTS = (
     "tableformer_pcp",
 )
 _ONE_SEED = "questions", "statements"  # of each architecture: where others start
+_POINTING = "| attention | Hits@1, % |"
+_POINTED = "mate_exact", "sat", "tapas", _TABLE_ETC, _LINFORMER.replace("=32", "=64")
 _SENTENCES = "tapas", "grammar_soft", "grammar_hard_extended", "grammar_hard"
 
 # How a table of the README begins, a column of it, the runs in its rows (None where it has none)
@@ -132,19 +134,7 @@ COLUMNS = [
             "tableformer_rc_gp",
         ),
     ),
-    (
-        "| attention | Hits@1, % |",
-        1,
-        "pointing",
-        "hits_at_1",
-        (
-            "mate_exact",
-            "sat",
-            "tapas",
-            _TABLE_ETC,
-            _LINFORMER.replace("=32", "=64"),
-        ),
-    ),
+    (_POINTING, 1, "pointing", "hits_at_1", _POINTED),
     *(
         ("| attention | accuracy, % | precision, % |", column, "grammar", metric, _SENTENCES)
         for column, metric in enumerate(("accuracy", "precision", "f1"), start=1)
@@ -187,6 +177,13 @@ def test_a_column_of_the_readme_is_what_the_runs_give(beginning, column, results
         else:
             note = ", two seeds" if len(values) == 2 else ""
             assert row[column] == spread(values, 100) + note
+
+
+def test_the_seeds_of_cells_to_point_to_are_as_their_runs():
+    runs = metrics_of("pointing")
+    for name, row in zip(_POINTED, rows_of_table(_POINTING), strict=True):
+        hits = [100 * runs[folder_of(name, seed)]["hits_at_1"] for seed in (1, 2, 3)]
+        assert row[2] == ", ".join(f"{value:.1f}" for value in hits)
 
 
 def test_the_readme_leaves_no_stored_run_out():
