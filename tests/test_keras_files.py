@@ -151,6 +151,19 @@ def test_features_are_any_integers():
             np.testing.assert_array_equal(output, outputs[name], err_msg=f"{kind} {name}")
 
 
+def test_features_that_are_no_ids_are_refused():
+    encoder = TableEncoder(ENCODER)
+    for values in features()["row_ids"].astype(np.float32), features()["row_ids"] + 0.5:
+        with pytest.raises(ValueError, match=r"of integers, got row_ids of float.* dtype='int32'"):
+            encoder(features() | {"row_ids": values})
+    undeclared = {name: keras.Input([None], name=name) for name in TAPAS_FEATURES}
+    with pytest.raises(ValueError, match="of integers, got input_ids of float32"):
+        encoder(undeclared)
+    too_large = features()["input_ids"].astype(np.int64) + 2**32
+    with pytest.raises(ValueError, match="expected input_ids from 0 to"):
+        encoder(features() | {"input_ids": too_large})
+
+
 def test_features_of_another_number_are_refused():
     values = list(features().values())
     with pytest.raises(ValueError, match="expected 9 or 10 token features, got 8"):

@@ -20,7 +20,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from mate_tf.tables.numeric import CARDINALS, MONTHS, ORDINALS, WEEKDAYS
-from mate_tf.tasks.numbers import CURRENCY_SIGNS, EN_DASH, MINUS_SIGNS
+from mate_tf.tasks.numbers import CURRENCY_SIGNS, DOLLARS, EN_DASH, MINUS_SIGNS
 
 _BEGIN, _END = "\x01", "\x02"
 _SPACE = (
@@ -74,10 +74,11 @@ _NUMBER = rf"(?:{_POWER}|(?: [+{_MINUS}-])?(?:{_DIGITS}){_END}?)"
 _NUMBER_WORDS = [f"{_BEGIN}{word}{_END}" for word in (*CARDINALS, *ORDINALS)]
 _VALUE = "|".join([*_dates(), *_NUMBER_WORDS, _NUMBER])
 # As `unit_free_number` finds a sign: of texts that begin with it, or are in parentheses.
-_CURRENCY = rf"(?:{_BEGIN}[a-z]{{1,3}}{_END})?[{CURRENCY_SIGNS}]"
+_CURRENCY = rf"(?:{_BEGIN}(?:{DOLLARS}){_END})?[{CURRENCY_SIGNS}]"
 _NEGATIVE = (
     rf"(?s) (?:(?:{EN_DASH}|[{MINUS_SIGNS}]{_CURRENCY}|{_CURRENCY}[{MINUS_SIGNS}])"
-    rf"\.?{_BEGIN}\d.*|\({_CURRENCY}[\d,.{_BEGIN}{_END}]+%?\))"
+    rf"\.?{_BEGIN}\d.*"
+    rf"|(?:\({_CURRENCY}|{_CURRENCY}\()\.?{_BEGIN}\d[\d,.{_BEGIN}{_END}]*%?\))"
 )
 _FULL_MONTH = _word("|".join(MONTHS))
 _ANY_VALUE = rf"(?s).*(?:\d|{'|'.join([_FULL_MONTH, *_NUMBER_WORDS])}).*"

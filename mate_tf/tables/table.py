@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from numbers import Real
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ class Table:
     """A rectangular table of text with a header; columns may share a name or have none.
 
     Cells that are not text become text: None is empty, numbers and booleans are as Python
-    writes them, but without an exponent.
+    writes them, but without an exponent from 1e-40 to 1e40.
 
     Attributes:
         header: the name of each column.
@@ -316,14 +317,16 @@ def cell_text(value: Any) -> str:
         return value
     if value is None:
         return ""
-    if isinstance(value, float):
-        text = float.__repr__(value)  # a numpy scalar's own repr names its type
-        # 1e-05 would be read as the numbers 1 and 5; 1e-300 is no number of the features anyway.
-        is_long = "e" in text and 1e-40 < abs(value) < 1e40
-        return format(Decimal(text), "f") if is_long else text
     if isinstance(value, bytes | list | tuple | dict | set):
         raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
-    return str(value)
+    text = str(value)
+    is_number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
+    if is_number and "e" in text.lower():
+        # 1e-05 would be read as the numbers 1 and 5; nor is 1e-300 written with all its zeros.
+        number = Decimal(text)
+        if not number or 1e-40 < abs(number) < 1e40:
+            return format(number, "f")
+    return text
 
 
 def _as_written(column: Any) -> Any:

@@ -42,17 +42,15 @@ class TokenFeatures(NamedTuple):
 
     @classmethod
     def of(cls, features: "TokenFeatures | Mapping[str, Any] | Sequence[Any]") -> "TokenFeatures":
-        """Token features as int32 tensors, whichever integers a caller of a layer has.
+        """Token features as int32 tensors, of whichever integers a layer is called on.
 
         Args:
             features: the same, or a mapping or sequence of them, as Keras hands a functional
                 model's.
 
         Raises:
-            ValueError: if a field is missing.
+            ValueError: if a field is missing, or not of integers.
         """
-        import tensorflow as tf
-
         if isinstance(features, Mapping):
             features = cls.from_dict(features)
         elif not len(TAPAS_FEATURES) <= len(features) <= len(cls._fields):
@@ -60,7 +58,8 @@ class TokenFeatures(NamedTuple):
                 f"expected {len(TAPAS_FEATURES)} or {len(cls._fields)} token features, got "
                 f"{len(features)}"
             )
-        return cls(*features).map(lambda field: tf.cast(field, tf.int32))
+        named = zip(cls._fields, features, strict=False)
+        return cls(*(None if field is None else _int32(name, field) for name, field in named))
 
     @classmethod
     def from_dict(cls, features: Mapping[str, Any]) -> "TokenFeatures":
@@ -73,6 +72,20 @@ class TokenFeatures(NamedTuple):
         if missing:
             raise ValueError(f"expected the token features {TAPAS_FEATURES}, missing {missing}")
         return cls(**{name: features[name] for name in cls._fields if name in features})
+
+
+def _int32(name: str, field: Any) -> Any:
+    import tensorflow as tf
+
+    field = tf.convert_to_tensor(field)
+    if field.dtype == tf.int32:
+        return field
+    if not field.dtype.is_integer:
+        raise ValueError(
+            f"expected token features of integers, got {name} of {field.dtype.name}; a keras.Input "
+            "of them has dtype='int32'"
+        )
+    return tf.saturate_cast(field, tf.int32)  # what is too large stays so, and is refused
 
 
 PART_OF_SPEECH = "part_of_speech_ids"

@@ -12,11 +12,12 @@ from mate_tf.tables.numeric import parse_text
 EN_DASH = "\N{EN DASH}"
 MINUS_SIGNS = f"-{EN_DASH}\N{MINUS SIGN}"
 CURRENCY_SIGNS = "$€£¥₹"
-_CURRENCY = f"[a-z]{{0,3}}[{CURRENCY_SIGNS}]"
+DOLLARS = "us|au|ca|nz|hk|mx|a|c|s|r"  # what stands before the sign of some
+_CURRENCY = f"(?:{DOLLARS})?[{CURRENCY_SIGNS}]"
 # What makes a number negative that the features read without it, since the models were trained so.
 _SIGN_BEFORE = re.compile(
     rf"(?:{EN_DASH}|[{MINUS_SIGNS}]{_CURRENCY}|{_CURRENCY}[{MINUS_SIGNS}])(?=\.?\d)"
-    rf"|\({_CURRENCY}(?=[\d,.]+%?\)$)"
+    rf"|(?:\({_CURRENCY}|{_CURRENCY}\()(?=\.?\d[\d,.]*%?\)$)"
 )
 
 
@@ -39,7 +40,7 @@ def unit_free_number(text: str) -> float | None:
     """The first number in a text, without its unit; None if it has none. A date is no number.
 
     It is negative also where the text begins with an en dash, or with a minus sign beside that of a
-    currency, and where it is an amount of money in parentheses alone, as accounts write it.
+    currency, and where it is but an amount of money in parentheses, as accounts write it.
     """
     text = normalize_for_match(text)
     sign_before = _SIGN_BEFORE.match(text)
@@ -51,7 +52,7 @@ def unit_free_number(text: str) -> float | None:
                     value = float(digits.replace("\N{MINUS SIGN}", "-"))
                 except ValueError:  # an ordinal or a word
                     pass
-                return -value if sign_before and sign_before.end() == span.begin else value
+                return 0.0 - value if sign_before and sign_before.end() == span.begin else value
     return None
 
 

@@ -1,6 +1,7 @@
 import csv
 import json
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -29,6 +30,9 @@ def write(path, text, encoding="utf-8"):
         (np.float64(0.5), "0.5"),
         (1e-05, "0.00001"),
         (np.float64(-2.5e16), "-25000000000000000"),
+        (np.float32(1e-5), "0.00001"),
+        (Decimal("1E-7"), "0.0000001"),
+        (Decimal("0E-8"), "0.00000000"),
         (1e300, "1e+300"),
         (float("inf"), "inf"),
         (np.int64(7), "7"),

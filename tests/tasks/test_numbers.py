@@ -22,6 +22,7 @@ from mate_tf.tasks.numbers import compute, format_number, unit_free_number
         ("-€.5m", -0.5),
         ("($1,200)", -1_200.0),
         ("($5%)", -5.0),
+        ("$(1,200)", -1_200.0),
         # Not signs: a number of a remark, a range, an amount in a remark, between words.
         ("(1200)", 1_200.0),
         ("1990\u20131995", 1_990.0),

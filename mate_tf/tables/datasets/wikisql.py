@@ -113,14 +113,16 @@ def _places_of_tables(path: Path) -> Mapping[str, tuple[int, int]]:
 
 def _read_table(file: BinaryIO, offset: int, original: bool) -> _Typed:
     file.seek(offset)
-    record = json.loads(file.readline())
+    content = file.readline()
+    record = json.loads(content)
     header, types, rows = (record.get(key) for key in ("header", "types", "rows"))
     if not all(isinstance(value, list) for value in (header, types, rows)):
         raise ValueError("expected a table with the lists 'header', 'types' and 'rows'")
     if len(types) != len(header) or not set(types) <= set(TYPES):
         raise ValueError(f"expected for each of {len(header)} columns one of {TYPES}, got {types}")
     if original:
-        return _Typed(Table.from_rows(rows, header, f"table_csv/{record['id']}.csv"), rows, types)
+        texts = json.loads(content, parse_float=lambda number: str(float(number)))["rows"]
+        return _Typed(Table.from_rows(texts, header, f"table_csv/{record['id']}.csv"), rows, types)
     titles = {name: record[key] for name, key in _TITLES.items() if record.get(key)}
     if not all(isinstance(title, str) for title in titles.values()):
         raise ValueError(f"expected texts as titles, got {titles}")
