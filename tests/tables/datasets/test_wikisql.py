@@ -68,6 +68,16 @@ def test_weak_supervision_has_the_answers_alone_and_finds_cells(tmp_path):
     assert (counted.answer_coordinates, counted.answer_number) == ((), 3.0)
 
 
+def test_numbers_are_written_out_but_as_the_release_writes_them_with_original(tmp_path):
+    tables = [OTHER | {"rows": [[1e-5], [2.5e16]]}]
+    write(tmp_path, [ask(sel=0, table_id="2-1")], tables)
+    ((table, _),), ((original, _),) = (
+        list(read_wikisql(tmp_path, "dev", original=flag)) for flag in (False, True)
+    )
+    assert table.rows == (("0.00001",), ("25000000000000000",))
+    assert original.rows == (("1e-05",), ("2.5e+16",))
+
+
 def test_original_names_tables_and_reads_answers_as_the_release_does(tmp_path):
     ((table, question),) = read_wikisql(
         write(tmp_path, [ask(conds=[[0, 0, "bergen"]])]), "dev", original=True
