@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from mate_tf.tables.typed_cells import broken_named, check_size, reading_package
 
 _DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _WITHIN = 1024  # bytes
+# What HTML has these labels mean: windows-1252, a few of whose bytes stand for nothing.
+_WINDOWS_1252 = {"ascii", "us-ascii", "iso-8859-1", "iso8859-1", "latin-1", "latin1"}
 _HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _NOT_TEXT = {"script", "style", "table", "template"}
 _APART = {"br", "dd", "div", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "p"}
@@ -23,11 +26,11 @@ _LONGEST_NAME = 30
 def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]]:
     """Reads the rows of a table of a page, the header first.
 
-    The header is the rows of <thead>, otherwise the first row and those after it that have only
-    <th>; several rows become one, their texts joined by blanks. A cell that spans others stands in
-    all of them, and rows are filled up to the same width. Texts are as a page shows them: with
-    single blanks and without what is hidden. Tables without cells do not count, a table in a cell
-    is one of its own.
+    The header is the rows of the first <thead>, otherwise the first row and those after it that
+    have only <th>; several rows become one, their texts joined by blanks. A cell that spans others
+    stands in all of them within its <thead>, <tbody> or <tfoot>, and rows are filled up to the same
+    width; those of <tfoot> come last. Texts are as a page shows them: with single blanks and
+    without what is hidden. Tables without cells do not count, a table in a cell is one of its own.
 
     Args:
         path: a page, in the encoding that it declares, otherwise UTF-8.
@@ -36,17 +39,18 @@ def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]
     Raises:
         FileNotFoundError: if there is no such file.
         ModuleNotFoundError: without lxml.
-        ValueError: if there is no table, none of that number, or none chosen of several; or if the
-            table has more than MOST_CELLS.
+        ValueError: if there is no table, none of that number, or none chosen of several; if the
+            table has more than MOST_CELLS; or if the page is beyond what libxml2 reads to its end.
     """
     with open_bytes(path) as file:
         content = file.read()
     html = reading_package("lxml.html", path)
     with broken_named("a page of HTML", path):
-        declared = _DECLARED.search(content[:_WITHIN])
-        text = content.decode(declared[1].decode() if declared else "utf-8-sig")
         parser = html.HTMLParser(encoding="utf-8")
-        page = html.document_fromstring(text.encode(), parser=parser)
+        page = html.document_fromstring(_decoded(content).encode(), parser=parser)
+        for problem in parser.error_log:
+            if problem.level_name == "FATAL":  # after it libxml2 leaves things out
+                raise ValueError(f"{problem.message}, in line {problem.line}")
         tables = [rows for table in page.iter("table") if (rows := _shown_rows(table))]
     if not tables:
         raise ValueError(f"expected a table, got a page without one (file '{path}')")
@@ -62,13 +66,27 @@ def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]
     return _with_one_header(tables[which], path)
 
 
+def _decoded(content: bytes) -> str:
+    declared = _DECLARED.search(content[:_WITHIN])
+    encoding = declared[1].decode().lower() if declared else "utf-8-sig"
+    if encoding in _WINDOWS_1252:
+        return content.decode("cp1252", errors="replace")
+    return content.decode(encoding)
+
+
 def _shown_rows(table: Any) -> list[Any]:
     """The <tr> of a table, not of those in its cells, that have cells and are not hidden."""
-    return [
+    if any(map(_is_hidden, table.iterancestors())):
+        return []
+    rows = [
         row
         for row in table.iter("tr")
-        if next(row.iterancestors("table")) is table and _cells(row) and not _is_hidden(row)
+        if next(row.iterancestors("table")) is table
+        and _cells(row)
+        and not any(map(_is_hidden, (row, row.getparent(), table)))
     ]
+    foot = table.find("tfoot")  # which may stand before the body
+    return sorted(rows, key=lambda row: foot is not None and row.getparent() is foot)
 
 
 def _cells(row: Any) -> list[Any]:
@@ -76,7 +94,7 @@ def _cells(row: Any) -> list[Any]:
 
 
 def _is_hidden(element: Any) -> bool:
-    return _HIDDEN.search(element.get("style", "")) is not None
+    return element.get("hidden") is not None or _HIDDEN.search(element.get("style", "")) is not None
 
 
 def _described(rows: list[Any]) -> str:
@@ -87,7 +105,8 @@ def _described(rows: list[Any]) -> str:
 
 def _with_one_header(rows: list[Any], path: str | Path) -> list[list[str]]:
     lines = _expanded(rows, path)
-    in_head = sum(1 for row in rows if row.getparent().tag == "thead")
+    first = rows[0].getparent()
+    in_head = sum(row.getparent() is first for row in rows) if first.tag == "thead" else 0
     if not in_head:
         only_headings = [all(cell.tag == "th" for cell in _cells(row)) for row in rows]
         in_head = max(1, sum(itertools.takewhile(bool, only_headings)))
@@ -103,7 +122,10 @@ def _expanded(rows: list[Any], path: str | Path) -> list[list[str]]:
     lines: list[list[str]] = []
     spanning: dict[int, tuple[str, int]] = {}  # by column: a text, and in how many more rows
     num_cells = 0
-    for number, row in enumerate(rows):
+    left_in_group = Counter(row.getparent() for row in rows)
+    for row in rows:
+        left = left_in_group[row.getparent()]
+        left_in_group[row.getparent()] -= 1
         line: list[str] = []
         below: dict[int, tuple[str, int]] = {}
 
@@ -116,11 +138,11 @@ def _expanded(rows: list[Any], path: str | Path) -> list[list[str]]:
             while len(line) in spanning:
                 text, more = spanning.pop(len(line))
                 add(text, more - 1)
-            rowspan = _span(cell, "rowspan") or len(rows)  # 0 is to the end
+            rowspan = _span(cell, "rowspan") or left  # 0 is to the end
             text = _text(cell)
             for _ in range(min(max(1, _span(cell, "colspan")), _MOST_COLUMNS_SPANNED)):
                 spanning.pop(len(line), None)
-                add(text, min(rowspan, len(rows) - number) - 1)
+                add(text, min(rowspan, left) - 1)
             check_size(num_cells + len(line), path)
         while spanning:
             text, more = spanning.pop(len(line), ("", 0))

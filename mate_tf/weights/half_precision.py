@@ -27,21 +27,15 @@ class StoredWeight(NamedTuple):
 
 def is_half_precision(path: str) -> bool:
     """Whether a path is one of `write`'s, not the prefix of a checkpoint."""
-    return path.endswith(f"{os.sep}{FILE}")
+    return os.path.basename(path) == FILE
 
 
-def write(
-    tensors: Mapping[str, np.ndarray], step: int, directory: str | pathlib.Path
-) -> pathlib.Path:
-    """Writes weights by their path in the model; the file appears once it is complete.
+def packed(tensors: Mapping[str, np.ndarray], step: int) -> bytes:
+    """The content of a file of weights, in half precision.
 
     Args:
-        tensors: the weights.
+        tensors: the weights by their path in the model.
         step: of their run.
-        directory: a folder.
-
-    Returns:
-        The file.
 
     Raises:
         ValueError: if a weight is not finite, or too large for half precision.
@@ -53,11 +47,15 @@ def write(
     for name, value in single.items():
         if not (np.abs(value) <= largest).all():
             raise ValueError(f"expected weights up to {largest:.0f}, got a larger one in {name!r}")
-    path = pathlib.Path(directory) / FILE
-    content = save(
+    return save(
         {name: value.astype(np.float16) for name, value in single.items()},
         metadata={_STEP: str(step), "format": "mate_tf"},
     )
+
+
+def write(content: bytes, directory: pathlib.Path) -> pathlib.Path:
+    """Writes what `packed` made to a folder's file, which appears once it is complete."""
+    path = directory / FILE
     with complete_file(path) as unfinished:  # safetensors' save_file lets nobody else read it
         pathlib.Path(unfinished).write_bytes(content)
     return path

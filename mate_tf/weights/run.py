@@ -170,11 +170,14 @@ def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) ->
         raise FileNotFoundError(f"expected a run in {directory}, which has no {missing[0]}")
     prefix = checkpoint_of_run(directory)
     tensors = {path: stored.read() for path, stored in _stored_in(prefix).items()}
+    content = half_precision.packed(tensors, step_of(prefix))
     output.mkdir(parents=True, exist_ok=True)
-    (output / _CALIBRATION).unlink(missing_ok=True)
+    # Interrupted, it leaves no weights beside what is said of others.
+    for name in (half_precision.FILE, _CALIBRATION):
+        (output / name).unlink(missing_ok=True)
     for name in _DESCRIPTION:
         shutil.copyfile(directory / name, output / name)
-    return half_precision.write(tensors, step_of(prefix), output)
+    return half_precision.write(content, output)
 
 
 def _stored_in(prefix: str) -> Mapping[str, StoredWeight]:

@@ -254,6 +254,83 @@ def test_a_page_is_read_as_it_is_shown(tmp_path, page, expected):
     assert [list(table.header), *map(list, table.rows)] == expected
 
 
+HEAD = "<thead><tr><th rowspan=2>a<th>b</thead>"
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (f"<table>{HEAD}<tbody><tr><td>1<td>2<tr><td>3<td>4</table>", "a b|1 2|3 4"),
+        (f"<table>{HEAD}<tbody><tr><td>1<td>2</tbody>{HEAD}</table>", "a b|1 2|a b"),
+        (f"<table>{HEAD}<tfoot><tr><td>0<td>0</tfoot><tr><td>1<td>2</table>", "a b|1 2|0 0"),
+        ("<table><tr><td>a<tr hidden><td>0<tr><td>1</table>", "a|1"),
+        ("<table><tr><td>a<td hidden>b<tr><td>1</table>", "a|1"),
+        ("<table><tr><td>a<tbody style='display:none'><tr><td>0</tbody><tr><td>1</table>", "a|1"),
+        (
+            "<div hidden><table><tr><td>0<tr><td>0</table></div><table><tr><td>a<tr><td>1</table>",
+            "a|1",
+        ),
+    ],
+)
+def test_groups_of_rows_and_what_is_hidden_are_as_in_a_browser(tmp_path, page, expected):
+    table = read_table(write(tmp_path / "t.html", page))
+    assert "|".join(" ".join(row) for row in (table.header, *table.rows)) == expected
+
+
+@pytest.mark.parametrize("label", ["iso-8859-1", "Latin1", "us-ascii", "windows-1252"])
+def test_old_labels_of_encodings_mean_what_they_do_in_html(tmp_path, label):
+    page = f"<meta charset='{label}'><table><tr><td>a<tr><td>\u20ac 5\u20136 \xe9</table>"
+    assert read_table(write(tmp_path / "t.html", page.encode("cp1252"))).rows == (
+        ("\u20ac 5\u20136 \xe9",),
+    )
+
+
+def test_a_page_that_libxml2_does_not_read_to_its_end_is_refused(tmp_path):
+    rows = ["a", "<span>" * 300 + "deep" + "</span>" * 300, "last"]
+    page = f"<table>{''.join(f'<tr><td>{row}' for row in rows)}</table>"
+    path = write(tmp_path / "t.html", page)
+    with pytest.raises(ValueError, match=r"a page of HTML, got: Excessive depth.*t\.html"):
+        read_table(path)
+
+
+def write_formulas(path, results):
+    """A column of numbers and one of formulas, with the results that a program has stored."""
+    write_workbook(path, [["n", "twice"], *([i, f"=A{i + 1}*2"] for i in range(1, 3))])
+    with zipfile.ZipFile(path) as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    for place, result in enumerate(results, start=2):
+        empty = f"<f>A{place}*2</f><v></v>".encode()
+        assert empty in members[sheet].replace(b"<v />", b"<v></v>")
+        members[sheet] = (
+            members[sheet].replace(b"<v />", b"<v></v>").replace(empty, empty[:-4] + result)
+        )
+    path.write_bytes(zipped(**members))
+    return path
+
+
+def test_formulas_have_the_results_that_were_stored(tmp_path):
+    path = write_formulas(tmp_path / "t.xlsx", [b"2</v>", b"</v>"])
+    assert read_table(path).rows == (("1", "2"), ("2", ""))  # as IF(...; "") gives
+    never = write_formulas(tmp_path / "never.xlsx", [])
+    with pytest.raises(ValueError, match=r"formulas with their .* got none in 'Sheet'!B2; open"):
+        read_table(never)
+
+
+def test_a_hidden_sheet_is_not_the_first_and_numbers_have_15_digits(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.title = "_settings"
+    book.active.append(["no"])
+    book.active.append(["table"])
+    book.active.sheet_state = "hidden"
+    sheet = book.create_sheet("Data")
+    sheet.append(["a"])
+    sheet.append([1.1 * 3])
+    book.save(tmp_path / "t.xlsx")
+    assert read_table(tmp_path / "t.xlsx").rows == (("3.3",),)
+    assert read_table(tmp_path / "t.xlsx", sheet="_settings").header == ("no",)
+
+
 def test_a_table_of_a_page_is_chosen_by_its_number(tmp_path):
     inner = "<table><tr><td>in<tr><td>3</table>"
     page = f"<table></table><table><tr><td>out<tr><td>1{inner}<tr><td>2</table>"

@@ -94,8 +94,37 @@ def test_a_training_starts_from_them(weights):
 def test_a_weight_beyond_half_precision_is_refused(tmp_path, value):
     tensors = {"fine": np.ones(2, np.float32), "wide": np.array([0.0, value], np.float32)}
     with pytest.raises(ValueError, match="weights up to 65504, got a larger one in 'wide'"):
-        half_precision.write(tensors, 1, tmp_path)
-    assert not list(tmp_path.iterdir())
+        half_precision.packed(tensors, 1)
+
+
+def test_a_weight_that_is_refused_leaves_the_folder_as_it_was(run, weights, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    shutil.copytree(weights, out)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+
+    def refuse(*_):
+        raise ValueError("too large")
+
+    monkeypatch.setattr(half_precision, "packed", refuse)
+    with pytest.raises(ValueError, match="too large"):
+        export_weights(run, out)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_an_interrupted_export_leaves_no_weights_beside_another_config(
+    run, weights, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    shutil.copytree(weights, out)
+    monkeypatch.setattr(shutil, "copyfile", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        export_weights(run, out)
+    assert not (out / half_precision.FILE).exists()
+
+
+def test_the_folder_of_weights_may_be_the_working_directory(weights, monkeypatch):
+    monkeypatch.chdir(weights)
+    assert find_model(".").step == find_model(weights).step
 
 
 def test_what_is_no_run_is_refused(run, tmp_path):
