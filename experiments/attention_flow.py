@@ -17,6 +17,7 @@ Prints the table, and writes it as flow.json and as a picture, flow.png (`pip in
 'mate_tf[plots]'`).
 """
 
+import importlib
 import json
 import pathlib
 
@@ -37,6 +38,7 @@ _LENGTHS = (128, 256, 512, 1024)  # that batches are cut to
 def flow_of_records():
     """The flow of the model of --model on the records of --data_dir."""
     from mate_tf.serving.stored_model import find_model
+    from mate_tf.tables.conversion_file import file_sha256, read_conversion
     from mate_tf.tables.records import batch_by_length, read_records
     from mate_tf.tables.splits import split_files
     from mate_tf.tables.token_features import TokenFeatures
@@ -46,11 +48,18 @@ def flow_of_records():
     stored = find_model(
         model_flags.model_path(), model_flags.REVISION.value, model_flags.ARCHITECTURE.value
     )
+    conversion = read_conversion(_DATA.value)
+    if conversion.vocabulary_sha256 not in (None, file_sha256(stored.vocab_file)):
+        raise ValueError(
+            f"expected records made with the vocabulary of the model, {stored.vocab_file}, got "
+            f"others in {_DATA.value}"
+        )
+    lengths = () if stored.encoder_config.fixed_length else _LENGTHS
     encoder = stored.model().encoder
     records = read_records(files).take(_EXAMPLES.value)
     flow = None
     with tqdm(unit="example") as bar:
-        for batch in batch_by_length(records, _BATCH.value, _LENGTHS):
+        for batch in batch_by_length(records, _BATCH.value, lengths):
             features = TokenFeatures.from_dict(batch)
             here = attention_flow(encoder, features)
             flow = here if flow is None else flow.plus(here)
@@ -104,6 +113,7 @@ def main(_) -> None:
     from mate_tf.tables.text_files import complete_text_file
     from mate_tf.tasks.attention_flow import KINDS
 
+    importlib.import_module("matplotlib")  # missing, it is known before the work
     flow = flow_of_records()
     shares = flow.shares()
     output = pathlib.Path(_OUTPUT.value)

@@ -57,8 +57,10 @@ def main(_) -> None:
     ids = [question.question_id for _table, question in asked.pairs]
     if _OFFICIAL.value:
         check_official_format(asked.task, ids)
-    for path in filter(None, (_OUTPUT.value, _OFFICIAL.value)):
-        pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+    for path in map(pathlib.Path, filter(None, (_OUTPUT.value, _OFFICIAL.value))):
+        if path.is_dir():
+            raise ValueError(f"expected a file to write answers to, got the folder {path}")
+        path.parent.mkdir(parents=True, exist_ok=True)
     predictor = asking.load(min_score=_MIN_SCORE.value, num_alternatives=_ALTERNATIVES.value)
     by_id = {
         question.question_id: prediction_of(question.question_id, answer)

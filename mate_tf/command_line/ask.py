@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import itertools
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -102,6 +103,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of HTML: the number of the table on the page, from 0",
     )
     parser.add_argument(
+        "--delimiter",
+        metavar="CHARACTER",
+        type=_delimiter,
+        help="of CSV: what separates the columns where it is no comma, such as ';', or tab",
+    )
+    parser.add_argument(
         "--tagger",
         metavar="TAGGER",
         help="for a model with grammar-guided attention, the tagger of its training data: "
@@ -121,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
         )
     # What may be wrong comes first: it should not have to wait for TensorFlow.
     model = find_model(options.model)
-    table = read_table(options.table, options.sheet, options.which)
+    table = read_table(options.table, options.sheet, options.which, options.delimiter)
     predictor = _load(model, options)
     if options.questions:
         return _ask(predictor, table, options.questions, options, len(options.questions) > 1)
@@ -151,13 +158,12 @@ def _load(model: str, options: argparse.Namespace) -> Any:
 
 def _lines() -> Iterator[str]:
     """The questions of standard input, to an empty line or its end."""
-    number = 0
-    for number, line in enumerate(sys.stdin, start=1):  # noqa: B007
-        if not line.strip():
-            break
-        yield line.strip()
-    if number == 0:
+    lines = itertools.takewhile(bool, map(str.strip, sys.stdin))
+    first = next(lines, None)
+    if first is None:
         raise ValueError("expected questions on the command line or standard input, got none")
+    yield first
+    yield from lines
 
 
 def _typed(table: Table) -> Iterator[str]:
@@ -221,6 +227,13 @@ def _score(text: str) -> float:
     if not 0 <= score <= 1:
         raise argparse.ArgumentTypeError(f"expected a score from 0 to 1, got {text}")
     return score
+
+
+def _delimiter(text: str) -> str:
+    text = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(text) != 1 or text in '"\r\n':
+        raise argparse.ArgumentTypeError(f"expected one character or tab, got {text!r}")
+    return text
 
 
 def _number(text: str) -> int:

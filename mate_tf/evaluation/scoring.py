@@ -169,7 +169,8 @@ _TASKS: Mapping[str, Callable[[Prediction, Question, _Gold], dict[str, float]]] 
 def _require_gold(has_gold: bool, question: Question) -> None:
     if not has_gold:
         raise ValueError(
-            f"expected a gold answer to score against, got none (question '{question.question_id}')"
+            f"expected a gold answer to score against, such as 'answers' or of a statement its "
+            f"'class_index', got none (question '{question.question_id}')"
         )
 
 

@@ -78,12 +78,7 @@ def export_saved_model(
     directory = pathlib.Path(directory).resolve()  # what a link leads to is replaced, not the link
     check_longest(model.encoder_config, feature_config)
     wordpiece = Wordpiece(vocab_file)
-    vocabulary_size = len(wordpiece)
-    if vocabulary_size > model.encoder_config.vocab_size:
-        raise ValueError(
-            f"expected a vocabulary of at most {model.encoder_config.vocab_size} pieces for this "
-            f"model, got {vocabulary_size} in {vocab_file}"
-        )
+    wordpiece.check_fits(model.encoder_config.vocab_size)
     is_model = (directory / "saved_model.pb").is_file()
     if directory.exists() and not is_model and any(directory.iterdir()):
         raise ValueError(f"expected an empty folder or an exported model at {directory}")

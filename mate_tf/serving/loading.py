@@ -55,9 +55,9 @@ def from_pretrained(
         FileNotFoundError: if there is no model.
         ModuleNotFoundError, OSError: if a name needs the extra "hub", or is not on the Hub or out
             of reach.
-        ValueError: if it answers no questions or has an option that is not known here,
-            max_seq_length is changed to more than it takes, or min_score or num_alternatives is out
-            of its range.
+        ValueError: if it answers no questions, has an option that is not known here or another
+            vocabulary than it was trained with, max_seq_length is changed to more than it takes, or
+            min_score or num_alternatives is out of its range.
 
     Example:
         model = from_pretrained("google/tapas-base-finetuned-wtq", architecture="mate")
@@ -71,12 +71,14 @@ def from_pretrained(
         )
     feature_config = dataclasses.replace(stored.feature_config, **feature_overrides)
     check_longest(stored.encoder_config, feature_config)
+    wordpiece = Wordpiece(stored.vocab_file)
+    wordpiece.check_fits(stored.encoder_config.vocab_size)
     model = functools.cache(stored.model)  # one for the answers and what they attended to
     is_graph = is_exported(pathlib.Path(path)) and architecture is None and dtype is None
     run = _exported_function(path) if is_graph else inference_function(model(dtype or "float32"))
     return Predictor(
         run,
-        FeatureBuilder(Wordpiece(stored.vocab_file), feature_config, tagger),
+        FeatureBuilder(wordpiece, feature_config, tagger),
         fixed_length=stored.encoder_config.fixed_length,
         task_config=stored.task_config,
         calibration=stored.calibration if calibrated else None,

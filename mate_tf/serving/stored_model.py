@@ -12,7 +12,7 @@ from mate_tf.presets import with_architecture
 from mate_tf.serving.export import export_saved_model, longest_input, serving_features
 from mate_tf.serving.folder import CONFIG_FILE, VARIABLES, VOCAB_FILE, check_exported, is_exported
 from mate_tf.serving.stored_calibration import read_calibration, write_calibration
-from mate_tf.tables.conversion_file import read_conversion
+from mate_tf.tables.conversion_file import check_vocabulary, read_conversion
 from mate_tf.tables.features import FeatureConfig
 from mate_tf.tasks.calibration import Calibration
 from mate_tf.tasks.kinds import KINDS, TaskConfig, TaskModel, answering_kind, model_of
@@ -128,7 +128,8 @@ def run_model(
 
     Raises:
         FileNotFoundError: if there is no run, or it has no weights yet.
-        ValueError: if the run's model answers nothing.
+        ValueError: if the run's model answers nothing, or its vocabulary is another than that of
+            the records it was trained on.
     """
     model_dir = pathlib.Path(model_dir)
     if not model_dir.is_dir():
@@ -136,6 +137,8 @@ def run_model(
     config = load_config(model_dir)
     task_config = _answering(config.task)
     trained_on = read_conversion(model_dir).features
+    if (model_dir / "vocab.txt").is_file():  # missing, it is named where it is read
+        check_vocabulary(model_dir)
     prefix = checkpoint_of_run(model_dir)
     step = step_of(prefix)
     encoder_config = _attending(config.encoder, architecture)

@@ -12,8 +12,9 @@ from mate_tf.tables.part_of_speech import tag_id, words_with_tags
 from mate_tf.tables.text_files import (
     NUMBERS_AS_WRITTEN,
     check_width,
-    read_csv_rows,
+    parse_table_rows,
     read_json_values,
+    read_text,
 )
 
 AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
@@ -114,14 +115,12 @@ class Table:
 
         Raises:
             FileNotFoundError: if there is no such file.
-            ValueError: if the file is not UTF-8, its quotes do not match, or a line has another
-                number of cells than the header; and as the constructor.
+            ValueError: if the file is not UTF-8, its quotes do not match, a line has another number
+                of cells than the header, or the columns seem to be separated by another delimiter;
+                and as the constructor.
         """
-        path = Path(path)
-        if delimiter is None:
-            delimiter = "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
-        rows = read_csv_rows(path, delimiter=delimiter)
-        return cls.from_rows(rows, table_id=path.name)
+        rows = parse_table_rows(read_text(path), path, delimiter)
+        return cls.from_rows(rows, table_id=Path(path).name)
 
     @classmethod
     def from_json_lines(cls, path: str | Path) -> "Table":

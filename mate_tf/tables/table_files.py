@@ -9,21 +9,26 @@ from mate_tf.tables.html_tables import read_html_rows
 from mate_tf.tables.json_tables import read_json_rows
 from mate_tf.tables.parquet_tables import read_parquet_rows
 from mate_tf.tables.table import Table
-from mate_tf.tables.text_files import decode_text, parse_csv_rows
+from mate_tf.tables.text_files import decode_text, parse_table_rows
 
 STANDARD_INPUT = "-"
 _EXCEL = (".xlsx", ".xlsm")
 _HTML = (".html", ".htm")
+_DELIMITED = (".csv", ".tsv", ".tab")
 _READERS: dict[str, Callable[[Path], Table]] = {
-    **dict.fromkeys((".csv", ".tsv", ".tab"), Table.from_csv),
     **dict.fromkeys((".jsonl", ".ndjson"), Table.from_json_lines),
     ".json": lambda path: Table.from_rows(read_json_rows(path), table_id=path.name),
     ".parquet": lambda path: Table.from_rows(read_parquet_rows(path), table_id=path.name),
 }
-ENDINGS = (*_READERS, *_HTML, *_EXCEL)
+ENDINGS = (*_DELIMITED, *_READERS, *_HTML, *_EXCEL)
 
 
-def read_table(path: str | Path, sheet: str | None = None, which: int | None = None) -> Table:
+def read_table(
+    path: str | Path,
+    sheet: str | None = None,
+    which: int | None = None,
+    delimiter: str | None = None,
+) -> Table:
     """Reads a table from a file, whose name's ending says of what kind it is, in any case.
 
     CSV, TSV and JSON Lines are read as `Table.from_csv` and `Table.from_json_lines` read them; one
@@ -37,6 +42,7 @@ def read_table(path: str | Path, sheet: str | None = None, which: int | None = N
         sheet: of Excel, the name of the sheet; the first one unless it is given.
         which: of HTML, the number of the table on the page, from 0; it may be left out where there
             is one.
+        delimiter: of CSV, what separates the columns; as `Table.from_csv` unless it is given.
 
     Returns:
         The table, named after its file.
@@ -44,12 +50,12 @@ def read_table(path: str | Path, sheet: str | None = None, which: int | None = N
     Raises:
         FileNotFoundError: if there is no such file.
         ModuleNotFoundError: if the package that reads such files is not installed.
-        ValueError: if the ending is not known, `sheet` or `which` is given for a file of another
-            kind or names none of its tables, or the file is broken or holds no table.
+        ValueError: if the ending is not known, `sheet`, `which` or `delimiter` is given for a file
+            of another kind or names none of its tables, or the file is broken or holds no table.
     """
     if str(path) == STANDARD_INPUT:
-        _check_choices("standard input", "", sheet, which)
-        return _from_standard_input()
+        _check_choices("standard input", ".csv", sheet, which, delimiter)
+        return _from_standard_input(delimiter)
     path = Path(path)
     ending = path.suffix.lower()
     if ending not in ENDINGS:
@@ -57,7 +63,9 @@ def read_table(path: str | Path, sheet: str | None = None, which: int | None = N
             f"expected a table whose name ends in {', '.join(ENDINGS)}, got '{path}'; "
             "other files have to be converted to one of these"
         )
-    _check_choices(f"'{path}'", ending, sheet, which)
+    _check_choices(f"'{path}'", ending, sheet, which, delimiter)
+    if ending in _DELIMITED:
+        return Table.from_csv(path, delimiter)
     if ending in _EXCEL:
         return Table.from_rows(read_excel_rows(path, sheet), table_id=path.name)
     if ending in _HTML:
@@ -65,7 +73,13 @@ def read_table(path: str | Path, sheet: str | None = None, which: int | None = N
     return _READERS[ending](path)
 
 
-def _check_choices(name: str, ending: str, sheet: str | None, which: int | None) -> None:
+def _check_choices(
+    name: str, ending: str, sheet: str | None, which: int | None, delimiter: str | None
+) -> None:
+    if delimiter is not None and ending not in _DELIMITED:
+        raise ValueError(
+            f"expected a delimiter only of {', '.join(_DELIMITED)}, got {delimiter!r} for {name}"
+        )
     if sheet is not None and ending not in _EXCEL:
         raise ValueError(
             f"expected a sheet only of {' and '.join(_EXCEL)}, got sheet={sheet!r} for {name}"
@@ -74,7 +88,7 @@ def _check_choices(name: str, ending: str, sheet: str | None, which: int | None)
         raise ValueError(f"expected which only of {' and '.join(_HTML)}, got {which} for {name}")
 
 
-def _from_standard_input() -> Table:
+def _from_standard_input(delimiter: str | None) -> Table:
     name = "standard input"
     text = decode_text(sys.stdin.buffer.read(), name)
-    return Table.from_rows(parse_csv_rows(text, name), table_id=name)
+    return Table.from_rows(parse_table_rows(text, name, delimiter), table_id=name)

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any, BinaryIO, TextIO
 # has raised it, and is looked at whenever a row is read. A cell may well be longer.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
+_QUOTED = re.compile(r'"[^"]*"')
+_OTHER_DELIMITERS = (";", "\t", "|")
 # Options of json.loads that keep 1.50 and 1e5 as they stand in the file; NaN, which is how some
 # programs write that there is no value, is none.
 NUMBERS_AS_WRITTEN: dict[str, Any] = {
@@ -70,6 +73,32 @@ def read_csv_rows(path: str | Path, **dialect: Any) -> list[list[str]]:
         ValueError: as `read_text`, and if quotes do not match or a row's length is not the first's.
     """
     return parse_csv_rows(read_text(path), path, **dialect)
+
+
+def parse_table_rows(text: str, path: str | Path, delimiter: str | None = None) -> list[list[str]]:
+    """The rows of a table in delimited text, the header first, as `read_csv_rows` reads them.
+
+    Args:
+        text: the text.
+        path: its name in errors; one that ends in .tsv or .tab has tabs, others commas.
+        delimiter: another one.
+
+    Raises:
+        ValueError: as `parse_csv_rows`, and if the first line has no comma and another character
+            that may be the delimiter.
+    """
+    if delimiter is None:
+        delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ","
+        first = _QUOTED.sub("", text.lstrip("\r\n").split("\n", 1)[0])
+        others = [other for other in _OTHER_DELIMITERS if other in first]
+        if delimiter == "," and "," not in first and others:
+            raise ValueError(
+                f"expected columns separated by ',', got a first line without one, perhaps "
+                f"separated by {others[0]!r}: {first.strip()!r:.80} (file '{path}'); say so "
+                "(--delimiter of mate-tf ask, delimiter of Table.from_csv), or put the name of a "
+                "single column in quotes"
+            )
+    return parse_csv_rows(text, path, delimiter=delimiter)
 
 
 def parse_csv_rows(text: str, path: str | Path, **dialect: Any) -> list[list[str]]:

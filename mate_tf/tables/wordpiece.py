@@ -80,6 +80,14 @@ class Wordpiece:
     def __len__(self) -> int:
         return len(self.vocabulary)
 
+    def check_fits(self, vocab_size: int) -> None:
+        """ValueError where a model of so many embeddings has none for a piece."""
+        if len(self) > vocab_size:
+            raise ValueError(
+                f"expected a vocabulary of at most {vocab_size} pieces for this model, got "
+                f"{len(self)} in {self.vocab_file}"
+            )
+
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Ids of the pieces of each text.
 

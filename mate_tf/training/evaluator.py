@@ -13,6 +13,7 @@ from mate_tf.tables.text_files import complete_text_file
 from mate_tf.training.distribution import chief_values, is_chief
 from mate_tf.training.optimizer import BertAdamW
 from mate_tf.training.task import Task
+from mate_tf.weights.run import CALIBRATION
 
 EVALUATIONS_FILE = "evaluations.jsonl"
 TEXTS_FOLDER = "evaluations"
@@ -90,6 +91,8 @@ class Evaluator(orbit.AbstractEvaluator):
             (metrics[best_by],) = chief_values([metrics[best_by]])
             if self._best.add(step, metrics[best_by]):
                 self._best_weights.save(checkpoint_number=step)
+                if is_chief():
+                    (self._folder / CALIBRATION).unlink(missing_ok=True)  # of the weights before
         self._write({"step": step} | metrics)
         logging.info(
             "step %d evaluation: %s  (best %s %.4f at step %d)",

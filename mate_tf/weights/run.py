@@ -22,7 +22,7 @@ from mate_tf.weights.names import encoder_of, variables_by_name, weights_by_path
 
 BEST_FOLDER = "best"  # of a run's: holds the weights of its best evaluation
 _DESCRIPTION = ("config.json", "conversion.json", "vocab.txt")  # what a run's folder says of them
-_CALIBRATION = "calibration.json"  # of them too, where serving/stored_calibration.py wrote it
+CALIBRATION = "calibration.json"  # of them too, where serving/stored_calibration.py wrote it
 # How a checkpoint of training/loop.py names a weight: "weights/PATH/.ATTRIBUTES/VARIABLE_VALUE",
 # with "/" and "." of the path escaped.
 _KEY = re.compile(r"weights/([^/]+)/\.ATTRIBUTES/VARIABLE_VALUE")
@@ -173,7 +173,7 @@ def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) ->
     content = half_precision.packed(tensors, step_of(prefix))
     output.mkdir(parents=True, exist_ok=True)
     # Interrupted, it leaves no weights beside what is said of others.
-    for name in (half_precision.FILE, _CALIBRATION):
+    for name in (half_precision.FILE, CALIBRATION):
         (output / name).unlink(missing_ok=True)
     for name in _DESCRIPTION:
         shutil.copyfile(directory / name, output / name)

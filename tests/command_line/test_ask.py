@@ -256,6 +256,28 @@ def test_options_go_on_to_the_model_and_the_table(tmp_path, predictors, model):
     assert [p.asked[0][0].header for p in predictors] == [("city",)] * 2
 
 
+def test_a_delimiter_goes_on_to_the_table(capsys, tmp_path, predictors, model):
+    path = tmp_path / "t.csv"
+    path.write_text("city;people\na;1,5\n")
+    for flag in "--delimiter=;", "--delimiter=tab":
+        assert ask(path, "of a", flag, model=model) == 0
+    assert [p.asked[0][0].header for p in predictors] == [("city", "people"), ("city;people",)]
+    assert ask(path, "of a", model=model) == 1
+    assert "perhaps separated by ';': 'city;people'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        ask(path, "of a", "--delimiter=ab", model=model)
+    assert "expected one character or tab, got 'ab'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\nof a\n"])
+def test_no_question_on_standard_input_is_an_error(
+    capsys, monkeypatch, predictors, model, cities, text
+):
+    set_stdin(monkeypatch, text)
+    assert ask(cities, model=model) == 1
+    assert "questions on the command line or standard input, got none" in capsys.readouterr().err
+
+
 def test_a_table_comes_from_standard_input(capsys, monkeypatch, predictors, model):
     set_stdin(monkeypatch, CITIES)
     assert ask("-", "of 291", "--json", model=model) == 0

@@ -1,7 +1,9 @@
 """The table of attention flow, from a model and records to its files."""
 
 import json
+import shutil
 
+from mate_tf.tables.conversion_file import file_sha256
 from mate_tf.tables.datasets.json_lines import write_json_lines
 from mate_tf.tables.table import Question, Table
 from tests.small import run_binary, write_run
@@ -37,6 +39,15 @@ def test_a_run_s_attention_is_tabulated_and_drawn(tmp_path):
     for shares in content["shares"].values():
         assert abs(sum(shares.values()) - 1) < 1e-4
     assert (tmp_path / "out" / "flow.png").stat().st_size > 1000
+    other = tmp_path / "other" / "vocab.txt"
+    shutil.copytree(run, other.parent)
+    other.write_text("".join(reversed(other.read_text().splitlines(keepends=True))))
+    conversion = json.loads((other.parent / "conversion.json").read_text())
+    conversion["vocabulary_sha256"] = file_sha256(other)
+    (other.parent / "conversion.json").write_text(json.dumps(conversion))
+    refused = run_binary("experiments.attention_flow", *flags, f"--model={other.parent}")
+    assert refused.returncode == 1
+    assert f"made with the vocabulary of the model, {other}, got others" in refused.stderr
     without = run_binary("experiments.attention_flow", *flags, "--split=test")
     assert without.returncode == 1
     assert "test" in without.stderr

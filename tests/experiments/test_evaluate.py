@@ -78,6 +78,9 @@ def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, voc
     turns = [Question("c d", f"nt-1-0_{n}", ("x",), ((0, 0),)) for n in (1, 0)]
     write_json_lines(data, [(TABLE, question) for question in turns])
     files = f"--data={data}", f"--output={output}", f"--official_output={official}"
+    refused = run_binary("experiments.predict", *files, f"--output={tmp_path}")
+    assert f"a file to write answers to, got the folder {tmp_path}" in refused.stderr
+    assert refused.returncode == 1
     done = run_binary("experiments.predict", f"--model={model}", *files)
     assert not done.returncode, done.stderr
     predictions = read_predictions(output)

@@ -7,6 +7,7 @@ import pytest
 
 import mate_tf
 from mate_tf.config import AttentionConfig
+from mate_tf.serving.folder import VOCAB_FILE
 from mate_tf.serving.stored_calibration import write_calibration
 from mate_tf.serving.stored_model import export_stored, find_model, run_model
 from mate_tf.tables.features import FeatureBuilder
@@ -48,6 +49,19 @@ def test_a_run_and_what_is_exported_of_it_answer_alike(run, exported):
         assert texts(others) == texts(of_run)
         for one, other in zip(others, of_run, strict=True):
             assert one.score == pytest.approx(other.score, abs=1e-5)
+
+
+def test_another_vocabulary_is_refused(run, exported, tmp_path):
+    pieces = (run / "vocab.txt").read_text().splitlines()
+    other, larger = tmp_path / "other", tmp_path / "larger"
+    shutil.copytree(run, other)
+    (other / "vocab.txt").write_text("\n".join([*pieces[:-2], pieces[-1], pieces[-2]]))
+    with pytest.raises(ValueError, match="vocabulary that the records were made with, SHA-256"):
+        mate_tf.from_pretrained(other)
+    shutil.copytree(exported, larger)
+    (larger / VOCAB_FILE).write_text("\n".join([*pieces, *(f"x{i}" for i in range(100))]))
+    with pytest.raises(ValueError, match=rf"at most \d+ pieces .*, got {len(pieces) + 100} in"):
+        mate_tf.from_pretrained(larger)
 
 
 def test_one_question_gives_one_answer_and_a_list_a_list(exported):

@@ -375,6 +375,23 @@ def test_any_spans_make_a_rectangle_that_starts_with_each_row_s_first_free_cell(
     assert {f"{row}.0" for row, cells in enumerate(spans) if cells} <= seen
 
 
+def test_another_delimiter_is_said_and_not_guessed(tmp_path):
+    for text in "a;b\n1;2\n", "\n\na;b\r\n1,5;2\r\n", "a|b\n1|2\n", "sep=;\na;b\n", "a\tb\n1\t2\n":
+        path = write(tmp_path / "t.csv", text)
+        with pytest.raises(
+            ValueError, match=r"columns separated by ',', .*perhaps .*t\.csv.*--delim"
+        ):
+            read_table(path)
+    path = write(tmp_path / "t.csv", "a;b\n1,5;2\n")
+    assert read_table(path, delimiter=";") == Table(("a", "b"), (("1,5", "2"),), "t.csv")
+    assert Table.from_csv(path, ";").header == ("a", "b")
+    assert read_table(write(path, '"a;b"\n1\n')).header == ("a;b",)
+    assert read_table(write(path, "a;b,c\n1,2\n")).header == ("a;b", "c")
+    assert read_table(write(tmp_path / "t.tsv", "a;b\n1\n")).header == ("a;b",)
+    with pytest.raises(ValueError, match=r"delimiter only of \.csv, .*, got ';' for '.*t\.html'"):
+        read_table(tmp_path / "t.html", delimiter=";")
+
+
 def test_csv_comes_from_standard_input(monkeypatch):
     monkeypatch.setattr(
         sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfa,b\n1,\xc3\xa9\n"))

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.dropout import Dropout
+from mate_tf.serving.folder import CALIBRATION_FILE
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train
 from mate_tf.training.task import Task
@@ -154,9 +155,12 @@ def test_the_best_evaluation_is_kept_with_its_weights(tmp_path, caplog):
 
     task = dataclasses.replace(make_task(), evaluate=evaluate)
     config = dataclasses.replace(CONFIG, keep_checkpoints=1)
+    calibration = tmp_path / CALIBRATION_FILE
+    calibration.write_text("of weights before")
     with caplog.at_level(logging.INFO, logger="absl"):
         train(task, config, tmp_path)
     assert best_evaluation(tmp_path, "accuracy")["step"] == 8
+    assert not calibration.exists()
     lines = [record.getMessage() for record in caplog.records]
     last = [line for line in lines if line.startswith("step 12 evaluation: ")]
     assert last[0].endswith("accuracy 0.5000  (best accuracy 0.7500 at step 8)")
