@@ -89,7 +89,8 @@ def parse_table_rows(text: str, path: str | Path, delimiter: str | None = None) 
     """
     if delimiter is None:
         delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ","
-        first = _QUOTED.sub("", text.lstrip("\r\n").split("\n", 1)[0])
+        # Of cells in quotes the quotes alone are left: they may hold delimiters and line ends.
+        first = re.split(r"[\r\n]", _QUOTED.sub('""', text).lstrip("\r\n"), maxsplit=1)[0]
         others = [other for other in _OTHER_DELIMITERS if other in first]
         if delimiter == "," and "," not in first and others:
             raise ValueError(

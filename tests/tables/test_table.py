@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mate_tf.tables.table import Question, Table
@@ -102,10 +102,14 @@ def test_a_given_delimiter_wins(tmp_path):
         )
     )
 )
+@example([["\t"], [""]])
+@example([["a;\nb", "c"], ["1;2", "3"]])
 def test_what_pythons_csv_module_writes_is_read_back(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("csv") / "any.csv"
+    # A single column's name that holds another delimiter has to stand in quotes.
+    is_quoted = len(rows[0]) == 1 and any(other in rows[0][0] for other in ";\t|")
     with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
+        csv.writer(file, quoting=csv.QUOTE_ALL if is_quoted else csv.QUOTE_MINIMAL).writerows(rows)
     assert Table.from_csv(path) == Table.from_rows(rows, table_id="any.csv")
 
 

@@ -385,7 +385,9 @@ def test_another_delimiter_is_said_and_not_guessed(tmp_path):
     path = write(tmp_path / "t.csv", "a;b\n1,5;2\n")
     assert read_table(path, delimiter=";") == Table(("a", "b"), (("1,5", "2"),), "t.csv")
     assert Table.from_csv(path, ";").header == ("a", "b")
-    assert read_table(write(path, '"a;b"\n1\n')).header == ("a;b",)
+    assert read_table(write(path, '"a;b"\n1;2\n')).header == ("a;b",)
+    assert read_table(write(path, '"a;\nb",c\n1,2\n')).header == ("a;\nb", "c")
+    assert read_table(write(path, '"a ""b;\r""",c\n1,2\n')).header == ('a "b;\r"', "c")
     assert read_table(write(path, "a;b,c\n1,2\n")).header == ("a;b", "c")
     assert read_table(write(tmp_path / "t.tsv", "a;b\n1\n")).header == ("a;b",)
     with pytest.raises(ValueError, match=r"delimiter only of \.csv, .*, got ';' for '.*t\.html'"):
