@@ -346,7 +346,7 @@ class EncoderConfig:
 
         Raises:
             FileNotFoundError: if there is no such file.
-            ValueError: if it is not a BERT configuration.
+            ValueError: if it is not a BERT configuration, or a value is not of its field's type.
         """
         name = "the given values" if isinstance(source, Mapping) else str(source)
         content = source if isinstance(source, Mapping) else read_json(source)
@@ -379,7 +379,11 @@ class EncoderConfig:
             layer_norm_epsilon=content.get("layer_norm_eps", 1e-12),
             softmax_temperature=content.get("softmax_temperature", 1.0),
         )
-        return cls(**(values | overrides))
+        plain = {
+            key: dataclasses.asdict(value) if isinstance(value, AttentionConfig) else value
+            for key, value in (values | overrides).items()
+        }
+        return from_dict(cls, plain, f"the configuration of {name}")
 
     def to_bert_config(self) -> dict[str, Any]:
         """The content of a bert_config.json with this configuration's sizes."""

@@ -130,5 +130,10 @@ def test_a_file_that_is_no_bert_config_is_named(tmp_path):
     path.write_text("{}")
     with pytest.raises(ValueError, match=r"BERT configuration in .*missing"):
         EncoderConfig.from_bert_config(path)
+    sizes = EncoderConfig().to_bert_config()
     with pytest.raises(ValueError, match=r"hidden_act 'gelu' in .*, got 'relu'"):
-        EncoderConfig.from_bert_config(EncoderConfig().to_bert_config() | {"hidden_act": "relu"})
+        EncoderConfig.from_bert_config(sizes | {"hidden_act": "relu"})
+    for value in "8", None, 8.0, [8]:
+        path.write_text(json.dumps(sizes | {"hidden_size": value}))
+        with pytest.raises(ValueError, match=r"expected int for .*_config\.json\.hidden_size, "):
+            EncoderConfig.from_bert_config(path)

@@ -103,6 +103,11 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
             f"expected a model of one of the kinds {', '.join(KINDS)} at {directory}, got {kind}; "
             "export it again"
         )
+    if missing := [name for name in ("encoder", "task", "features") if name not in config]:
+        raise ValueError(
+            f"expected the keys encoder, task and features in {directory / CONFIG_FILE}, "
+            f"which lacks {', '.join(missing)}; export it again"
+        )
     return StoredModel(
         name=str(directory),
         encoder_config=_attending(EncoderConfig.from_dict(config["encoder"]), architecture),

@@ -95,6 +95,8 @@ def _shards(directory: str | pathlib.Path) -> list[pathlib.Path]:
         )
     try:
         files = json.loads((directory / _SHARDS).read_text(encoding="utf-8"))["weight_map"]
+        if not all(isinstance(name, str) for name in files.values()):
+            raise TypeError("a file's name that is no text")
         names = sorted(set(files.values()))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"expected a weight_map in {directory / _SHARDS}, got {error!r}") from None

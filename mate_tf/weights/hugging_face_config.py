@@ -4,10 +4,12 @@ import pathlib
 from typing import Any
 
 from mate_tf.config import EncoderConfig, read_json
+from mate_tf.dataclass_json import from_dict
 from mate_tf.tasks.classification import ClassificationConfig
 from mate_tf.tasks.masked_lm import MaskedLMConfig
 from mate_tf.tasks.table_qa import TableQAConfig
 
+_CONFIG = "config.json"
 _KINDS = ("bert", "tapas")
 _AGGREGATIONS = ["NONE", "SUM", "AVERAGE", "COUNT"]
 # TapasConfig's names of TableQAConfig's fields; of a value of null the default counts.
@@ -50,13 +52,14 @@ def hugging_face_config(directory: str | pathlib.Path, **overrides: Any) -> Enco
 
     Raises:
         FileNotFoundError: if there is no config.json.
-        ValueError: if it describes another kind of model.
+        ValueError: if it describes another kind of model, or a value is not of its field's type.
     """
     config = read_config(directory)
     values: dict[str, Any] = {"activation": "gelu"}
     if config["model_type"] == "tapas" and not config.get("reset_position_index_per_cell", True):
         values["position"] = "absolute"
-    return EncoderConfig.from_bert_config(config, **(values | overrides))
+    path = pathlib.Path(directory) / _CONFIG
+    return EncoderConfig.from_bert_config(path, **(values | overrides))
 
 
 def hugging_face_task_config(
@@ -77,7 +80,8 @@ def hugging_face_task_config(
 
     Raises:
         FileNotFoundError: if there is no config.json.
-        ValueError: if it describes another kind of model, or other aggregations.
+        ValueError: if it describes another kind of model, or other aggregations, or a value
+            is not of its field's type.
     """
     config = read_config(directory)
     architectures = config.get("architectures") or []
@@ -88,7 +92,7 @@ def hugging_face_task_config(
     if "BertForPreTraining" in architectures:
         return MaskedLMConfig()
     if "TapasForQuestionAnswering" in architectures:
-        return _table_qa_config(config, pathlib.Path(directory) / "config.json")
+        return _table_qa_config(config, pathlib.Path(directory) / _CONFIG)
     return None
 
 
@@ -99,7 +103,7 @@ def read_config(directory: str | pathlib.Path) -> dict[str, Any]:
         FileNotFoundError: if there is none.
         ValueError: if it is not JSON, or describes another kind of model.
     """
-    path = existing(directory, "config.json")
+    path = existing(directory, _CONFIG)
     config = read_json(path)
     kind = config.get("model_type")
     if kind not in _KINDS:
@@ -130,6 +134,6 @@ def _table_qa_config(config: dict[str, Any], path: pathlib.Path) -> TableQAConfi
     }
     values = _TAPAS_DEFAULTS | values
     values["cell_loss_importance"] = 0.0 if config.get("disable_per_token_loss") else 1.0
-    return TableQAConfig(
-        **values, answer_loss_cutoff=config.get("answer_loss_cutoff"), count_padding=True
-    )
+    values["answer_loss_cutoff"] = config.get("answer_loss_cutoff")
+    values["count_padding"] = True
+    return from_dict(TableQAConfig, values, f"the configuration of {path}")

@@ -1,5 +1,6 @@
 """from_pretrained: one model, wherever it is stored, and what its answers attended to."""
 
+import json
 import shutil
 
 import keras
@@ -7,7 +8,7 @@ import pytest
 
 import mate_tf
 from mate_tf.config import AttentionConfig
-from mate_tf.serving.folder import VOCAB_FILE
+from mate_tf.serving.folder import CONFIG_FILE, VOCAB_FILE
 from mate_tf.serving.stored_calibration import write_calibration
 from mate_tf.serving.stored_model import export_stored, find_model, run_model
 from mate_tf.tables.features import FeatureBuilder
@@ -121,6 +122,15 @@ def test_what_is_no_model_that_answers_is_refused(run, exported, tmp_path):
     save_config(config, tmp_path / "mlm")
     with pytest.raises(ValueError, match="expected a model that answers"):
         mate_tf.from_pretrained(tmp_path / "mlm")
+
+
+def test_an_exported_configuration_without_a_part_is_named(exported, tmp_path):
+    folder = shutil.copytree(exported, tmp_path / "model")
+    config = json.loads((folder / CONFIG_FILE).read_text())
+    del config["encoder"], config["features"]
+    (folder / CONFIG_FILE).write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"mate_tf\.json, which lacks encoder, features; export"):
+        find_model(folder)
 
 
 def test_attended_cells_share_all_of_the_attention(exported):

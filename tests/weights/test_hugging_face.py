@@ -167,6 +167,7 @@ def test_a_folder_without_a_head_of_ours_describes_none(tmp_path, config):
             r"expected aggregation_labels \['NONE', 'SUM'.* in .*config\.json, got \['NONE', 'COU",
         ),
         ({"num_aggregation_labels": 3}, "num_aggregation_labels of 0 or 4, got 3"),
+        ({"temperature": "1"}, r"expected float for .*config\.json\.temperature, got '1'"),
         ({"model_type": "tapex"}, r"model_type 'bert' or 'tapas' in .*config\.json, got 'tapex'"),
     ],
 )
@@ -185,6 +186,12 @@ def test_positions_are_those_of_the_revision(tmp_path, config, position):
     values = BERT_CONFIG | {"model_type": "tapas"} | config
     (tmp_path / "config.json").write_text(json.dumps(values))
     assert hugging_face_config(tmp_path).position == position
+
+
+def test_sizes_of_another_type_are_named_with_their_file(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(BERT_CONFIG | {"hidden_size": "8"}))
+    with pytest.raises(ValueError, match=r"expected int for .*config\.json\.hidden_size, got '8'"):
+        hugging_face_config(tmp_path)
 
 
 def divide(folder) -> dict[str, str]:
@@ -218,7 +225,7 @@ def test_a_missing_shard_and_a_damaged_index_are_named(tmp_path):
     (tmp_path / "model-2-of-2.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"expected model-2-of-2\.safetensors in "):
         load_hugging_face(classifier(), tmp_path)
-    for content in ("{", "[]", '{"weight_map": 3}'):
+    for content in ("{", "[]", '{"weight_map": 3}', '{"weight_map": {"a": 3}}'):
         (tmp_path / "model.safetensors.index.json").write_text(content)
         with pytest.raises(ValueError, match=r"expected a weight_map in .*index\.json"):
             load_hugging_face(classifier(), tmp_path)
