@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mate_tf.checks import require
-from mate_tf.dataclass_json import from_dict
+from mate_tf.dataclass_json import convert, from_dict
 
 ARCHITECTURES = (
     "tapas",
@@ -38,6 +38,23 @@ TYPE_FEATURES = (
     "inv_column_ranks",
     "numeric_relations",
 )
+
+
+# The keys of bert_config.json, and our fields; the first five have to be there.
+_OF_BERT = {
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
+    "num_hidden_layers": "num_layers",
+    "num_attention_heads": "num_heads",
+    "intermediate_size": "intermediate_size",
+    "hidden_dropout_prob": "hidden_dropout",
+    "attention_probs_dropout_prob": "attention_dropout",
+    "max_position_embeddings": "max_position_embeddings",
+    "initializer_range": "initializer_range",
+    "layer_norm_eps": "layer_norm_epsilon",
+    "softmax_temperature": "softmax_temperature",
+}
+_SIZES = tuple(_OF_BERT)[:5]
 
 
 def read_json(path: str | pathlib.Path) -> dict[str, Any]:
@@ -350,40 +367,22 @@ class EncoderConfig:
         """
         name = "the given values" if isinstance(source, Mapping) else str(source)
         content = source if isinstance(source, Mapping) else read_json(source)
-        required = (
-            "vocab_size",
-            "hidden_size",
-            "num_hidden_layers",
-            "num_attention_heads",
-            "intermediate_size",
-        )
-        missing = [key for key in required if key not in content]
+        kinds = {field.name: field.type for field in dataclasses.fields(cls)}
+        given = {key: content[key] for key in _OF_BERT if content.get(key) is not None}
+        missing = [key for key in _SIZES if key not in given]
         require(not missing, f"expected a BERT configuration in {name}, missing {missing}")
-        sizes = content.get("type_vocab_sizes", content.get("type_vocab_size"))
-        # BERT's own configuration has one type vocabulary, of sentences A and B.
-        if not isinstance(sizes, list | tuple):
-            sizes = cls.type_vocab_sizes
         hidden_act = content.get("hidden_act", "gelu")
         require(hidden_act == "gelu", f"expected hidden_act 'gelu' in {name}, got {hidden_act!r}")
-        values: dict[str, Any] = dict(
-            vocab_size=content["vocab_size"],
-            hidden_size=content["hidden_size"],
-            num_layers=content["num_hidden_layers"],
-            num_heads=content["num_attention_heads"],
-            intermediate_size=content["intermediate_size"],
-            hidden_dropout=content.get("hidden_dropout_prob", 0.1),
-            attention_dropout=content.get("attention_probs_dropout_prob", 0.1),
-            max_position_embeddings=content.get("max_position_embeddings", 512),
-            type_vocab_sizes=tuple(sizes),
-            initializer_range=content.get("initializer_range", 0.02),
-            layer_norm_epsilon=content.get("layer_norm_eps", 1e-12),
-            softmax_temperature=content.get("softmax_temperature", 1.0),
-        )
-        plain = {
-            key: dataclasses.asdict(value) if isinstance(value, AttentionConfig) else value
-            for key, value in (values | overrides).items()
+        values = {
+            _OF_BERT[key]: convert(value, kinds[_OF_BERT[key]], f"{key} in {name}")
+            for key, value in given.items()
         }
-        return from_dict(cls, plain, f"the configuration of {name}")
+        sizes = content.get("type_vocab_sizes", content.get("type_vocab_size"))
+        # BERT's own configuration has one type vocabulary, of sentences A and B.
+        if isinstance(sizes, list | tuple):
+            kind = kinds["type_vocab_sizes"]
+            values["type_vocab_sizes"] = convert(sizes, kind, f"type_vocab_size in {name}")
+        return cls(**(values | overrides))
 
     def to_bert_config(self) -> dict[str, Any]:
         """The content of a bert_config.json with this configuration's sizes."""

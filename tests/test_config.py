@@ -133,7 +133,11 @@ def test_a_file_that_is_no_bert_config_is_named(tmp_path):
     sizes = EncoderConfig().to_bert_config()
     with pytest.raises(ValueError, match=r"hidden_act 'gelu' in .*, got 'relu'"):
         EncoderConfig.from_bert_config(sizes | {"hidden_act": "relu"})
-    for value in "8", None, 8.0, [8]:
+    with pytest.raises(ValueError, match=r"in .*, missing \['hidden_size'\]"):
+        EncoderConfig.from_bert_config(sizes | {"hidden_size": None})
+    nulls = dict.fromkeys(("hidden_dropout_prob", "initializer_range", "type_vocab_size"))
+    assert EncoderConfig.from_bert_config(sizes | nulls) == EncoderConfig()
+    for value in "8", 8.0, [8]:
         path.write_text(json.dumps(sizes | {"hidden_size": value}))
-        with pytest.raises(ValueError, match=r"expected int for .*_config\.json\.hidden_size, "):
+        with pytest.raises(ValueError, match=r"expected int for hidden_size in .*_config\.json, "):
             EncoderConfig.from_bert_config(path)

@@ -142,7 +142,11 @@ def test_features_are_any_integers():
     wide = {name: ids.astype(np.int64) for name, ids in features().items()}
     encoder = TableEncoder(ENCODER)
     expected = encoder(features()).sequence_output
-    for given in (wide, TokenFeatures(**wide), list(wide.values())):
+    kinds = np.uint8, np.int16, np.uint16, np.uint32, np.uint64
+    others = [{name: ids.astype(kind) for name, ids in wide.items()} for kind in kinds]
+    masked = wide | {"input_mask": wide["input_mask"].astype(bool)}
+    assert max(ids.max() for ids in wide.values()) < 256
+    for given in (wide, TokenFeatures(**wide), list(wide.values()), masked, *others):
         np.testing.assert_array_equal(encoder(given).sequence_output, expected)
     for kind, model_class in MODELS.items():
         model = model_class(ENCODER)
@@ -160,8 +164,9 @@ def test_features_that_are_no_ids_are_refused():
     with pytest.raises(ValueError, match="of integers, got input_ids of float32"):
         encoder(undeclared)
     too_large = features()["input_ids"].astype(np.int64) + 2**32
-    with pytest.raises(ValueError, match="expected input_ids from 0 to"):
-        encoder(features() | {"input_ids": too_large})
+    for ids in too_large, too_large.astype(np.uint64), too_large.astype(np.uint64) + 2**63:
+        with pytest.raises(ValueError, match="expected input_ids from 0 to"):
+            encoder(features() | {"input_ids": ids})
 
 
 def test_features_of_another_number_are_refused():

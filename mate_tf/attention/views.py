@@ -276,6 +276,12 @@ class MultiViewEmbedding(keras.layers.Layer):
         self.num_neighbours = num_neighbours
 
     def call(self, embedding: tf.Tensor, order: tf.Tensor) -> MultiView:
+        order = tf.convert_to_tensor(order)
+        if not order.dtype.is_integer:
+            raise ValueError(
+                f"expected an order of integers, got {order.dtype.name}; a keras.Input of it has "
+                "dtype='int32'"
+            )
         where = self.places([tf.cast(order, tf.int32)], [embedding.shape[2]])
         (views,) = views_of(embedding, where, ViewIndices._fields)
         return views

@@ -12,6 +12,7 @@ from mate_tf.command_line.models import VARIABLE, find_model
 from mate_tf.command_line.terminal import is_ours_or_serious, sentence_for_user
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.table_files import ENDINGS, STANDARD_INPUT, read_table
+from mate_tf.tables.text_files import check_delimiter
 
 DESCRIPTION = f"""\
 Asks questions of a table, and prints each answer with its score, the cells it comes from (row 0 is
@@ -95,7 +96,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out rows at the end of a table that is too long for the model, which would be "
         "an error otherwise",
     )
-    parser.add_argument("--sheet", metavar="NAME", help="of Excel: the sheet, by default the first")
+    parser.add_argument(
+        "--sheet", metavar="NAME", help="of Excel: the sheet, by default the first that is shown"
+    )
     parser.add_argument(
         "--which",
         metavar="N",
@@ -231,8 +234,10 @@ def _score(text: str) -> float:
 
 def _delimiter(text: str) -> str:
     text = {"tab": "\t", "\\t": "\t"}.get(text, text)
-    if len(text) != 1 or text in '"\r\n':
-        raise argparse.ArgumentTypeError(f"expected one character or tab, got {text!r}")
+    try:
+        check_delimiter(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}; tab stands for a tabulator") from None
     return text
 
 

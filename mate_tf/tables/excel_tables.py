@@ -42,8 +42,8 @@ def read_excel_rows(path: str | Path, sheet: str | None = None) -> list[list[Any
         rows, num_cells = [], 0
         with broken_named("a workbook of Excel", path):
             chosen.reset_dimensions()  # some programs write wrong ones
-            for row in chosen.iter_rows(values_only=True):
-                rows.append([_value(value) for value in row])
+            for row in chosen.iter_rows():
+                rows.append([_value(cell) for cell in row])
                 num_cells += len(row)
                 if num_cells > MOST_CELLS:
                     break
@@ -65,7 +65,10 @@ def read_excel_rows(path: str | Path, sheet: str | None = None) -> list[list[Any
     return [[row[column] for column in filled] for row in rows]
 
 
-def _value(value: Any) -> Any:
+def _value(cell: Any) -> Any:
+    value = cell.value
+    if value is None and cell.data_type == "str":  # a formula's result may be no text at all
+        return ""
     return plain_value(float(f"{value:.15g}") if isinstance(value, float) else value)
 
 

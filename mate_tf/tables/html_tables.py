@@ -13,7 +13,10 @@ from mate_tf.tables.typed_cells import broken_named, check_size, reading_package
 _DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _WITHIN = 1024  # bytes
 # What HTML has these labels mean: windows-1252, a few of whose bytes stand for nothing.
-_WINDOWS_1252 = {"ascii", "us-ascii", "iso-8859-1", "iso8859-1", "latin-1", "latin1"}
+_WINDOWS_1252 = {
+    *("ascii", "us-ascii", "iso-8859-1", "iso8859-1", "latin-1", "latin1"),
+    *("windows-1252", "cp1252"),
+}
 _HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _NOT_TEXT = {"script", "style", "table", "template"}
 _APART = {"br", "dd", "div", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "p"}
@@ -30,7 +33,8 @@ def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]
     have only <th>; several rows become one, their texts joined by blanks. A cell that spans others
     stands in all of them within its <thead>, <tbody> or <tfoot>, and rows are filled up to the same
     width; those of <tfoot> come last. Texts are as a page shows them: with single blanks and
-    without what is hidden. Tables without cells do not count, a table in a cell is one of its own.
+    without what is hidden. Tables without cells do not count, nor hidden ones beside others; a
+    table in a cell is one of its own.
 
     Args:
         path: a page, in the encoding that it declares, otherwise UTF-8.
@@ -46,12 +50,14 @@ def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]
         content = file.read()
     html = reading_package("lxml.html", path)
     with broken_named("a page of HTML", path):
-        parser = html.HTMLParser(encoding="utf-8")
+        parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
         page = html.document_fromstring(_decoded(content).encode(), parser=parser)
         for problem in parser.error_log:
             if problem.level_name == "FATAL":  # after it libxml2 leaves things out
                 raise ValueError(f"{problem.message}, in line {problem.line}")
-        tables = [rows for table in page.iter("table") if (rows := _shown_rows(table))]
+        found = [(table, rows) for table in page.iter("table") if (rows := _rows(table))]
+        shown = [rows for table, rows in found if not _is_in_hidden(table)]
+        tables = shown or [rows for _, rows in found]
     if not tables:
         raise ValueError(f"expected a table, got a page without one (file '{path}')")
     if which is None and len(tables) == 1:
@@ -74,10 +80,13 @@ def _decoded(content: bytes) -> str:
     return content.decode(encoding)
 
 
-def _shown_rows(table: Any) -> list[Any]:
+def _is_in_hidden(table: Any) -> bool:
+    """Whether what it stands in is hidden; whole pages are, until they are read."""
+    return any(_is_hidden(it) for it in table.iterancestors() if it.tag not in ("html", "body"))
+
+
+def _rows(table: Any) -> list[Any]:
     """The <tr> of a table, not of those in its cells, that have cells and are not hidden."""
-    if any(map(_is_hidden, table.iterancestors())):
-        return []
     rows = [
         row
         for row in table.iter("tr")
@@ -85,8 +94,9 @@ def _shown_rows(table: Any) -> list[Any]:
         and _cells(row)
         and not any(map(_is_hidden, (row, row.getparent(), table)))
     ]
-    foot = table.find("tfoot")  # which may stand before the body
-    return sorted(rows, key=lambda row: foot is not None and row.getparent() is foot)
+    # The foot may stand before the body, and the head after it.
+    order = {table.find("thead"): 0, table.find("tfoot"): 2}
+    return sorted(rows, key=lambda row: order.get(row.getparent(), 1))
 
 
 def _cells(row: Any) -> list[Any]:
@@ -167,11 +177,17 @@ def _text(cell: Any) -> str:
 
 def _pieces(element: Any) -> Iterator[str]:
     """The texts in an element, with blanks where a page begins a new line."""
-    yield element.text or ""
-    for child in element:
-        apart = " " if child.tag in _APART else ""
-        yield apart
-        # Comments have no name.
-        if isinstance(child.tag, str) and child.tag not in _NOT_TEXT and not _is_hidden(child):
-            yield from _pieces(child)
-        yield apart + (child.tail or "")
+    left = [element]  # elements may be within each other deeper than calls may
+    while left:
+        piece = left.pop()
+        if isinstance(piece, str):
+            yield piece
+            continue
+        yield piece.text or ""
+        for child in reversed(piece):
+            apart = " " if child.tag in _APART else ""
+            left.append(apart + (child.tail or ""))
+            # Comments have no name.
+            if isinstance(child.tag, str) and child.tag not in _NOT_TEXT and not _is_hidden(child):
+                left.append(child)
+            left.append(apart)

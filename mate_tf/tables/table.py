@@ -1,5 +1,6 @@
 """A table and a question about it, as plain immutable data."""
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -318,13 +319,14 @@ def cell_text(value: Any) -> str:
         return ""
     if isinstance(value, bytes | list | tuple | dict | set):
         raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
-    text = str(value)
+    text = float.__repr__(value) if isinstance(value, float) else str(value)
     is_number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
     if is_number and "e" in text.lower():
         # 1e-05 would be read as the numbers 1 and 5; nor is 1e-300 written with all its zeros.
-        number = Decimal(text)
-        if not number or 1e-40 < abs(number) < 1e40:
-            return format(number, "f")
+        with contextlib.suppress(ArithmeticError):  # of an enum the text is its name
+            number = Decimal(text)
+            if not number or 1e-40 < abs(number) < 1e40:
+                return format(number, "f")
     return text
 
 

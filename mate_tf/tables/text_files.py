@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, TextIO
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 _QUOTED = re.compile(r'"[^"]*"')
+_DELIMITER_LINE = re.compile(r'sep=([^"\r\n])\r?\n')  # as Excel reads and writes it
 _OTHER_DELIMITERS = (";", "\t", "|")
 # Options of json.loads that keep 1.50 and 1e5 as they stand in the file; NaN, which is how some
 # programs write that there is no value, is none.
@@ -81,25 +82,36 @@ def parse_table_rows(text: str, path: str | Path, delimiter: str | None = None) 
     Args:
         text: the text.
         path: its name in errors; one that ends in .tsv or .tab has tabs, others commas.
-        delimiter: another one.
+        delimiter: another one; None takes that of a first line such as "sep=;", which is no row.
 
     Raises:
-        ValueError: as `parse_csv_rows`, and if the first line has no comma and another character
-            that may be the delimiter.
+        ValueError: as `parse_csv_rows` and `check_delimiter`, and if the first line has no comma
+            and another character that may be the delimiter.
     """
+    if delimiter is not None:
+        check_delimiter(delimiter)
+    if said := _DELIMITER_LINE.match(text):
+        text = f"\n{text[said.end() :]}"  # the lines keep their numbers
+        delimiter = delimiter or said[1]
     if delimiter is None:
         delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ","
         # Of cells in quotes the quotes alone are left: they may hold delimiters and line ends.
-        first = re.split(r"[\r\n]", _QUOTED.sub('""', text).lstrip("\r\n"), maxsplit=1)[0]
+        first = re.split(r"[\r\n]", _QUOTED.sub('""', text).lstrip(" \r\n"), maxsplit=1)[0]
         others = [other for other in _OTHER_DELIMITERS if other in first]
         if delimiter == "," and "," not in first and others:
             raise ValueError(
                 f"expected columns separated by ',', got a first line without one, perhaps "
-                f"separated by {others[0]!r}: {first.strip()!r:.80} (file '{path}'); say so "
-                "(--delimiter of mate-tf ask, delimiter of Table.from_csv), or put the name of a "
-                "single column in quotes"
+                f"separated by {others[0]!r}: {first.strip()!r:.80} (file '{path}'); say so in a "
+                f"line before it, sep={others[0]} (or by --delimiter of mate-tf ask, delimiter of "
+                "Table.from_csv), or put the name of a single column in quotes"
             )
     return parse_csv_rows(text, path, delimiter=delimiter)
+
+
+def check_delimiter(delimiter: str) -> None:
+    """Raises ValueError unless it is one character that is neither a quote nor a line end."""
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ValueError(f"expected one character as delimiter, got {delimiter!r}")
 
 
 def parse_csv_rows(text: str, path: str | Path, **dialect: Any) -> list[list[str]]:

@@ -80,12 +80,19 @@ def _int32(name: str, field: Any) -> Any:
     field = tf.convert_to_tensor(field)
     if field.dtype == tf.int32:
         return field
+    if field.dtype.is_bool:
+        return tf.cast(field, tf.int32)
     if not field.dtype.is_integer:
         raise ValueError(
             f"expected token features of integers, got {name} of {field.dtype.name}; a keras.Input "
             "of them has dtype='int32'"
         )
-    return tf.saturate_cast(field, tf.int32)  # what is too large stays so, and is refused
+    # What is too large stays so, and is refused.
+    if field.dtype.is_unsigned:
+        return tf.cast(
+            tf.minimum(field, tf.cast(min(field.dtype.max, tf.int32.max), field.dtype)), tf.int32
+        )
+    return tf.saturate_cast(field, tf.int32)
 
 
 PART_OF_SPEECH = "part_of_speech_ids"

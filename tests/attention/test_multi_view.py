@@ -221,6 +221,12 @@ def test_views_pad_what_does_not_divide():
     np.testing.assert_array_equal(views.long[0, 0, :, :, 0], [[3, 4, 5, 6], [7, 1, 1, 1]])
 
 
+def test_an_order_that_is_not_of_integers_is_refused():
+    layer = MultiViewEmbedding(4, 2, dtype="mixed_bfloat16")
+    with pytest.raises(ValueError, match=r"an order of integers, got bfloat16; .*'int32'"):
+        layer(tf.zeros([1, 300, 1, 1]), tf.range(300.0)[None])
+
+
 def test_function_without_masks_is_the_papers_figure():
     random = np.random.default_rng(2)
     embedding = MultiViewEmbedding(bucket_size=2, global_size=2)

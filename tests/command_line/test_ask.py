@@ -266,7 +266,7 @@ def test_a_delimiter_goes_on_to_the_table(capsys, tmp_path, predictors, model):
     assert "perhaps separated by ';': 'city;people'" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         ask(path, "of a", "--delimiter=ab", model=model)
-    assert "expected one character or tab, got 'ab'" in capsys.readouterr().err
+    assert "expected one character as delimiter, got 'ab'; tab stands" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\nof a\n"])

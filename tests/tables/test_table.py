@@ -2,6 +2,7 @@ import csv
 import json
 from dataclasses import replace
 from decimal import Decimal
+from enum import Enum
 
 import numpy as np
 import pytest
@@ -12,6 +13,10 @@ from mate_tf.tables.table import Question, Table
 
 FLOATS = "float16", "float32", "Float32", "float64"
 CITIES = Table(("City", "People"), (("Oslo", "709037"), ("Bergen", "291940")), "cities")
+
+
+class _Rate(int, Enum):
+    LOW = 1
 
 
 def write(path, text, encoding="utf-8"):
@@ -33,6 +38,8 @@ def write(path, text, encoding="utf-8"):
         (np.float32(1e-5), "0.00001"),
         (Decimal("1E-7"), "0.0000001"),
         (Decimal("0E-8"), "0.00000000"),
+        (Decimal("1E+1000000"), "1E+1000000"),
+        (_Rate.LOW, "_Rate.LOW"),
         (1e300, "1e+300"),
         (float("inf"), "inf"),
         (np.int64(7), "7"),
@@ -103,11 +110,12 @@ def test_a_given_delimiter_wins(tmp_path):
     )
 )
 @example([["\t"], [""]])
+@example([[" "], [";"]])
 @example([["a;\nb", "c"], ["1;2", "3"]])
 def test_what_pythons_csv_module_writes_is_read_back(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("csv") / "any.csv"
     # A single column's name that holds another delimiter has to stand in quotes.
-    is_quoted = len(rows[0]) == 1 and any(other in rows[0][0] for other in ";\t|")
+    is_quoted = len(rows[0]) == 1 and any(other in cell for (cell,) in rows for other in ";\t|")
     with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL if is_quoted else csv.QUOTE_MINIMAL).writerows(rows)
     assert Table.from_csv(path) == Table.from_rows(rows, table_id="any.csv")

@@ -263,6 +263,9 @@ HEAD = "<thead><tr><th rowspan=2>a<th>b</thead>"
         (f"<table>{HEAD}<tbody><tr><td>1<td>2<tr><td>3<td>4</table>", "a b|1 2|3 4"),
         (f"<table>{HEAD}<tbody><tr><td>1<td>2</tbody>{HEAD}</table>", "a b|1 2|a b"),
         (f"<table>{HEAD}<tfoot><tr><td>0<td>0</tfoot><tr><td>1<td>2</table>", "a b|1 2|0 0"),
+        (f"<table><tbody><tr><td>1<td>2</tbody>{HEAD}</table>", "a b|1 2"),
+        ("<html hidden><body style='display:none'><table><tr><td>a<tr><td>1</table>", "a|1"),
+        ("<div style='display:none'><table><tr><td>a<tr><td>1</table></div>", "a|1"),
         ("<table><tr><td>a<tr hidden><td>0<tr><td>1</table>", "a|1"),
         ("<table><tr><td>a<td hidden>b<tr><td>1</table>", "a|1"),
         ("<table><tr><td>a<tbody style='display:none'><tr><td>0</tbody><tr><td>1</table>", "a|1"),
@@ -286,19 +289,29 @@ def test_old_labels_of_encodings_mean_what_they_do_in_html(tmp_path, label):
 
 
 def test_a_page_that_libxml2_does_not_read_to_its_end_is_refused(tmp_path):
-    rows = ["a", "<span>" * 300 + "deep" + "</span>" * 300, "last"]
-    page = f"<table>{''.join(f'<tr><td>{row}' for row in rows)}</table>"
-    path = write(tmp_path / "t.html", page)
+    def page(depth):
+        rows = ["a", "<span>" * depth + "deep" + "</span>" * depth, "last"]
+        return f"<table>{''.join(f'<tr><td>{row}' for row in rows)}</table>"
+
+    path = write(tmp_path / "t.html", page(1500))
+    assert read_table(path).rows == (("deep",), ("last",))
+    path = write(tmp_path / "t.html", page(3000))
     with pytest.raises(ValueError, match=r"a page of HTML, got: Excessive depth.*t\.html"):
         read_table(path)
+
+
+_SHEET = "xl/worksheets/sheet1.xml"
+
+
+def unzipped(path):
+    with zipfile.ZipFile(path) as file:
+        return {name: file.read(name) for name in file.namelist()}
 
 
 def write_formulas(path, results):
     """A column of numbers and one of formulas, with the results that a program has stored."""
     write_workbook(path, [["n", "twice"], *([i, f"=A{i + 1}*2"] for i in range(1, 3))])
-    with zipfile.ZipFile(path) as file:
-        members = {name: file.read(name) for name in file.namelist()}
-    sheet = "xl/worksheets/sheet1.xml"
+    members, sheet = unzipped(path), _SHEET
     for place, result in enumerate(results, start=2):
         empty = f"<f>A{place}*2</f><v></v>".encode()
         assert empty in members[sheet].replace(b"<v />", b"<v></v>")
@@ -312,6 +325,13 @@ def write_formulas(path, results):
 def test_formulas_have_the_results_that_were_stored(tmp_path):
     path = write_formulas(tmp_path / "t.xlsx", [b"2</v>", b"</v>"])
     assert read_table(path).rows == (("1", "2"), ("2", ""))  # as IF(...; "") gives
+    empty = write_formulas(tmp_path / "empty.xlsx", [b"</v>", b"</v>"])
+    members = unzipped(empty)
+    sheet = members[_SHEET]
+    for place in b"23":  # a text that is empty, as Excel writes it
+        sheet = sheet.replace(b'<c r="B%c"' % place, b'<c r="B%c" t="str"' % place)
+    empty.write_bytes(zipped(**members | {_SHEET: sheet}))
+    assert read_table(empty) == Table(("n", "twice"), (("1", ""), ("2", "")), "empty.xlsx")
     never = write_formulas(tmp_path / "never.xlsx", [])
     with pytest.raises(ValueError, match=r"formulas with their .* got none in 'Sheet'!B2; open"):
         read_table(never)
@@ -376,7 +396,7 @@ def test_any_spans_make_a_rectangle_that_starts_with_each_row_s_first_free_cell(
 
 
 def test_another_delimiter_is_said_and_not_guessed(tmp_path):
-    for text in "a;b\n1;2\n", "\n\na;b\r\n1,5;2\r\n", "a|b\n1|2\n", "sep=;\na;b\n", "a\tb\n1\t2\n":
+    for text in "a;b\n1;2\n", "\n \na;b\r\n1,5;2\r\n", "a|b\n1|2\n", "a\tb\n1\t2\n", "\tb\n1\t2\n":
         path = write(tmp_path / "t.csv", text)
         with pytest.raises(
             ValueError, match=r"columns separated by ',', .*perhaps .*t\.csv.*--delim"
@@ -390,6 +410,14 @@ def test_another_delimiter_is_said_and_not_guessed(tmp_path):
     assert read_table(write(path, '"a ""b;\r""",c\n1,2\n')).header == ('a "b;\r"', "c")
     assert read_table(write(path, "a;b,c\n1,2\n")).header == ("a;b", "c")
     assert read_table(write(tmp_path / "t.tsv", "a;b\n1\n")).header == ("a;b",)
+    for said, delimiter in ("sep=;\n", None), ("sep=;\r\n", ";"), ("sep=|\n", ";"):
+        path = write(tmp_path / "t.csv", f"{said}a;b\n1,5;2\n")
+        assert read_table(path, delimiter=delimiter).rows == (("1,5", "2"),)
+    with pytest.raises(ValueError, match=r"got 1 \(file '.*t\.csv', line 3\)"):
+        read_table(write(path, "sep=;\na;b\n1\n"))
+    for delimiter in "", ";;", '"', "\n":
+        with pytest.raises(ValueError, match="expected one character as delimiter, got "):
+            read_table(path, delimiter=delimiter)
     with pytest.raises(ValueError, match=r"delimiter only of \.csv, .*, got ';' for '.*t\.html'"):
         read_table(tmp_path / "t.html", delimiter=";")
 

@@ -190,7 +190,9 @@ def test_positions_are_those_of_the_revision(tmp_path, config, position):
 
 def test_sizes_of_another_type_are_named_with_their_file(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(BERT_CONFIG | {"hidden_size": "8"}))
-    with pytest.raises(ValueError, match=r"expected int for .*config\.json\.hidden_size, got '8'"):
+    with pytest.raises(
+        ValueError, match=r"expected int for hidden_size in .*config\.json, got '8'"
+    ):
         hugging_face_config(tmp_path)
 
 

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import hashlib
 import json
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -130,7 +131,7 @@ def name_by_content(table: Mapping[str, Any]) -> str:
 
 def name_by_place(source: str) -> str:
     """A name for a table in a file: those of several folders may have one file name."""
-    return Path(source).as_posix()
+    return posixpath.normpath(Path(source).as_posix())
 
 
 @contextlib.contextmanager

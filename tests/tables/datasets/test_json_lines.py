@@ -98,7 +98,7 @@ def test_a_table_may_be_a_file_beside_it(tmp_path):
     (tmp_path / "tables" / "c.csv").write_text("City\nOslo\n")
     (tmp_path / "tables" / "c.jsonl").write_text('["City"]\n["Oslo"]\n')
     (tmp_path / "c.csv").write_text("City\nBergen\n")
-    names = ["tables/c.csv", "tables/c.jsonl", "tables/c.csv", "./c.csv"]
+    names = ["tables/c.csv", "tables/c.jsonl", "tables/c.csv", "tables/../c.csv"]
     path = write(tmp_path / "q.jsonl", *({"question": "?", "table": name} for name in names))
     first, second, third, fourth = (table for table, _ in read_json_lines(path))
     assert first.rows == second.rows == (("Oslo",),)
