@@ -180,5 +180,4 @@ def _token_cells(asked: RawFeatures) -> tuple[tf.Tensor, tf.Tensor]:
 def _numbers(asked: RawFeatures, shape: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The first number of each cell, float64 [B, R*C], and whether it has one."""
     values = asked.cell_values
-    signed = tf.where(values.is_negative, 0.0 - values.numbers, values.numbers)
-    return values.first(signed, values.is_number, shape)
+    return values.first(values.amounts, values.is_number, shape)

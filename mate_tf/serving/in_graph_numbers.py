@@ -20,7 +20,15 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from mate_tf.tables.numeric import CARDINALS, MONTHS, ORDINALS, WEEKDAYS
-from mate_tf.tasks.numbers import CURRENCY_SIGNS, DOLLARS, EN_DASH, MINUS_SIGNS
+from mate_tf.tasks.numbers import (
+    CURRENCY_SIGNS,
+    DOLLARS,
+    EN_DASH,
+    LARGEST_POWER,
+    MINUS_SIGNS,
+    MULTIPLES,
+    POWER_OF_TEN,
+)
 
 _BEGIN, _END = "\x01", "\x02"
 _SPACE = (
@@ -76,9 +84,10 @@ _VALUE = "|".join([*_dates(), *_NUMBER_WORDS, _NUMBER])
 # As `unit_free_number` finds a sign: of texts that begin with it, or are in parentheses.
 _CURRENCY = rf"(?:{_BEGIN}(?:{DOLLARS}){_END})?[{CURRENCY_SIGNS}]"
 _NEGATIVE = (
-    rf"(?s) (?:(?:{EN_DASH}|[{MINUS_SIGNS}]{_CURRENCY}|{_CURRENCY}[{MINUS_SIGNS}])"
+    rf"(?s) (?:(?:{EN_DASH}|[{MINUS_SIGNS}]{_CURRENCY} ?|{_CURRENCY} ?[{MINUS_SIGNS}])"
     rf"\.?{_BEGIN}\d.*"
-    rf"|(?:\({_CURRENCY}|{_CURRENCY}\()\.?{_BEGIN}\d[\d,.{_BEGIN}{_END}]*%?\))"
+    rf"|(?:\( ?{_CURRENCY} ?|{_CURRENCY} ?\( ?)\.?{_BEGIN}\d[\d,.{_BEGIN}{_END}]* ?"
+    rf"(?:%|{_BEGIN}?(?:{MULTIPLES}){_END})? ?\))"
 )
 _FULL_MONTH = _word("|".join(MONTHS))
 _ANY_VALUE = rf"(?s).*(?:\d|{'|'.join([_FULL_MONTH, *_NUMBER_WORDS])}).*"
@@ -107,8 +116,8 @@ class TextValues(NamedTuple):
         texts: the text of each, int64 [V], ascending.
         numbers: float64 [V], as exact as the text is; 0 where it is no number.
         is_number: bool [V].
-        is_negative: bool [V], whether a sign stands before it that its number, a feature of
-            trained models, is without.
+        amounts: float64 [V], what to compute with: the numbers, with the signs and powers of ten
+            that they, as features of trained models, are without.
         dates: year, month and day, int32 [V, 3]; 0 where the text does not say it.
         is_date: bool [V].
     """
@@ -116,7 +125,7 @@ class TextValues(NamedTuple):
     texts: tf.Tensor
     numbers: tf.Tensor
     is_number: tf.Tensor
-    is_negative: tf.Tensor
+    amounts: tf.Tensor
     dates: tf.Tensor
     is_date: tf.Tensor
 
@@ -153,8 +162,10 @@ def text_values(texts: tf.Tensor) -> TextValues:
     dates, is_date = _date_fields(stretches)
     is_first = tf.concat([tf.ones_like(of_text[:1]), of_text[1:] - of_text[:-1]], axis=0) > 0
     is_signed = tf.strings.regex_full_match(marked, _NEGATIVE)  # [N]
-    is_negative = is_first & is_number & tf.gather(is_signed, of_text)
-    return TextValues(of_text, numbers, is_number, is_negative, dates, is_date)
+    amounts = tf.where(is_first & tf.gather(is_signed, of_text), 0.0 - tf.abs(numbers), numbers)
+    powers, is_power = (tf.gather(of_texts, of_text) for of_texts in _powers(marked))
+    amounts = tf.where(is_first & is_power, powers, amounts)
+    return TextValues(of_text, numbers, is_number, amounts, dates, is_date)
 
 
 def _marked(texts: tf.Tensor) -> tf.Tensor:
@@ -167,6 +178,15 @@ def _marked(texts: tf.Tensor) -> tf.Tensor:
     texts = tf.strings.join([" ", tf.strings.strip(texts)])
     texts = tf.strings.regex_replace(texts, r"[\p{L}\p{N}]+", rf"{_BEGIN}\0{_END}")
     return tf.where(tf.strings.regex_full_match(texts, _ANY_VALUE), texts, "")
+
+
+def _powers(marked: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The number that each text is, float64 [N], and whether it is one with a power of ten."""
+    texts = tf.strings.regex_replace(marked, f"^ |[{_BEGIN}{_END}]", "")
+    is_power = tf.strings.regex_full_match(texts, POWER_OF_TEN)
+    texts = tf.strings.regex_replace(texts, f"[{MINUS_SIGNS}]", "-")
+    numbers = tf.strings.to_number(tf.where(is_power, texts, "0"), tf.float64)
+    return numbers, is_power & (tf.abs(numbers) < LARGEST_POWER)
 
 
 def _numbers(stretches: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

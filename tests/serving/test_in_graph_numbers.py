@@ -149,9 +149,8 @@ def test_what_is_read_otherwise_is_known(text, in_library, in_graph):
 
 def cell_numbers(texts):
     values = in_graph(tf.constant(texts, tf.string, [len(texts)]))
-    signed = tf.where(values.is_negative, 0.0 - values.numbers, values.numbers)
     numbers, has_number = values.first(
-        signed, values.is_number, tf.constant([len(texts)], tf.int64)
+        values.amounts, values.is_number, tf.constant([len(texts)], tf.int64)
     )
     return [n if h else None for n, h in zip(numbers.numpy(), has_number.numpy(), strict=True)]
 
@@ -161,11 +160,22 @@ def test_a_cell_s_number_is_as_exact_as_the_library_s(texts):
     assert cell_numbers(texts) == [unit_free_number(text) for text in texts]
 
 
-SIGNS = st.lists(st.sampled_from([*"-\u2013\u2212$€()%., 5a", "us"])).map("".join)
+SIGNS = st.lists(st.sampled_from([*"-\u2013\u2212$€()%., 5a", "us", "m", "million", "e-0"])).map(
+    "".join
+)
+POWERS = st.one_of(
+    st.floats(-1e37, 1e37, allow_subnormal=False).map(str),
+    st.decimals(-100, 100, places=2).map("{:e}".format),
+    st.from_regex(
+        r"[-\u2212\u2013+]?[1-9]{1,3}(\.[0-9]{1,3})?[eE][-+]?[0-2]?[0-9]", fullmatch=True
+    ),
+)
 
 
-@given(st.lists(SIGNS, max_size=20))
+@given(st.lists(SIGNS | POWERS, max_size=20))
 @example(["($,5)", "($..5)", "$(1,200)", "one$-5", "may$-5", "($0.00)", "nz$-5"])
 @example(["\u20135", "-$5", "\u2212US$1,200.50", "$-5", "-€.5m", "($1,200)", "($5%)", "($5 each)"])
+@example(["$ (5.00)", "( $1,200 )", "US$ -5", "-$ .5", "($1.2m)", "($1.2 million)", "($5 %)"])
+@example(["1e-05", "-2.5E16", "\u22121.5e+3", "2.5e45", "1.5e-3 m", "1e05", "0e0"])
 def test_the_signs_of_amounts_are_read_as_in_the_library(texts):
     assert cell_numbers(texts) == [unit_free_number(text) for text in texts]
