@@ -9,7 +9,7 @@ MATE_TF_GOLDEN_REAL_DIR ?= ../shared/golden_real
 MATE_TF_WTQ_DIR ?= ../shared/data/wtq
 MATE_TF_TABFACT_DIR ?= ../shared/data/tabfact
 MATE_TF_SST2_DIR ?= ../shared/data/sst2
-# Of make reproduce: small takes one to two hours, full many.
+# Of make reproduce: small takes less than an hour, full days.
 SIZE ?= small
 # Names of its steps, between commas; without them all.
 ONLY ?=

@@ -8,8 +8,8 @@ They are made from the data sets' releases. Each is a step of commands of this p
 printed before they run, and ends as NAME.md in the folder of --output_dir; tables.md there has all
 of them. A step that is done, by the same commands, is not done again; one that was interrupted goes
 on where its commands can.
---size=small takes a few steps of training, one seed and few questions, one to two hours in all, to
-show that tables can be made; --size=full takes the README's budgets, many hours on two cores.
+--size=small takes a few steps of training, one seed and few questions, less than an hour on a core,
+to show that tables can be made; --size=full takes the README's budgets, days on two cores.
 --only=wtq,default_flow makes some, with the data that they need; --list names them.
 
 The default model's own weights are made by scripts/train_default_model.sh, the picture of the page
@@ -29,7 +29,7 @@ from experiments.reproduction.setting import Setting, Step
 from experiments.reproduction.steps import steps
 from mate_tf.tables.text_files import complete_text_file, read_text
 
-_SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "one to two hours, or many")
+_SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "less than an hour, or days")
 _WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")
 _TABFACT = flags.DEFINE_string("tabfact", None, "folder of TabFact")
 _SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, train.tsv and dev.tsv")

