@@ -30,16 +30,16 @@ $(INSTALLED): setup.py scripts/setup_env.sh
 	@touch $@
 
 benchmark: env ## time the architectures beside the limit: half an hour
-	$(VENV_PYTHON) -m experiments.benchmark --lengths=512,2048,8192 --rounds=3 \
+	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --lengths=512,2048,8192 --rounds=3 \
 	  --output_dir=out/benchmark
 
 benchmark-full: env ## the same from 128 to 16,384 tokens, and training steps: hours
-	$(VENV_PYTHON) -m experiments.benchmark --output_dir=out/benchmark_full
-	$(VENV_PYTHON) -m experiments.benchmark --output_dir=out/benchmark_training --mode=training
+	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --output_dir=out/benchmark_full
+	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --output_dir=out/benchmark_training --mode=training
 
 reproduce: env ## make the README's tables and figures again, SIZE=small or full, ONLY=wtq,heads
 	minilm="$$(scripts/install_minilm.sh $(VENV))" && \
-	$(VENV_PYTHON) -m experiments.reproduce --size=$(SIZE) --wtq="$(MATE_TF_WTQ_DIR)" \
+	$(VENV_PYTHON) -m experiments.paper.reproduce --size=$(SIZE) --wtq="$(MATE_TF_WTQ_DIR)" \
 	  --tabfact="$(MATE_TF_TABFACT_DIR)" --sst2="$(MATE_TF_SST2_DIR)" --minilm="$$minilm" \
 	  $(if $(ONLY),--only=$(ONLY))
 

@@ -38,7 +38,7 @@ TAGGER = flags.DEFINE_string(
 def load(**options: Any):
     """The predictor of --model and the flags beside it, with options of its own."""
     from mate_tf.serving.loading import from_pretrained
-    from mate_tf.tables.taggers import load_tagger
+    from mate_tf.tables.part_of_speech import load_tagger
 
     tagger = load_tagger(TAGGER.value) if TAGGER.value else None
     if DROP.value:
@@ -72,7 +72,7 @@ def answers(
     Yields:
         Table, question, and answer or error.
     """
-    from mate_tf.tasks.sequences import answer_sequences
+    from mate_tf.answers.sequences import answer_sequences
 
     pairs = asked.pairs if pairs is None else pairs
     history = history or ("predicted" if asked.task == "SQA" else "gold")

@@ -4,8 +4,8 @@
         --data=out/wtq_data/calibration.jsonl
 
 Answers all questions of the file, finds by the official definition of their task which answers are
-right, and fits a temperature and an offset to the scores (mate_tf/tasks/calibration.py). From then
-on a score of 0.8 says that eight of ten such answers are right: wherever the model is loaded,
+right, and fits a temperature and an offset to the scores (mate_tf/answers/calibration.py). From
+then on a score of 0.8 says that eight of ten such answers are right: wherever the model is loaded,
 The min_score 0.8 of `mate-tf ask` and experiments/predict.py keeps to these.
 
 The questions must be none that the model was trained on, and none that its scores are reported for
@@ -24,11 +24,11 @@ _NOT_FOR_CALIBRATION = ("train", "dev", "test")
 
 
 def main(_) -> None:
+    from mate_tf.answers.calibration import fit_calibration
     from mate_tf.evaluation.calibration import auroc, expected_calibration_error
     from mate_tf.evaluation.predictions import prediction_of
     from mate_tf.evaluation.scoring import is_correct
-    from mate_tf.serving.stored_calibration import check_calibrates, write_calibration
-    from mate_tf.tasks.calibration import fit_calibration
+    from mate_tf.serving.folder import check_calibrates, write_calibration
 
     if model_flags.ARCHITECTURE.value:
         raise ValueError(

@@ -9,7 +9,10 @@ from absl import app, flags, logging
 
 CONFIGS = pathlib.Path(__file__).parent / "configs"
 # _base.py is what they share.
-PRESETS = sorted(path.stem for path in CONFIGS.glob("[!_]*.py"))
+PRESETS = {
+    path.stem: f"experiments.configs.{path.parent.name}.{path.stem}"
+    for path in sorted(CONFIGS.glob("*/[!_]*.py"))
+}
 
 
 def run_folder(name: str) -> pathlib.Path | None:
@@ -25,7 +28,7 @@ def load_preset(name: str):
         raise ValueError(
             f"expected --config to be one of {', '.join(PRESETS)}, or a run's folder, got {name!r}"
         )
-    return importlib.import_module(f"experiments.configs.{name}").CONFIG
+    return importlib.import_module(PRESETS[name]).CONFIG
 
 
 def make_config(name: str, architecture: str | None, overrides: list[str]):
@@ -41,7 +44,7 @@ def make_config(name: str, architecture: str | None, overrides: list[str]):
     """
     from mate_tf.presets import with_architecture
     from mate_tf.training.overrides import PREFIX, apply_overrides
-    from mate_tf.training.run_config import load_config
+    from mate_tf.training.run_folder import load_config
 
     folder = run_folder(name)
     config: Any = load_preset(name) if folder is None else load_config(folder)

@@ -4,7 +4,7 @@
         --output_dir=out/wtq_data --vocab_file=vocab.txt --max_seq_length=512
 
 The input is a data set in its official layout (mate_tf/tables/datasets has a reader for each task),
-or, for JSONL, a folder of .jsonl files in the format of mate_tf/tables/datasets/json_lines.py, each
+or, for JSONL, a folder of .jsonl files in the format of mate_tf/datasets/json_lines.py, each
 of which is a split. Writes for each split {split}.tfrecord, the examples, and, of questions about
 tables, {split}.jsonl, all of them with their tables; a copy of the vocabulary; and in
 conversion.json how it was done.
@@ -43,7 +43,7 @@ from absl import flags
 from tqdm import tqdm
 
 from experiments import terminal
-from mate_tf.tables.datasets.tasks import TASKS, read_split, splits_there
+from mate_tf.datasets.tasks import TASKS, read_split, splits_there
 from mate_tf.tables.part_of_speech import TaggedWord, Tagger
 
 _TASK = flags.DEFINE_enum("task", "WTQ", list(TASKS), "what the input is")
@@ -117,8 +117,8 @@ _BEAM = flags.DEFINE_string(
 
 def create_split(builder, name: str, division):
     """Converts a split in this process, a question at a time, and gives its summary."""
-    from mate_tf.tables.conversion import Summary, convert_all
-    from mate_tf.tables.splits import split_writer
+    from mate_tf.records.conversion import Summary, convert_all
+    from mate_tf.records.splits import split_writer
 
     task = TASKS[_TASK.value]
     unit = "question" if task.has_tables else "sentence"
@@ -135,8 +135,8 @@ def create_split(builder, name: str, division):
 
 def create_split_with_beam(config, name: str, division):
     """The same in a pipeline."""
-    from mate_tf.tables.beam_pipeline import convert_split, make_builder
-    from mate_tf.tables.conversion import Summary
+    from mate_tf.records.beam import convert_split, make_builder
+    from mate_tf.records.conversion import Summary
 
     task = TASKS[_TASK.value]
     counts = convert_split(
@@ -169,13 +169,13 @@ class TimedTagger:
 def main(_) -> None:
     import tensorflow as tf
 
-    from mate_tf.tables.conversion_file import conversion_of
-    from mate_tf.tables.division import Division
-    from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-    from mate_tf.tables.records import complete_file
-    from mate_tf.tables.splits import prepare_folder
-    from mate_tf.tables.taggers import load_tagger
-    from mate_tf.tables.wordpiece import Wordpiece
+    from mate_tf.datasets.division import Division
+    from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+    from mate_tf.features.wordpiece import Wordpiece
+    from mate_tf.records.conversion_file import conversion_of
+    from mate_tf.records.records import complete_file
+    from mate_tf.records.splits import prepare_folder
+    from mate_tf.tables.part_of_speech import load_tagger
 
     config = FeatureConfig(
         max_seq_length=_LENGTH.value,

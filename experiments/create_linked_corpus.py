@@ -20,9 +20,9 @@ from absl import flags
 from tqdm import tqdm
 
 from experiments import terminal
-from experiments.linked_corpus.drawing import draw_questions, draw_table
-from experiments.linked_corpus.release import write_questions, write_table
-from experiments.linked_corpus.words import words_of
+from experiments.demo_data.linked_corpus.drawing import draw_questions, draw_table
+from experiments.demo_data.linked_corpus.release import write_questions, write_table
+from experiments.demo_data.linked_corpus.words import words_of
 
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
 _TABLES = flags.DEFINE_integer("num_tables", 2000, "tables in all", lower_bound=20)

@@ -34,7 +34,7 @@ from absl import flags
 from tqdm import tqdm
 
 from experiments import terminal
-from mate_tf.tables.datasets.described_tables import LAYOUTS, TEXTS, corpus_splits, read_corpus
+from mate_tf.datasets.described_tables import LAYOUTS, TEXTS, corpus_splits, read_corpus
 
 _TASK = flags.DEFINE_enum("task", TEXTS, LAYOUTS, "what the input is")
 _INPUT = flags.DEFINE_string("input_dir", None, "folder with the tables", required=True)
@@ -72,8 +72,7 @@ _BEAM = flags.DEFINE_string(
 
 def make_config():
     """What is drawn, as the flags say."""
-    from mate_tf.tables.masked_lm import MaskedLmConfig
-    from mate_tf.tables.pretraining_config import PretrainingConfig
+    from mate_tf.features.masked_lm import MaskedLmConfig, PretrainingConfig
 
     try:
         shortest, *longer = map(int, _LENGTHS.value)
@@ -95,7 +94,7 @@ def make_config():
 
 def choose_splits():
     """The splits to make and those that are there, how one is divided, why others are absent."""
-    from mate_tf.tables.division import Division
+    from mate_tf.datasets.division import Division
 
     there, absent = corpus_splits(_TASK.value, _INPUT.value)
     names = _SPLITS.value or there
@@ -107,7 +106,7 @@ def choose_splits():
 
 def draw_with_beam(read, config, name: str) -> Counter[str]:
     """Draws a split in a pipeline."""
-    from mate_tf.tables.pretraining_pipeline import draw_split
+    from mate_tf.records.pretraining_beam import draw_split
 
     options = shlex.split(_BEAM.value)
     return draw_split(read, _VOCAB.value, config, _OUTPUT.value, name, _SHARDS.value or 1, options)
@@ -116,11 +115,11 @@ def draw_with_beam(read, config, name: str) -> Counter[str]:
 def main(_) -> None:
     import tensorflow as tf
 
-    from mate_tf.tables.conversion import Summary
-    from mate_tf.tables.conversion_file import conversion_of
-    from mate_tf.tables.feature_config import FeatureConfig
-    from mate_tf.tables.pretraining import make_builders, split_of_length, write_split
-    from mate_tf.tables.splits import prepare_folder
+    from mate_tf.features.config import FeatureConfig
+    from mate_tf.records.conversion import Summary
+    from mate_tf.records.conversion_file import conversion_of
+    from mate_tf.records.pretraining import make_builders, split_of_length, write_split
+    from mate_tf.records.splits import prepare_folder
 
     config = make_config()
     names, there, division, absent = choose_splits()

@@ -25,7 +25,7 @@ it is complete; the same flags give the same files.
 from absl import flags
 
 from experiments import terminal
-from experiments.made_of_tables import SEED, write_parts
+from experiments.paper.made_of_tables import SEED, write_parts
 
 _LENGTH = flags.DEFINE_integer("max_seq_length", 192, "tokens of a question with its excerpt")
 _PER_TABLE = flags.DEFINE_integer("questions_per_table", 64, "at most")
@@ -35,7 +35,7 @@ _HELD_OUT = flags.DEFINE_bool("held_out_forms", False, "words that are used nowh
 
 
 def main(_) -> None:
-    from mate_tf.questions.synthetic import OPERATIONS, QuestionsConfig, synthetic_questions
+    from mate_tf.synthesis.questions import OPERATIONS, QuestionsConfig, synthetic_questions
 
     config = QuestionsConfig(
         questions_per_table=_PER_TABLE.value,

@@ -28,7 +28,7 @@ give the same files.
 from absl import flags
 
 from experiments import terminal
-from experiments.made_of_tables import SEED, write_parts
+from experiments.paper.made_of_tables import SEED, write_parts
 
 _KINDS = flags.DEFINE_list("kinds", "synthetic", "of synthetic and counterfactual")
 _LENGTH = flags.DEFINE_integer("max_seq_length", 128, "tokens of a statement with its excerpt")
@@ -43,8 +43,7 @@ _COLUMNS = flags.DEFINE_integer("max_columns", 4, "of an excerpt")
 
 
 def main(_) -> None:
-    from mate_tf.statements.creation import maker
-    from mate_tf.statements.synthetic import SyntheticConfig
+    from mate_tf.synthesis.statements import SyntheticConfig, maker
 
     config = SyntheticConfig(
         excerpts_per_table=_EXCERPTS.value,

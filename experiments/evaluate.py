@@ -40,8 +40,7 @@ _JSON = flags.DEFINE_bool("json", False, "print one JSON object, its scores from
 
 def main(_) -> None:
     from mate_tf.evaluation.official import read_official
-    from mate_tf.evaluation.prediction_file import read_predictions
-    from mate_tf.evaluation.predictions import match_predictions
+    from mate_tf.evaluation.predictions import match_predictions, read_predictions
     from mate_tf.evaluation.scoring import score
 
     predictions = read_predictions(_PREDICTIONS.value)

@@ -66,7 +66,7 @@ def published(checkpoint: str):
     """The model of --checkpoint."""
     from experiments.config_files import load_preset
     from mate_tf.serving.stored_model import published_model
-    from mate_tf.weights.hugging_face_config import hugging_face_task_config
+    from mate_tf.weights.hugging_face import hugging_face_task_config
     from mate_tf.weights.initial import kind_of_weights, locate_weights
 
     preset = load_preset(_CONFIG.value) if _CONFIG.value else None
@@ -97,8 +97,8 @@ def main(_) -> None:
     if _MODEL_DIR.value is not None and given:
         raise ValueError(f"expected --{given[0]} with --checkpoint alone, got --model_dir")
 
+    from mate_tf.answers.tasks import answering_kind
     from mate_tf.serving.stored_model import export_stored, run_model
-    from mate_tf.tasks.kinds import answering_kind
 
     if _MODEL_DIR.value is not None:
         stored = run_model(_MODEL_DIR.value, max_seq_length=_MAX_SEQ_LENGTH.value)

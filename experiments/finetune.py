@@ -96,7 +96,7 @@ def use_inputs_of_run(config: str) -> None:
         FileNotFoundError: if the run does not say what it was made from.
         ValueError: if there is no data: the config is a preset.
     """
-    from mate_tf.training.run_inputs import load_inputs
+    from mate_tf.training.run_folder import load_inputs
 
     folder = run_folder(config)
     if folder is None:

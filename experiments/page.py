@@ -13,7 +13,7 @@ Gradio is not installed (`pip install 'mate_tf[page]'`).
 from absl import flags
 
 from experiments import asking, model_flags, terminal
-from experiments.page_app import build_app, import_gradio, launch
+from mate_tf.page.app import build_app, import_gradio, launch
 from mate_tf.serving.folder import check_named
 
 _ALTERNATIVES = flags.DEFINE_integer(

@@ -75,8 +75,8 @@ def main(argv: list[str]) -> None:
     config = make_config(_CONFIG.value, None, argv[1:])
     check_kind(config, _CONFIG.value, "pointr")
 
+    from mate_tf.pointr.inputs import Source
     from mate_tf.pointr.pipeline import Pipeline
-    from mate_tf.pointr.source import Source
 
     splits, answered = splits_of_source()
     if flags.FLAGS.distribution_strategy == "multi_worker_mirrored":

@@ -5,7 +5,7 @@
 
 The file is one of experiments/create_data.py, or your own in its format, a question and its table
 a line; where create_data wrote shards of dev.jsonl, that name stands for all of them. Writes an
-object a question (mate_tf/evaluation/prediction_file.py says what is in it), in their order: also
+object a question (mate_tf/evaluation/predictions.py says what is in it), in their order: also
 for those that the model does not accept, with the reason. experiments/evaluate.py scores that file.
 
 Questions in sequences (SQA) are answered one after the other, each with the model's own answers
@@ -50,8 +50,7 @@ _ALTERNATIVES = flags.DEFINE_integer(
 
 def main(_) -> None:
     from mate_tf.evaluation.official import check_official_format, write_official
-    from mate_tf.evaluation.prediction_file import write_predictions
-    from mate_tf.evaluation.predictions import prediction_of
+    from mate_tf.evaluation.predictions import prediction_of, write_predictions
 
     asked = read_asked()
     ids = [question.question_id for _table, question in asked.pairs]

@@ -42,9 +42,9 @@ def read_asked() -> Asked:
         FileNotFoundError: if there is no such file.
         ValueError: if it has another ending or no questions, or the task has no tables.
     """
-    from mate_tf.tables.conversion_file import task_of
-    from mate_tf.tables.datasets.tasks import TASKS
-    from mate_tf.tables.splits import QUESTIONS, read_questions
+    from mate_tf.datasets.tasks import TASKS
+    from mate_tf.records.conversion_file import task_of
+    from mate_tf.records.splits import QUESTIONS, read_questions
 
     file = pathlib.Path(DATA.value)
     if file.suffix != QUESTIONS:

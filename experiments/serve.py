@@ -87,12 +87,12 @@ _COLUMNS = 4  # of the tables that are asked before the first client's
 def main(_) -> int:
     sys.argv = sys.argv[:1]  # kserve reads it when it is imported, and has other flags
     try:
-        from experiments.serving import app as serving
+        from mate_tf.serving.http import app as serving
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{error}; pip install 'mate_tf[serve]'") from None
-    from experiments.serving.batching import Batcher
-    from experiments.serving.metrics import Metrics
-    from experiments.serving.requests import Limits
+    from mate_tf.serving.http.app import Metrics
+    from mate_tf.serving.http.batching import Batcher
+    from mate_tf.serving.http.requests import Limits
 
     name = _name()
     with _listener() as listener:

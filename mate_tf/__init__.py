@@ -11,28 +11,28 @@ __version__ = "0.1.0"
 _WHERE = {
     "AttentionConfig": "mate_tf.config",
     "EncoderConfig": "mate_tf.config",
-    "MultiViewAttention": "mate_tf.attention.multi_view",
-    "MultiViewEmbedding": "mate_tf.attention.views",
+    "MultiViewAttention": "mate_tf.layers.attention.multi_view",
+    "MultiViewEmbedding": "mate_tf.layers.attention.views",
     "Question": "mate_tf.tables.table",
     "Table": "mate_tf.tables.table",
-    "TableEncoder": "mate_tf.encoder",
-    "TokenFeatures": "mate_tf.tables.token_features",
+    "TableEncoder": "mate_tf.layers.encoder",
+    "TokenFeatures": "mate_tf.features.token_features",
     "from_pretrained": "mate_tf.serving.loading",
-    "multi_view_attention": "mate_tf.attention.multi_view",
+    "multi_view_attention": "mate_tf.layers.attention.multi_view",
 }
 __all__ = sorted(_WHERE)
 
 if TYPE_CHECKING:
-    from mate_tf.attention.multi_view import (
+    from mate_tf.config import AttentionConfig, EncoderConfig
+    from mate_tf.features.token_features import TokenFeatures
+    from mate_tf.layers.attention.multi_view import (
         MultiViewAttention,
         MultiViewEmbedding,
         multi_view_attention,
     )
-    from mate_tf.config import AttentionConfig, EncoderConfig
-    from mate_tf.encoder import TableEncoder
+    from mate_tf.layers.encoder import TableEncoder
     from mate_tf.serving.loading import from_pretrained
     from mate_tf.tables.table import Question, Table
-    from mate_tf.tables.token_features import TokenFeatures
 
 
 def __getattr__(name: str) -> Any:

@@ -6,8 +6,7 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from mate_tf.checks import require
-from mate_tf.dataclass_json import convert, from_dict
+from mate_tf.dataclass_json import convert, from_dict, require
 
 ARCHITECTURES = (
     "tapas",
@@ -57,7 +56,7 @@ _OF_BERT = {
 _SIZES = tuple(_OF_BERT)[:5]
 
 
-def read_json(path: str | pathlib.Path) -> dict[str, Any]:
+def read_json_object(path: str | pathlib.Path) -> dict[str, Any]:
     """The JSON object in a file; ValueError where it holds something else."""
     try:
         content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
@@ -100,15 +99,16 @@ class AttentionConfig:
             columns; bucket_size is then the size of a tile, and there is no global part.
         relation_kind: TableFormer's biases: "scalar", one number for each relation, head and
             layer, or "embedding", a vector that the query is multiplied by.
-        disabled_relations: relations (1 to 12, see mate_tf/attention/relations.py) that count as
-            relation 0, "other" (TableFormer paper, table 7).
+        disabled_relations: relations (1 to 12, see mate_tf/layers/attention/relations.py) that
+            count as relation 0, "other" (TableFormer paper, table 7).
         scale_relations: adds the biases before the scores are divided by the square root of the
             head size (TableFormer paper, section 5.4, "SO"), not after.
         sequence_length: the one length that a Linformer takes; 0 for all others.
         projected_length: what a Linformer projects it to.
-        grammar_rules: "paper", or "extended" for more of them (mate_tf/attention/grammar.py).
-        grammar_bias: what "grammar_soft" adds to the scores of favoured pairs, after their
-            division (grammar-guided attention paper, section 3.2, alpha).
+        grammar_rules: "paper", or "extended" for more of them
+            (mate_tf/layers/attention/grammar.py).
+        grammar_bias: what "grammar_soft" adds to the scores of favoured pairs, after their division
+            (grammar-guided attention paper, section 3.2, alpha).
         learn_grammar_bias: makes it a weight of each head and layer, which starts there.
         num_global_tokens: TableETC's; the first half stands for rows, the header row first, the
             second half for columns.
@@ -120,8 +120,8 @@ class AttentionConfig:
             with the first of them, where they are an error otherwise.
         dense_up_to: tokens of the longest sequence of which all pairs are computed, with evaluator
             None. None: about 500 (`LinearAttention.break_even`), measured on a CPU;
-            `python -m experiments.break_even` measures it for other machines and sizes. 0 with
-            original_bucketing, which is not the same over all pairs.
+            `python -m experiments.benchmarks.break_even` measures it for other machines and sizes.
+            0 with original_bucketing, which is not the same over all pairs.
     """
 
     architecture: str = "mate"
@@ -366,7 +366,7 @@ class EncoderConfig:
             ValueError: if it is not a BERT configuration, or a value is not of its field's type.
         """
         name = "the given values" if isinstance(source, Mapping) else str(source)
-        content = source if isinstance(source, Mapping) else read_json(source)
+        content = source if isinstance(source, Mapping) else read_json_object(source)
         kinds = {field.name: field.type for field in dataclasses.fields(cls)}
         given = {key: content[key] for key in _OF_BERT if content.get(key) is not None}
         missing = [key for key in _SIZES if key not in given]

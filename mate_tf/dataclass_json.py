@@ -2,6 +2,8 @@
 
 Values have to be of the types that the fields are annotated with: bool, int, float, str, Literal,
 tuple[X, ...], X | None and other dataclasses.
+
+How a value that cannot work is refused.
 """
 
 import dataclasses
@@ -10,6 +12,13 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
+
+
+def require(condition: bool, message: str) -> None:
+    """ValueError with the message, "expected X, got Y", unless the condition holds."""
+    if not condition:
+        raise ValueError(message)
+
 
 Dataclass = TypeVar("Dataclass")
 

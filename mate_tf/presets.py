@@ -64,7 +64,7 @@ ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         # The grammar-guided attention paper's rules, and its bias of 5 (section 3.2).
         "grammar_hard": {"attention": AttentionConfig("grammar_hard"), "disabled_features": ()},
         "grammar_soft": {"attention": AttentionConfig("grammar_soft"), "disabled_features": ()},
-        # With more rules than the paper's (mate_tf/attention/grammar.py).
+        # With more rules than the paper's (mate_tf/layers/attention/grammar.py).
         "grammar_hard_extended": {
             "attention": AttentionConfig("grammar_hard", grammar_rules="extended"),
             "disabled_features": (),

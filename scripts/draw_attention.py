@@ -11,9 +11,9 @@ import pathlib
 from absl import flags
 
 from experiments import terminal
-from mate_tf.attention.drawing import draw_head_group, draw_relations, table_tokens
-from mate_tf.attention.patterns import head_groups
 from mate_tf.config import AttentionConfig
+from mate_tf.layers.attention.drawing import draw_head_group, draw_relations, table_tokens
+from mate_tf.layers.attention.patterns import head_groups
 
 QUESTION = ("[CLS]", "how", "high", "?", "[SEP]")
 COLUMNS = "ABC"

@@ -15,7 +15,7 @@ from typing import Any
 from absl import flags
 
 from experiments import asking, model_flags, terminal
-from experiments.page_app import build_app, launch
+from mate_tf.page.app import build_app, launch
 
 PICTURE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "page.png"
 WIDTH, HEIGHT = 1200, 900

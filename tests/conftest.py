@@ -6,6 +6,7 @@ import hypothesis
 import pytest
 
 from tests.golden_tally import TALLY
+from tests.vocabulary import vocab_file, wordpiece  # noqa: F401 (fixtures of many folders)
 
 # oneDNN's kernels round in another order than the plain ones, which one ill-conditioned gradient of
 # the original would show (see tests/golden/test_heads.py). Set before TensorFlow is imported.

@@ -43,9 +43,9 @@ def export_small(
     """
     import keras
 
+    from mate_tf.features.builder import FeatureConfig
+    from mate_tf.models.table_qa import TableQuestionAnswering
     from mate_tf.serving.export import export_saved_model
-    from mate_tf.tables.features import FeatureConfig
-    from mate_tf.tasks.table_qa import TableQuestionAnswering
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     vocab_file = write_vocabulary(folder.parent / "vocab.txt", pieces)
@@ -61,11 +61,11 @@ def write_run(folder: pathlib.Path) -> pathlib.Path:
     import keras
     import tensorflow as tf
 
-    from mate_tf.tables.conversion_file import conversion_of, write_conversion
-    from mate_tf.tables.features import FeatureConfig
+    from mate_tf.features.builder import FeatureConfig
+    from mate_tf.records.conversion_file import conversion_of, write_conversion
     from mate_tf.training.config import TableQATrainingConfig
     from mate_tf.training.examples import build_model
-    from mate_tf.training.run_config import save_config
+    from mate_tf.training.run_folder import save_config
     from mate_tf.weights.names import weights_by_path
 
     config = TableQATrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)

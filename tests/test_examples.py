@@ -31,7 +31,7 @@ README_BLOCKS = blocks_of("README.md")
 
 
 def test_there_are_examples():
-    assert "mate_tf.attention.multi_view" in MODULES
+    assert "mate_tf.layers.attention.multi_view" in MODULES
     assert len(README_BLOCKS) == 3
 
 

@@ -7,9 +7,9 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.encoder import TableEncoder
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.encoder import TableEncoder
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
-from mate_tf.tables.token_features import TokenFeatures
 
 NAMES = tuple(ARCHITECTURE_PRESETS)
 LENGTH = 48

@@ -1,1 +1,1 @@
-"""The command mate-tf: questions asked of tables from a terminal."""
+"""The command mate-tf."""

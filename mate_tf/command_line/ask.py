@@ -1,18 +1,39 @@
-"""mate-tf ask: questions of a table, from the command line, a terminal or another program."""
+"""mate-tf ask: questions of a table, from the command line, a terminal or another program.
+
+Which model a command uses.
+"""
 
 import argparse
 import contextlib
 import itertools
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mate_tf.command_line.models import VARIABLE, find_model
 from mate_tf.command_line.terminal import is_ours_or_serious, sentence_for_user
+from mate_tf.serving.folder import DEFAULT_MODEL, check_named
+from mate_tf.tables.files import ENDINGS, STANDARD_INPUT, read_table
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.table_files import ENDINGS, STANDARD_INPUT, read_table
 from mate_tf.tables.text_files import check_delimiter
+
+VARIABLE = "MATE_TF_MODEL"
+
+
+def find_model(given: str | None) -> str:
+    """The path or name of a model: the given one, that of MATE_TF_MODEL, or the default.
+
+    Raises:
+        FileNotFoundError: if there can be no such model.
+        ValueError: if the given one is empty, as a shell's variable that is not set.
+    """
+    if given == "":
+        raise ValueError("expected the folder or name of a model, got an empty one")
+    name = given or os.environ.get(VARIABLE) or str(DEFAULT_MODEL)
+    check_named(name)
+    return name
+
 
 DESCRIPTION = f"""\
 Asks questions of a table, and prints each answer with its score, the cells it comes from (row 0 is
@@ -144,7 +165,7 @@ def _load(model: str, options: argparse.Namespace) -> Any:
     from absl import logging
 
     from mate_tf.serving.loading import from_pretrained
-    from mate_tf.tables.taggers import load_tagger
+    from mate_tf.tables.part_of_speech import load_tagger
 
     logging.get_absl_logger().addFilter(is_ours_or_serious)
     overrides: dict[str, Any] = {"drop_rows_to_fit": True} if options.drop_rows_to_fit else {}
@@ -189,9 +210,9 @@ def _ask(
     options: argparse.Namespace,
     shows_questions: bool,
 ) -> int:
+    from mate_tf.answers.answer import answer_record
+    from mate_tf.answers.sequences import with_history
     from mate_tf.command_line.answer_lines import answer_lines
-    from mate_tf.tasks.answer_json import answer_record
-    from mate_tf.tasks.sequences import with_history
 
     statuses = {0}
     previous = None

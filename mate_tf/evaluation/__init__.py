@@ -1,1 +1,1 @@
-"""The official metrics of the data sets."""
+"""Predictions become official scores."""

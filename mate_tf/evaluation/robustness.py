@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from mate_tf.tables.perturbation import permute
+from mate_tf.answers.answer import Answer
+from mate_tf.records.perturbation import permute
 from mate_tf.tables.table import Question, Table
-from mate_tf.tasks.answers import Answer
 
 # Two scores that rounding alone may put in either order.
 TIE = 1e-5

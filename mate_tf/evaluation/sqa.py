@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from mate_tf.tables.datasets.sqa import split_question_id
+from mate_tf.datasets.sqa import split_question_id
 from mate_tf.tables.table import Coordinates, Question
 from mate_tf.tables.text_files import complete_text_file
 

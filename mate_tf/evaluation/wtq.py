@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mate_tf.tables.datasets.wtq import read_wtq_tsv, split_list
-from mate_tf.tables.normalization import normalize_denotation
+from mate_tf.datasets.wtq import read_wtq_tsv, split_list
+from mate_tf.features.normalization import normalize_denotation
 from mate_tf.tables.text_files import complete_text_file, read_text
 
 _TOLERANCE = 1e-6

@@ -1,1 +1,1 @@
-"""PointR: answers from tables whose cells link to passages (Eisenschlos et al., 2021, 4)."""
+"""PointR: tables with passages, answered in two stages (MATE paper, section 4)."""

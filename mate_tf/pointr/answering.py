@@ -7,17 +7,17 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from mate_tf.config import read_json
+from mate_tf.answers.answer import Answer, no_answer
+from mate_tf.answers.predictor import Predictor
+from mate_tf.config import read_json_object
 from mate_tf.dataclass_json import from_dict
+from mate_tf.features.builder import QUESTIONS_AT_ONCE
 from mate_tf.pointr.config import PointingInputs
 from mate_tf.pointr.inputs import cell_table, expand, restrict_pair
 from mate_tf.serving.loading import from_pretrained
-from mate_tf.tables.features import QUESTIONS_AT_ONCE
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question
 from mate_tf.tables.text_files import complete_text_file
-from mate_tf.tasks.answers import Answer, no_answer
-from mate_tf.tasks.predictor import Predictor
 
 POINTER, READER = "point", "read"  # the folders of both stages in that of an exported PointR
 _INPUTS_FILE = "pointr.json"
@@ -157,7 +157,7 @@ def load_pointer(
     predictor = from_pretrained(
         directory / POINTER, num_alternatives=num_alternatives, drop_rows_to_fit=drop_rows_to_fit
     )
-    return Pointer(predictor, from_dict(PointingInputs, read_json(path), "inputs"))
+    return Pointer(predictor, from_dict(PointingInputs, read_json_object(path), "inputs"))
 
 
 def load_pointr(

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Literal
 
-from mate_tf.checks import require
+from mate_tf.dataclass_json import require
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
 
 Evidence = Literal["both", "table", "passages"]

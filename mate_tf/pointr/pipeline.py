@@ -2,42 +2,108 @@
 
 Each stage leaves what it made in a folder of its own, and in "done" of what it was made: one that
 was interrupted goes on, and what is done of the same already is not done again.
+
+What is done already, and of what it was made.
 """
 
 import contextlib
 import dataclasses
 import functools
+import json
 import os
 import pathlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mate_tf.datasets.tasks import TASKS
 from mate_tf.evaluation.hybridqa import write_official
-from mate_tf.evaluation.prediction_file import write_predictions
-from mate_tf.evaluation.predictions import prediction_of
+from mate_tf.evaluation.predictions import prediction_of, write_predictions
+from mate_tf.features.config import FeatureConfig
 from mate_tf.pointr.answering import POINTER, READER, load_pointer, load_pointr, save_inputs
 from mate_tf.pointr.config import PointRConfig
-from mate_tf.pointr.done import Done, as_read, write_json
-from mate_tf.pointr.inputs import pointing_features, pointing_task, restrict_pair
-from mate_tf.pointr.places import Places
-from mate_tf.pointr.reading_data import reading_cells
-from mate_tf.pointr.records import Progress, prepare_records, write_split
-from mate_tf.pointr.report import answers_report
-from mate_tf.pointr.source import Source
+from mate_tf.pointr.data import Progress, prepare_records, reading_cells, write_split
+from mate_tf.pointr.inputs import Source, pointing_features, pointing_task, restrict_pair
+from mate_tf.pointr.report import Places, answers_report
+from mate_tf.records.conversion_file import file_sha256
+from mate_tf.records.splits import read_questions
 from mate_tf.serving.stored_model import export_stored, run_model
-from mate_tf.tables.conversion_file import file_sha256
-from mate_tf.tables.datasets.tasks import TASKS
-from mate_tf.tables.feature_config import FeatureConfig
 from mate_tf.tables.linked_table import LinkedTable
-from mate_tf.tables.splits import read_questions
 from mate_tf.tables.table import Question
 from mate_tf.tables.text_files import complete_text_file, read_json
 from mate_tf.training.config import FinetuningConfig
 from mate_tf.training.examples import SPLITS
 from mate_tf.training.run import train_run
-from mate_tf.training.run_config import differences
-from mate_tf.training.run_inputs import INPUTS_FILE, data_files, load_inputs
+from mate_tf.training.run_folder import INPUTS_FILE, data_files, differences, load_inputs
+
+
+def as_read(content: Any) -> Any:
+    """The content as JSON gives it back, without tuples."""
+    return json.loads(json.dumps(content))
+
+
+class Done:
+    """A folder with a file for each thing that was completely made.
+
+    Args:
+        directory: the folder.
+    """
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._directory = directory
+
+    def once(self, what: str, made_of: Any, make: Callable[[], str], output: pathlib.Path) -> str:
+        """Makes something, unless it was made of the same.
+
+        Args:
+            what: its name.
+            made_of: what JSON can say of all that it depends on.
+            make: makes it, and reports on it.
+            output: the file without which it is not there.
+
+        Returns:
+            The report, of now or of then.
+        """
+        if self.has(what, made_of, output):
+            return read_json(self._path(what))["report"]
+        self._path(what).unlink(missing_ok=True)
+        report = make()
+        write_json(self._path(what), {"made_of": made_of, "report": report})
+        return report
+
+    def has(self, what: str, made_of: Any, output: pathlib.Path) -> bool:
+        """Whether something was made of this, and is still there."""
+        path = self._path(what)
+        return output.exists() and path.is_file() and self.made_of(what, "") == as_read(made_of)
+
+    def made_of(self, what: str, stage: str) -> Any:
+        """Of what something was made.
+
+        Args:
+            what: its name.
+            stage: the stage that makes it, for the error.
+
+        Raises:
+            FileNotFoundError: if it was not made yet.
+        """
+        path = self._path(what)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"expected the stage '{stage}' to be done, found no {path}; run --stage={stage} "
+                "first"
+            )
+        return read_json(path)["made_of"]
+
+    def _path(self, what: str) -> pathlib.Path:
+        return self._directory / f"{what}.json"
+
+
+def write_json(path: pathlib.Path, content: Any) -> None:
+    """Writes a file, which appears once it is complete, and its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with complete_text_file(path) as file:
+        file.write(json.dumps(content, indent=1) + "\n")
+
 
 MODEL = "model"  # the folder of both exported models
 _RANKED = 10  # cells, of a question that the reader learns from

@@ -1,9 +1,9 @@
 """A model as a SavedModel.
 
 The folder is a plain SavedModel with up to three signatures, and carries the vocabulary, the
-configuration and what kind of model it is (mate_tf/tasks/kinds.py) in `assets.extra`, so that a raw
-table can be asked where only the folder is. So is a calibration of its scores, where there is one,
-and a text about the signatures.
+configuration and what kind of model it is (mate_tf/answers/tasks.py) in `assets.extra`, so that a
+raw table can be asked where only the folder is. So is a calibration of its scores, where there is
+one, and a text about the signatures.
 
 Shapes: B batch, S sequence, R rows of a table, C columns or classes, A aggregations, N spans.
 """
@@ -15,14 +15,14 @@ import shutil
 
 import tensorflow as tf
 
-from mate_tf.compilation import portable_graph
+from mate_tf.answers.tasks import TaskModel, answering_kind
 from mate_tf.config import EncoderConfig
-from mate_tf.custom_gradient import without_gradients
+from mate_tf.features.builder import FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.layers.compilation import portable_graph
+from mate_tf.layers.custom_gradient import without_gradients
 from mate_tf.serving.folder import CONFIG_FILE, EXTRA, SIGNATURES_FILE, VOCAB_FILE
 from mate_tf.serving.signatures import describe_signatures, exported_signatures, why_no_tables
-from mate_tf.tables.features import FeatureConfig
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.kinds import TaskModel, answering_kind
 from mate_tf.weights.names import weights_by_path
 
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
@@ -53,12 +53,12 @@ def export_saved_model(
 
         table question answering: answers and aggregations string [B], scores float32 [B],
             cell_scores float32 [B, R, C] and selected bool [B, R, C]
-            (mate_tf/serving/in_graph_answers.py).
+            (mate_tf/serving/raw_text/answers.py).
         classification: answers string [B], class_indices int32 [B], scores float32 [B] and
             class_logits [B, C].
 
     Its answers are the library's but where numbers or dates are read in another way, which is rare
-    (mate_tf/serving/in_graph_numbers.py says where), and its scores are not calibrated. What is
+    (mate_tf/serving/raw_text/numbers.py says where), and its scores are not calibrated. What is
     beyond a limit is a tf.errors.InvalidArgumentError for the whole batch, with the limit and what
     came. A model of another kind has no such signature, nor has one with features that are not
     made in the graph: with grammar-guided attention, a histogram row, pruned columns, the release's

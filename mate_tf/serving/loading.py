@@ -6,15 +6,15 @@ import pathlib
 
 import tensorflow as tf
 
-from mate_tf.inference import inference_function
+from mate_tf.answers.predictor import ModelFunction, Predictor
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.layers.inference import inference_function
 from mate_tf.serving.export import check_longest
 from mate_tf.serving.folder import DEFAULT_MODEL, is_exported
 from mate_tf.serving.stored_model import find_model
-from mate_tf.tables.features import FeatureBuilder
 from mate_tf.tables.part_of_speech import Tagger
-from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.predictor import ModelFunction, Predictor
 
 
 def from_pretrained(

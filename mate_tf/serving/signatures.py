@@ -12,16 +12,16 @@ from typing import Any
 
 import tensorflow as tf
 
+from mate_tf.answers.tasks import KINDS, TaskConfig, TaskModel, answering_kind
 from mate_tf.config import EncoderConfig
-from mate_tf.serving.in_graph_answers import cell_answers, class_answers
-from mate_tf.serving.in_graph_features import build_features
-from mate_tf.serving.in_graph_fitting import RawInput
-from mate_tf.tables.feature_config import FeatureConfig
-from mate_tf.tables.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.tasks.kinds import KINDS, TaskConfig, TaskModel, answering_kind
-from mate_tf.tasks.table_qa import TableQAConfig
+from mate_tf.features.config import FeatureConfig
+from mate_tf.features.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.serving.raw_text.answers import cell_answers, class_answers
+from mate_tf.serving.raw_text.features import build_features
+from mate_tf.serving.raw_text.fitting import RawInput
 
 Outputs = dict[str, tf.Tensor]
 

@@ -6,18 +6,25 @@ import pathlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mate_tf.config import EncoderConfig, read_json
+from mate_tf.answers.calibration import Calibration
+from mate_tf.answers.tasks import KINDS, TaskConfig, TaskModel, answering_kind, model_of
+from mate_tf.config import EncoderConfig, read_json_object
 from mate_tf.dataclass_json import from_dict
+from mate_tf.features.builder import FeatureConfig
+from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.presets import with_architecture
+from mate_tf.records.conversion_file import check_vocabulary, read_conversion
 from mate_tf.serving.export import export_saved_model, longest_input, serving_features
-from mate_tf.serving.folder import CONFIG_FILE, VARIABLES, VOCAB_FILE, check_exported, is_exported
-from mate_tf.serving.stored_calibration import read_calibration, write_calibration
-from mate_tf.tables.conversion_file import check_vocabulary, read_conversion
-from mate_tf.tables.features import FeatureConfig
-from mate_tf.tasks.calibration import Calibration
-from mate_tf.tasks.kinds import KINDS, TaskConfig, TaskModel, answering_kind, model_of
-from mate_tf.tasks.table_qa_config import TableQAConfig
-from mate_tf.training.run_config import load_config
+from mate_tf.serving.folder import (
+    CONFIG_FILE,
+    VARIABLES,
+    VOCAB_FILE,
+    check_exported,
+    is_exported,
+    read_calibration,
+    write_calibration,
+)
+from mate_tf.training.run_folder import load_config
 from mate_tf.weights.initial import kind_of_weights, locate_weights
 from mate_tf.weights.pretrained import published_configs, restore_published
 from mate_tf.weights.run import checkpoint_of_run, restore_checkpoint, step_of
@@ -96,7 +103,7 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
     """What `export_saved_model` wrote; errors as `find_model`."""
     directory = pathlib.Path(directory)
     check_exported(directory)
-    config = read_json(directory / CONFIG_FILE)
+    config = read_json_object(directory / CONFIG_FILE)
     kind = config.get("kind")
     if kind not in KINDS:
         raise ValueError(

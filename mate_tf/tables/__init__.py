@@ -1,1 +1,1 @@
-"""Questions and tables, and the numbers they become; nothing here needs the rest of the library."""
+"""Files, data frames and text become a Table."""

@@ -3,14 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from mate_tf.tables.cells import MOST_CELLS, broken_named, check_size, plain_value, reading_package
 from mate_tf.tables.text_files import open_bytes
-from mate_tf.tables.typed_cells import (
-    MOST_CELLS,
-    broken_named,
-    check_size,
-    plain_value,
-    reading_package,
-)
 
 
 def read_excel_rows(path: str | Path, sheet: str | None = None) -> list[list[Any]]:

@@ -1,13 +1,18 @@
-"""A table and a question about it, as plain immutable data."""
+"""A table and a question about it, as plain immutable data.
+
+Which ids a file had so far, in little memory.
+"""
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
 from operator import index
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
 from mate_tf.tables.text_files import (
@@ -17,6 +22,30 @@ from mate_tf.tables.text_files import (
     read_json_values,
     read_text,
 )
+
+_UNSORTED = 4096
+
+
+class SeenIds:
+    """The ids seen so far, eight bytes of memory each: only their 64-bit hashes are kept."""
+
+    def __init__(self) -> None:
+        self._recent: set[int] = set()
+        self._sorted = np.zeros(0, np.int64)
+
+    def add(self, id_: Hashable) -> bool:
+        """Whether it is new."""
+        key = hash(id_)
+        place = int(np.searchsorted(self._sorted, key))
+        if key in self._recent or (place < len(self._sorted) and self._sorted[place] == key):
+            return False
+        self._recent.add(key)
+        if len(self._recent) == _UNSORTED:
+            recent = np.fromiter(self._recent, np.int64, _UNSORTED)
+            self._sorted = np.sort(np.concatenate([self._sorted, recent]))
+            self._recent.clear()
+        return True
+
 
 AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
 _MOST_CLASSES = 2**31  # records hold 32 bits

@@ -1,1 +1,1 @@
-"""Training: optimizer, loop on Orbit, configs and their overrides."""
+"""Records become a training run."""

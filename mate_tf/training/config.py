@@ -5,10 +5,10 @@ import itertools
 from typing import Literal, NamedTuple
 
 from mate_tf.config import EncoderConfig
-from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.tasks.masked_lm import MaskedLMConfig
-from mate_tf.tasks.span_reading import SpanReadingConfig
-from mate_tf.tasks.table_qa import TableQAConfig
+from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.masked_lm import MaskedLMConfig
+from mate_tf.models.span_reading import SpanReadingConfig
+from mate_tf.models.table_qa import TableQAConfig
 
 _AT_LEAST_ONE = (
     *("_steps", "_interval", "_checkpoints", "_size", "_patience", "_per_loop"),
@@ -270,7 +270,7 @@ class MaskedLMTrainingConfig(ExamplesConfig):
 
 FinetuningConfig = TableQATrainingConfig | ClassificationTrainingConfig | SpanReadingTrainingConfig
 RunConfig = FinetuningConfig | MaskedLMTrainingConfig
-# By the kind of the model (mate_tf/tasks/kinds.py).
+# By the kind of the model (mate_tf/answers/tasks.py).
 CONFIGS: dict[str, type[RunConfig]] = {
     "table_qa": TableQATrainingConfig,
     "classification": ClassificationTrainingConfig,

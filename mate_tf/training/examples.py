@@ -14,7 +14,12 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.tables.conversion_file import (
+from mate_tf.answers.tasks import TaskModel, model_of
+from mate_tf.features.builder import FeatureConfig
+from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.records.conversion_file import (
     Conversion,
     check_vocabulary,
     file_sha256,
@@ -22,9 +27,7 @@ from mate_tf.tables.conversion_file import (
     read_conversion,
     write_conversion,
 )
-from mate_tf.tables.features import FeatureConfig
-from mate_tf.tables.record_schema import OF_CANDIDATES
-from mate_tf.tables.records import (
+from mate_tf.records.records import (
     batch_by_length,
     check_records,
     has_histogram_row,
@@ -32,14 +35,11 @@ from mate_tf.tables.records import (
     records_schema,
     training_batches,
 )
-from mate_tf.tables.splits import QUESTIONS, split_files
-from mate_tf.tables.token_features import PART_OF_SPEECH, TokenFeatures
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.encoder_task import EncoderTask
-from mate_tf.tasks.kinds import TaskModel, model_of
+from mate_tf.records.schema import OF_CANDIDATES
+from mate_tf.records.splits import QUESTIONS, split_files
 from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
 from mate_tf.training.distribution import Batch, check_batch_size, divided
-from mate_tf.training.run_config import differences
+from mate_tf.training.run_folder import differences
 from mate_tf.training.task import Task
 
 SPLITS = ("train", "dev")

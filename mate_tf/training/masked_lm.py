@@ -10,12 +10,12 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table
-from mate_tf.tables.conversion_file import has_conversion, read_conversion
-from mate_tf.tables.record_schema import name_example
-from mate_tf.tables.records import read_records
-from mate_tf.tables.splits import split_files
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.masked_lm import MaskedLanguageModel
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.masked_lm import MaskedLanguageModel
+from mate_tf.records.conversion_file import has_conversion, read_conversion
+from mate_tf.records.records import read_records
+from mate_tf.records.schema import name_example
+from mate_tf.records.splits import split_files
 from mate_tf.training.config import MaskedLMTrainingConfig
 from mate_tf.training.distribution import Batch, divided
 from mate_tf.training.examples import Evaluation, check_examples, piece_text, without_texts

@@ -1,25 +1,38 @@
-"""A training run in its folder: from records to weights, or on from where it stopped."""
+"""A training run in its folder: from records to weights, or on from where it stopped.
+
+What the training of each kind of model (mate_tf/answers/tasks.py) has of its own.
+
+Each module has `check_data`, which refuses a folder of records that the model cannot learn from,
+and `dev_evaluation`, which measures it meanwhile.
+"""
 
 import json
 import os
 import pathlib
 import shutil
 from dataclasses import asdict
+from types import ModuleType
 
 import keras
 import tensorflow as tf
 from absl import logging
 
-from mate_tf.tables.records import complete_file
-from mate_tf.tasks.kinds import kind_of
+from mate_tf.answers.tasks import kind_of
+from mate_tf.records.records import complete_file
+from mate_tf.training import classification, masked_lm, span_reading, table_qa
 from mate_tf.training.config import RunConfig
 from mate_tf.training.distribution import is_chief
 from mate_tf.training.examples import SPLITS, build_model, make_task, save_conversion
-from mate_tf.training.kinds import MODULES
 from mate_tf.training.loop import train
-from mate_tf.training.run_config import save_config
-from mate_tf.training.run_inputs import RunInputs, data_files, save_inputs
+from mate_tf.training.run_folder import RunInputs, data_files, save_config, save_inputs
 from mate_tf.weights.initial import load_weights
+
+MODULES: dict[str, ModuleType] = {
+    "table_qa": table_qa,
+    "classification": classification,
+    "span_reading": span_reading,
+    "masked_lm": masked_lm,
+}
 
 
 def train_run(

@@ -11,18 +11,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mate_tf.evaluation.markdown import (
-    NUM_SHOWN,
-    ShownAnswer,
-    answers_table,
-    confusion_table,
-)
-from mate_tf.tables.conversion_file import has_conversion, read_conversion
-from mate_tf.tables.records import has_histogram_row
-from mate_tf.tables.splits import split_files
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.tasks.spans import answer_spans, body_cells, span_bounds
+from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.models.spans import answer_spans, body_cells, span_bounds
+from mate_tf.records.conversion_file import has_conversion, read_conversion
+from mate_tf.records.records import has_histogram_row
+from mate_tf.records.splits import split_files
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import (
     SPLITS,

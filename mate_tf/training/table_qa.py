@@ -15,21 +15,16 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.evaluation.markdown import (
-    NUM_SHOWN,
-    ShownAnswer,
-    answers_table,
-    confusion_table,
-)
+from mate_tf.answers.decoding import decode_cells
+from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
 from mate_tf.evaluation.predictions import Prediction, prediction_of
 from mate_tf.evaluation.scoring import is_correct, score
-from mate_tf.tables.record_schema import name_example
-from mate_tf.tables.records import has_histogram_row
-from mate_tf.tables.splits import read_questions, split_files
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.records.records import has_histogram_row
+from mate_tf.records.schema import name_example
+from mate_tf.records.splits import read_questions, split_files
 from mate_tf.tables.table import AGGREGATIONS, Question, Table
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.cell_answers import decode_cells
-from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import (
     SPLITS,

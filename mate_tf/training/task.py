@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.features.token_features import TokenFeatures
 from mate_tf.training.distribution import Batch
 
 

@@ -1,1 +1,1 @@
-"""Published checkpoints into our variables."""
+"""Weights from TF1 checkpoints, Hugging Face, the Hub and other runs."""

@@ -2,10 +2,10 @@
 
 import keras
 
-from mate_tf.attention.linformer import LinformerAttention
-from mate_tf.attention.table_etc import TableETCAttention
 from mate_tf.config import TYPE_FEATURES
-from mate_tf.encoder import EncoderBlock, TableEncoder
+from mate_tf.layers.attention.linformer import LinformerAttention
+from mate_tf.layers.attention.table_etc import TableETCAttention
+from mate_tf.layers.encoder import EncoderBlock, TableEncoder
 
 
 def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:

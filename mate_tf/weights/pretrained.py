@@ -6,15 +6,11 @@ from typing import Any
 
 from absl import logging
 
+from mate_tf.answers.tasks import TaskConfig, TaskModel, model_of
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.tasks.kinds import TaskConfig, TaskModel, model_of
-from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
-from mate_tf.tasks.table_qa_config import TableQAConfig
-from mate_tf.weights.hugging_face_config import (
-    hugging_face_config,
-    hugging_face_task_config,
-    read_config,
-)
+from mate_tf.models.masked_lm import MaskedLanguageModel, MaskedLMConfig
+from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.weights.hugging_face import hugging_face_config, hugging_face_task_config, read_config
 from mate_tf.weights.initial import kind_of_weights, load_weights, locate_weights
 from mate_tf.weights.loading import LoadReport
 from mate_tf.weights.tf1 import CONFIG_FILE

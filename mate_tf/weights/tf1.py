@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from mate_tf.config import read_json
+from mate_tf.config import read_json_object
 from mate_tf.weights.loading import LoadReport, assign_variables, check_num_heads
 
 CONFIG_FILE = "bert_config.json"
@@ -62,7 +62,7 @@ def load_tf1_checkpoint(
         raise FileNotFoundError(f"expected a TF1 checkpoint at {path}, found no .index file")
     config = pathlib.Path(prefix).parent / CONFIG_FILE
     if config.is_file():
-        check_num_heads(model, read_json(config).get("num_attention_heads"), config)
+        check_num_heads(model, read_json_object(config).get("num_attention_heads"), config)
     reader = tf.train.load_checkpoint(prefix)
     tensors = {
         name: functools.partial(reader.get_tensor, name)

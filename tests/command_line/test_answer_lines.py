@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
+from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells, apply_min_score
 from mate_tf.command_line.answer_lines import answer_lines
 from mate_tf.tables.table import Table
-from mate_tf.tasks.answers import Answer, SelectedCell, answer_of_cells, apply_min_score
 
 TABLE = Table.from_rows([["river", "length"], ["Nile", "6,650 km"], ["Rhine", "1,230 km"]])
 NILE, RHINE = (SelectedCell(row, 1, TABLE.rows[row][1], 0.9 - 0.6 * row) for row in range(2))

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.command_line import models
+from mate_tf.answers.answer import SelectedCell, answer_of_cells, apply_min_score
+from mate_tf.command_line import ask as models
 from mate_tf.command_line.main import main
 from mate_tf.serving import loading
 from mate_tf.tables.table import Table
-from mate_tf.tasks.answers import SelectedCell, answer_of_cells, apply_min_score
 from tests.small import ROOT, export_small, run_binary
 
 CITIES = "city,people\na,709\nb,291\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mate_tf.command_line.table_drawing import draw_table
+from mate_tf.command_line.answer_lines import draw_table
 from mate_tf.tables.table import Table
 
 TABLE = Table.from_rows([["city", "people"], *[[f"city {row}", row] for row in range(30)]])

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mate_tf.datasets.hybridqa import read_hybridqa_reference
 from mate_tf.evaluation.hybridqa import exact_match, f1, hits_at, normalize_answer, write_official
-from mate_tf.tables.datasets.hybridqa import read_hybridqa_reference
 from tests.data_folders import HYBRIDQA_SAMPLE
 
 WORDS = st.lists(st.sampled_from(["the", "a", "Oslo", "oslo", "3", "%", "it's"])).map(" ".join)

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.evaluation.hybridqa import exact_match
-from mate_tf.evaluation.near_misses import Judged, error_report, kind_of_error
+from mate_tf.evaluation.hybridqa import Judged, error_report, exact_match, kind_of_error
 
 WORDS = st.lists(
     st.sampled_from("a the second round 2 two rome arctic climate".split()), max_size=5

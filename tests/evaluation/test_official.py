@@ -2,11 +2,11 @@ import json
 
 import pytest
 
+from mate_tf.datasets.hybridqa import read_hybridqa
 from mate_tf.evaluation.official import check_official_format, read_official, write_official
 from mate_tf.evaluation.predictions import Prediction
 from mate_tf.evaluation.scoring import score
 from mate_tf.evaluation.wtq import read_predictions
-from mate_tf.tables.datasets.hybridqa import read_hybridqa
 from mate_tf.tables.table import Question, Table
 from tests.data_folders import HYBRIDQA_SAMPLE
 

@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.evaluation.prediction_file import read_predictions, write_predictions
-from mate_tf.evaluation.predictions import Prediction, prediction_of
+from mate_tf.answers.answer import Answer, SelectedCell
+from mate_tf.evaluation.predictions import (
+    Prediction,
+    prediction_of,
+    read_predictions,
+    write_predictions,
+)
 from mate_tf.tables.table import AGGREGATIONS
-from mate_tf.tasks.answers import Answer, SelectedCell
 
 LINE = {
     "id": "q1",

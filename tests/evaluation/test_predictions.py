@@ -4,9 +4,9 @@ import math
 
 import pytest
 
+from mate_tf.answers.answer import Answer
 from mate_tf.evaluation.predictions import Prediction, match_predictions, prediction_of
 from mate_tf.tables.table import Question, Table
-from mate_tf.tasks.answers import Answer
 
 TABLE = Table(("a",), (("1",),))
 

@@ -2,13 +2,13 @@ import csv
 
 import pytest
 
+from mate_tf.datasets.sqa import split_question_id
 from mate_tf.evaluation.sqa import (
     cells_correct,
     position_accuracies,
     sequence_accuracy,
     write_official,
 )
-from mate_tf.tables.datasets.sqa import split_question_id
 from mate_tf.tables.table import Question
 
 CORRECT = {

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from mate_tf.evaluation.tabfact import read_parts
+from mate_tf.evaluation.official import read_parts
 from mate_tf.tables.table import Question, Table
 
 

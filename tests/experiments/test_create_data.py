@@ -5,16 +5,16 @@ import subprocess
 
 import pytest
 
-from mate_tf.tables.conversion import Summary, convert_all
-from mate_tf.tables.conversion_file import read_conversion
-from mate_tf.tables.datasets.json_lines import read_json_lines
-from mate_tf.tables.datasets.tasks import TASKS, read_split, splits_there
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.records import read_records
-from mate_tf.tables.splits import read_questions, split_writer
-from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.datasets.json_lines import read_json_lines
+from mate_tf.datasets.tasks import TASKS, read_split, splits_there
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.records.conversion import Summary, convert_all
+from mate_tf.records.conversion_file import read_conversion
+from mate_tf.records.records import read_records
+from mate_tf.records.splits import read_questions, split_writer
+from tests.datasets.releases import RELEASES, write_release
 from tests.small import run_binary
-from tests.tables.datasets.releases import RELEASES, write_release
 
 VOCABULARY = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijk0123456789?"]
 TABLE = {"id": "t", "header": ["a", "b"], "rows": [["c", "1"], ["d", "1"], ["e", "3"]]}

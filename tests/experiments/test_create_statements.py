@@ -2,16 +2,15 @@ import json
 
 import pytest
 
-from mate_tf.evaluation.prediction_file import write_predictions
-from mate_tf.evaluation.predictions import Prediction
-from mate_tf.statements.pairs import kind_of_id
-from mate_tf.tables.conversion import Summary, convert_all
-from mate_tf.tables.datasets.json_lines import read_json_lines
-from mate_tf.tables.datasets.tasks import TASKS, read_split, splits_there
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.datasets.json_lines import read_json_lines
+from mate_tf.datasets.tasks import TASKS, read_split, splits_there
+from mate_tf.evaluation.predictions import Prediction, write_predictions
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.records.conversion import Summary, convert_all
+from mate_tf.synthesis.pairs import kind_of_id
 from tests.small import run_binary
-from tests.tables.conftest import vocab_file
+from tests.vocabulary import vocab_file
 
 __all__ = ["vocab_file"]
 
@@ -90,7 +89,7 @@ def test_accuracy_is_printed_by_operation(statements, tmp_path):
     answers = [Prediction(question.question_id, class_index=1) for question in questions]
     write_predictions(tmp_path / "p.jsonl", answers)
     done = run_binary(
-        "experiments.statement_accuracy",
+        "experiments.paper.statement_accuracy",
         f"--predictions={tmp_path / 'p.jsonl'}",
         f"--data={data}",
         "--task=JSONL",

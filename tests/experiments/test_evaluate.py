@@ -6,15 +6,15 @@ import shutil
 import pytest
 import tensorflow as tf
 
-from mate_tf.evaluation.prediction_file import read_predictions
+from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.evaluation.predictions import read_predictions
+from mate_tf.features.builder import FeatureConfig
+from mate_tf.models.table_qa import TableQuestionAnswering
+from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.serving.export import export_saved_model
+from mate_tf.serving.folder import read_calibration
 from mate_tf.serving.loading import from_pretrained
-from mate_tf.serving.stored_calibration import read_calibration
-from mate_tf.tables.conversion_file import conversion_of, write_conversion
-from mate_tf.tables.datasets.json_lines import write_json_lines
-from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.table import Question, Table
-from mate_tf.tasks.table_qa import TableQuestionAnswering
 from tests.small import ENCODER, run_binary, write_vocabulary
 
 TABLE = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]], table_id="letters")

@@ -8,17 +8,17 @@ import keras
 import pytest
 import tensorflow as tf
 
+from mate_tf.answers.predictor import Predictor
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.span_reading import SpanReadingConfig
+from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.serving.loading import from_pretrained
-from mate_tf.tables.conversion_file import conversion_of, write_conversion
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.tasks.predictor import Predictor
-from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.training.config import ClassificationTrainingConfig, SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model
-from mate_tf.training.run_config import save_config
+from mate_tf.training.run_folder import save_config
 from tests.small import ENCODER, PIECES, run_binary, write_vocabulary
 from tests.weights.small_models import (
     BERT_CONFIG,

@@ -10,17 +10,17 @@ import pytest
 import tensorflow as tf
 
 from experiments.config_files import PRESETS, load_preset, make_config
+from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.pointr.config import PointRConfig
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
-from mate_tf.tables.conversion_file import conversion_of, write_conversion
-from mate_tf.tables.datasets.json_lines import write_json_lines
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.records import read_records, write_records
+from mate_tf.records.conversion_file import conversion_of, write_conversion
+from mate_tf.records.records import read_records, write_records
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.training.config import ExamplesConfig
 from mate_tf.training.run import train_run
-from mate_tf.training.run_config import load_config
+from mate_tf.training.run_folder import load_config
 from tests.small import PIECES, run_binary, write_vocabulary
 
 SMALL = (

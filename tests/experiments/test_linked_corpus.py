@@ -5,14 +5,14 @@ from collections import Counter
 
 import pytest
 
-from experiments.linked_corpus.drawing import draw_questions, draw_table
-from experiments.linked_corpus.release import write_questions, write_table
-from experiments.linked_corpus.themes import THEMES, WHO
-from experiments.linked_corpus.words import words_of
+from experiments.demo_data.linked_corpus.drawing import draw_questions, draw_table
+from experiments.demo_data.linked_corpus.release import write_questions, write_table
+from experiments.demo_data.linked_corpus.themes import THEMES, WHO
+from experiments.demo_data.linked_corpus.words import words_of
+from mate_tf.datasets.supervision import supervise_linked
+from mate_tf.datasets.tasks import read_split
 from mate_tf.evaluation.official import read_official
-from mate_tf.pointr.places import place_of_answer
-from mate_tf.tables.datasets.tasks import read_split
-from mate_tf.tables.linked_supervision import supervise_linked
+from mate_tf.pointr.report import place_of_answer
 
 SPLITS = ("train", "dev", "test")
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from experiments.config_files import PRESETS, load_preset, make_config
+from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.presets import with_architecture
-from mate_tf.tables.conversion_file import conversion_of, write_conversion
-from mate_tf.tables.datasets.json_lines import write_json_lines
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.records import write_records
+from mate_tf.records.conversion_file import conversion_of, write_conversion
+from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.wordpiece import Wordpiece
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.run import train_run
-from mate_tf.training.run_config import load_config, save_config
+from mate_tf.training.run_folder import load_config, save_config
 from tests.small import PIECES, write_vocabulary
 
 CLIPPED = {"max_gradient_value": 10.0}

@@ -6,11 +6,11 @@ import json
 import pytest
 
 from experiments.config_files import PRESETS, load_preset, make_config
-from mate_tf.attention.patterns import head_groups
 from mate_tf.dataclass_json import from_dict
+from mate_tf.datasets.tasks import read_split
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.layers.attention.patterns import head_groups
 from mate_tf.pointr.config import PointRConfig
-from mate_tf.tables.datasets.tasks import read_split
-from mate_tf.tables.wordpiece import Wordpiece
 from tests.small import run_binary, write_vocabulary
 from tests.test_examples import README_BLOCKS
 

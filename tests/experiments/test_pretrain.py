@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from mate_tf.tables.conversion_file import read_conversion
-from mate_tf.tables.records import read_records
-from mate_tf.training.run_config import load_config
+from mate_tf.records.conversion_file import read_conversion
+from mate_tf.records.records import read_records
+from mate_tf.training.run_folder import load_config
 from tests.small import run_binary, write_vocabulary
 
 SMALL = (
@@ -54,7 +54,7 @@ def test_from_tables_alone_to_a_run_that_answers_nothing_yet(tables, tmp_path):
     assert len(parts[0] | parts[1]) == 30 and not parts[0] & parts[1] and all(parts)
 
     done = run_binary(
-        "experiments.masked_lm_baselines", f"--data_dir={data_dir}", "--max_seq_length=24"
+        "experiments.paper.masked_lm_baselines", f"--data_dir={data_dir}", "--max_seq_length=24"
     )
     assert done.returncode == 0, done.stderr
     assert re.search(r"masked tokens, .*\nthe most frequent token: accuracy \d", done.stdout)

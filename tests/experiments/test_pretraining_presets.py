@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from experiments.config_files import PRESETS, load_preset, make_config
-from mate_tf.tasks.masked_lm import MaskedLanguageModel
+from mate_tf.models.masked_lm import MaskedLanguageModel
 from mate_tf.training.config import MaskedLMTrainingConfig
 
 # The MATE paper, appendix A.1.

@@ -5,24 +5,23 @@ import dataclasses
 import pytest
 
 from experiments.config_files import load_preset
-from mate_tf.evaluation.prediction_file import read_predictions, write_predictions
-from mate_tf.evaluation.predictions import prediction_of
+from mate_tf.answers.sequences import answer_sequences
+from mate_tf.datasets.tasks import TASKS, read_split
+from mate_tf.evaluation.predictions import prediction_of, read_predictions, write_predictions
 from mate_tf.evaluation.scoring import score
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.records.conversion import convert_all
+from mate_tf.records.conversion_file import conversion_of, write_conversion
+from mate_tf.records.splits import read_questions, split_writer
 from mate_tf.serving.export import export_saved_model, serving_features
 from mate_tf.serving.loading import from_pretrained
-from mate_tf.tables.conversion import convert_all
-from mate_tf.tables.conversion_file import conversion_of, write_conversion
-from mate_tf.tables.datasets.tasks import TASKS, read_split
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.splits import read_questions, split_writer
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.sequences import answer_sequences
 from mate_tf.training.examples import build_model
 from mate_tf.training.run import train_run
 from mate_tf.weights.run import restore_weights
+from tests.datasets.releases import RELEASES, write_release
 from tests.experiments.test_paper_presets import small
 from tests.small import PIECES, write_vocabulary
-from tests.tables.datasets.releases import RELEASES, write_release
 
 # The layout, the preset, and the scores, the main one first.
 TASKS_HERE = {

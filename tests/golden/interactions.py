@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from mate_tf.tables.numeric import Date, NumericValue
+from mate_tf.features.numeric import Date, NumericValue
 from mate_tf.tables.table import Question, Table
 
 EMPTY_EXAMPLE = "EMPTY-0_0"

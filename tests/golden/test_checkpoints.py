@@ -10,11 +10,11 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
-from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
-from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.models.classification import ClassificationConfig, SequenceClassification
+from mate_tf.models.masked_lm import MaskedLanguageModel, MaskedLMConfig
+from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.weights.initial import load_weights
 
 # Each model with the variables of its head.

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
-from mate_tf.tables.records import read_records, write_records
+from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.features.token_selection import select_tokens
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.records.records import read_records, write_records
 from mate_tf.tables.table import Question
-from mate_tf.tables.token_selection import select_tokens
-from mate_tf.tables.wordpiece import Wordpiece
 from tests.golden.interactions import (
     EMPTY_EXAMPLE,
     compare_examples,

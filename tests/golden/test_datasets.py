@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
-from mate_tf.tables.datasets.sqa import read_sqa
-from mate_tf.tables.datasets.tabfact import read_tabfact
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.datasets.sqa import read_sqa
+from mate_tf.datasets.tabfact import read_tabfact
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
 from tests.golden.interactions import compare_examples, load, to_question, to_table
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.attention.buckets import bucket_ids, computed_pairs, token_order, token_rank
-from mate_tf.attention.patterns import head_groups, pattern_mask
-from mate_tf.attention.relations import pairwise_relation
 from mate_tf.config import AttentionConfig
-from mate_tf.encoder import TableEncoder
-from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.attention.buckets import bucket_ids, computed_pairs, token_order, token_rank
+from mate_tf.layers.attention.patterns import head_groups, pattern_mask
+from mate_tf.layers.attention.relations import pairwise_relation
+from mate_tf.layers.encoder import TableEncoder
 from mate_tf.weights.loading import assign_variables
 from mate_tf.weights.tf1 import load_tf1_checkpoint
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.cell_selection import LOG_ZERO
-from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
-from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.models.cell_selection import LOG_ZERO
+from mate_tf.models.classification import ClassificationConfig, SequenceClassification
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.weights.names import variables_by_name
 from mate_tf.weights.tf1 import load_tf1_checkpoint
 

@@ -13,15 +13,14 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from mate_tf.tables.datasets.hybridqa import read_hybridqa
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.linked_supervision import supervise_linked
+from mate_tf.datasets.hybridqa import read_hybridqa
+from mate_tf.datasets.passages import expand_cells, expand_with, score_sentences
+from mate_tf.datasets.supervision import SupervisionError, supervise_linked
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.normalization import normalize_words
+from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.linked_table import LinkedTable
-from mate_tf.tables.normalization import normalize_words
-from mate_tf.tables.passages import expand_cells, expand_with, score_sentences
-from mate_tf.tables.supervision import SupervisionError
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.wordpiece import Wordpiece
 from tests.golden.interactions import compare_examples, coordinates, load, to_table, values
 
 FAMILY = "hybridqa"

@@ -12,10 +12,9 @@ from collections import Counter
 
 import pytest
 
+from mate_tf.datasets.hybridqa import read_hybridqa
+from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.pointr.inputs import cell_text
-from mate_tf.tables.datasets.hybridqa import read_hybridqa
-from mate_tf.tables.linked_supervision import supervise_linked
-from mate_tf.tables.supervision import SupervisionError
 from tests.golden.interactions import load
 
 FAMILY = "hybridqa"

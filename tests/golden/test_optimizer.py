@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.features.token_features import TokenFeatures
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
 from mate_tf.weights.names import variables_by_name
 from tests.golden.test_heads import load_batch

@@ -15,18 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from mate_tf.tables.records import read_records
+from mate_tf.answers.decoding import decode_cells, decode_classes
+from mate_tf.answers.span_answers import decode_spans
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.cell_probabilities import group_body_cells, mean_by_cell
+from mate_tf.models.classification import ClassificationConfig, SequenceClassification
+from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.models.spans import best_spans
+from mate_tf.models.table_qa import TableQuestionAnswering
+from mate_tf.records.records import read_records
 from mate_tf.tables.table import Table
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.cell_answers import decode_cells
-from mate_tf.tasks.cell_probabilities import group_body_cells, mean_by_cell
-from mate_tf.tasks.class_answers import decode_classes
-from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
-from mate_tf.tasks.span_answers import decode_spans
-from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.tasks.spans import best_spans
-from mate_tf.tasks.table_qa import TableQuestionAnswering
 from mate_tf.weights.tf1 import load_tf1_checkpoint
 from tests.golden.test_heads import ENCODER_KEYS, task_config
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.masked_lm import MaskedLanguageModel
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.models.masked_lm import MaskedLanguageModel
 from mate_tf.weights.tf1 import load_tf1_checkpoint
 from tests.golden.test_heads import load_batch
 

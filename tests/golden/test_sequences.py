@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.predictor import Predictor
-from mate_tf.tasks.sequences import answer_sequences
-from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.answers.predictor import Predictor
+from mate_tf.answers.sequences import answer_sequences
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.weights.tf1 import load_tf1_checkpoint
 from tests.golden.interactions import load, to_question, to_table
 

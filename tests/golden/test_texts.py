@@ -2,8 +2,8 @@
 
 import pytest
 
-from mate_tf.tables.normalization import normalize_denotation, normalize_for_match
-from mate_tf.tables.numeric import NumericSpan, parse_text
+from mate_tf.features.normalization import normalize_denotation, normalize_for_match
+from mate_tf.features.numeric import NumericSpan, parse_text
 from tests.golden.interactions import load, value
 
 FAMILY = "texts"

@@ -10,10 +10,10 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from mate_tf.tables.datasets.wtq import read_wtq
-from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
-from mate_tf.tables.supervision import SupervisionError, supervise
-from mate_tf.tables.wordpiece import Wordpiece
+from mate_tf.datasets.supervision import SupervisionError, supervise
+from mate_tf.datasets.wtq import read_wtq
+from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
 from tests.data_folders import WTQ
 from tests.golden.interactions import coordinates, load, to_table
 

@@ -2,13 +2,13 @@
 
 import pytest
 
+from mate_tf.answers.answer import Answer, SelectedCell, no_answer
 from mate_tf.pointr.answering import Pointed, Pointer, PointR, load_pointr
 from mate_tf.pointr.config import PointingInputs
-from mate_tf.pointr.reading_data import reading_cells
+from mate_tf.pointr.data import reading_cells
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
-from mate_tf.tasks.answers import Answer, SelectedCell, no_answer
-from tests.tables.linked_tables import BERGEN, CITIES
+from tests.datasets.linked_tables import BERGEN, CITIES
 
 QUESTION = Question("where does rain fall ?", "q1", ("rain",))
 

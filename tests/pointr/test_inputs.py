@@ -5,6 +5,8 @@ import dataclasses
 import pytest
 from hypothesis import given
 
+from mate_tf.datasets.supervision import SupervisionError
+from mate_tf.datasets.tasks import TASKS
 from mate_tf.pointr.config import PointingInputs
 from mate_tf.pointr.inputs import (
     cell_table,
@@ -13,10 +15,8 @@ from mate_tf.pointr.inputs import (
     restrict,
     restrict_pair,
 )
-from mate_tf.tables.datasets.tasks import TASKS
-from mate_tf.tables.supervision import SupervisionError
 from mate_tf.tables.table import Question
-from tests.tables.linked_tables import BERGEN, CITIES, NORWAY, OSLO, linked_tables
+from tests.datasets.linked_tables import BERGEN, CITIES, NORWAY, OSLO, linked_tables
 
 RAIN = Question("where is rain ?", "q", ("rain",))
 

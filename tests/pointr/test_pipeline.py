@@ -9,15 +9,15 @@ import pytest
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.evaluation.predictions import Prediction
+from mate_tf.models.span_reading import SpanReadingConfig
+from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.answering import load_pointr
 from mate_tf.pointr.config import PointingInputs, PointRConfig
+from mate_tf.pointr.inputs import Source
 from mate_tf.pointr.pipeline import Pipeline
 from mate_tf.pointr.report import answers_report
-from mate_tf.pointr.source import Source
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
-from mate_tf.tasks.span_reading import SpanReadingConfig
-from mate_tf.tasks.table_qa import TableQAConfig
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
 from tests.small import write_vocabulary
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mate_tf.pointr.places import Places, place_of_answer
+from mate_tf.pointr.report import Places, place_of_answer
 from mate_tf.tables.table import Question
-from tests.tables.linked_tables import CITIES
+from tests.datasets.linked_tables import CITIES
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from safetensors import safe_open
 
 import mate_tf
+from mate_tf.records.conversion_file import check_vocabulary
 from mate_tf.serving.folder import DEFAULT_MODEL
-from mate_tf.tables.conversion_file import check_vocabulary
 from mate_tf.tables.table import Table
 from tests.small import run_binary
 

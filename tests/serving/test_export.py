@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from mate_tf.answers.predictor import Predictor
 from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.table_qa import TableQuestionAnswering
+from mate_tf.records.records import serialize_example
 from mate_tf.serving.export import export_saved_model, serving_features
 from mate_tf.serving.loading import from_pretrained
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.records import serialize_example
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.token_features import TAPAS_FEATURES, TokenFeatures
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.predictor import Predictor
-from mate_tf.tasks.table_qa import TableQuestionAnswering
 from tests.small import write_vocabulary
 
 WORDS = [

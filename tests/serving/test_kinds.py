@@ -6,19 +6,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from mate_tf.answers.calibration import Calibration
+from mate_tf.answers.predictor import Predictor, decode_batch
+from mate_tf.answers.tasks import KINDS, kind_of
+from mate_tf.features.builder import FeatureConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.models.classification import ClassificationConfig, SequenceClassification
+from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.serving.export import export_saved_model
+from mate_tf.serving.folder import read_calibration, write_calibration
 from mate_tf.serving.loading import from_pretrained
-from mate_tf.serving.stored_calibration import read_calibration, write_calibration
-from mate_tf.tables.features import FeatureConfig
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.calibration import Calibration
-from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
-from mate_tf.tasks.decoding import decode_batch
-from mate_tf.tasks.kinds import KINDS, kind_of
-from mate_tf.tasks.predictor import Predictor
-from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 from tests.small import ENCODER, write_vocabulary
 
 TABLE = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])

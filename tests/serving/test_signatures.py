@@ -11,18 +11,18 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from experiments.benchmarks.signature_answers import raw_input
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.token_features import TAPAS_FEATURES
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.classification import ClassificationConfig, SequenceClassification
+from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.records.records import serialize_example
 from mate_tf.serving.export import export_saved_model
 from mate_tf.serving.loading import from_pretrained
-from mate_tf.serving.raw_tables import raw_input
 from mate_tf.serving.signatures import why_no_tables
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.records import serialize_example
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.token_features import TAPAS_FEATURES
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
-from mate_tf.tasks.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
 from tests.small import ENCODER, PIECES, write_vocabulary
 
 VOCABULARY = [*PIECES, *"0123456789.-"]

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mate_tf.tables.conversion import convert_all
-from mate_tf.tables.datasets.tasks import TASKS
-from mate_tf.tables.features import ConversionError, FeatureBuilder, FeatureConfig
-from mate_tf.tables.records import serialize_example
-from mate_tf.tables.supervision import SupervisionError, supervise
+from mate_tf.datasets.supervision import SupervisionError, supervise
+from mate_tf.datasets.tasks import TASKS
+from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.records.conversion import convert_all
+from mate_tf.records.records import serialize_example
 from mate_tf.tables.table import Question, Table
 
 # Against hanging: what is here takes some milliseconds, or seconds for a megabyte.

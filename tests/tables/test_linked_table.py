@@ -1,7 +1,7 @@
 import pytest
 
 from mate_tf.tables.linked_table import LinkedTable, Passage
-from tests.tables.linked_tables import BERGEN, CITIES, NORWAY, OSLO
+from tests.datasets.linked_tables import BERGEN, CITIES, NORWAY, OSLO
 
 
 def test_passages_are_listed_once_and_row_by_row():

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
 from mate_tf.tables.part_of_speech import (
     NUM_TAG_IDS,
     PENN_TO_UNIVERSAL,
     UNIVERSAL_TAGS,
     TaggedWord,
+    load_tagger,
     piece_tag_ids,
     tag_id,
     words_with_tags,
 )
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.taggers import load_tagger
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HYBRIDQA = ROOT.parent / "shared" / "data" / "hybridqa_sample" / "dev.json"

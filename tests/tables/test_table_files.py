@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mate_tf.tables.files import ENDINGS, read_table
 from mate_tf.tables.table import Table
-from mate_tf.tables.table_files import ENDINGS, read_table
 
 REASON = 'not installed (the extra "formats")'
 pytest.importorskip("lxml", reason=f"lxml is {REASON}")

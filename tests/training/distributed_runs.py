@@ -14,9 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.tables.records import batch_by_length
-from mate_tf.tables.token_features import TAPAS_FEATURES
-from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.features.token_features import TAPAS_FEATURES
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.records.records import batch_by_length
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import check_like_chief, is_chief
 from mate_tf.training.examples import predict_function

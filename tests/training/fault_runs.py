@@ -19,12 +19,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.tables.records import training_batches, write_records
+from mate_tf.records.records import training_batches, write_records
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.evaluator import Evaluator
 from mate_tf.training.loop import train
-from mate_tf.training.progress import Progress
 from mate_tf.training.task import Task
+from mate_tf.training.trainer import Progress
 
 LENGTH, PADDING, VOCABULARY = 8, 2, 20
 # Fourteen examples in batches of four: each epoch has an order of its own, and so has dropout.

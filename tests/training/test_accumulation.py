@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.training.accumulation import accumulate
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train
 from mate_tf.training.task import Task
+from mate_tf.training.trainer import accumulate
 from tests.small import two_cpus
 
 CONFIG = TrainingConfig(

@@ -10,18 +10,18 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.classification import ClassificationConfig, SequenceClassification
+from mate_tf.records.records import read_records, write_records
 from mate_tf.tables.part_of_speech import TaggedWord
-from mate_tf.tables.records import read_records, write_records
 from mate_tf.tables.table import Question
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
 from mate_tf.training.classification import check_data, dev_evaluation
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model, make_task
 from mate_tf.training.loop import train
-from mate_tf.training.run_config import load_config, save_config
+from mate_tf.training.run_folder import load_config, save_config
 
 Event = tf.compat.v1.Event
 WORDS = ("good", "bad", "film", "very")

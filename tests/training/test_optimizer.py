@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
-from mate_tf.encoder import TableEncoder
-from mate_tf.tables.token_features import TokenFeatures
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.encoder import TableEncoder
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
 from tests.small import ENCODER, two_cpus
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.training.loop import train
-from mate_tf.training.progress import Progress, format_seconds
+from mate_tf.training.trainer import Progress, format_seconds
 from tests.small import two_cpus
 from tests.training import fault_runs
 

@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.dropout import Dropout
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.classification import ClassificationConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.dropout import Dropout
+from mate_tf.models.classification import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model
 from mate_tf.training.loop import train

@@ -6,9 +6,9 @@ import json
 import pytest
 import tensorflow as tf
 
+from mate_tf.answers.tasks import KINDS, MODELS
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.tasks.kinds import KINDS, MODELS
+from mate_tf.models.classification import ClassificationConfig
 from mate_tf.training.config import (
     CONFIGS,
     ClassificationTrainingConfig,
@@ -16,8 +16,8 @@ from mate_tf.training.config import (
     SpanReadingTrainingConfig,
     TableQATrainingConfig,
 )
-from mate_tf.training.kinds import MODULES
-from mate_tf.training.run_config import load_config, save_config
+from mate_tf.training.run import MODULES
+from mate_tf.training.run_folder import load_config, save_config
 
 CONFIG = TableQATrainingConfig(
     num_steps=10,

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.tables.conversion_file import conversion_of, write_conversion
-from mate_tf.tables.features import FeatureBuilder, FeatureConfig
-from mate_tf.tables.records import write_records
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.span_reading import SpanReadingConfig
+from mate_tf.records.conversion_file import conversion_of, write_conversion
+from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.wordpiece import Wordpiece
-from mate_tf.tasks.span_reading import SpanReadingConfig
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model, make_task
 from mate_tf.training.run import train_run
-from mate_tf.training.run_config import load_config, save_config
+from mate_tf.training.run_folder import load_config, save_config
 from mate_tf.training.span_reading import check_data, dev_evaluation
 
 CITIES = ("oslo", "rome", "lima", "cairo")

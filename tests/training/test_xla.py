@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import ARCHITECTURES, AttentionConfig, EncoderConfig
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.models.classification import ClassificationConfig, SequenceClassification
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.faults import Termination
 from mate_tf.training.optimizer import BertAdamW

@@ -9,8 +9,8 @@ import tensorflow as tf
 from safetensors.numpy import save_file
 
 from mate_tf.config import EncoderConfig
-from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
-from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.classification import ClassificationConfig, SequenceClassification
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.weights.names import variables_by_name
 
 BERT_CONFIG = {

@@ -7,9 +7,9 @@ import importlib
 import pytest
 
 import mate_tf
+from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.stored_model import published_model
 from mate_tf.tables.table import Table
-from mate_tf.tasks.table_qa_config import TableQAConfig
 from mate_tf.weights.hub import download
 from mate_tf.weights.pretrained import published_configs
 from tests.small import PIECES, write_vocabulary

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
-from mate_tf.tasks.table_qa import TableQAConfig
-from mate_tf.weights.hugging_face import load_hugging_face
-from mate_tf.weights.hugging_face_config import hugging_face_config, hugging_face_task_config
+from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.masked_lm import MaskedLanguageModel, MaskedLMConfig
+from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.weights.hugging_face import (
+    hugging_face_config,
+    hugging_face_task_config,
+    load_hugging_face,
+)
 from tests.weights.small_models import (
     BERT_CONFIG,
     classifier,

@@ -12,13 +12,13 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.classification import ClassificationConfig
-from mate_tf.tasks.span_reading import SpanReadingConfig
-from mate_tf.tasks.table_qa import TableQAConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.span_reading import SpanReadingConfig
+from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.loop import train
-from mate_tf.training.run_config import save_config
+from mate_tf.training.run_folder import save_config
 from mate_tf.training.task import Task
 from mate_tf.weights.initial import load_weights
 from mate_tf.weights.pretrained import load_pretrained

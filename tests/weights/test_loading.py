@@ -8,10 +8,9 @@ import tensorflow as tf
 from safetensors.numpy import save_file
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.encoder import TableEncoder
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.weights.hugging_face import load_hugging_face
-from mate_tf.weights.hugging_face_config import hugging_face_config
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.encoder import TableEncoder
+from mate_tf.weights.hugging_face import hugging_face_config, load_hugging_face
 from mate_tf.weights.loading import assign_variables
 from mate_tf.weights.names import variables_by_name
 from mate_tf.weights.tf1 import load_tf1_checkpoint

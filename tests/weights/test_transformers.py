@@ -15,12 +15,15 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import TYPE_FEATURES, AttentionConfig
-from mate_tf.tables.token_features import TokenFeatures
-from mate_tf.tasks.classification import ClassificationConfig, SequenceClassification
-from mate_tf.tasks.masked_lm import MaskedLanguageModel, MaskedLMConfig
-from mate_tf.tasks.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.weights.hugging_face import load_hugging_face
-from mate_tf.weights.hugging_face_config import hugging_face_config, hugging_face_task_config
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.models.classification import ClassificationConfig, SequenceClassification
+from mate_tf.models.masked_lm import MaskedLanguageModel, MaskedLMConfig
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.weights.hugging_face import (
+    hugging_face_config,
+    hugging_face_task_config,
+    load_hugging_face,
+)
 from tests.weights import transformers_oracle
 
 MISSING = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]

@@ -1,1 +1,0 @@
-"""A corpus of generated tables with passages, and of questions in two hops."""

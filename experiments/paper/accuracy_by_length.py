@@ -1,0 +1,124 @@
+"""How many questions are answered, by the length of their tables, by several models side by side.
+
+    python -m experiments.predict --model=MODEL --data=out/wtq/dev.jsonl --output=whole.jsonl
+    python -m experiments.predict --model=MODEL --data=out/wtq/dev.jsonl --output=cut.jsonl \\
+        --max_tokens=512 --drop_rows_to_fit
+    python -m experiments.paper.accuracy_by_length --data=out/wtq/dev.jsonl \\
+        --vocab_file=minilm/vocab.txt --predictions=whole=whole.jsonl,cut=cut.jsonl
+
+A question's length is that of its tokens and of all of its table's, before anything is left out.
+Prints for each class of lengths how many questions there are and how many of them each file of
+predictions answers right, by the main score of the task (experiments/evaluate.py), and, beside the
+first file, how many a further one gains and loses.
+"""
+
+import bisect
+import functools
+import itertools
+import json
+import operator
+
+from absl import flags
+
+from experiments import terminal
+from experiments.question_files import read_asked
+
+_PREDICTIONS = flags.DEFINE_list(
+    "predictions", None, "NAME=FILE of experiments/predict.py, one or more", required=True
+)
+_VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
+_LENGTHS = flags.DEFINE_list("lengths", ["512", "2048"], "where a class of lengths ends, ascending")
+_JSON = flags.DEFINE_bool("json", False, "print one JSON object")
+
+
+def read_files(pairs) -> dict[str, dict]:
+    """The predictions of each file, by its name."""
+    from mate_tf.evaluation.predictions import match_predictions, read_predictions
+
+    files = {}
+    for text in _PREDICTIONS.value:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path) or name in files:
+            raise ValueError(
+                f"expected different names as NAME=FILE in --predictions, got {text!r}"
+            )
+        files[name] = read_predictions(path)
+        match_predictions(files[name], pairs, path)
+    return files
+
+
+def token_counts(pairs) -> list[int]:
+    """The tokens of each question with its whole table, special tokens included."""
+    from mate_tf.features.wordpiece import Wordpiece
+
+    wordpiece = Wordpiece(_VOCAB.value)
+
+    @functools.cache
+    def of_table(table) -> int:
+        cells = [cell for row in (table.header, *table.expanded_rows) for cell in row]
+        return int(wordpiece.ids_and_lengths(cells)[1].sum())
+
+    tables, questions = zip(*pairs, strict=True)
+    of_questions = wordpiece.ids_and_lengths([question.text for question in questions])[1]
+    return [of_table(table) + int(own) + 2 for table, own in zip(tables, of_questions, strict=True)]
+
+
+def class_names(bounds: list[int]) -> list[str]:
+    """What the classes of lengths are called."""
+    named = [f"up to {bounds[0]:,}"]
+    named += [f"{low + 1:,} to {high:,}" for low, high in itertools.pairwise(bounds)]
+    return [*named, f"beyond {bounds[-1]:,}"]
+
+
+def main(_) -> None:
+    from mate_tf.evaluation.scoring import is_correct
+
+    try:
+        bounds = [int(bound) for bound in _LENGTHS.value]
+    except ValueError:
+        bounds = []
+    if not bounds or sorted(set(bounds)) != bounds or bounds[0] < 1:
+        raise ValueError(f"expected ascending numbers as --lengths, got {_LENGTHS.value}")
+    asked = read_asked()
+    files = read_files(asked.pairs)
+    classes = [bisect.bisect_left(bounds, count) for count in token_counts(asked.pairs)]
+    right = {
+        name: [
+            is_correct(asked.task, of_file[question.question_id], question)
+            for _, question in asked.pairs
+        ]
+        for name, of_file in files.items()
+    }
+    of_first = right[next(iter(files))]
+    rows = []
+    for index, name in enumerate([*class_names(bounds), "all"]):
+        members = [i for i, of in enumerate(classes) if of == index or name == "all"]
+        row: dict = {"tokens": name, "questions": len(members)}
+        row["right"] = {of: sum(verdicts[i] for i in members) for of, verdicts in right.items()}
+        for key, differs in (("gained", operator.gt), ("lost", operator.lt)):
+            row[key] = {
+                of: sum(differs(verdicts[i], of_first[i]) for i in members)
+                for of, verdicts in right.items()
+            }
+        rows.append(row)
+    print(json.dumps(rows) if _JSON.value else table_of(rows, list(files)))
+
+
+def table_of(rows: list[dict], names: list[str]) -> str:
+    """The counts in Markdown."""
+    lines = [f"| tokens | questions | {' | '.join(names)} |", "|---" * (len(names) + 2) + "|"]
+    for row in rows:
+        cells = []
+        for index, name in enumerate(names):
+            share = row["right"][name] / row["questions"] if row["questions"] else 0.0
+            cell = f"{row['right'][name]} ({share:.1%})"
+            if index:
+                cell += f", +{row['gained'][name]} -{row['lost'][name]}"
+            cells.append(cell)
+        lines.append(f"| {row['tokens']} | {row['questions']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    flags.mark_flag_as_required("data")
+    terminal.run(main)

@@ -1,0 +1,90 @@
+"""The finished runs of a comparison of architectures, in its folder."""
+
+import json
+import pathlib
+import re
+from collections.abc import Callable
+
+from mate_tf.tables.text_files import complete_text_file, read_json
+
+RESULTS_FILE = "results.json"
+SHARED_KEYS = ("config", "data", "weights")  # in it, beside the runs: what all are made of
+
+
+def folder_of(name: str, seed: int) -> str:
+    """What a run of an architecture or a variant is called: its folder, and in the results."""
+    return f"{re.sub('[^A-Za-z0-9_.=,-]+', '_', name)}_{seed}"
+
+
+def read_comparison(folder: pathlib.Path) -> dict | None:
+    """The results in a folder where they are a comparison's."""
+    if not (folder / RESULTS_FILE).is_file():
+        return None
+    content = read_json(folder / RESULTS_FILE)
+    return content if {"runs", *SHARED_KEYS} <= content.keys() else None
+
+
+def _record_files(shared: dict) -> list[list[str]]:
+    """The names of the records of runs, and of those that they start from."""
+    start = shared["weights"].get("init_checkpoint")
+    return [sorted(shared["data"]), *(_record_files(start) if isinstance(start, dict) else [])]
+
+
+class Results:
+    """The finished runs of a comparison, in its folder.
+
+    Until a run has begun, what is there gives way to another config, data or first weights.
+
+    Raises:
+        ValueError: if the runs that are there are of another config, data or first weights, or the
+            file is not a comparison's.
+    """
+
+    def __init__(self, output_dir: pathlib.Path, shared: dict):
+        from mate_tf.training.run_folder import differences  # imports TensorFlow
+
+        shared = json.loads(json.dumps(shared))  # without tuples, as it is read
+        self._path = output_dir / RESULTS_FILE
+        self._content: dict = shared | {"runs": {}, "pairs": {}}
+        there = read_comparison(output_dir)
+        if there is None:
+            if self._path.exists():
+                raise ValueError(
+                    f"expected a comparison's results in {self._path}, got something else; "
+                    "choose another --output_dir"
+                )
+            return
+        begun = there["runs"] or any(path.is_dir() for path in output_dir.iterdir())
+        if not begun:  # there is nothing that something else could be mixed with
+            return
+        different = differences(there, shared)
+        if (names := _record_files(shared)) != (stored := _record_files(there)):
+            different.append(f"files={names} (there: {stored})")
+        if different:
+            raise ValueError(
+                f"expected what the runs in {self._path} are made of, got another: "
+                f"{', '.join(different)}; choose another --output_dir or the same"
+            )
+        self._content |= {name: there.get(name, {}) for name in ("runs", "pairs")}
+
+    def get(self, name: str) -> dict | None:
+        """The metrics and seconds of a run, where it has ended."""
+        return self._content["runs"].get(name)
+
+    def add(self, name: str, result: dict) -> None:
+        """Adds a run that has ended."""
+        self._content["runs"][name] = result
+        self._write()
+
+    def share(self, name: str, count: Callable[[], float | None]) -> float | None:
+        """The share of the pairs of an architecture or a variant, counted the first time."""
+        shares = self._content["pairs"]
+        if name not in shares:
+            shares[name] = count()
+            self._write()
+        return shares[name]
+
+    def _write(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with complete_text_file(self._path) as file:
+            file.write(json.dumps(self._content, indent=1) + "\n")

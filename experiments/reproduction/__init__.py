@@ -1,1 +1,0 @@
-"""What `make reproduce` makes: the steps, each a table or a figure of the README, as commands."""

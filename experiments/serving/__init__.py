@@ -1,1 +1,0 @@
-"""The server of experiments/serve.py, by subject."""

@@ -1,0 +1,1 @@
+"""Logits become an Answer."""

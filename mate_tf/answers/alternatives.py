@@ -1,0 +1,106 @@
+"""The best answers from a table's cells beside the one that is given.
+
+They are, of the following, those of the highest score that have some probability and are not the
+same as a better one or the answer (`answers.is_repeated`): every aggregation of the answer's cells;
+each other cell by itself; and, where a column is chosen first, every aggregation of the cells that
+would be selected in each other column. A score is what it is of the answer itself: the mean
+probability of the cells, with that of their column, times that of the aggregation. One may be above
+the answer's, which comes from the likeliest column and aggregation.
+
+Shapes: k body cells of the table, row by row; A aggregations; n sets of cells.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells, is_repeated
+from mate_tf.tables.table import AGGREGATIONS, Table
+
+_NONE = AGGREGATIONS.index("NONE")
+
+
+class CellProbabilities(NamedTuple):
+    """How probable the cells of a table are, and what is computed from them, as a model has it."""
+
+    table: Table
+    cells: np.ndarray  # float64 [k], given that its column is the answer's; -inf where not seen
+    with_columns: np.ndarray  # float64 [k], these times the probability of the column
+    aggregations: np.ndarray  # float64 [A]
+    selected_in_columns: np.ndarray  # bool [k], those of each column if it is the answer's
+
+
+def likeliest_answer(probabilities: CellProbabilities, places: np.ndarray) -> Answer:
+    """What the likeliest aggregation gives of the cells at some places, int [at least one].
+
+    Where that needs a number and no cell has one, the cells themselves.
+    """
+    cells, score = _cells(probabilities, places), probabilities.with_columns[places].mean()
+    for aggregation in (int(probabilities.aggregations.argmax()), _NONE):
+        answer = _answer(probabilities, cells, score, aggregation)
+        if answer is not None:
+            return answer
+    raise AssertionError("cells themselves are always an answer")
+
+
+def best_others(
+    probabilities: CellProbabilities, places: np.ndarray, answer: Answer, number: int
+) -> list[Answer]:
+    """At most so many alternatives to the answer from the cells at some places, best first."""
+    sets = [places, *_selections_of_other_columns(probabilities, places)]
+    means = np.array([probabilities.with_columns[members].mean() for members in sets])  # [n]
+    of_sets = np.outer(means, probabilities.aggregations).ravel()  # [n * A]
+    is_other = probabilities.cells > -np.inf  # [k]
+    is_other[places] = False
+    others = np.flatnonzero(is_other)
+    of_others = probabilities.with_columns[others] * probabilities.aggregations[_NONE]
+    scores = np.concatenate([of_sets, of_others])
+    found: list[Answer] = []
+    for index in np.argsort(-scores, kind="stable").tolist():
+        if len(found) == number or scores[index] <= 0.0:
+            break
+        if index < len(of_sets):
+            members, aggregation = divmod(index, len(probabilities.aggregations))
+            places_of, score = sets[members], means[members]
+        else:
+            place, aggregation = others[index - len(of_sets)], _NONE
+            places_of, score = place[np.newaxis], probabilities.with_columns[place]
+        cells = _cells(probabilities, places_of)
+        other = _answer(probabilities, cells, score, aggregation)
+        if other is not None and not is_repeated(other, [answer, *found]):
+            found.append(other)
+    return found
+
+
+def _selections_of_other_columns(
+    probabilities: CellProbabilities, places: np.ndarray
+) -> list[np.ndarray]:
+    """For each column without any of the places, those of the cells selected in it."""
+    width = probabilities.table.num_columns
+    is_other = np.ones(width, bool)
+    is_other[places % width] = False
+    # Column by column.
+    selected = probabilities.selected_in_columns.reshape(-1, width).T & is_other[:, np.newaxis]
+    columns, rows = np.nonzero(selected)
+    of_columns = np.split(rows * width + columns, 1 + np.flatnonzero(np.diff(columns)))
+    return of_columns if len(columns) else []
+
+
+def _cells(probabilities: CellProbabilities, places: np.ndarray) -> tuple[SelectedCell, ...]:
+    rows, columns = np.divmod(places, probabilities.table.num_columns)
+    return tuple(
+        SelectedCell(row, column, probabilities.table.rows[row][column], probability)
+        for row, column, probability in zip(
+            rows.tolist(), columns.tolist(), probabilities.cells[places].tolist(), strict=True
+        )
+    )
+
+
+def _answer(
+    probabilities: CellProbabilities,
+    cells: tuple[SelectedCell, ...],
+    score: float,
+    aggregation: int,
+) -> Answer | None:
+    of_aggregation = probabilities.aggregations[aggregation]
+    return answer_of_cells(cells, AGGREGATIONS[aggregation], float(score * of_aggregation))

@@ -1,0 +1,153 @@
+"""Which cells an answer's tokens attended to, by each group of heads.
+
+Shapes: B batch, S sequence, H heads, D hidden, R rows and C columns of the table's body.
+
+How much attention each token gets from some others, in memory linear in the length.
+
+A context is a sum of values, weighted by the attention. So the gradient of a sum of contexts by the
+values is a sum of attention, whatever the way in which an architecture computes it.
+
+Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.answers.answer import Answer
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.attention.patterns import head_groups
+from mate_tf.layers.attention.projections import HeadProjections
+from mate_tf.layers.encoder import TableEncoder
+from mate_tf.tables.table import Table
+
+
+def received_attention(
+    layer: HeadProjections, hidden_states: tf.Tensor, plan: object, senders: tf.Tensor
+) -> tf.Tensor:
+    """The attention that tokens get from weighted senders, in each head of a layer.
+
+    Args:
+        layer: the attention; not TableETC's, whose tokens attend through its global ones.
+        hidden_states: float [B, S, D], what the layer is called on.
+        plan: of `layer.plan(features, training=True)`.
+        senders: float [B, S], how much each token's attention counts.
+
+    Returns:
+        float32 [B, H, T]: of each token the sum over the senders of their weight times their
+        attention to it. It adds up over T to the sum of the senders. A Linformer's is what reaches
+        the tokens through its projection, which may be negative.
+    """
+    query, key, value = layer.heads(hidden_states)  # [B, S, H, E] each
+    value = tf.zeros_like(value)
+    with tf.GradientTape() as tape:
+        tape.watch(value)
+        # What differentiates: as in training, but without dropout.
+        context = layer.attend(query, key, value, plan, None, training=True)  # [B, F, H, E]
+        # Each component of a value is weighted in the same way: one is enough.
+        sent = tf.reduce_sum(tf.cast(context[..., 0], tf.float32) * senders[:, :, tf.newaxis])
+    received = tape.gradient(sent, value)[..., 0]  # [B, T, H]
+    return tf.transpose(tf.cast(received, tf.float32), [0, 2, 1])
+
+
+# By what the heads of a group sort by.
+GROUP_NAMES = {"row_ids": "row heads", "column_ids": "column heads", None: "all heads"}
+
+
+class AttendedCells(NamedTuple):
+    """An answer, and where the attention of its cells' tokens went.
+
+    Attributes:
+        answer: the answer.
+        groups: for each group of heads, "row heads" and "column heads" or "all heads", the share of
+            the attention that each cell got, the mean over all layers and the group's heads: float
+            [R+1, C], row 0 the header.
+        question: for each group the share of the question and the special tokens.
+    """
+
+    answer: Answer
+    groups: dict[str, np.ndarray]
+    question: dict[str, float]
+
+
+def attended_cells(
+    encoder: TableEncoder,
+    table: Table,
+    features: TokenFeatures,
+    answer: Answer,
+    histogram_row: bool = False,
+) -> AttendedCells:
+    """Looks at the attention of the tokens of an answer's cells.
+
+    Without an answer those of the first of its alternatives are taken; without a cell, as of a
+    class, [CLS].
+
+    Args:
+        encoder: the encoder of the model that answered.
+        table: what was asked.
+        features: of the question and the table, int [1, S].
+        answer: what was answered.
+        histogram_row: whether the features end in a histogram row, which counts as text.
+
+    Raises:
+        ValueError: if the encoder has global tokens of its own (TableETC), through which its tokens
+            attend.
+    """
+    rows, columns = (np.asarray(ids)[0] for ids in (features.row_ids, features.column_ids))  # [S]
+    if histogram_row:
+        is_cell = rows < rows.max()
+        rows, columns = np.where(is_cell, rows, 0), np.where(is_cell, columns, 0)
+    shown = answer if answer.cells or not answer.alternatives else answer.alternatives[0]
+    senders = np.zeros(len(rows), np.float32)
+    for cell in shown.cells:
+        senders += (rows == cell.row + 1) & (columns == cell.column + 1)
+    if not senders.any():
+        senders[0] = 1.0
+    received = attention_by_group(encoder, features, senders[np.newaxis] / senders.sum())
+    shape = (table.num_rows + 1, table.num_columns + 1)
+    groups, of_question = {}, {}
+    for name, of_tokens in received.items():
+        grid = np.zeros(shape, np.float64)
+        np.add.at(grid, (rows, columns), of_tokens[0])
+        groups[name], of_question[name] = grid[:, 1:], float(grid[:, 0].sum())
+    return AttendedCells(answer, groups, of_question)
+
+
+def attention_by_group(
+    encoder: TableEncoder, features: TokenFeatures, senders: np.ndarray
+) -> dict[str, np.ndarray]:
+    """The attention that tokens get from weighted senders, by group of heads.
+
+    Args:
+        encoder: built.
+        features: int [B, S].
+        senders: float [B, S], how much each token's attention counts.
+
+    Returns:
+        By the group's name ("row heads" and "column heads", or "all heads") float32 [B, S], the
+        mean over layers and the group's heads.
+
+    Raises:
+        ValueError: if the encoder has global tokens of its own (TableETC).
+    """
+    groups = head_groups(encoder.config.attention, encoder.config.num_heads)
+    plan = encoder.blocks[0].attention.plan(features, training=True)
+    weights = tf.convert_to_tensor(senders, tf.float32)
+    received = [
+        received_attention(block.attention, hidden, plan, weights)
+        for block, hidden in zip(encoder.blocks, layer_inputs(encoder, features), strict=True)
+    ]
+    by_head = tf.reduce_mean(tf.stack(received), axis=0).numpy()  # [B, H, S]
+    means, first = {}, 0
+    for group in groups:
+        of_group = by_head[:, first : first + group.num_heads]
+        means[GROUP_NAMES[group.sort_by]] = of_group.mean(axis=1)
+        first += group.num_heads
+    return means
+
+
+def layer_inputs(encoder: TableEncoder, features: TokenFeatures) -> list[tf.Tensor]:
+    """What each layer's attention is called on: float [B, S, D] of each."""
+    outputs = encoder(features, return_intermediates=True).intermediates
+    return [outputs["embedding"], *(outputs[f"layer_{i}"] for i in range(len(encoder.blocks) - 1))]

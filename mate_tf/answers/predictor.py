@@ -1,0 +1,280 @@
+"""Answers for many questions: features in, batches of like length through a model, answers out.
+
+Shapes: B batch, S sequence.
+
+Answers of a batch of questions, by the kind of the model that was asked.
+
+Shapes: B batch, S sequence.
+"""
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar, overload
+
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.answers.answer import Answer, apply_min_score, calibrated
+from mate_tf.answers.attended_cells import AttendedCells, attended_cells
+from mate_tf.answers.calibration import Calibration
+from mate_tf.answers.tasks import KINDS, Asked, Kind, TaskConfig, answering_kind
+from mate_tf.features.builder import QUESTIONS_AT_ONCE, ConversionError, Example, FeatureBuilder
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.tables.table import Question, Table
+
+
+def decode_batch(
+    config: TaskConfig,
+    tables: Sequence[Table | None],
+    features: TokenFeatures,
+    outputs: Mapping[str, tf.Tensor],
+    wordpiece: Wordpiece,
+    histogram_row: bool = False,
+    num_alternatives: int = 0,
+) -> list[Answer]:
+    """Reads the answers off a model's outputs for a batch.
+
+    Args:
+        config: the model's task config, which says what kind it is.
+        tables: the tables asked, B of them; None for a sentence alone, which can be classified.
+        features: int32 [B, S].
+        outputs: what the model returned (`kinds.KINDS`).
+        wordpiece: what the features were made with, to find a span's text in its cell.
+        histogram_row: whether the features end in a histogram row, which is never an answer.
+        num_alternatives: the most alternatives that an answer gets.
+
+    Raises:
+        ValueError: if an output is not finite, an id is beyond its table's size, or a question that
+            needs a table has none.
+    """
+    kind = KINDS[answering_kind(config)]
+    _check_finite(kind, outputs)
+    with_tables = [table for table in tables if table is not None]
+    if kind.needs_tables and len(with_tables) < len(tables):
+        raise ValueError(
+            f"expected a table for each of {len(tables)} questions, got {len(with_tables)}; only a "
+            "classifier takes a sentence alone"
+        )
+    asked = Asked(with_tables, features, wordpiece, histogram_row)
+    return kind.decode(config, asked, outputs, num_alternatives)
+
+
+def _check_finite(kind: Kind, outputs: Mapping[str, tf.Tensor]) -> None:
+    """ValueError where a number that answers are read from is none."""
+    for name in kind.outputs:
+        if name not in outputs:
+            continue
+        values = np.asarray(outputs[name])  # [B, ...]
+        broken = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))  # [b]
+        if len(broken):
+            raise ValueError(
+                f"expected finite {name} of the model, got NaN or infinity for {len(broken)} of "
+                f"{len(values)} questions; see whether its weights are finite, and take a "
+                "checkpoint of which they are"
+            )
+
+
+# From token features int32 [B, S] to the outputs that a kind of model has (kinds.KINDS).
+ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
+
+MaybeTable = TypeVar("MaybeTable", bound=Table | None)
+
+# Each padded length costs memory once (kernels are cached by shape), padding costs time.
+LENGTH_STEP = 128
+
+
+class Predictor:
+    """Answers questions with a model, one of tables, a classifier or a reader of spans.
+
+    Args:
+        model: from token features to outputs; a Keras model or a signature of an exported one.
+        builder: makes the features, in the way the model was trained with.
+        batch_tokens: tokens, padding included, in a batch; one long table makes a batch of its
+            own.
+        fixed_length: the one length that the model takes (`EncoderConfig.fixed_length`), to which
+            everything is padded; None where it takes any. Nothing is ever padded beyond the
+            builder's max_seq_length otherwise.
+        task_config: the model's, which says what kind it is and how its outputs are read.
+        calibration: makes scores probabilities; None leaves them as they are.
+        min_score: where the score is lower, there is no answer (`Answer.answered`).
+        num_alternatives: the most alternatives that an answer gets.
+        keras_model: makes the Keras model, which `attended_cells` looks into; None where there is
+            none.
+
+    Raises:
+        ValueError: if the builder makes examples that are longer than the fixed length, min_score
+            is not from 0 to 1 or num_alternatives is negative.
+    """
+
+    def __init__(
+        self,
+        model: ModelFunction,
+        builder: FeatureBuilder,
+        batch_tokens: int = 4096,
+        fixed_length: int | None = None,
+        *,
+        task_config: TaskConfig | None = None,
+        calibration: Calibration | None = None,
+        min_score: float = 0.0,
+        num_alternatives: int = 0,
+        keras_model: Callable[[], EncoderTask] | None = None,
+    ):
+        longest = builder.config.max_seq_length
+        if fixed_length is not None and (longest is None or longest > fixed_length):
+            raise ValueError(
+                f"expected max_seq_length of at most {fixed_length}, the one length of the model, "
+                f"got {longest} (the builder's config)"
+            )
+        if not 0.0 <= min_score <= 1.0:
+            raise ValueError(f"expected min_score from 0 to 1, got {min_score}")
+        if num_alternatives < 0:
+            raise ValueError(f"expected num_alternatives of at least 0, got {num_alternatives}")
+        self._model = model
+        self._builder = builder
+        self._batch_tokens = batch_tokens
+        self._fixed_length = fixed_length
+        self._task_config = task_config or TableQAConfig()
+        self._calibration = calibration
+        self._min_score = min_score
+        self._num_alternatives = num_alternatives
+        self._keras_model = None if keras_model is None else functools.cache(keras_model)
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """Tokens of the longest question with its table; None where there is no limit."""
+        return self._builder.config.max_seq_length
+
+    @overload
+    def answer(self, table: Table | None, questions: str | Question) -> Answer: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def answer(self, table: Table | None, questions: Sequence[str | Question]) -> list[Answer]: ...
+
+    def answer(
+        self, table: Table | None, questions: str | Question | Sequence[str | Question]
+    ) -> Answer | list[Answer]:
+        """Answers a question about a table, or several, each by itself.
+
+        Args:
+            table: the table; None for a sentence that a classifier judges alone.
+            questions: one, or a list of them.
+
+        Returns:
+            The answer, or a list of them.
+
+        Raises:
+            ValueError: if the table or a question is beyond a limit.
+        """
+        if isinstance(questions, str | Question):
+            return self.answer(table, [questions])[0]
+        answers = []
+        for _, _, answer in self.answer_all((table, _question(one)) for one in questions):
+            if isinstance(answer, ValueError):
+                raise answer
+            answers.append(answer)
+        return answers
+
+    def attended_cells(self, table: Table, question: str | Question) -> AttendedCells:
+        """Answers a question, and tells which cells its answer's tokens attended to.
+
+        The first call makes the Keras model, which takes some seconds.
+
+        Raises:
+            ValueError: if the table or the question is beyond a limit, or the model is one whose
+                attention is not to be seen (`received_attention`).
+        """
+        if self._keras_model is None:
+            raise ValueError("expected a predictor with a keras_model, of from_pretrained")
+        example = self._builder.build(table, _question(question), require_answers=False)
+        answer = self._answer_batch([(table, example)])[0]
+        features = self._features([example], self._padded_length(example.report.num_tokens))
+        histogram_row = self._builder.config.histogram_row
+        return attended_cells(self._keras_model().encoder, table, features, answer, histogram_row)
+
+    def answer_all(
+        self, pairs: Iterable[tuple[MaybeTable, Question]]
+    ) -> Iterator[tuple[MaybeTable, Question, Answer | ValueError]]:
+        """Answers questions in their order; one beyond a limit yields its error as the answer."""
+        pairs = iter(pairs)
+        while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
+            results: list[Answer | ValueError | None] = [None] * len(chunk)
+            examples: dict[int, Example] = {}
+            for index, example in enumerate(self._builder.build_all(chunk, require_answers=False)):
+                if isinstance(example, ConversionError):
+                    results[index] = example
+                else:
+                    examples[index] = example
+            for batch in self._batches(examples):
+                answers = self._answer_batch([(chunk[i][0], examples[i]) for i in batch])
+                for index, answer in zip(batch, answers, strict=True):
+                    results[index] = answer
+            for (table, question), result in zip(chunk, results, strict=True):
+                assert result is not None
+                yield table, question, result
+
+    def _batches(self, examples: Mapping[int, Example]) -> Iterator[list[int]]:
+        """Indices in batches of one padded length."""
+        by_length = sorted(examples, key=lambda index: examples[index].report.num_tokens)
+        for length, group in itertools.groupby(
+            by_length, key=lambda index: self._padded_length(examples[index].report.num_tokens)
+        ):
+            members = list(group)
+            size = max(1, self._batch_tokens // length)
+            for start in range(0, len(members), size):
+                yield members[start : start + size]
+
+    def _answer_batch(self, batch: Sequence[tuple[Table | None, Example]]) -> list[Answer]:
+        length = self._padded_length(max(example.report.num_tokens for _, example in batch))
+        features = self._features([example for _, example in batch], length)
+        answers = decode_batch(
+            self._task_config,
+            [table for table, _ in batch],
+            features,
+            self._model(features),
+            self._builder.wordpiece,
+            self._builder.config.histogram_row,
+            self._num_alternatives,
+        )
+        return [
+            self._finished(answer, example.report.rows_dropped)
+            for answer, (_, example) in zip(answers, batch, strict=True)
+        ]
+
+    def _features(self, examples: Sequence[Example], length: int) -> TokenFeatures:
+        """The token features of a batch: int32 [B, S]."""
+        return TokenFeatures.from_dict(
+            {
+                name: tf.constant(
+                    np.stack([_fit(example.features[name], length) for example in examples])
+                )
+                for name in TokenFeatures._fields
+                if all(name in example.features for example in examples)
+            }
+        )
+
+    def _finished(self, answer: Answer, rows_dropped: int) -> Answer:
+        if self._calibration is not None:
+            answer = calibrated(answer, self._calibration)
+        answer = apply_min_score(answer, self._min_score)
+        return dataclasses.replace(answer, rows_dropped=rows_dropped)
+
+    def _padded_length(self, num_tokens: int) -> int:
+        if self._fixed_length is not None:
+            return self._fixed_length
+        padded = -(-num_tokens // LENGTH_STEP) * LENGTH_STEP
+        # Absolute positions may end here.
+        return min(padded, self._builder.config.max_seq_length or padded)
+
+
+def _question(question: str | Question) -> Question:
+    return Question(text=question) if isinstance(question, str) else question
+
+
+def _fit(values: np.ndarray, length: int) -> np.ndarray:
+    """Cuts or extends the padding of a feature [S]."""
+    return np.pad(values[:length], (0, max(0, length - len(values)))).astype(np.int32)

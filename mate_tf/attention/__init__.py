@@ -1,1 +1,0 @@
-"""Who may attend to whom, and how it is computed."""

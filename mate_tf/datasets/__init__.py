@@ -1,0 +1,1 @@
+"""Published data sets become questions about tables, a file a data set."""

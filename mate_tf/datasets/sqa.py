@@ -1,0 +1,185 @@
+"""SQA, sequences of questions about a table, as officially released (Iyyer et al., 2017)."""
+
+import ast
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mate_tf.datasets.original_tables import read_original_questions, read_original_rows
+from mate_tf.tables.table import Coordinates, Question, SeenIds, Table
+from mate_tf.tables.text_files import read_csv_rows, stream_csv_records
+
+SPLITS = ("train", "dev", "test")
+_FILES = {
+    "train": "random-split-1-train.tsv",
+    "dev": "random-split-1-dev.tsv",
+    "train_and_dev": "train.tsv",
+}
+_COLUMNS = ("id annotator position question table_file answer_coordinates answer_text").split()
+_COORDINATES = re.compile(r"\s*\(\s*(-?\d+)\s*,\s*(-?\d+)\s*\)\s*", re.ASCII)
+_TABLES_REMEMBERED = 256
+
+
+class _Turn(NamedTuple):
+    """A question, its place in its sequence, and its line, for errors."""
+
+    sequence: tuple[str, str]  # the id, which the record files have too, and the table's file
+    position: int
+    question: Question
+    where: str
+
+
+def read_sqa(
+    directory: str | Path, split: str, original: bool = False
+) -> Iterator[tuple[Table, Question]]:
+    """Yields the questions of each sequence in order, with the cells that answer them.
+
+    Each question but a sequence's first has cells and texts of the answer before it, be its
+    position the next or not. A question whose answer has cells outside of the table's body, such
+    as (-1, 0) in the header, has none (see `check_supervision`); the next question has those of
+    them that are inside. One sequence at a time is in memory.
+
+    The identifiers are those of the authors' release of TAPAS: "nt-639-0_1" is question 1, counted
+    from 0, of sequence "nt-639" by annotator 0. Columns "aggregation", "float_answer" and
+    "class_index", which the release of TAPAS adds to the layout, are read where they are there.
+
+    Args:
+        directory: the unpacked release, with its .tsv files and its folder `table_csv`.
+        split: "train" and "dev" (of random split 1), "train_and_dev", "test", or the name of
+            another file without its ending, such as "random-split-2-dev".
+        original: whether to read as the authors' release of TAPAS does: sequences sorted by their
+            identifiers, for which all questions are in memory at once, and quotation marks that do
+            not match taken as they come (mate_tf/datasets/original_tables.py).
+
+    Raises:
+        FileNotFoundError: if the split or a table is missing.
+        ValueError: if a file is not as the release has it, a sequence's lines do not follow each
+            other or two have one position; it names file and line.
+    """
+    directory = Path(directory)
+    path = directory / _FILES.get(split, f"{split}.tsv")
+    read_table = lru_cache(_TABLES_REMEMBERED)(partial(_read_table, directory, original))
+    sequences = _sorted_sequences(path) if original else _sequences(path)
+    for turns in sequences:
+        previous: Coordinates = ()
+        previous_answers: tuple[str, ...] = ()
+        for turn in turns:
+            try:
+                table = read_table(turn.sequence[1])
+            except ValueError as error:
+                raise ValueError(f"{error} {turn.where}") from None
+            answer = turn.question.answer_coordinates
+            inside = tuple(cell for cell in answer if _is_cell(table, *cell))
+            yield (
+                table,
+                replace(
+                    turn.question,
+                    answer_coordinates=answer if inside == answer else (),
+                    previous_coordinates=previous,
+                    previous_answers=previous_answers,
+                ),
+            )
+            previous, previous_answers = inside, turn.question.answers
+
+
+def split_question_id(question_id: str) -> tuple[str, int]:
+    """The sequence of a question and its position in it: of "nt-639-0_1" "nt-639-0" and 1.
+
+    Raises:
+        ValueError: if the identifier does not end in such a position.
+    """
+    sequence, separator, position = question_id.rpartition("_")
+    if not separator or not (position.isascii() and position.isdigit()):
+        raise ValueError(
+            "expected the id of a question in a sequence, such as 'nt-639-0_1', got "
+            f"'{question_id}'"
+        )
+    return sequence, int(position)
+
+
+def _sequences(path: Path) -> Iterator[Iterable[_Turn]]:
+    rows = stream_csv_records(path, _COLUMNS, delimiter="\t")
+    turns = (_turn(row, f"(file '{path}', line {line})") for line, row in rows)
+    seen = SeenIds()
+    for sequence, lines in itertools.groupby(turns, lambda turn: turn.sequence):
+        in_order = sorted(lines, key=lambda turn: turn.position)
+        name, _ = sequence
+        if not seen.add(sequence):
+            raise ValueError(
+                f"expected the lines of the sequence '{name}' to follow each other, got it again "
+                f"{in_order[0].where}"
+            )
+        for before, turn in itertools.pairwise(in_order):
+            if before.position == turn.position:
+                raise ValueError(
+                    f"expected each position of the sequence '{name}' once, got position "
+                    f"{turn.position} again {turn.where}"
+                )
+        yield in_order
+
+
+def _is_cell(table: Table, row: int, column: int) -> bool:
+    return 0 <= row < table.num_rows and 0 <= column < table.num_columns
+
+
+def _sorted_sequences(path: Path) -> Iterator[Iterable[_Turn]]:
+    sequences: defaultdict[tuple[str, str], dict[int, _Turn]] = defaultdict(dict)
+    for number, row in enumerate(read_original_questions(path, _COLUMNS), start=1):
+        turn = _turn(row, f"(file '{path}', question {number})")
+        sequences[turn.sequence][turn.position] = turn
+    for _, turns in sorted(sequences.items()):
+        yield (turn for _, turn in sorted(turns.items()))
+
+
+def _turn(row: Mapping[str, str], where: str) -> _Turn:
+    try:
+        sequence_id = f"{row['id']}-{row['annotator']}"
+        position = _number(row, "position")
+        question = Question(
+            row["question"],
+            f"{sequence_id}_{position}",
+            answers=_texts(row["answer_text"]),
+            answer_coordinates=tuple(sorted(map(_pair, _texts(row["answer_coordinates"])))),
+            answer_number=_number(row, "float_answer", float) if row.get("float_answer") else None,
+            aggregation=row.get("aggregation", "").strip().upper() or "NONE",
+            class_index=_number(row, "class_index") if row.get("class_index") else None,
+        )
+    except ValueError as error:
+        raise ValueError(f"{error} {where}") from None
+    return _Turn((sequence_id, row["table_file"]), position, question, where)
+
+
+def _number(row: Mapping[str, str], column: str, kind: type = int) -> Any:
+    try:
+        return kind(row[column])
+    except ValueError:
+        raise ValueError(f"expected a number as {column}, got {row[column]!r}") from None
+
+
+def _texts(literal: str) -> tuple[str, ...]:
+    """The texts of a list as Python writes it: "['a', 'b']"."""
+    try:
+        texts = ast.literal_eval(literal)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        texts = None
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"expected a list of texts in Python's notation, got {literal!r}")
+    return tuple(texts)
+
+
+def _pair(text: str) -> tuple[int, int]:
+    match = _COORDINATES.fullmatch(text)
+    if not match:
+        raise ValueError(f"expected a row and a column such as '(0, 1)', got {text!r}")
+    return int(match[1]), int(match[2])
+
+
+def _read_table(directory: Path, original: bool, table_file: str) -> Table:
+    path = directory / table_file
+    rows = list(filter(None, read_original_rows(path))) if original else read_csv_rows(path)
+    return Table.from_rows(rows, table_id=table_file)

@@ -1,0 +1,320 @@
+"""Weak supervision where answers may stand in a cell or in the text that it links to.
+
+Weak supervision: from the texts of an answer to the cells and the number they stand for.
+"""
+
+import functools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from mate_tf.features.normalization import (
+    normalize_denotation,
+    normalize_for_match,
+    normalize_words,
+)
+from mate_tf.features.numeric import is_single
+from mate_tf.tables.linked_table import LinkedTable
+from mate_tf.tables.remembering import LARGE
+from mate_tf.tables.table import Coordinates, Question, Table
+
+_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re.ASCII)
+_WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")
+
+_Cells = Mapping[Hashable, Sequence[tuple[int, int]]]
+
+
+class SupervisionError(ValueError):
+    """An answer does not say which cells or number it stands for.
+
+    Attributes:
+        reason: "no answer given", "answer not found", "ambiguous answer" or "some answers not
+            found".
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+
+
+def supervise(
+    table: Table, question: Question, strict: bool = True, original: bool = False
+) -> Question:
+    """Finds the cells and the number of a question's answer (Herzig et al., 2020, section 3).
+
+    Each answer text is looked for among the body cells, compared as WikiTableQuestions compares
+    denotations. Where no cell has the text and it is no number, it stands for the one cell whose
+    first of several lines it is: a name with a note below. A single answer that is a number also
+    sets `answer_number`; it need not be in any cell. Supervision that the question already has is
+    kept as it is.
+
+    Args:
+        table: the table that the question is about.
+        question: a question with answers.
+        strict: whether an answer found in more cells than it is given times is an error, as is
+            right for training; otherwise its last cells are taken, as the original does to
+            evaluate.
+        original: whether to do as the authors' release does: texts are compared as they are, then
+            without case, then without white space and only then as denotations; an answer that
+            is given twice is ambiguous; and a number is what Python reads once commas, or several
+            points, are left out, so that "1,23" is 1.23 and "nan" a number.
+
+    Returns:
+        The question with `answer_coordinates` and `answer_number`.
+
+    Raises:
+        SupervisionError: if there is no answer, or one is not found or in too many cells.
+    """
+    if _has_supervision(question, original):
+        return question
+    where = _where(table, question)
+    if not question.answers:
+        raise SupervisionError("no answer given", f"expected an answer, got none {where}")
+    find = _find_as_original if original else _find
+    number = parse_number(question.answers[0], original) if len(question.answers) == 1 else None
+    try:
+        coordinates = find(table, question.answers, strict)
+    except SupervisionError as error:
+        reason, detail = error.reason, str(error)
+        may_be_number = reason == "answer not found" or not strict
+        if number is None or not may_be_number:
+            raise SupervisionError(reason, f"{detail.partition(': ')[2]} {where}") from None
+        coordinates = ()
+    return replace(question, answer_coordinates=coordinates, answer_number=number)
+
+
+def check_supervision(
+    table: Table, question: Question, strict: bool = True, original: bool = False
+) -> Question:
+    """Checks that a question brings its supervision, where a data set gives it (SQA, WikiSQL).
+
+    To be used in the place of `supervise`, which finds it.
+
+    Args:
+        table: the table that the question is about.
+        question: a question with its answer's cells or number, or with a class.
+        strict: of no effect; a question without supervision is an error either way.
+        original: whether a question that its data set gives no answer at all, not even a text, is
+            kept, as in the authors' release.
+
+    Returns:
+        The question as it is.
+
+    Raises:
+        SupervisionError: if there is none ("no answer given").
+    """
+    has_class = question.class_index is not None
+    if _has_supervision(question, original) or has_class or (original and not question.answers):
+        return question
+    raise SupervisionError(
+        "no answer given",
+        f"expected an answer's cells or number, got none {_where(table, question)}",
+    )
+
+
+def _has_supervision(question: Question, original: bool) -> bool:
+    number = question.answer_number
+    has_number = number is not None and (original or is_single(number))
+    return bool(question.answer_coordinates) or has_number
+
+
+def _where(table: Table, question: Question) -> str:
+    return f"(table '{table.table_id}', question '{question.question_id}')"
+
+
+def parse_number(text: str, original: bool = False) -> float | None:
+    """Reads a text that is one plain number, with or without thousands separators.
+
+    One that is not finite in single precision, as records hold it, is none.
+
+    Args:
+        text: the text.
+        original: whether to read what the authors' release reads: whatever Python takes for a
+            number ("nan", "1e3"), once commas, or several full stops, are left out; "1,23" is 1.23.
+    """
+    if original:
+        return _original_number(text)
+    text = text.strip()
+    if not _NUMBER.fullmatch(text) or not any(map(str.isdigit, text)):
+        return None
+    number = float(text.replace(",", ""))
+    return number if is_single(number) else None
+
+
+def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
+    coordinates: list[tuple[int, int]] = []
+    missing = []
+    for text, count in Counter(map(_denotation, answers)).items():
+        cells = _cells_by(_denotation, table).get(text, ())
+        if strict and len(cells) > count:
+            raise SupervisionError("ambiguous answer", f"{text!r} is in {len(cells)} cells")
+        if not cells and parse_number(text or "0") is None:
+            named = _cells_by(_first_line, table).get(text, ())
+            cells = named if len(named) == 1 else ()
+        coordinates += cells[-count:]
+        if not cells:
+            missing.append(text)
+    if not coordinates:
+        raise SupervisionError("answer not found", f"no cell holds any of {list(answers)}")
+    if missing:
+        raise SupervisionError("some answers not found", f"no cell holds {missing}")
+    return tuple(coordinates)
+
+
+def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
+    problem = "answer not found", f"not every one of {list(answers)} is in a cell"
+    for comparable in (str, str.lower, words_and_signs, _original_denotation):
+        texts = list(map(comparable, answers))
+        cells = [_cells_by(comparable, table).get(text, ()) for text in texts]
+        if not cells or not all(cells):
+            problem = "answer not found", f"not every one of {list(answers)} is in a cell"
+        elif len(set(texts)) < len(texts) or (strict and max(map(len, cells)) > 1):
+            problem = "ambiguous answer", f"several cells hold one of {list(answers)}"
+        else:
+            return tuple(of_answer[-1] for of_answer in cells)
+    raise SupervisionError(*problem)
+
+
+# By what cells were compared, which several questions of a table share, for as long as it lives.
+_COMPARED: WeakKeyDictionary[Table, dict[Callable, _Cells]] = WeakKeyDictionary()
+_WAYS_TO_COMPARE = 4
+
+
+def _cells_by(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
+    """The cells of each text in table order, without those for which it is None."""
+    if table.num_rows * table.num_columns > LARGE:
+        return _of_large(comparable, table)
+    compared = _COMPARED.setdefault(table, {})
+    if comparable not in compared:
+        compared[comparable] = _compare(comparable, table)
+    return compared[comparable]
+
+
+def _compare(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
+    keys: dict[str, Hashable] = {}
+    cells: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
+    for i, row in enumerate(table.rows):
+        for j, text in enumerate(row):
+            if text not in keys:
+                keys[text] = comparable(text)
+            if keys[text] is not None:
+                cells[keys[text]].append((i, j))
+    return dict(cells)
+
+
+# Of large tables only the latest, whose memory others may need.
+_of_large = functools.lru_cache(_WAYS_TO_COMPARE)(_compare)
+
+
+def _denotation(text: str) -> str | None:
+    # A note may stand on a line of its own.
+    return normalize_denotation(" ".join(text.split())) or None
+
+
+def _first_line(text: str) -> str | None:
+    lines = text.strip().splitlines()
+    return _denotation(lines[0]) if len(lines) > 1 else None
+
+
+def words_and_signs(text: str) -> tuple[str, ...]:
+    """The words of a text and the runs of signs between them, in lower case."""
+    return tuple(_WORD_OR_SIGNS.findall(text.lower()))
+
+
+def _original_denotation(text: str) -> str:
+    return normalize_denotation(text, original=True)
+
+
+def _original_number(text: str) -> float | None:
+    parts = text.split(",")
+    if len(parts) == 2 and "." not in text and 3 not in map(len, parts):
+        text = ".".join(parts)
+    elif len(parts) > 1:
+        text = "".join(parts)
+    elif text.count(".") > 1:
+        text = text.replace(".", "")
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+_TABLES_REMEMBERED = 128
+
+
+class _Texts(NamedTuple):
+    """What a cell may answer with."""
+
+    row: int
+    column: int
+    cell: str
+    words: tuple[str, ...]  # of the cell and of its passages, normalized
+
+
+def supervise_linked(linked: LinkedTable, question: Question, original: bool = False) -> Question:
+    """Finds the cells that hold an answer, in their own text or anywhere in their passages.
+
+    Cells and answers are compared by whole words, lower-case and without punctuation and articles
+    (Eisenschlos et al., 2021, section 5). Every cell counts that holds one of the answers; more
+    than one is no error, unlike in `supervise`, since one passage may be linked from many cells.
+    Coordinates that the question already has are kept.
+
+    Args:
+        linked: the table and its passages.
+        question: a question with answers.
+        original: whether, as in the authors' release, an answer of articles and punctuation alone
+            ("A") is in every cell with a word, instead of in those that are nothing else; and one
+            that begins or ends in a sign that is no letter, digit or ASCII punctuation ("5 €") is
+            not found at a text's begin or end.
+
+    Returns:
+        The question with `answer_coordinates`, row by row.
+
+    Raises:
+        SupervisionError: if the question has no answer ("no answer given"), or no cell or passage
+            holds it ("answer not found").
+    """
+    if question.answer_coordinates:
+        return question
+    where = f"(table '{linked.table.table_id}', question '{question.question_id}')"
+    if not question.answers:
+        raise SupervisionError("no answer given", f"expected an answer, got none {where}")
+    holds = [_holder_of(answer, original) for answer in question.answers]
+    coordinates = tuple(
+        (texts.row, texts.column)
+        for texts in _texts_of_cells(linked)
+        if any(holds_answer(texts) for holds_answer in holds)
+    )
+    if not coordinates:
+        detail = f"no cell or passage holds any of {list(question.answers)} {where}"
+        raise SupervisionError("answer not found", detail)
+    return replace(question, answer_coordinates=coordinates)
+
+
+def _holder_of(answer: str, original: bool) -> Callable[[_Texts], bool]:
+    """Says of a cell's texts whether one of them holds the answer."""
+    words = normalize_words(answer)
+    if not words and not original:
+        whole = normalize_for_match(answer)
+        return lambda texts: bool(whole) and normalize_for_match(texts.cell) == whole
+    begin, end = r"(?:\b|\s)", r"(?:\s|\b)"
+    if not original:
+        begin = r"(?<!\w)" if re.match(r"\w", words) else ""
+        end = r"(?!\w)" if re.search(r"\w\Z", words) else ""
+    pattern = re.compile(begin + re.escape(words) + end)
+    return lambda texts: any(words in text and pattern.search(text) for text in texts.words)
+
+
+@functools.lru_cache(_TABLES_REMEMBERED)
+def _texts_of_cells(linked: LinkedTable) -> tuple[_Texts, ...]:
+    normalized = {passage: normalize_words(passage.text) for passage in linked.distinct_passages()}
+    return tuple(
+        _Texts(i, j, cell, (normalize_words(cell), *map(normalized.__getitem__, passages)))
+        for i, (row, passages_of_row) in enumerate(
+            zip(linked.table.rows, linked.passages, strict=True)
+        )
+        for j, (cell, passages) in enumerate(zip(row, passages_of_row, strict=True))
+    )

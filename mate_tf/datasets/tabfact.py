@@ -1,0 +1,120 @@
+"""TabFact, statements that a table entails (1) or refutes (0), as released (Chen et al., 2020)."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from mate_tf.datasets.original_tables import read_original_rows
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.text_files import read_csv_rows, read_json
+
+SPLITS = ("train", "dev", "test")
+_FILES = {"dev": "val"}
+_ROUNDS = ("collected_data/r1_training_all.json", "collected_data/r2_training_all.json")
+_TABLES_REMEMBERED = 256
+
+
+def read_tabfact(
+    directory: str | Path, split: str, original: bool = False
+) -> Iterator[tuple[Table, Question]]:
+    """Yields each statement with its table, whose document title is the caption.
+
+    The statement's class is 1 where the table entails it. Texts are those of the release's folder
+    `tokenized_data`, words in their base form ("be" for "is"). Identifiers of statements are those
+    of the authors' release of TAPAS: "1-2.html.csv_3-0_0" is statement 3, counted from 0, about
+    the table "1-2.html.csv". The statements' file is one JSON value and is in memory whole; tables
+    are read as statements ask for them.
+
+    Args:
+        directory: the release, with its folders `tokenized_data` and `data`.
+        split: one of SPLITS; "simple_test", "complex_test", "small_test", or another part of the
+            test split that has a list of tables, data/{split}_id.json.
+        original: whether to read as the authors' release of TAPAS does, which its checkpoints were
+            trained with: texts as they were collected, from the folder `collected_data`, tables
+            named "table_csv/..." and without captions, quotation marks around a cell taken away.
+
+    Raises:
+        FileNotFoundError: if a file of the split or a table is missing.
+        ValueError: if a file is not as the release has it; it names the file, and the line or the
+            table.
+    """
+    directory = Path(directory)
+    name = _FILES.get(split, split)
+    read_table = lru_cache(_TABLES_REMEMBERED)(partial(_read_table, directory, original))
+    ids_file = directory / "data" / f"{name}_id.json"
+    if original:
+        sources = [directory / file for file in _ROUNDS]
+        ids = read_table_ids(ids_file)
+    elif name in ("train", "val", "test"):
+        sources = [directory / "tokenized_data" / f"{name}_examples.json"]
+        ids = None
+    else:
+        sources = [directory / "tokenized_data" / "test_examples.json"]
+        ids = read_table_ids(ids_file)
+    entries = _read_entries(sources)
+    for table_id in entries if ids is None else ids:
+        if table_id not in entries:
+            raise ValueError(
+                f"expected tables of {[str(source) for source in sources]}, got '{table_id}' "
+                f"(file '{ids_file}')"
+            )
+        statements, labels, caption = entries[table_id]
+        table = read_table(table_id, "" if original else caption)
+        for i, (text, label) in enumerate(zip(statements, labels, strict=True)):
+            yield table, Question(text, f"{table_id}_{i}-0_0", class_index=label)
+
+
+def read_table_ids(path: str | Path) -> list[str]:
+    """Reads the tables' names from one of the release's lists of them, such as small_test_id.json.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it is no list of texts.
+    """
+    ids = read_json(path)
+    if not isinstance(ids, list) or not all(isinstance(table_id, str) for table_id in ids):
+        raise ValueError(f"expected a list of tables' names, got {ids!r:.80} (file '{path}')")
+    return ids
+
+
+def _read_entries(paths: list[Path]) -> Mapping[str, Any]:
+    entries: dict[str, Any] = {}
+    for path in paths:
+        content = read_json(path)
+        if not isinstance(content, dict):
+            raise ValueError(f"expected an object, got {type(content).__name__} (file '{path}')")
+        for table_id, entry in content.items():
+            if not _is_entry(entry):
+                raise ValueError(
+                    "expected statements, as many labels 0 or 1, and a caption, got "
+                    f"{entry!r:.80} (file '{path}', table '{table_id}')"
+                )
+        entries |= content
+    return entries
+
+
+def _is_entry(entry: Any) -> bool:
+    match entry:
+        case [list(statements), list(labels), str()]:
+            return (
+                len(statements) == len(labels)
+                and all(isinstance(text, str) for text in statements)
+                and all(type(label) is int and label in (0, 1) for label in labels)
+            )
+    return False
+
+
+def _read_table(directory: Path, original: bool, table_id: str, caption: str) -> Table:
+    path = directory / "data" / "all_csv" / table_id
+    if original:
+        rows, name = list(filter(None, read_original_rows(path, "#"))), f"table_csv/{table_id}"
+    else:
+        rows, name = read_csv_rows(path, delimiter="#", quoting=csv.QUOTE_NONE), table_id
+    try:
+        table = Table.from_rows(rows, table_id=name)
+    except ValueError as error:
+        raise ValueError(f"{error} (file '{path}')") from None
+    return replace(table, document_title=caption)

@@ -1,0 +1,346 @@
+"""WikiSQL, questions with their queries, in the layout of its release (Zhong et al., 2017).
+
+Queries of WikiSQL, executed on their table: the cells, the aggregation and the answer.
+
+A query selects one column of the rows that fulfil all of its conditions, and may aggregate it
+(Zhong et al., 2017). Texts are compared by their words and signs, whatever their case and spacing.
+"""
+
+import json
+import math
+import operator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from mate_tf.datasets.supervision import parse_number, words_and_signs
+from mate_tf.tables.table import Coordinates, Question, Table, cell_text
+from mate_tf.tables.text_files import open_bytes, read_json_values
+
+TYPES = ("text", "real")
+QUERY_AGGREGATIONS = ("", "MAX", "MIN", "COUNT", "SUM", "AVG")
+OPERATORS = ("=", ">", "<")
+
+_COMPARE = {"=": operator.eq, ">": operator.gt, "<": operator.lt}
+_OF_ANSWERS = {"COUNT": "COUNT", "SUM": "SUM", "AVG": "AVERAGE"}
+_EXTREMES = {"MAX": max, "MIN": min}
+_FIRST_NUMBER = re.compile(r"[-+]?(?:\d*\.\d+|\d+)", re.ASCII)
+
+
+class Condition(NamedTuple):
+    """That a cell of a column is equal to, greater or less than a value."""
+
+    column: int
+    operator: str
+    value: Any
+
+
+class Query(NamedTuple):
+    """SELECT aggregation(column) WHERE condition AND condition ..."""
+
+    column: int
+    aggregation: str
+    conditions: tuple[Condition, ...]
+
+
+class Answer(NamedTuple):
+    """What a query yields, in the terms of `Question`; NO_ANSWER if nothing."""
+
+    coordinates: Coordinates
+    aggregation: str
+    number: float | None
+    texts: tuple[str, ...]
+
+
+NO_ANSWER = Answer((), "NONE", None, ())
+
+
+def execute(rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query) -> Answer:
+    """Executes a query.
+
+    MAX and MIN are answered by every cell that holds the extreme value, without an aggregation.
+    The value of a condition on a column of numbers is the first number in it. COUNT of no row is
+    0; any other query without rows, and a sum of what are not numbers, has no answer.
+
+    Args:
+        rows: the table's body, cells as the release has them: texts and numbers.
+        types: for each column one of TYPES.
+        query: the query, with columns that exist.
+    """
+    selected = [
+        i
+        for i, row in enumerate(rows)
+        if all(_holds(row[c.column], types[c.column], c) for c in query.conditions)
+    ]
+    kind = types[query.column]
+    if query.aggregation in _EXTREMES:
+        typed = ((i, _typed(rows[i][query.column], kind)) for i in selected)
+        values = {i: value for i, value in typed if value is not None}
+        extreme = _EXTREMES[query.aggregation](values.values(), default=None)
+        selected = [i for i, value in values.items() if value == extreme]
+    cells = [rows[i][query.column] for i in selected]
+    coordinates = tuple((i, query.column) for i in selected)
+    aggregation = _OF_ANSWERS.get(query.aggregation, "NONE")
+    if aggregation == "NONE":
+        texts = tuple(map(cell_text, cells))
+        if query.aggregation:
+            texts = texts[:1]  # one value, in however many cells
+        number = _number(cells[0]) if len(texts) == 1 else None
+        return Answer(coordinates, aggregation, number, texts)
+    result = float(len(cells)) if aggregation == "COUNT" else _sum(cells)
+    if result is None:
+        return NO_ANSWER
+    if aggregation == "AVERAGE":
+        result /= len(cells)
+    text = str(int(result)) if result.is_integer() else repr(result)
+    return Answer(coordinates, aggregation, result, (text,))
+
+
+def _sum(cells: Sequence[Any]) -> float | None:
+    numbers = [number for number in map(_number, cells) if number is not None]
+    if not cells or len(numbers) < len(cells):
+        return None
+    try:
+        return math.fsum(numbers)
+    except OverflowError:
+        return None
+
+
+def _holds(cell: Any, kind: str, condition: Condition) -> bool:
+    compare = _COMPARE[condition.operator]
+    if kind == "text":
+        return compare(
+            words_and_signs(cell_text(cell)), words_and_signs(cell_text(condition.value))
+        )
+    number, limit = _number(cell), _number(condition.value)
+    if limit is None and (match := _FIRST_NUMBER.search(cell_text(condition.value))):
+        limit = float(match[0])
+    return number is not None and limit is not None and compare(number, limit)
+
+
+def _typed(cell: Any, kind: str) -> Any:
+    return cell_text(cell) if kind == "text" else _number(cell)
+
+
+def _number(cell: Any) -> float | None:
+    try:
+        number = float(cell) if isinstance(cell, int | float) else parse_number(cell_text(cell))
+    except OverflowError:  # an integer of more than 308 digits
+        return None
+    return number if number is not None and math.isfinite(number) else None
+
+
+def execute_as_original(
+    rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query
+) -> Answer:
+    """Executes a query as the authors' release of TAPAS does, whose checkpoints learnt from it.
+
+    MAX and MIN are answered by one cell, the last or the first with the extreme value. Any answer
+    of one cell that reads as a number is that number ("12.0" for "12", 5.5 for "5,5"), and no row
+    is the number NaN. A condition, or MAX or MIN, that compares values of different types leaves
+    no answer, and neither does a sum of one text; a sum of several has their texts for an answer.
+    """
+    try:
+        return _execute_as_original(rows, types, query)
+    except (_IncomparableError, TypeError, OverflowError):  # Python's own, of such cells
+        return NO_ANSWER
+
+
+class _IncomparableError(ValueError):
+    """Values of different types, or a text that is no number."""
+
+
+def _execute_as_original(
+    rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query
+) -> Answer:
+    typed = [list(map(_original_typed, row, types)) for row in rows]
+    coordinates = [
+        (i, query.column)
+        for i, row in enumerate(typed)
+        if all(_original_holds(row[c.column], types[c.column], c) for c in query.conditions)
+    ]
+    if query.aggregation in _EXTREMES and len(coordinates) > 1:
+        extreme = _EXTREMES[query.aggregation]
+        coordinates = [extreme(coordinates, key=lambda at: (typed[at[0]][at[1]], at))]
+    aggregation = _OF_ANSWERS.get(query.aggregation, "NONE")
+    values = [typed[i][j] for i, j in coordinates]
+    number: float | None = None
+    if aggregation == "COUNT":
+        number = float(len(values))
+    elif not values:
+        number = math.nan
+    elif len(values) == 1:
+        try:
+            number = _original_number(values[0])
+        except _IncomparableError:
+            if aggregation != "NONE":
+                raise
+    elif aggregation != "NONE" and all(isinstance(value, int | float) for value in values):
+        number = float(sum(values))
+        number = number / len(values) if aggregation == "AVERAGE" else number
+    texts = [str(number)] if number is not None else [str(rows[i][j]) for i, j in coordinates]
+    return Answer(tuple(coordinates), aggregation, number, tuple(texts))
+
+
+def _original_holds(cell: Any, kind: str, condition: Condition) -> bool:
+    value = _original_typed(condition.value, kind)
+    if not isinstance(cell, type(value)):
+        raise _IncomparableError
+    if isinstance(value, str):
+        cell, value = words_and_signs(cell), words_and_signs(value)
+    return _COMPARE[condition.operator](cell, value)
+
+
+def _original_typed(cell: Any, kind: str) -> Any:
+    return cell if kind == "text" else _original_number(cell)
+
+
+def _original_number(value: Any) -> float:
+    if not isinstance(value, int | float | str):
+        raise _IncomparableError
+    number = parse_number(value if isinstance(value, str) else repr(value), original=True)
+    if number is None:
+        raise _IncomparableError
+    return number
+
+
+SPLITS = ("train", "dev", "test")
+_TITLES = {"document_title": "page_title", "context_heading": "section_title"}
+_TABLES_REMEMBERED = 256
+
+
+class _Typed(NamedTuple):
+    table: Table
+    rows: list[list[Any]]
+    types: list[str]
+
+
+def read_wikisql(
+    directory: str | Path, split: str, original: bool = False, supervised: bool = True
+) -> Iterator[tuple[Table, Question]]:
+    """Yields each question with its table, and what its query yields (see `execute`).
+
+    A question whose query yields nothing has no answers. Identifiers of questions are those of the
+    authors' release of TAPAS: "dev-7-0_0" is question 7 of the split, counted from 0.
+
+    Args:
+        directory: the release, with its folder `data` unpacked.
+        split: one of SPLITS.
+        original: whether to read as the authors' release of TAPAS does, which its checkpoints were
+            trained with: queries as `execute_as_original` has it, and tables named "table_csv/..."
+            and without the titles of their page and section.
+        supervised: whether questions have the cells, the number and the aggregation of the answer,
+            or only its texts, from which `supervise` finds cells and numbers.
+
+    Raises:
+        FileNotFoundError: if a file of the split is missing.
+        ValueError: if a file is not as the release has it; it names file and line.
+    """
+    path = Path(directory) / "data" / f"{split}.jsonl"
+    tables_path = path.with_name(f"{split}.tables.jsonl")
+    run = execute_as_original if original else execute
+    places = _places_of_tables(tables_path)
+    with open_bytes(tables_path) as tables_file:
+
+        @lru_cache(_TABLES_REMEMBERED)
+        def read_table(table_id: str) -> _Typed:
+            offset, line = places[table_id]
+            try:
+                return _read_table(tables_file, offset, original)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{error} (file '{tables_path}', line {line})") from None
+
+        for number, record in read_json_values(path):
+            where = f"(file '{path}', line {number})"
+            text, table_id = _texts(record, where)
+            if table_id not in places:
+                raise ValueError(f"expected a table of '{tables_path}', got {table_id!r} {where}")
+            table, rows, types = read_table(table_id)
+            try:
+                answer = run(rows, types, _query(record.get("sql"), len(types)))
+            except ValueError as error:
+                raise ValueError(f"{error} {where}") from None
+            question = Question(text, f"{split}-{number - 1}-0_0", answers=answer.texts)
+            if supervised:
+                question = replace(
+                    question,
+                    answer_coordinates=answer.coordinates,
+                    answer_number=answer.number,
+                    aggregation=answer.aggregation,
+                )
+            yield table, question
+
+
+def _texts(record: Any, where: str) -> tuple[str, str]:
+    match record:
+        case {"question": str(text), "table_id": str(table_id)}:
+            return text, table_id
+    raise ValueError(f"expected texts as 'question' and 'table_id', got {record!r:.80} {where}")
+
+
+def _places_of_tables(path: Path) -> Mapping[str, tuple[int, int]]:
+    """Where each table begins, byte and line: all that is held of the file."""
+    places: dict[str, tuple[int, int]] = {}
+    offset = 0
+    with open_bytes(path) as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                try:
+                    places[str(json.loads(line)["id"])] = (offset, number)
+                except (KeyError, TypeError, ValueError, RecursionError) as error:
+                    raise ValueError(
+                        f"expected a table as a JSON object with an 'id', got: {error!r} "
+                        f"(file '{path}', line {number})"
+                    ) from None
+            offset += len(line)
+    return places
+
+
+def _read_table(file: BinaryIO, offset: int, original: bool) -> _Typed:
+    file.seek(offset)
+    content = file.readline()
+    record = json.loads(content)
+    header, types, rows = (record.get(key) for key in ("header", "types", "rows"))
+    if not all(isinstance(value, list) for value in (header, types, rows)):
+        raise ValueError("expected a table with the lists 'header', 'types' and 'rows'")
+    if len(types) != len(header) or not set(types) <= set(TYPES):
+        raise ValueError(f"expected for each of {len(header)} columns one of {TYPES}, got {types}")
+    if original:
+        texts = json.loads(content, parse_float=lambda number: str(float(number)))["rows"]
+        return _Typed(Table.from_rows(texts, header, f"table_csv/{record['id']}.csv"), rows, types)
+    titles = {name: record[key] for name, key in _TITLES.items() if record.get(key)}
+    if not all(isinstance(title, str) for title in titles.values()):
+        raise ValueError(f"expected texts as titles, got {titles}")
+    table = replace(Table.from_rows(rows, header, str(record["id"])), **titles)
+    return _Typed(table, rows, types)
+
+
+def _query(sql: Any, num_columns: int) -> Query:
+    match sql:
+        case {"sel": int(column), "agg": int(aggregation), "conds": list(conditions)}:
+            return Query(
+                _item(range(num_columns), column, "sel"),
+                _item(QUERY_AGGREGATIONS, aggregation, "agg"),
+                tuple(_condition(condition, num_columns) for condition in conditions),
+            )
+    raise ValueError(f"expected 'sql' with 'sel', 'agg' and 'conds', got {sql!r:.80}")
+
+
+def _condition(condition: Any, num_columns: int) -> Condition:
+    match condition:
+        case [int(column), int(operator), str() | int() | float() as value]:
+            return Condition(
+                _item(range(num_columns), column, "a condition's column"),
+                _item(OPERATORS, operator, "a condition's operator"),
+                value,
+            )
+    raise ValueError(f"expected a condition as column, operator and value, got {condition!r:.80}")
+
+
+def _item(items: Any, index: int, what: str) -> Any:
+    if not 0 <= index < len(items):
+        raise ValueError(f"expected {what} from 0 to {len(items) - 1}, got {index}")
+    return items[index]

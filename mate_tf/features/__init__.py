@@ -1,0 +1,1 @@
+"""A Table and a Question become token features."""

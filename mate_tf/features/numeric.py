@@ -1,0 +1,299 @@
+"""Numbers and dates in text, their order within a column and their relation to a question's.
+
+TAPAS tells the encoder about numbers by three features of a cell: its rank in the column, the rank
+counted from the other end, and how it compares with the numbers in the question (Herzig et al.,
+2020, section 3). Numbers are single precision; those that do not fit are none. So are words beyond
+zero to twelve and zeroth to twelfth. A lone month is written in full, a lone year has four digits.
+
+The argument `original` reads as the authors' release does, whose checkpoints saw numbers so: every
+year lies between 1700 and 2016 (otherwise a lone one between 1500 and 2100, and one with a month
+anywhere), "fith" is a word and "fifth" none, "sept" no month unless capitalised, which cells are
+not, no month may end in a full stop, no day in "st" or "th", February 29 needs a year, and a minus
+sign that is not a hyphen is none.
+
+Every function takes time linear in the length of its texts, but for sorting.
+"""
+
+import datetime
+import functools
+import math
+import re
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mate_tf.features.normalization import normalize_for_match
+
+
+class Date(NamedTuple):
+    """A date, or as much of one as the text says."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+NumericValue = float | Date
+
+
+class NumericSpan(NamedTuple):
+    """A stretch text[begin:end] and what it may mean; "2004" is a number and a year."""
+
+    begin: int
+    end: int
+    values: tuple[NumericValue, ...]
+
+
+EQUAL, LESS, GREATER = 1, 2, 4
+
+COMMON_TYPE_SHARE = 0.7
+_MINUS = "\u2212"
+_LONGEST_REMEMBERED = 64  # characters
+_SINGLE = struct.Struct("f")
+_LEAST_TOO_LARGE = 2.0**128 - 2.0**103  # it and what is above rounds to infinity
+_WORD = re.compile(r"[^\W_]+")
+_DIGIT = re.compile(r"\d")
+_ORDINAL_SUFFIX = re.compile("(?:st|nd|rd|th)$")
+
+MONTHS = (
+    "january february march april may june july august september october november december"
+).split()
+_MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(MONTHS, start=1)}
+WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+CARDINALS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+ORDINALS = (
+    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+).split()
+_LONGEST_DATE = len("wednesday, september. 30th")  # characters
+_MOST_WORDS_OF_A_DATE = 3
+_WORDS_OF_DATES = frozenset([*MONTHS, *_MONTH_NUMBERS, *WEEKDAYS, "sept"])
+
+
+class _Rules(NamedTuple):
+    """What differs between this project's reading of numbers and dates and the release's."""
+
+    number: re.Pattern[str]
+    words: Mapping[str, float]
+    dates: Sequence[Sequence[re.Pattern[str]]]  # of one, two and three words
+    years: range  # of dates with a month
+    lone_years: range
+    year_of_none: int  # in which a day and a month have to exist
+
+
+def _rules(original: bool) -> _Rules:
+    ordinals = ["fith" if original and word == "fifth" else word for word in ORDINALS]
+    full_month = f"(?P<month>(?i:{'|'.join(MONTHS)}))"
+    names = f"{'|'.join(MONTHS)}|{'|'.join(_MONTH_NUMBERS)}"
+    month = rf"(?P<month>(?i:{names})|Sept)" if original else rf"(?P<month>(?i:{names}|sept))\.?"
+    digits, year = r"(?P<month>\d{1,2})", r"(?P<year>\d{4})"
+    day = r"(?P<day>\d{1,2})"
+    ordinal_day = day if original else rf"{day}(?:st|nd|rd|th)?"
+    dates = (
+        (full_month, f"{year}s?"),
+        (f"{month} {year}", f"{month} {ordinal_day}", f"{ordinal_day} {month}", f"{year}-{digits}"),
+        (
+            f"(?i:{'|'.join(WEEKDAYS)}), {month} {ordinal_day}",
+            f"{month} {ordinal_day}, {year}",
+            f"{ordinal_day} {month} {year}",
+            f"{digits}-{day}-{year}",
+            f"{year}-{digits}-{day}",
+            rf"{day}\.{digits}\.{year}",
+        ),
+    )
+    return _Rules(
+        number=re.compile(
+            rf"(?:(?:^|\s)[+{'' if original else _MINUS}-])?"
+            r"(?:\.\d+|\d+(?:,\d\d\d)*(?:\.\d*)?)"
+        ),
+        words={word: float(n) for words in (CARDINALS, ordinals) for n, word in enumerate(words)},
+        dates=[list(map(re.compile, of_words)) for of_words in dates],
+        years=range(1700, 2017) if original else range(1, 10_000),
+        lone_years=range(1700, 2017) if original else range(1500, 2101),
+        year_of_none=1900 if original else 2000,
+    )
+
+
+_RULES, _ORIGINAL_RULES = _rules(original=False), _rules(original=True)
+_VALUES_IN_WORDS = frozenset([*_RULES.words, *_ORIGINAL_RULES.words, *MONTHS])
+# Short enough for single precision.
+_PLAIN_NUMBER = re.compile(r"-?\d{1,9}(?:,\d\d\d){0,9}(?:\.\d{0,30})?", re.ASCII)
+
+
+def is_single(number: float) -> bool:
+    """Whether a number is finite in single precision."""
+    return abs(number) < _LEAST_TOO_LARGE
+
+
+def parse_text(text: str, original: bool = False) -> list[NumericSpan]:
+    """The numbers and dates in a text, from left to right; of nested ones, the longest."""
+    rules = _ORIGINAL_RULES if original else _RULES
+    found: dict[tuple[int, int], list[NumericValue]] = {}
+    if _DIGIT.search(text):
+        for match in rules.number.finditer(text):
+            number = _parse_number(match[0])
+            if number is not None:
+                found[match.span()] = [number]
+    begins: list[int] = []  # of the words up to this one that may be of a date
+    for match in _WORD.finditer(text):
+        word, span = match[0], match.span()
+        is_number = word[0].isdecimal()
+        if span not in found and (is_number or word in rules.words):
+            number = _parse_number(word) if is_number else rules.words[word]
+            if number is not None:
+                found[span] = [number]
+        if not ((is_number and len(word) <= 5) or word.lower() in _WORDS_OF_DATES):
+            begins.clear()
+            continue
+        begins = [*begins[1 - _MOST_WORDS_OF_A_DATE :], span[0]]
+        for number_of_words, begin in enumerate(reversed(begins), start=1):
+            date = _parse_date(text[begin : span[1]], rules, number_of_words)
+            if date is not None:
+                found.setdefault((begin, span[1]), []).append(date)
+    spans = []
+    reached = 0
+    for begin, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        if end > reached:  # otherwise within the one that reaches farthest
+            reached = end
+            spans.append(NumericSpan(begin, end, tuple(found[begin, end])))
+    return spans
+
+
+def text_values(text: str, original: bool = False) -> tuple[NumericValue, ...]:
+    """Every meaning of every number and date in a text, normalised first, left to right."""
+    values = _remembered_values if len(text) <= _LONGEST_REMEMBERED else _values
+    return values(text, original)
+
+
+def column_values(cells: Sequence[str], original: bool = False) -> dict[int, NumericValue]:
+    """The value of each cell of a column that has one, all of the column's commonest type.
+
+    Nothing where less than 70 % of the cells have a value of that type. Dates win a tie, for years
+    are numbers too.
+    """
+    values = [(row, text_values(cell, original)) for row, cell in enumerate(cells)]
+    firsts: dict[type, dict[int, NumericValue]] = {Date: {}, float: {}}
+    for row, of_cell in values:
+        for value in of_cell:
+            firsts[type(value)].setdefault(row, value)
+    commonest = Date if len(firsts[Date]) >= len(firsts[float]) else float
+    enough = len(firsts[commonest]) >= COMMON_TYPE_SHARE * len(cells)
+    return firsts[commonest] if enough else {}
+
+
+def ranks(values: Mapping[int, NumericValue]) -> dict[int, tuple[int, int]]:
+    """For each row its rank from the smallest and from the largest, from 1; equals share one."""
+    keys = _sort_keys(values.values())
+    if keys is None:
+        return {}
+    order = {key: rank for rank, key in enumerate(sorted(set(keys)))}
+    return {
+        row: (order[key] + 1, len(order) - order[key])
+        for row, key in zip(values, keys, strict=True)
+    }
+
+
+def relations(
+    question_values: Iterable[NumericValue], values: Mapping[int, NumericValue]
+) -> dict[int, int]:
+    """For each row the bits of how the question's values compare with its value.
+
+    EQUAL, LESS where the question's value is less than the cell's, and GREATER, added up over the
+    question's values that are of the column's type.
+
+    Args:
+        question_values: numbers and dates.
+        values: of a column, all numbers or all dates.
+    """
+    comparable: defaultdict[Any, list[NumericValue]] = defaultdict(list)
+    for value in question_values if values else ():
+        given = tuple(field is None for field in value) if isinstance(value, Date) else None
+        comparable[given].append(value)
+    bits = dict.fromkeys(values, 0)
+    for asked in comparable.values():
+        keys = _sort_keys([*values.values(), *asked])
+        if keys is None:
+            continue
+        of_question = set(keys[len(values) :])
+        least, most = min(of_question), max(of_question)
+        for row, key in zip(values, keys, strict=False):
+            bits[row] |= (
+                EQUAL * (key in of_question) | LESS * (least < key) | GREATER * (most > key)
+            )
+    return {row: bit for row, bit in bits.items() if bit}
+
+
+def _sort_keys(values: Iterable[NumericValue]) -> list[Any] | None:
+    """Keys in which the values compare; dates by the fields that all have; None where none do."""
+    values = list(values)
+    dates = [value for value in values if isinstance(value, Date)]
+    if not dates:
+        return values
+    common = [i for i in range(3) if all(date[i] is not None for date in dates)]
+    if len(dates) < len(values) or not common:
+        return None
+    return [tuple(date[i] for i in common) for date in dates]
+
+
+def _values(text: str, original: bool) -> tuple[NumericValue, ...]:
+    text = normalize_for_match(text)
+    if _PLAIN_NUMBER.fullmatch(text):
+        return _plain_values(text, original)
+    if not _DIGIT.search(text) and _VALUES_IN_WORDS.isdisjoint(_WORD.findall(text)):
+        return ()
+    return tuple(value for span in parse_text(text, original) for value in span.values)
+
+
+_remembered_values = functools.lru_cache(maxsize=1 << 13)(_values)
+
+
+def _plain_values(text: str, original: bool) -> tuple[NumericValue, ...]:
+    """What `parse_text` makes of a plain number, which most cells with any number are."""
+    number = _parse_number(text)
+    assert number is not None
+    if len(text) == 4 and text.isdecimal():
+        rules = _ORIGINAL_RULES if original else _RULES
+        if int(text) in rules.lone_years:
+            return number, Date(int(text), None, None)
+    return (number,)
+
+
+def _parse_number(text: str) -> float | None:
+    digits = _ORDINAL_SUFFIX.sub("", text).replace(",", "").replace(_MINUS, "-")
+    try:
+        number = _SINGLE.unpack(_SINGLE.pack(float(digits)))[0]
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _parse_date(text: str, rules: _Rules, number_of_words: int) -> Date | None:
+    if len(text) > _LONGEST_DATE:
+        return None
+    for pattern in rules.dates[number_of_words - 1]:
+        match = pattern.fullmatch(text)
+        if match:
+            fields = match.groupdict()
+            year, month, day = (fields.get(name) for name in Date._fields)
+            if month and not month.isdecimal():
+                month = _MONTH_NUMBERS[month[:3].lower()]
+            return _valid_date(year, month, day, rules)
+    return None
+
+
+def _valid_date(
+    year: str | None, month: str | int | None, day: str | None, rules: _Rules
+) -> Date | None:
+    date = Date(*(None if field is None else int(field) for field in (year, month, day)))
+    years = rules.lone_years if date.month is None else rules.years
+    if date.year is not None and date.year not in years:
+        return None
+    try:
+        datetime.date(
+            rules.year_of_none if date.year is None else date.year,
+            1 if date.month is None else date.month,
+            1 if date.day is None else date.day,
+        )
+    except ValueError:
+        return None
+    return date

@@ -1,0 +1,1 @@
+"""Keras layers: the embedding, the encoder, and what they are made of."""

@@ -1,0 +1,161 @@
+"""Attention over all pairs of tokens: the oracle, and the faster choice for short inputs.
+
+Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to.
+"""
+
+import functools
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from mate_tf.config import ARCHITECTURES, AttentionConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.attention.buckets import window_pairs
+from mate_tf.layers.attention.grammar import RelatedTags, favoured_tags
+from mate_tf.layers.attention.patterns import HeadGroup, group_mask, head_groups, pattern_mask
+from mate_tf.layers.attention.projections import HeadProjections
+from mate_tf.layers.attention.softmax import MASKED, Attended, weighted_sum
+from mate_tf.layers.compilation import compiles_with_xla
+from mate_tf.layers.dropout import SeededDropout
+
+
+class DensePlan(NamedTuple):
+    """What an encoder's layers share for one head group.
+
+    Attributes:
+        mask: bool, broadcasts to [B, 1, F, T].
+        hides_nothing: bool, whether all of the mask is True; None where that is not asked.
+        relations: one-hot, float [B, K, F, T]; None for an architecture without.
+        bias: float, broadcasts to [B, 1, F, T], added to the scores; None without.
+        favoured: float [B, 1, F, T], 1 for the pairs that a learned bias is added to; None without.
+    """
+
+    mask: tf.Tensor
+    hides_nothing: tf.Tensor | None
+    relations: tf.Tensor | None
+    bias: tf.Tensor | None
+    favoured: tf.Tensor | None
+
+
+def dense_attention(
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    mask: tf.Tensor | None = None,
+    *,
+    bias: tf.Tensor | None = None,
+    temperature: float = 1.0,
+    dropout: SeededDropout | None = None,
+) -> tf.Tensor:
+    """Scaled dot-product attention over all pairs (Vaswani et al., 2017, equation 1).
+
+    Args:
+        query: float [B, H, F, E].
+        key: float [B, H, T, E].
+        value: float [B, H, T, E].
+        mask: bool, broadcasts to [B, H, F, T]; True where a query may attend to a key.
+        bias: float, broadcasts to [B, H, F, T]; added to the scores after their division.
+        temperature: the scores are divided by it and by sqrt(E).
+        dropout: applied to the attention probabilities.
+
+    Returns:
+        float [B, H, F, E].
+    """
+    query *= tf.cast(1.0 / (temperature * query.shape[-1] ** 0.5), query.dtype)
+    scores = tf.einsum("BHFE,BHTE->BHFT", query, key)
+    if bias is not None:
+        scores += bias
+    attended = Attended(scores, mask, value, "BHFT,BHTE->BHFE")
+    return weighted_sum([attended], dropout)
+
+
+def _hides_nothing(mask: tf.Tensor) -> tf.Tensor | None:
+    """Whether a mask is True throughout; asked of the mask of padding, [B, 1, 1, T], alone.
+
+    To add a mask to the scores of all pairs takes half as long as their softmax. XLA does it by the
+    way.
+    """
+    if mask.shape[2] != 1 or compiles_with_xla():
+        return None
+    return tf.reduce_all(mask)
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class DenseAttention(HeadProjections):
+    """Self-attention of an architecture that masks pairs or adds to their scores, over all pairs.
+
+    Called on hidden states float [B, S, D] and token features int [B, S]; returns float
+    [B, S, D]. With a bucket size it is restricted to the pairs that `MultiViewAttention` computes.
+    """
+
+    architectures = tuple(name for name in ARCHITECTURES if name not in ("linformer", "table_etc"))
+
+    def plan(
+        self,
+        features: TokenFeatures,
+        token_weights: tf.Tensor | None = None,
+        training: bool = False,
+    ) -> tuple[DensePlan, ...]:
+        """The masks, relations and biases; weights are a soft mask, by their logarithm."""
+        relations = bias = favoured = None
+        if self.relations is not None:
+            relations = self.relations.one_hot(features, features)  # [B, K, F, T]
+        if token_weights is not None:
+            weights = tf.cast(token_weights, self.compute_dtype)
+            positive = tf.where(weights > 0, weights, tf.ones_like(weights))
+            bias = tf.where(weights > 0, tf.math.log(positive), MASKED)[:, None, None]
+        if self.attention.architecture == "grammar_soft":
+            related = RelatedTags(favoured_tags(self.attention.grammar_rules))
+            favoured = pattern_mask(related, features, features)[:, None]  # [B, 1, F, T]
+            favoured = tf.cast(favoured, self.compute_dtype)
+            if self.grammar_bias is None:
+                fixed = self.attention.grammar_bias * favoured
+                bias, favoured = fixed if bias is None else fixed + bias, None
+        masks = [
+            self._mask(features, group) for group in head_groups(self.attention, self.num_heads)
+        ]
+        return tuple(
+            DensePlan(mask, _hides_nothing(mask), relations, bias, favoured) for mask in masks
+        )
+
+    def _mask(self, features: TokenFeatures, group: HeadGroup) -> tf.Tensor:
+        """Bool [B, 1, F or 1, T]."""
+        mask = group_mask(group, features)  # [B, F or 1, T]
+        in_window = window_pairs(features, group.sort_by, self.attention)
+        if in_window is not None:
+            mask &= in_window
+        return mask[:, None]
+
+    def attend_group(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: DensePlan,
+        first_head: int,
+        dropout: SeededDropout | None,
+    ) -> tf.Tensor:
+        """The context under the group's mask. float [B, h, S, E]."""
+        biases = [] if plan.bias is None else [plan.bias]
+        if plan.relations is not None:
+            biases.append(self.relation_scores(query, plan.relations, first_head))
+        if self.grammar_bias is not None and plan.favoured is not None:
+            biases.append(self.grammar_bias.scores(plan.favoured))
+        attention = functools.partial(
+            dense_attention,
+            query,
+            key,
+            value,
+            bias=sum(biases[1:], biases[0]) if biases else None,
+            temperature=self.temperature,
+            dropout=dropout,
+        )
+        if plan.hides_nothing is None:
+            return attention(plan.mask)
+        return tf.cond(plan.hides_nothing, attention, lambda: attention(plan.mask))
+
+    @classmethod
+    def default_attention(cls) -> AttentionConfig:
+        """TAPAS: every token to every token."""
+        return AttentionConfig(architecture="tapas", evaluator="dense")

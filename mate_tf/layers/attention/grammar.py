@@ -1,0 +1,172 @@
+"""Grammar-guided attention: parts of speech say which words attend to which.
+
+The rules are the table below. A hard model attends along the hard rules only; a soft one attends
+everywhere and adds a bias where a soft rule, and no hard one, relates the words (grammar-guided
+attention paper, section 3.2). Every token attends to itself. What has no part of speech, such as
+[CLS], [SEP] and the tokens of a table, attends to everything and is attended to by everything.
+
+Shapes: B batch, H heads, F from (queries), T to (keys).
+"""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
+from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
+
+Rules = Mapping[str, tuple[str, ...]]  # from a query's tag to its keys'
+
+_NOMINAL = ("NOUN", "PROPN", "PRON")
+
+# The paper's rules. Of a conjunction it says that it connects "various other parts of speech";
+# they are taken to be those that a phrase or a clause is built around.
+HARD_RULES: Rules = {
+    "ADJ": ("NOUN", "PROPN"),
+    "DET": ("NOUN", "PROPN"),
+    "VERB": (*_NOMINAL, "ADV"),
+    "ADP": _NOMINAL,
+}
+SOFT_RULES: Rules = {
+    "ADV": ("VERB", "ADJ", "ADV"),
+    "NOUN": ("VERB",),
+    "PROPN": ("VERB",),
+    "PRON": ("VERB",),
+    "CCONJ": (*_NOMINAL, "VERB", "ADJ", "ADV"),
+    "SCONJ": (*_NOMINAL, "VERB", "ADJ", "ADV"),
+}
+
+# Beyond the paper, and with its rules in both directions: what modifies, coordinates and negates,
+# auxiliaries, numbers, compounds, and signs, which every word sees. Allowed in a hard model and
+# favoured in a soft one.
+EXTENSIONS: Rules = {
+    "ADJ": ("ADJ", "ADV", "AUX", "PART", "VERB"),
+    "ADP": ("ADJ", "VERB"),
+    "ADV": ("ADJ", "ADV", "AUX", "VERB"),
+    "AUX": (*_NOMINAL, "PART", "VERB"),
+    "CCONJ": (*_NOMINAL, "ADJ", "ADV", "VERB"),
+    "NOUN": _NOMINAL,
+    "NUM": ("NOUN", "NUM", "PROPN"),
+    "PART": ("NOUN", "PROPN", "VERB"),
+    "PRON": ("ADJ", "PRON", "PROPN"),
+    "PROPN": ("PROPN",),
+    "PUNCT": UNIVERSAL_TAGS,
+    "SCONJ": (*_NOMINAL, "ADJ", "ADV", "VERB"),
+    "VERB": ("VERB",),
+}
+
+
+@functools.cache
+def allowed_tags(rules: str) -> np.ndarray:
+    """Which parts of speech a hard model lets attend to which.
+
+    Args:
+        rules: "paper" or "extended".
+
+    Returns:
+        bool [NUM_TAG_IDS, NUM_TAG_IDS], queries by keys.
+    """
+    allowed = _marked(HARD_RULES)
+    if rules == "extended":
+        allowed = _in_both_directions(allowed | _marked(EXTENSIONS))
+    allowed[0], allowed[:, 0] = True, True
+    return allowed
+
+
+@functools.cache
+def favoured_tags(rules: str) -> np.ndarray:
+    """Which parts of speech a soft model favours; a hard rule overrides a soft one.
+
+    Args:
+        rules: "paper" or "extended".
+
+    Returns:
+        bool [NUM_TAG_IDS, NUM_TAG_IDS], queries by keys.
+    """
+    favoured = _marked(SOFT_RULES)
+    if rules == "extended":
+        favoured = _in_both_directions(favoured | _marked(EXTENSIONS))
+    return favoured & ~_marked(HARD_RULES)
+
+
+@dataclasses.dataclass(frozen=True)
+class RelatedTags:
+    """A pattern: tokens whose parts of speech a table relates.
+
+    Attributes:
+        tags: bool [NUM_TAG_IDS, NUM_TAG_IDS], queries by keys.
+    """
+
+    tags: np.ndarray
+
+    def __call__(self, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
+        """Whether each query is related to each key, bool, of the shape they broadcast to.
+
+        Raises:
+            ValueError: if the features are without parts of speech, or, outside a graph, have an
+                id beyond the tags.
+        """
+        queries, keys = _part_of_speech_ids(query), _part_of_speech_ids(key)
+        return tf.gather(tf.constant(self.tags.ravel()), queries * NUM_TAG_IDS + keys)
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class GrammarBias(keras.layers.Layer):
+    """What a soft model adds to the scores of favoured pairs, a learned number for each head.
+
+    Args:
+        num_heads: H.
+        initial: the paper's alpha, with which training starts.
+    """
+
+    def __init__(self, num_heads: int, initial: float, **kwargs):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.initial = initial
+
+    def build(self, *_) -> None:
+        self.bias = self.add_weight(
+            shape=(self.num_heads,),
+            initializer=keras.initializers.Constant(self.initial),
+            name="grammar_bias",
+        )
+
+    def scores(self, favoured: tf.Tensor) -> tf.Tensor:
+        """Of pairs float [B, 1, F, T], 1 where favoured and else 0. float [B, H, F, T]."""
+        return tf.convert_to_tensor(self.bias)[:, None, None] * favoured
+
+    def get_config(self):
+        return super().get_config() | {"num_heads": self.num_heads, "initial": self.initial}
+
+
+def _marked(rules: Rules) -> np.ndarray:
+    marks = np.zeros([NUM_TAG_IDS, NUM_TAG_IDS], bool)
+    for query, keys in rules.items():
+        marks[tag_id(query), [tag_id(key) for key in keys]] = True
+    return marks
+
+
+def _in_both_directions(marks: np.ndarray) -> np.ndarray:
+    return marks | marks.T
+
+
+def _part_of_speech_ids(features: TokenFeatures) -> tf.Tensor:
+    if features.part_of_speech_ids is None:
+        raise ValueError(
+            f"expected token features with {PART_OF_SPEECH} for grammar-guided attention, got "
+            "none; make them with a tagger"
+        )
+    ids = features.part_of_speech_ids
+    # In a graph the check belongs to where the records are made or read.
+    if tf.executing_eagerly():
+        lowest, highest = int(tf.reduce_min(ids)), int(tf.reduce_max(ids))
+        if lowest < 0 or highest >= NUM_TAG_IDS:
+            raise ValueError(
+                f"expected {PART_OF_SPEECH} from 0 to {NUM_TAG_IDS - 1}, got "
+                f"{lowest if lowest < 0 else highest}"
+            )
+    return ids

@@ -1,0 +1,379 @@
+"""MATE's attention in time and memory linear in the sequence length.
+
+Each head sorts the tokens, by row or by column, and attends through four views of them: the global
+tokens attend to the full sequence; the long rest, in buckets, attends to the global tokens and to
+a window of its own and both neighbour buckets (MATE paper, section 3, figures 2 and 7).
+
+Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, L long (N * R), N buckets,
+R radius (bucket size), W window (3 * R, or more with more neighbours), H heads, E head size,
+D hidden, F from, T to.
+"""
+
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.attention.buckets import (
+    num_buckets,
+    ordered_features,
+    sequence_length,
+    token_order,
+)
+from mate_tf.layers.attention.by_length import LinearAttention
+from mate_tf.layers.attention.patterns import HeadGroup, head_groups, pattern_mask
+from mate_tf.layers.attention.relations import RelationBias
+from mate_tf.layers.attention.softmax import Attended, weighted_sum
+from mate_tf.layers.attention.views import (
+    MultiView,
+    MultiViewEmbedding,
+    Places,
+    group_views,
+    in_sequence,
+    neighbour_offsets,
+    views_of,
+    with_neighbours,
+)
+from mate_tf.layers.dropout import SeededDropout
+
+# The fields of AttentionConfig that MultiViewAttention takes one by one.
+OPTIONS = (
+    "row_heads_ratio",
+    "bucket_size",
+    "global_size",
+    "original_bucketing",
+    "architecture",
+    "relation_kind",
+    "disabled_relations",
+    "scale_relations",
+    "num_neighbours",
+)
+
+
+def multi_view_attention(
+    query: MultiView, key: MultiView, value: MultiView, **options: Any
+) -> tf.Tensor:
+    """The attention of the paper's figure 7.
+
+    The figure, as printed, joins the two contexts on the last axis and uses a name that it does
+    not define; they are joined on the sequence here.
+
+    Args:
+        query: views of the projected queries, their global and long parts.
+        key: views of the projected keys, all but the long one.
+        value: views of the projected values, all but the long one.
+        global_mask: bool, broadcasts to [B, H, G, S]; True where a global token may attend to a
+            token of the full sequence, in the sequence's own order.
+        long_mask: bool, broadcasts to [B, H, N, R, G + W]; True where a token of a bucket may
+            attend to a global token or to one of its window.
+        global_bias: float, broadcasts to [B, H, G, S]; added to the scores after their division.
+        long_bias: float, broadcasts to [B, H, N, R, G + W]; the same.
+        temperature: the scores are divided by it and by sqrt(E).
+        dropout: applied to the attention probabilities.
+        scores_are_small: bool, of `softmax.scores_are_small`, without biases; or None.
+
+    Returns:
+        float [B, H, G + N * R, E], in the head group's order, its padding included.
+    """
+    global_context, long_context = multi_view_contexts(query, key, value, **options)
+    shape = tf.shape(global_context)
+    long_context = tf.reshape(long_context, [shape[0], shape[1], -1, shape[3]])
+    return tf.concat([global_context, long_context], axis=2)
+
+
+def multi_view_contexts(
+    query: MultiView,
+    key: MultiView,
+    value: MultiView,
+    *,
+    global_mask: tf.Tensor | None = None,
+    long_mask: tf.Tensor | None = None,
+    global_bias: tf.Tensor | None = None,
+    long_bias: tf.Tensor | None = None,
+    temperature: float = 1.0,
+    dropout: SeededDropout | None = None,
+    scores_are_small: tf.Tensor | None = None,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The two parts of `multi_view_attention`, with its arguments.
+
+    Returns:
+        In the head group's order, its padding included, the context of the global tokens, float
+        [B, H, G, E], and that of the buckets, float [B, H, N, R, E].
+    """
+    head_size = query.global_.shape[-1]
+    scale = tf.cast(1.0 / (temperature * head_size**0.5), query.global_.dtype)
+
+    from_global = tf.einsum("BHFE,BHTE->BHFT", query.global_ * scale, key.full)
+    if global_bias is not None:
+        from_global += global_bias
+    global_context = weighted_sum(
+        [Attended(from_global, global_mask, value.full, "BHFT,BHTE->BHFE")],
+        None if dropout is None else dropout.fold_in(0),
+        scores_are_small,
+    )
+
+    with tf.control_dependencies([global_context]):  # whose scores are gone then
+        long = query.long * scale
+    to_global = tf.einsum("BHNFE,BHTE->BHNFT", long, key.global_)
+    to_window = tf.einsum("BHNFE,BHNTE->BHNFT", long, key.window)
+    sizes = [tf.shape(to_global)[-1], tf.shape(to_window)[-1]]
+    masks = [None, None] if long_mask is None else tf.split(long_mask, sizes, axis=-1)
+    if long_bias is not None:
+        of_global, of_window = tf.split(long_bias, sizes, axis=-1)
+        to_global += of_global
+        to_window += of_window
+    long_context = weighted_sum(
+        [
+            Attended(to_global, masks[0], value.global_, "BHNFT,BHTE->BHNFE"),
+            Attended(to_window, masks[1], value.window, "BHNFT,BHNTE->BHNFE"),
+        ],
+        None if dropout is None else dropout.fold_in(1),
+        scores_are_small,
+    )
+    return global_context, long_context
+
+
+_QUERY_VIEWS, _KEY_VIEWS = ("global_", "long"), ("full", "global_", "window")
+
+
+class GroupPlan(NamedTuple):
+    """What the layers of an encoder share for one head group.
+
+    Attributes:
+        global_mask: bool [B, 1, G, S].
+        long_mask: bool [B, 1, N, R, G + W].
+        global_relations: one-hot, float [B, K, G, S]; None for an architecture without.
+        long_relations: one-hot, float [B, K, N, R, G + W]; the same.
+    """
+
+    global_mask: tf.Tensor
+    long_mask: tf.Tensor
+    global_relations: tf.Tensor | None = None
+    long_relations: tf.Tensor | None = None
+
+
+class MultiViewPlan(NamedTuple):
+    """What the layers of an encoder share.
+
+    Attributes:
+        groups: of each head group.
+        places: of the tokens in all groups' views.
+    """
+
+    groups: tuple[GroupPlan, ...]
+    places: Places
+
+
+def group_plan(
+    features: TokenFeatures,
+    order: tf.Tensor,
+    group: HeadGroup,
+    config: AttentionConfig,
+    relations: RelationBias | None = None,
+) -> GroupPlan:
+    """Masks a head group's views by the group's pattern.
+
+    Args:
+        features: int [B, S] each.
+        order: int32 [B, S], of the tokens for this head group.
+        group: the head group.
+        config: the bucket and global sizes.
+        relations: of any layer of the encoder, where it has them.
+
+    Returns:
+        The plan, which depends on the token features alone.
+    """
+    bucket_size, global_size = config.bucket_size, config.global_size
+    length = sequence_length(features)
+    buckets = num_buckets(length, bucket_size, global_size)
+    ordered = ordered_features(features, order, global_size + buckets * bucket_size)  # [B, P]
+    global_ = ordered.map(lambda feature: feature[:, :global_size])  # [B, G]
+
+    def in_buckets(feature: tf.Tensor) -> tf.Tensor:
+        return tf.reshape(feature[:, global_size:], [-1, buckets, bucket_size])  # [B, N, R]
+
+    def keys_of_buckets(feature: tf.Tensor) -> tf.Tensor:
+        repeated = tf.repeat(feature[:, None, :global_size], buckets, axis=1)  # [B, N, G]
+        window = with_neighbours(in_buckets(feature), 1, config.num_neighbours)  # [B, N, W]
+        return tf.concat([repeated, window], axis=-1)
+
+    long = ordered.map(in_buckets)
+    long_keys = ordered.map(keys_of_buckets)  # [B, N, G + W]
+    long_mask = pattern_mask(group.pattern, long, long_keys)  # [B, N, R, G + W]
+    if not config.original_bucketing:
+        exists = _neighbour_exists(buckets, bucket_size, config.num_neighbours)  # [N, 1, W]
+        long_mask &= tf.pad(exists, [[0, 0], [0, 0], [global_size, 0]], constant_values=True)
+    global_relations = long_relations = None
+    if relations is not None:
+        global_relations = relations.one_hot(global_, features)  # [B, K, G, S]
+        long_relations = relations.one_hot(long, long_keys)  # [B, K, N, R, G + W]
+    return GroupPlan(
+        global_mask=pattern_mask(group.pattern, global_, features)[:, None],
+        long_mask=long_mask[:, None],
+        global_relations=global_relations,
+        long_relations=long_relations,
+    )
+
+
+def _neighbour_exists(buckets: int | tf.Tensor, bucket_size: int, num_neighbours: int) -> tf.Tensor:
+    """False in the buckets that would follow the last one or precede the first.
+
+    Rolling joins the two ends of the long part, and with few buckets it shows the same bucket
+    several times.
+
+    Returns:
+        bool [N, 1, W].
+    """
+    index = tf.range(buckets)
+    exists = tf.stack(
+        [
+            (index + offset >= 0) & (index + offset < buckets)
+            for offset in neighbour_offsets(num_neighbours)
+        ],
+        axis=1,
+    )  # [N, 2 * num_neighbours + 1]
+    return tf.repeat(exists, bucket_size, axis=1)[:, None]
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class MultiViewAttention(LinearAttention):
+    """MATE's self-attention, linear in the sequence length (MATE paper, section 3).
+
+    Called on hidden states float [B, S, D] and token features int [B, S]; returns float
+    [B, S, D]. Any S is taken: what does not divide into buckets is padded inside. A question
+    longer than the global part loses sight of distant buckets.
+
+    Args:
+        num_heads: H.
+        head_size: E.
+        row_heads_ratio: share of the heads that attend within rows, rounded down to heads.
+        bucket_size: R; a token sees its own bucket and both neighbours.
+        global_size: G; the first tokens of each order, which see all and are seen by all.
+        original_bucketing: the authors' release's join of the first and last bucket and its
+            repeated keys with fewer than three buckets.
+        architecture: "mate", or "mate_tableformer" to learn biases for TableFormer's relations;
+            the next three say how (see `AttentionConfig`).
+        num_neighbours: buckets on each side that a token sees.
+        dense_up_to: computes sequences up to this length over all pairs, with the same result;
+            None: up to where that is faster, as in `AttentionConfig`.
+        **kwargs: temperature, dropout and initializer_range of `HeadProjections`, and Keras's.
+
+    Raises:
+        ValueError: if a size or the ratio cannot work.
+
+    Example:
+        >>> from mate_tf.features.token_features import TokenFeatures
+        >>> ids = tf.constant([[0, 0, 1, 1, 2, 2]])
+        >>> zeros, ones = tf.zeros_like(ids), tf.ones_like(ids)
+        >>> features = TokenFeatures(
+        ...     input_ids=ones, input_mask=ones, segment_ids=tf.minimum(ids, 1),
+        ...     column_ids=tf.constant([[0, 0, 1, 2, 1, 2]]), row_ids=ids, prev_label_ids=zeros,
+        ...     column_ranks=zeros, inv_column_ranks=zeros, numeric_relations=zeros)
+        >>> layer = MultiViewAttention(num_heads=2, head_size=4, bucket_size=2, global_size=2)
+        >>> layer(tf.ones([1, 6, 8]), features).shape
+        TensorShape([1, 6, 8])
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        head_size: int,
+        row_heads_ratio: float = 0.5,
+        bucket_size: int = 42,
+        global_size: int = 116,
+        original_bucketing: bool = False,
+        architecture: str = "mate",
+        relation_kind: str = "scalar",
+        disabled_relations: tuple[int, ...] = (),
+        scale_relations: bool = False,
+        num_neighbours: int = 1,
+        dense_up_to: int | None = 0,
+        **kwargs,
+    ):
+        attention = AttentionConfig(
+            architecture=architecture,
+            dense_up_to=dense_up_to,
+            row_heads_ratio=row_heads_ratio,
+            bucket_size=bucket_size,
+            global_size=global_size,
+            original_bucketing=original_bucketing,
+            relation_kind=relation_kind,
+            disabled_relations=tuple(disabled_relations),
+            scale_relations=scale_relations,
+            num_neighbours=num_neighbours,
+        )
+        super().__init__(num_heads, head_size, attention, **kwargs)
+        self.views = MultiViewEmbedding(
+            bucket_size, global_size, num_neighbours, name="views", dtype=self.dtype_policy
+        )
+
+    def linear_plan(self, features: TokenFeatures) -> MultiViewPlan:
+        """The orders and masks of the views."""
+        groups = head_groups(self.attention, self.num_heads)
+        orders = []
+        for group in groups:
+            assert group.sort_by is not None
+            orders.append(token_order(features, group.sort_by))
+        plans = (
+            group_plan(features, order, group, self.attention, self.relations)
+            for order, group in zip(orders, groups, strict=True)
+        )
+        return MultiViewPlan(
+            tuple(plans), self.views.places(orders, [group.num_heads for group in groups])
+        )
+
+    def attend_linear(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: MultiViewPlan,
+        dropout: SeededDropout | None,
+        training: bool = False,
+    ) -> tf.Tensor:
+        """The context, computed in each group's order. float [B, S, H, E]."""
+        are_small = self.scores_are_small(query, key, training)
+        given = ((query, _QUERY_VIEWS), (key, _KEY_VIEWS), (value, _KEY_VIEWS))
+        of_all = [views_of(tensor, plan.places, names) for tensor, names in given if training]
+        contexts: list[tuple[tf.Tensor, tf.Tensor]] = []
+        first_head = 0
+        for index, group in enumerate(plan.groups):
+            if training:
+                views, keys, values = (of_groups[index] for of_groups in of_all)
+            else:  # one group after the other, which halves the memory
+                with tf.control_dependencies([one for pair in contexts for one in pair]):
+                    views, keys, values = (
+                        group_views(tf.identity(tensor), plan.places.indices[index], names)
+                        for tensor, names in given
+                    )
+            global_bias = long_bias = None
+            if self.relations is not None:
+                global_bias = self.relation_scores(
+                    views.global_, group.global_relations, first_head
+                )  # [B, h, G, S]
+                long_bias = self.relation_scores(
+                    views.long, group.long_relations, first_head
+                )  # [B, h, N, R, G + W]
+            contexts.append(
+                multi_view_contexts(
+                    views,
+                    keys,
+                    values,
+                    global_mask=group.global_mask,
+                    long_mask=group.long_mask,
+                    global_bias=global_bias,
+                    long_bias=long_bias,
+                    temperature=self.temperature,
+                    dropout=None if dropout is None else dropout.fold_in(index),
+                    scores_are_small=are_small,
+                )
+            )
+            first_head += views.long.shape[1]
+        return in_sequence(contexts, plan.places)
+
+    def get_config(self):
+        config = super().get_config()
+        attention = config.pop("attention")
+        return config | {name: attention[name] for name in (*OPTIONS, "dense_up_to")}

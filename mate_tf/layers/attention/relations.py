@@ -1,0 +1,186 @@
+"""TableFormer's relations: what a token is to another, learned as attention biases.
+
+A relation is a pattern with an integer in place of the bool: it follows from the features of a
+query and a key token. Of the order of rows and columns it knows nothing.
+
+Shapes: B batch, F from (queries), T to (keys), H heads, E head size, K relations.
+"""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.config import NUM_RELATIONS
+from mate_tf.features.token_features import TokenFeatures
+
+# The names of the TableFormer paper's figure 2 and section 4.1, in the order of the published
+# checkpoints' tables.
+RELATION_NAMES = (
+    "other",
+    "same row",
+    "same column",
+    "same cell",
+    "cell to its column header",
+    "cell to sentence",
+    "header to cell of its column",
+    "header to other header",
+    "header to same header",
+    "header to sentence",
+    "sentence to cell",
+    "sentence to header",
+    "sentence to sentence",
+)
+assert len(RELATION_NAMES) == NUM_RELATIONS
+
+
+# What a token is of.
+_PADDING, _CELL, _HEADER, _SENTENCE = range(4)
+
+
+def _relation_table(disabled: tuple[int, ...]) -> np.ndarray:
+    """The relation by what the query and the key are of, and by whether they share a row, a column.
+
+    Returns:
+        int32 [4, 4, 2, 2], indices of RELATION_NAMES; of padding always 0.
+    """
+    table = np.zeros((4, 4, 2, 2), np.int32)
+    table[_CELL, _CELL] = [[0, 2], [1, 3]]
+    table[_CELL, _HEADER] = [0, 4]
+    table[_CELL, _SENTENCE] = 5
+    table[_HEADER, _CELL] = [0, 6]
+    table[_HEADER, _HEADER] = [7, 8]
+    table[_HEADER, _SENTENCE] = 9
+    table[_SENTENCE, _CELL] = 10
+    table[_SENTENCE, _HEADER] = 11
+    table[_SENTENCE, _SENTENCE] = 12
+    return np.where(np.isin(table, disabled), 0, table)
+
+
+def pairwise_relation(
+    query: TokenFeatures, key: TokenFeatures, disabled: tuple[int, ...] = ()
+) -> tf.Tensor:
+    """The relation of each of F queries to each of T keys (TableFormer paper, section 4.1).
+
+    Args:
+        query: features [..., F].
+        key: features [..., T].
+        disabled: relations that count as "other" (TableFormer paper, section 5.6).
+
+    Returns:
+        int32 [..., F, T], indices of RELATION_NAMES; of padding always 0.
+    """
+    table = _relation_table(disabled)
+    query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
+    key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
+    same_row = tf.cast(tf.equal(query.row_ids, key.row_ids), tf.int32)
+    same_column = tf.cast(tf.equal(query.column_ids, key.column_ids), tf.int32)
+    # One gather from the flat table, where a case for each relation would pass over all pairs.
+    index = (16 * _kind(query) + 4 * _kind(key)) + (2 * same_row + same_column)
+    return tf.gather(tf.constant(table.reshape(-1)), index)
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class RelationBias(keras.layers.Layer):
+    """Learned attention scores of the relations, one set for each head.
+
+    A layer's plan holds the relations once as one-hot vectors; each layer multiplies them by its
+    own small table, which is cheaper than gathering from it.
+
+    Args:
+        num_heads: H, of all head groups.
+        head_size: E; of use with kind "embedding" only.
+        kind: "scalar": a number for each relation and head (TableFormer paper, equation 3);
+            "embedding": a vector, multiplied by the query.
+        disabled: relations that count as "other".
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        head_size: int,
+        kind: str = "scalar",
+        disabled: tuple[int, ...] = (),
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.head_size = head_size
+        self.kind = kind
+        self.disabled = tuple(disabled)
+
+    def build(self, *_) -> None:
+        # Zeros: training starts from the attention without relations (section 5.1).
+        self.bias_table = self.add_weight(
+            shape=(NUM_RELATIONS, self.num_heads),
+            initializer="zeros",
+            name="relative_bias_table",
+        )
+        self.embedding_table = None
+        if self.kind == "embedding":
+            self.embedding_table = self.add_weight(
+                shape=(NUM_RELATIONS, self.num_heads, self.head_size),
+                initializer="zeros",
+                name="relative_emb_table",
+            )
+
+    def one_hot(self, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
+        """The relations, for `relation_scores` with the tables of any layer of the same settings.
+
+        Args:
+            query: features [B, ..., F].
+            key: features [B, ..., T].
+
+        Returns:
+            float [B, K, ..., F, T], in the layer's compute dtype.
+        """
+        relation = pairwise_relation(query, key, self.disabled)
+        return tf.one_hot(relation, NUM_RELATIONS, axis=1, dtype=self.compute_dtype)
+
+    def tables(self, first_head: int, num_heads: int) -> tuple[tf.Tensor, ...]:
+        """What is learned of h consecutive heads: biases [K, h] and, by kind, vectors [K, h, E]."""
+        weights = [self.bias_table]
+        if self.embedding_table is not None:
+            weights.append(self.embedding_table)
+        heads = slice(first_head, first_head + num_heads)
+        return tuple(tf.convert_to_tensor(weight)[:, heads] for weight in weights)
+
+    def get_config(self):
+        return super().get_config() | {
+            "num_heads": self.num_heads,
+            "head_size": self.head_size,
+            "kind": self.kind,
+            "disabled": self.disabled,
+        }
+
+
+def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) -> tf.Tensor:
+    """What the relations add to the attention scores.
+
+    Args:
+        query: float [B, h, ..., F, E].
+        one_hot: float [B, K, ..., F, T].
+        *tables: float [K, h], biases; then float [K, h, E] or nothing, what the query is
+            multiplied by.
+
+    Returns:
+        float [B, h, ..., F, T].
+    """
+    bias_table, *embedding_table = tables
+    shape = tf.shape(one_hot)
+    pairs_shape = tf.concat([[shape[0], query.shape[1]], shape[2:]], axis=0)
+    flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1])  # [B, K, ... * F * T]
+    scores = tf.reshape(tf.matmul(bias_table, flat, transpose_a=True), pairs_shape)
+    if not embedding_table:
+        return scores
+    by_relation = tf.einsum("bh...e,khe->bh...k", query, embedding_table[0])  # [B, h, ..., F, K]
+    by_relation = tf.reshape(by_relation, [shape[0], query.shape[1], -1, NUM_RELATIONS])
+    flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1, shape[-1]])
+    return scores + tf.reshape(tf.einsum("bhfk,bkft->bhft", by_relation, flat), pairs_shape)
+
+
+def _kind(features: TokenFeatures) -> tf.Tensor:
+    """What each token is of: _PADDING, _CELL, _HEADER or _SENTENCE."""
+    of_table = tf.where(tf.equal(features.row_ids, 0), _HEADER, _CELL)
+    kind = tf.where(tf.equal(features.segment_ids, 1), of_table, _PADDING)
+    kind = tf.where(tf.equal(features.segment_ids, 0), _SENTENCE, kind)
+    return tf.where(tf.greater(features.input_mask, 0), kind, _PADDING)

@@ -1,0 +1,196 @@
+"""Sums of values, weighted by a softmax of attention scores in which some take no part.
+
+Shapes: F from, T to, t some of these, E head size, ... what is in front of them.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from mate_tf.layers.compilation import OnePass, compiles_one_pass, compiles_with_xla, is_portable
+from mate_tf.layers.custom_gradient import custom_gradient
+from mate_tf.layers.dropout import SeededDropout
+
+# Large enough to vanish in the softmax, small enough that a row with nothing to attend to (a
+# padding query) gets finite, equal probabilities.
+MASKED = -1e9
+# exp(60) is 1e26: float32 holds the sum of a million times a value of a million, and exp(-60) times
+# a millionth is far from its smallest.
+_SMALL = 60.0
+
+
+class Attended(NamedTuple):
+    """Some of the keys.
+
+    Attributes:
+        scores: float [..., F, t].
+        mask: bool, broadcasts to the scores; where it is False, a key takes no part. None where
+            all do.
+        values: float, the values of the keys.
+        equation: of tf.einsum, from [..., F, t] and the values to [..., F, E].
+    """
+
+    scores: tf.Tensor
+    mask: tf.Tensor | None
+    values: tf.Tensor
+    equation: str
+
+
+def weighted_sum(
+    attended: Sequence[Attended],
+    dropout: SeededDropout | None = None,
+    scores_are_small: tf.Tensor | None = None,
+) -> tf.Tensor:
+    """The values of all T keys, weighted by a softmax of their scores.
+
+    It is computed in float32, whatever the dtype of the scores. Where they are small, so are
+    their exponentials, and nothing has to be subtracted from the scores before.
+
+    Args:
+        attended: the keys, side by side; all have a mask, or none.
+        dropout: applied to the probabilities.
+        scores_are_small: bool, what `scores_are_small` says of the queries and keys; None where
+            the question was not asked.
+
+    Returns:
+        float [..., F, E]; finite, and no more, of a query without a key.
+    """
+
+    def by_softmax() -> tf.Tensor:
+        probabilities = masked_softmax(
+            [part.scores for part in attended], [part.mask for part in attended]
+        )
+        if dropout is not None:
+            probabilities = dropout(probabilities)
+        if len(attended) == 1:
+            (part,) = attended
+            return tf.einsum(part.equation, probabilities, part.values)
+        sizes = [tf.shape(part.scores)[-1] for part in attended]
+        parts = zip(tf.split(probabilities, sizes, axis=-1), attended, strict=True)
+        return tf.add_n([tf.einsum(part.equation, weights, part.values) for weights, part in parts])
+
+    def by_exponentials() -> tf.Tensor:
+        sums, totals = [], []
+        for part in attended:
+            given = [part.scores] if part.mask is None else [part.scores, part.mask]
+            weights, total = exponentials(*given)
+            weights = tf.ensure_shape(weights, part.scores.shape)
+            sums.append(tf.einsum(part.equation, weights, part.values))
+            totals.append(total)
+        return tf.ensure_shape(_quotient(*sums, *totals), sums[0].shape)
+
+    if scores_are_small is None or dropout is not None:
+        return by_softmax()
+    return tf.cond(scores_are_small, by_exponentials, by_softmax)
+
+
+def scores_are_small(query: tf.Tensor, key: tf.Tensor, scale: float) -> tf.Tensor | None:
+    """Whether float32 holds the exponentials of all scores, by the lengths of queries and keys.
+
+    Args:
+        query: float [..., E].
+        key: float [..., E].
+        scale: of their products.
+
+    Returns:
+        bool; None where it is not known, or of no use: without compiling, and within XLA, which
+        finds its own way.
+    """
+    if compiles_with_xla() or not compiles_one_pass() or query.dtype == tf.float16:
+        return None
+    return _largest_product(query, key) <= _SMALL / scale
+
+
+@OnePass
+def _largest_product(query: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
+    """The largest length of a query times the largest of a key."""
+    return _longest(query) * _longest(key)
+
+
+def _longest(vectors: tf.Tensor) -> tf.Tensor:
+    size = tf.shape(vectors)[-1]
+    squares = tf.square(tf.cast(tf.reshape(vectors, [-1, size]), tf.float32))
+    # Sums as a product: XLA sums rows up number by number.
+    return tf.sqrt(tf.reduce_max(tf.matmul(squares, tf.ones([size, 1]))))
+
+
+@OnePass
+def exponentials(scores: tf.Tensor, mask: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
+    """Of small scores [..., F, t], in their dtype, and their sums, float32 [..., F, 1]."""
+    wide = tf.cast(scores, tf.float32)
+    weights = tf.exp(wide if mask is None else tf.where(mask, wide, MASKED))
+    return tf.cast(weights, scores.dtype), tf.reduce_sum(weights, axis=-1, keepdims=True)
+
+
+@OnePass
+def _quotient(*sums_and_totals: tf.Tensor) -> tf.Tensor:
+    """The sum of the first half, by that of the second."""
+    half = len(sums_and_totals) // 2
+    wide = tf.add_n([tf.cast(part, tf.float32) for part in sums_and_totals[:half]])
+    quotient = tf.math.divide_no_nan(wide, tf.add_n(sums_and_totals[half:]))
+    return tf.cast(quotient, sums_and_totals[0].dtype)
+
+
+def masked_softmax(scores: Sequence[tf.Tensor], masks: Sequence[tf.Tensor | None]) -> tf.Tensor:
+    """Softmax over the last axis, in float32 whatever the dtype of the scores.
+
+    Args:
+        scores: float [..., F, t] each, the scores of T keys side by side.
+        masks: bool, each broadcasts to its scores; False entries get probability 0 unless the
+            whole row is False. All None where there is none.
+
+    Returns:
+        [..., F, T], the dtype of the scores.
+    """
+    dtype = scores[0].dtype
+    if dtype == tf.bfloat16 and _is_exact():
+        return _softmax(_logits(dtype, scores, masks))
+    return tf.cast(tf.nn.softmax(_logits(tf.float32, scores, masks)), dtype)
+
+
+def _logits(
+    dtype: tf.DType, scores: Sequence[tf.Tensor], masks: Sequence[tf.Tensor | None]
+) -> tf.Tensor:
+    logits = tf.cast(_joined(scores), dtype)
+    if masks[0] is None:
+        return logits
+    # A sum, where a selection would do: its gradient costs nothing.
+    return logits + tf.cast(tf.where(_joined(masks), 0.0, MASKED), dtype)
+
+
+def _joined(parts: Sequence[tf.Tensor]) -> tf.Tensor:
+    return tf.concat(parts, axis=-1) if len(parts) > 1 else parts[0]
+
+
+@custom_gradient
+def _softmax(logits: tf.Tensor):
+    """Of bfloat16, and its gradient in float32."""
+    probabilities = tf.nn.softmax(logits)
+
+    def gradient(upstream: tf.Tensor) -> tf.Tensor:
+        wide, upstream = tf.cast(probabilities, tf.float32), tf.cast(upstream, tf.float32)
+        mean = tf.reduce_sum(wide * upstream, axis=-1, keepdims=True)
+        return tf.cast(wide * (upstream - mean), logits.dtype)
+
+    return probabilities, gradient
+
+
+def _is_exact() -> bool:
+    """Whether the softmax of bfloat16 is computed in float32, as oneDNN's and CUDA's kernels do.
+
+    XLA's and Eigen's compute in bfloat16; and where an exported model will run, nobody knows. Of
+    float16 it is never asked: its range does not hold `MASKED`.
+    """
+    return not compiles_with_xla() and not is_portable() and _is_exact_here()
+
+
+@functools.cache
+def _is_exact_here() -> bool:
+    with tf.init_scope():
+        logits = tf.cast(tf.random.stateless_normal([8, 1000], seed=[0, 0]), tf.bfloat16)
+        narrow = tf.function(tf.nn.softmax, autograph=False)(logits)
+        wide = tf.cast(tf.nn.softmax(tf.cast(logits, tf.float32)), tf.bfloat16)
+        # At most one unit in the last place.
+        return bool(tf.reduce_all(tf.abs(narrow - wide) <= 2.0**-7 * wide))

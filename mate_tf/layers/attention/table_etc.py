@@ -1,0 +1,334 @@
+"""TableETC: ETC's global-local attention with a global token for each row and column of a table.
+
+The sequence that the attention sees is G global tokens followed by the S tokens. A global token
+attends to everything; a token to the global tokens and to the tokens within a radius. A learned
+vector for the label of a pair (global_tokens.py) is added to its key (Shaw et al., 2018, equation
+4; ETC: Ainslie et al., 2020, section 3; MATE paper, section 5.1). By blocks it is linear in S.
+
+Shapes: B batch, S sequence, G global, L long (N * R), N blocks, R radius (block size), W window
+(3 * R), M largest relative distance, K labels, H heads, E head size, D hidden, F from, T to.
+"""
+
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.attention.buckets import first_tokens, num_buckets, sequence_length
+from mate_tf.layers.attention.dense import dense_attention
+from mate_tf.layers.attention.global_tokens import (
+    DISTANCE,
+    FROM_GLOBAL,
+    GLOBAL_TO_GLOBAL,
+    between_globals,
+    distance_label,
+    membership,
+    num_labels,
+    occupied,
+    real_tokens,
+    within_radius,
+)
+from mate_tf.layers.attention.multi_view import multi_view_attention
+from mate_tf.layers.attention.projections import HeadProjections, heads_first
+from mate_tf.layers.attention.views import MultiView
+from mate_tf.layers.dropout import SeededDropout
+
+
+class AllPairsPlan(NamedTuple):
+    """What an encoder's layers share, for evaluation over all pairs.
+
+    Attributes:
+        mask: bool [B, 1, G + S, G + S].
+        label: int32 [B, G + S, G + S].
+    """
+
+    mask: tf.Tensor
+    label: tf.Tensor
+
+
+class GlobalLocalPlan(NamedTuple):
+    """What an encoder's layers share, for evaluation by blocks.
+
+    Attributes:
+        global_mask: bool [B, 1, 1, G + S].
+        long_mask: bool [B, 1, N, R, G + W].
+        membership: int32 [B, 1, G, S], what each token is to each global one.
+        long_membership: int32 [B, 1, N, R, G], the same, token by token.
+    """
+
+    global_mask: tf.Tensor
+    long_mask: tf.Tensor
+    membership: tf.Tensor
+    long_membership: tf.Tensor
+
+
+def all_pairs_plan(features: TokenFeatures, attention: AttentionConfig) -> AllPairsPlan:
+    """The mask and the label of every pair, from features int [B, S]."""
+    to_global = membership(features, attention)  # [B, S, G]
+    real = real_tokens(features)  # [B, S]
+    keys = tf.concat([occupied(to_global), real], axis=1)  # [B, G + S]
+    batch, length = tf.unstack(tf.shape(real))
+    size = attention.num_global_tokens
+    position = tf.range(length)
+    near = within_radius(position, position, attention.local_radius)  # [S, S]
+    local = tf.concat([tf.ones([length, size], tf.bool), near], axis=1)  # [S, G + S]
+    allowed = tf.concat([tf.ones([size, size + length], tf.bool), local], axis=0)
+
+    def repeated(label: tf.Tensor) -> tf.Tensor:
+        return tf.repeat(label[None], batch, axis=0)
+
+    distance = distance_label(position, position, attention.max_relative_distance)  # [S, S]
+    from_global = tf.concat(
+        [
+            GLOBAL_TO_GLOBAL + repeated(between_globals(size)),
+            FROM_GLOBAL + tf.transpose(to_global, [0, 2, 1]),
+        ],
+        axis=2,
+    )  # [B, G, G + S]
+    from_token = tf.concat([to_global, DISTANCE + repeated(distance)], axis=2)  # [B, S, G + S]
+    return AllPairsPlan(
+        mask=(allowed & keys[:, None])[:, None],
+        label=tf.concat([from_global, from_token], axis=1),
+    )
+
+
+def global_local_plan(features: TokenFeatures, attention: AttentionConfig) -> GlobalLocalPlan:
+    """The masks and labels of the blocks, from features int [B, S]."""
+    radius, size = attention.local_radius, attention.num_global_tokens
+    to_global = membership(features, attention)  # [B, S, G]
+    real, real_global = real_tokens(features), occupied(to_global)  # [B, S], [B, G]
+    length = sequence_length(features)
+    blocks = num_buckets(length, radius, 0)
+    missing = blocks * radius - length
+    long_membership = tf.pad(to_global, [[0, 0], [0, missing], [0, 0]])
+    long_membership = tf.reshape(long_membership, [-1, blocks, radius, size])
+    position = tf.reshape(tf.range(blocks * radius), [1, blocks, radius])
+    real_blocks = tf.reshape(tf.pad(real, [[0, 0], [0, missing]]), [-1, blocks, radius])
+    to_window = within_radius(position, windows(position, axis=1), radius)  # [1, N, R, W]
+    to_window &= windows(real_blocks, axis=1)[:, :, None]  # [B, N, R, W]
+    to_globals = real_global[:, None, None] & tf.ones([blocks, radius, 1], tf.bool)
+    return GlobalLocalPlan(
+        global_mask=tf.concat([real_global, real], axis=1)[:, None, None],
+        long_mask=tf.concat([to_globals, to_window], axis=-1)[:, None],
+        membership=tf.transpose(to_global, [0, 2, 1])[:, None],
+        long_membership=long_membership[:, None],
+    )
+
+
+def windows(blocks: tf.Tensor, axis: int) -> tf.Tensor:
+    """Each block between the previous and the next one; zeros stand beyond the ends.
+
+    Unlike MATE's window the ends are not joined, so that no key comes twice, and the keys stand in
+    the order of their positions, so that a distance is a shift.
+
+    Args:
+        blocks: [..., N, R, ...], the blocks on `axis`.
+
+    Returns:
+        [..., N, W, ...].
+    """
+    paddings = [[0, 0]] * blocks.shape.rank
+    paddings[axis] = [1, 1]
+    padded = tf.pad(blocks, paddings)
+    number = blocks.shape[axis] or tf.shape(blocks)[axis]
+    # Here and below split, not sliced, for the sake of the gradient (`buckets.first_tokens`).
+    previous, _ = tf.split(padded, [number, 2], axis=axis)
+    _, following = tf.split(padded, [2, number], axis=axis)
+    return tf.concat([previous, blocks, following], axis=axis + 1)
+
+
+def global_local_views(tensor: tf.Tensor, num_global_tokens: int, radius: int) -> MultiView:
+    """The views of projected hidden states [B, H, G + S, E] between which pairs are computed."""
+    length = (tensor.shape[2] or tf.shape(tensor)[2]) - num_global_tokens
+    blocks = num_buckets(length, radius, 0)
+    global_, tokens = tf.split(tensor, [num_global_tokens, length], axis=2)
+    tokens = tf.pad(tokens, [[0, 0], [0, 0], [0, blocks * radius - length], [0, 0]])
+    _, heads, _, head_size = tensor.shape
+    long = tf.reshape(tokens, [-1, heads, blocks, radius, head_size])  # [B, H, N, R, E]
+    return MultiView(tensor, global_, long, windows(long, axis=2))
+
+
+def scores_by_membership(scores: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
+    """The score of each pair, where there are few labels.
+
+    Args:
+        scores: float [..., F, k], of each query with each label.
+        label: int32 from 0 to k - 1, broadcasts to [..., F, T].
+
+    Returns:
+        float [..., F, T].
+    """
+    first, *others = tf.split(scores, scores.shape[-1], axis=-1)
+    picked = first
+    for index, score in enumerate(others, start=1):
+        picked = tf.where(tf.equal(label, index), score, picked)
+    return picked
+
+
+def scores_by_distance(scores: tf.Tensor) -> tf.Tensor:
+    """The score of each pair of a block and its window, from those of the clipped distances.
+
+    All distances between a block and its window are laid out for each query; those of its own
+    window start one place earlier with each query, which reading the rows one place too short does
+    (Huang et al., 2018, section 3.4). Nothing is gathered, so no gradient is scattered.
+
+    Args:
+        scores: float [..., R, 2 * M + 1], of each query with each distance from -M to M.
+
+    Returns:
+        float [..., R, W].
+    """
+    *_, radius, distances = scores.shape
+    largest, clipped = 2 * radius - 1, distances // 2
+    inner = min(largest, clipped)
+    _, scores, _ = tf.split(scores, [clipped - inner, 2 * inner + 1, clipped - inner], axis=-1)
+    first, _ = tf.split(scores, [1, 2 * inner], axis=-1)
+    _, last = tf.split(scores, [2 * inner, 1], axis=-1)
+    leading = tf.shape(scores)[:-2]
+    beyond = tf.concat([leading, [radius, largest - inner]], axis=0)
+    row = 4 * radius
+    strip = tf.concat(
+        [
+            tf.broadcast_to(first, beyond),
+            scores,
+            tf.broadcast_to(last, beyond),
+            tf.zeros_like(first),
+        ],
+        axis=-1,
+    )  # [..., R, 4 * R]: distances from -(2 * R - 1) to 2 * R - 1, and one place to shift
+    flat = tf.reshape(strip, tf.concat([leading, [radius * row]], axis=0))
+    _, flat, _ = tf.split(flat, [radius - 1, radius * (row - 1), 1], axis=-1)
+    shifted = tf.reshape(flat, tf.concat([leading, [radius, row - 1]], axis=0))
+    to_window, _ = tf.split(shifted, [3 * radius, radius - 1], axis=-1)
+    return to_window
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class TableETCAttention(HeadProjections):
+    """ETC's global-local self-attention over a table (MATE paper, section 5.1).
+
+    Called on hidden states float [B, G + S, D], the global tokens first, and token features int
+    [B, S]; returns float [B, G + S, D]. Global tokens and others share their projections. Any S is
+    taken: what does not divide into blocks is padded inside. With evaluator "dense" all pairs are
+    computed, under the same mask and labels.
+
+    The labels' vectors start at zero: training begins as plain attention from BERT's weights.
+
+    Raises:
+        ValueError: for more rows or columns than there are global tokens for (see
+            `global_tokens.membership`), or hidden states that are not of G + S tokens.
+
+    Example:
+        >>> from mate_tf.config import AttentionConfig
+        >>> attention = AttentionConfig("table_etc", num_global_tokens=4, local_radius=2)
+        >>> layer = TableETCAttention(num_heads=2, head_size=4, attention=attention)
+        >>> features = TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)
+        >>> layer(tf.ones([1, 4 + 6, 8]), features).shape
+        TensorShape([1, 10, 8])
+    """
+
+    architectures = ("table_etc",)
+
+    def build(self, hidden_shape, *_) -> None:
+        super().build(hidden_shape)
+        self.label_embeddings = self.add_weight(
+            shape=(num_labels(self.attention), self.num_heads, self.head_size),
+            initializer="zeros",
+            name="relative_label_embeddings",
+        )
+
+    def plan(
+        self,
+        features: TokenFeatures,
+        token_weights: tf.Tensor | None = None,
+        training: bool = False,
+    ) -> tuple[AllPairsPlan] | tuple[GlobalLocalPlan]:
+        """The masks and labels, which depend on the token features alone."""
+        if token_weights is not None:
+            raise ValueError("expected no token_weights with architecture 'table_etc', got some")
+        if self.attention.is_linear:
+            return (global_local_plan(features, self.attention),)
+        return (all_pairs_plan(features, self.attention),)
+
+    def attend(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: tuple[Any, ...],
+        dropout: SeededDropout | None,
+        training: bool = False,
+    ) -> tf.Tensor:
+        """The context of all heads. float [B, G + S, H, E]."""
+        (shared,) = plan
+        query, key, value = map(heads_first, (query, key, value))  # [B, H, G + S, E]
+        self._check_length(query, shared)
+        table = tf.cast(tf.convert_to_tensor(self.label_embeddings), query.dtype)  # [K, H, E]
+        # Added to the scores after their division, so divided alike.
+        table *= tf.cast(1.0 / (self.temperature * self.head_size**0.5), query.dtype)
+        options: dict[str, Any] = dict(temperature=self.temperature, dropout=dropout)
+        if isinstance(shared, AllPairsPlan):
+            by_label = tf.einsum("BHFE,KHE->BHFK", query, table)
+            label = tf.repeat(shared.label[:, None], self.num_heads, axis=1)  # [B, H, F, T]
+            bias = tf.gather(by_label, label, batch_dims=3)
+            return heads_first(
+                dense_attention(query, key, value, shared.mask, bias=bias, **options)
+            )
+        queries, keys, values = (
+            global_local_views(
+                tensor, self.attention.num_global_tokens, self.attention.local_radius
+            )
+            for tensor in (query, key, value)
+        )
+        global_bias, long_bias = self._label_scores(queries, table, shared)
+        context = multi_view_attention(
+            queries,
+            keys,
+            values,
+            global_mask=shared.global_mask,
+            long_mask=shared.long_mask,
+            global_bias=global_bias,
+            long_bias=long_bias,
+            **options,
+        )  # [B, H, G + L, E]
+        return heads_first(first_tokens(context, tf.shape(query)[2]))
+
+    def _label_scores(
+        self, queries: MultiView, table: tf.Tensor, plan: GlobalLocalPlan
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """What the labels add: float [B, H, G, G + S] and [B, H, N, R, G + W]."""
+        to_global, from_global, between, distance = tf.split(
+            table,
+            [FROM_GLOBAL, GLOBAL_TO_GLOBAL - FROM_GLOBAL, DISTANCE - GLOBAL_TO_GLOBAL, -1],
+        )
+
+        def by_label(part: tf.Tensor, vectors: tf.Tensor) -> tf.Tensor:
+            return tf.einsum("bh...e,khe->bh...k", part, vectors)
+
+        itself = between_globals(self.attention.num_global_tokens)
+        global_scores = [
+            scores_by_membership(by_label(queries.global_, between), itself),
+            scores_by_membership(by_label(queries.global_, from_global), plan.membership),
+        ]
+        long_scores = [
+            scores_by_membership(by_label(queries.long, to_global), plan.long_membership),
+            scores_by_distance(by_label(queries.long, distance)),
+        ]
+        return tf.concat(global_scores, axis=-1), tf.concat(long_scores, axis=-1)
+
+    def _check_length(self, query: tf.Tensor, plan: AllPairsPlan | GlobalLocalPlan) -> None:
+        masks = plan.mask if isinstance(plan, AllPairsPlan) else plan.global_mask
+        expected, length = masks.shape[-1], query.shape[2]
+        if None not in (expected, length) and length != expected:
+            size = self.attention.num_global_tokens
+            raise ValueError(
+                f"layer {self.name!r} expected hidden states of {expected} tokens, {size} global "
+                f"ones and the features' {expected - size}, got {length}"
+            )
+
+    @classmethod
+    def default_attention(cls) -> AttentionConfig:
+        """The MATE paper's 256 global tokens, by blocks."""
+        return AttentionConfig("table_etc")

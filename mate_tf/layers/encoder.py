@@ -1,0 +1,278 @@
+"""A Transformer encoder that reads a question together with its table.
+
+Shapes: B batch, S sequence, G global (0 but for TableETC), D hidden.
+
+Training in less memory: activations that are computed a second time and not kept.
+
+Chen et al., 2016, "Training deep nets with sublinear memory cost".
+
+Shapes: B batch, S sequence, G global (0 but for TableETC), D hidden.
+"""
+
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from mate_tf.config import EncoderConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.attention.dense import DenseAttention
+from mate_tf.layers.attention.linformer import LinformerAttention
+from mate_tf.layers.attention.multi_view import OPTIONS, MultiViewAttention
+from mate_tf.layers.attention.projections import HeadProjections
+from mate_tf.layers.attention.table_etc import TableETCAttention
+from mate_tf.layers.attention.tiles import TiledAttention
+from mate_tf.layers.dropout import Dropout
+from mate_tf.layers.embedding import TableEmbedding
+from mate_tf.layers.layer_norm import LayerNorm
+from mate_tf.layers.linear import Linear
+
+
+def recomputed(
+    block: keras.layers.Layer, hidden_states: tf.Tensor, plan: Any, has_gradient: bool
+) -> tf.Tensor:
+    """A block in training whose gradient computes it anew, and keeps its input alone until then.
+
+    Args:
+        block: an `EncoderBlock`.
+        hidden_states: float [B, G + S, D].
+        plan: the attention's.
+        has_gradient: whether what the plan was made of is to be differentiated by.
+
+    Returns:
+        float [B, G + S, D].
+    """
+    leaves = tf.nest.flatten(plan)
+    # Of what the function does not take as an argument there would be no gradient.
+    inputs = {
+        place: leaf
+        for place, leaf in enumerate(leaves)
+        if has_gradient and tf.is_tensor(leaf) and leaf.dtype.is_floating
+    }
+    seeds = block.draw_seeds()  # drawn inside, they would be others the second time
+
+    @tf.recompute_grad
+    def run(hidden_states: tf.Tensor, *of_plan: tf.Tensor) -> tf.Tensor:
+        given = dict(zip(inputs, of_plan, strict=True))
+        with_inputs = [given.get(place, leaf) for place, leaf in enumerate(leaves)]
+        # The second time the hidden states wait for the gradient that comes from above. What hangs
+        # on seeds, masks and weights alone has to wait with them, or it would be computed early,
+        # or merged with its first time, and kept. XLA sees the data alone: the masks of dropout
+        # are most of it.
+        is_nan = tf.reduce_any(tf.math.is_nan(tf.reshape(hidden_states, [-1])[:1]))
+        waiting_seeds = seeds + tf.cast(is_nan, seeds.dtype)
+        with tf.control_dependencies([hidden_states]):
+            return block(
+                hidden_states,
+                tf.nest.pack_sequence_as(plan, with_inputs),
+                training=True,
+                seeds=waiting_seeds,
+            )
+
+    return run(hidden_states, *inputs.values())
+
+
+class EncoderOutput(NamedTuple):
+    """What the encoder makes of a batch.
+
+    Attributes:
+        sequence_output: float [B, S, D], one vector a token.
+        pooled_output: float [B, D], a tanh projection of the first token.
+        intermediates: on request "embedding" and "layer_0", "layer_1", ...: float [B, S, D].
+    """
+
+    sequence_output: tf.Tensor
+    pooled_output: tf.Tensor
+    intermediates: dict[str, tf.Tensor]
+
+
+def attention_layer(config: EncoderConfig, **options: Any) -> HeadProjections:
+    """The attention layer that a configuration asks for; the options are Keras's."""
+    attention = config.attention
+    common: dict[str, Any] = dict(
+        num_heads=config.num_heads,
+        head_size=config.head_size,
+        temperature=config.softmax_temperature,
+        dropout=config.attention_dropout,
+        initializer_range=config.initializer_range,
+        **options,
+    )
+    if attention.architecture == "linformer":
+        return LinformerAttention(attention=attention, **common)
+    if attention.has_global_tokens:
+        return TableETCAttention(attention=attention, **common)
+    if not attention.is_multi_view:
+        return DenseAttention(attention=attention, **common)
+    if attention.coverage is not None:
+        return TiledAttention(attention=attention, **common)
+    return MultiViewAttention(
+        dense_up_to=0 if attention.evaluator else attention.dense_up_to,
+        **{option: getattr(attention, option) for option in OPTIONS},
+        **common,
+    )
+
+
+class EncoderBlock(keras.layers.Layer):
+    """Attention and feed-forward, each followed by residual sum and normalisation.
+
+    Called on hidden states float [B, G + S, D] and the attention's plan; returns the same shape
+    (Vaswani et al., 2017, section 3.1, in BERT's post-normalised form).
+    """
+
+    def __init__(self, config: EncoderConfig, **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+        epsilon, initializer_range = config.layer_norm_epsilon, config.initializer_range
+        dtype = self.dtype_policy
+        self.attention = attention_layer(config, name="attention", dtype=dtype)
+        self.attention_layer_norm = LayerNorm(epsilon, name="attention_layer_norm", dtype=dtype)
+        self.intermediate = Linear(
+            config.intermediate_size,
+            config.activation,
+            initializer_range,
+            name="intermediate",
+            dtype=dtype,
+        )
+        self.output_projection = Linear(
+            config.hidden_size, None, initializer_range, name="output", dtype=dtype
+        )
+        self.output_layer_norm = LayerNorm(epsilon, name="output_layer_norm", dtype=dtype)
+        self.dropout = Dropout(config.hidden_dropout, name="dropout", dtype=dtype)
+
+    def build(self, *_) -> None:
+        hidden = (None, None, self.config.hidden_size)
+        for layer in (
+            self.attention,
+            self.attention_layer_norm,
+            self.intermediate,
+            self.output_layer_norm,
+        ):
+            layer.build(hidden)
+        self.output_projection.build((None, None, self.config.intermediate_size))
+
+    def draw_seeds(self) -> tf.Tensor:
+        """Of the dropout in the attention, after it and after the feed-forward. int32 [3, 2]."""
+        dropouts = (self.attention.dropout, self.dropout, self.dropout)
+        return tf.stack([dropout.draw_seed() for dropout in dropouts])
+
+    def call(
+        self,
+        hidden_states: tf.Tensor,
+        plan: Any,
+        training: bool = False,
+        seeds: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        of_attention, of_attended, of_transformed = (
+            [None] * 3 if seeds is None else tf.unstack(seeds)
+        )
+        attended = self.attention(hidden_states, plan=plan, training=training, seed=of_attention)
+        attended = self.dropout(attended, training=training, seed=of_attended)
+        hidden_states = self.attention_layer_norm(attended, residual=hidden_states)
+        transformed = self.output_projection(self.intermediate(hidden_states, training=training))
+        transformed = self.dropout(transformed, training=training, seed=of_transformed)
+        return self.output_layer_norm(transformed, residual=hidden_states)
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class TableEncoder(keras.layers.Layer):
+    """Encodes a question and its table (TAPAS and MATE papers, section 3 of each).
+
+    Called on token features int [B, S], any S; returns an `EncoderOutput`.
+
+    Args:
+        config: sizes, positions and attention.
+
+    Attributes:
+        recompute: whether, in training, each layer's gradient computes the layer anew, which takes
+            more time and less memory; False until it is set.
+
+    Example:
+        >>> from mate_tf.config import EncoderConfig
+        >>> encoder = TableEncoder(EncoderConfig(
+        ...     vocab_size=50, hidden_size=8, num_layers=1, num_heads=2, intermediate_size=16))
+        >>> features = TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)
+        >>> encoder(features).sequence_output.shape
+        TensorShape([1, 6, 8])
+    """
+
+    def __init__(self, config: EncoderConfig, **kwargs):
+        kwargs.setdefault("name", "encoder")
+        super().__init__(**kwargs)
+        self.config = config
+        dtype = self.dtype_policy
+        self.embedding = TableEmbedding(config, name="embedding", dtype=dtype)
+        self.blocks = [
+            EncoderBlock(config, name=f"layer_{index}", dtype=dtype)
+            for index in range(config.num_layers)
+        ]
+        self.pooler = Linear(
+            config.hidden_size, "tanh", config.initializer_range, name="pooler", dtype=dtype
+        )
+        self.recompute = False
+
+    def build(self, input_shape=None) -> None:
+        """Creates the weights; they do not depend on the input."""
+        self.embedding.build()
+        for block in self.blocks:
+            block.build()
+        self.pooler.build((None, self.config.hidden_size))
+        self.built = True
+
+    def call(
+        self,
+        features: TokenFeatures,
+        training: bool = False,
+        return_intermediates: bool = False,
+        token_weights: tf.Tensor | None = None,
+    ) -> EncoderOutput:
+        """Encodes a batch.
+
+        Args:
+            features: int [B, S] each; also a mapping or a sequence of them (`TokenFeatures.of`).
+            training: whether dropout is on.
+            return_intermediates: whether to return the embedding and each layer's output too.
+            token_weights: float [B, S], from 0 to 1: how much each token is attended to, in place
+                of all or not at all (Krichene et al., 2021, on pruning tables).
+
+        Raises:
+            ValueError: if the sequence is longer than absolute positions reach, for weights with
+                the multi-view evaluator or TableETC, or for more rows or columns than TableETC has
+                global tokens for.
+        """
+        features = TokenFeatures.of(features)
+        intermediates = {}
+        hidden_states = self.embedding(features, training=training)  # [B, G + S, D]
+        intermediates["embedding"] = self._of_tokens(hidden_states)
+        # Orders and masks depend on the ids alone: computed once for all layers.
+        plan = self.blocks[0].attention.plan(features, token_weights, training)
+        for index, block in enumerate(self.blocks):
+            # The last layer's gradient comes first: to compute it anew would save nothing.
+            if training and self.recompute and block is not self.blocks[-1]:
+                hidden_states = recomputed(
+                    block, hidden_states, plan, has_gradient=token_weights is not None
+                )
+            else:
+                hidden_states = block(hidden_states, plan, training=training)
+            intermediates[f"layer_{index}"] = self._of_tokens(hidden_states)
+        sequence_output = self._of_tokens(hidden_states)
+        return EncoderOutput(
+            sequence_output=sequence_output,
+            pooled_output=self.pooler(sequence_output[:, 0]),
+            intermediates=intermediates if return_intermediates else {},
+        )
+
+    def _of_tokens(self, hidden_states: tf.Tensor) -> tf.Tensor:
+        """Cuts the global tokens off: [B, G + S, D] to [B, S, D]."""
+        attention = self.config.attention
+        if not attention.has_global_tokens:
+            return hidden_states
+        return hidden_states[:, attention.num_global_tokens :]
+
+    def get_config(self):
+        return super().get_config() | {"config": self.config.to_dict()}
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        config["config"] = EncoderConfig.from_dict(config["config"])
+        return cls(**config)

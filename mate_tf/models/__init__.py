@@ -1,0 +1,1 @@
+"""An encoder with a head and its loss."""

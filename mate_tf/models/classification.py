@@ -1,0 +1,124 @@
+"""Classifying a sequence: a sentence, or a statement about a table.
+
+Shapes: B batch, S sequence, D hidden, C classes.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+import keras
+import tensorflow as tf
+
+from mate_tf.config import EncoderConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.dropout import Dropout
+from mate_tf.models.encoder_task import EncoderTask
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationConfig:
+    """The head of a classifier, and its loss.
+
+    Attributes:
+        num_classes: C.
+        output_dropout: dropout on the pooled output while training.
+        class_names: what the classes are called in answers, C names or none. TabFact's are
+            ("refuted", "entailed").
+        label_weights: C factors, one a class, of the loss of its examples, whose mean is taken
+            over all examples as without them; none for 1. The release's
+            classification_label_weight.
+
+    Raises:
+        ValueError: if a value is out of its range.
+    """
+
+    num_classes: int = 2
+    output_dropout: float = 0.1
+    class_names: tuple[str, ...] = ()
+    label_weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.num_classes < 2:
+            raise ValueError(f"expected num_classes of at least 2, got {self.num_classes}")
+        for name in ("class_names", "label_weights"):
+            values = getattr(self, name)
+            if len(values) not in (0, self.num_classes):
+                raise ValueError(
+                    f"expected {self.num_classes} {name} (num_classes) or none, got {values}"
+                )
+        if len(set(self.class_names)) < len(self.class_names) or "" in self.class_names:
+            raise ValueError(
+                f"expected class_names that tell classes apart, got {self.class_names}"
+            )
+        weights = self.label_weights
+        if weights and not (all(0.0 <= w < math.inf for w in weights) and any(weights)):
+            raise ValueError(
+                f"expected finite label_weights of at least 0 and not all 0, got {weights}"
+            )
+        if not 0 <= self.output_dropout < 1:
+            raise ValueError(
+                f"expected output_dropout from 0 to below 1, got {self.output_dropout}"
+            )
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class SequenceClassification(EncoderTask):
+    """A linear layer on the pooled first token (Devlin et al., 2019, section 4.1).
+
+    Call it with TokenFeatures of int32 [B, S]; it returns class_logits float32 [B, C].
+    """
+
+    config_class = ClassificationConfig
+    task_config: ClassificationConfig
+
+    def __init__(
+        self,
+        encoder_config: EncoderConfig,
+        task_config: ClassificationConfig | None = None,
+        **kwargs,
+    ) -> None:
+        super().__init__(encoder_config, task_config, **kwargs)
+        rate = self.task_config.output_dropout
+        self.dropout = Dropout(rate, name="dropout", dtype=self.dtype_policy)
+
+    def build(self, input_shape=None) -> None:
+        """Creates the weights; they do not depend on the input."""
+        self.encoder.build()
+        # Named and shaped as in the published checkpoints.
+        self.output_weights = self.add_weight(
+            shape=(self.task_config.num_classes, self.encoder_config.hidden_size),
+            initializer=keras.initializers.TruncatedNormal(stddev=0.02),
+            name="output_weights_cls",
+            autocast=False,
+        )
+        self.output_bias = self.add_weight(
+            shape=(self.task_config.num_classes,),
+            initializer="zeros",
+            name="output_bias_cls",
+            autocast=False,
+        )
+        self.built = True
+
+    def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
+        pooled = self.encoder(features, training=training).pooled_output  # [B, D]
+        pooled = tf.cast(self.dropout(pooled, training=training), tf.float32)
+        weights = tf.convert_to_tensor(self.output_weights.value)
+        logits = tf.matmul(pooled, weights, transpose_b=True) + self.output_bias.value  # [B, C]
+        return {"class_logits": logits}
+
+    def compute_task_loss(
+        self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """Cross-entropy with classification_class_index int32 [B, 1], weighted by label.
+
+        Returns:
+            "loss", the mean over the batch of "example_loss" float32 [B].
+        """
+        labels = tf.reshape(batch["classification_class_index"], [-1])
+        example_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels, outputs["class_logits"]
+        )
+        if self.task_config.label_weights:
+            example_loss *= tf.gather(tf.constant(self.task_config.label_weights), labels)  # [B]
+        return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss}

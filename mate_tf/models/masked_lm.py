@@ -1,0 +1,165 @@
+"""Pre-training: words to fill in, and whether a table belongs to its text (TAPAS, section 4).
+
+Shapes: B batch, S sequence, P predictions, D hidden, V vocabulary.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+import keras
+import tensorflow as tf
+
+from mate_tf.config import EncoderConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.layer_norm import LayerNorm
+from mate_tf.layers.linear import Linear
+from mate_tf.models.encoder_task import EncoderTask
+
+# In the mean over predicted tokens, for a batch without any; as in BERT's published code.
+_EPSILON = 1e-5
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskedLMConfig:
+    """What pre-training predicts.
+
+    Attributes:
+        next_sentence: whether, beside masked words, the model tells tables drawn at random from
+            those that belong to the text: BERT's prediction of the next sentence.
+    """
+
+    next_sentence: bool = True
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class MaskedLanguageModel(EncoderTask):
+    """Predicts masked words with the encoder's own embedding (Devlin et al., 2019, section 3.1).
+
+    Call it with TokenFeatures of int32 [B, S] and the positions to predict, int32 [B, P], or None
+    for all of them (P = S); it returns a dict of float32 tensors:
+
+        masked_lm_logits [B, P, V]
+        next_sentence_logits [B, 2]: with `next_sentence`; class 1 is a table drawn at random.
+    """
+
+    normalized_by = ("masked_lm_weights",)
+    config_class = MaskedLMConfig
+    task_config: MaskedLMConfig
+
+    def __init__(
+        self, encoder_config: EncoderConfig, task_config: MaskedLMConfig | None = None, **kwargs
+    ) -> None:
+        super().__init__(encoder_config, task_config, **kwargs)
+        config = encoder_config
+        self.transform = Linear(
+            config.hidden_size,
+            config.activation,
+            config.initializer_range,
+            name="transform",
+            dtype=self.dtype_policy,
+        )
+        self.layer_norm = LayerNorm(
+            config.layer_norm_epsilon, name="transform_layer_norm", dtype=self.dtype_policy
+        )
+
+    def build(self, input_shape=None) -> None:
+        """Creates the weights; they do not depend on the input."""
+        config = self.encoder_config
+        self.encoder.build()
+        self.transform.build((None, None, config.hidden_size))
+        self.layer_norm.build((None, None, config.hidden_size))
+        # Without autocast: logits are float32, whatever the encoder uses.
+        self.output_bias = self.add_weight(
+            shape=(config.vocab_size,), initializer="zeros", autocast=False, name="output_bias"
+        )
+        if self.task_config.next_sentence:
+            self.next_sentence_weights = self.add_weight(
+                shape=(2, config.hidden_size),
+                initializer=keras.initializers.TruncatedNormal(stddev=config.initializer_range),
+                autocast=False,
+                name="next_sentence_weights",
+            )
+            self.next_sentence_bias = self.add_weight(
+                shape=(2,), initializer="zeros", autocast=False, name="next_sentence_bias"
+            )
+        self.built = True
+
+    def checkpoint_variables(self) -> dict[str, keras.Variable]:
+        """The variables whose names in checkpoints have a scope."""
+        names = {
+            "cls/predictions/transform/dense/kernel": self.transform.kernel,
+            "cls/predictions/transform/dense/bias": self.transform.bias,
+            "cls/predictions/transform/LayerNorm/gamma": self.layer_norm.gamma,
+            "cls/predictions/transform/LayerNorm/beta": self.layer_norm.beta,
+            "cls/predictions/output_bias": self.output_bias,
+        }
+        if self.task_config.next_sentence:
+            names["cls/seq_relationship/output_weights"] = self.next_sentence_weights
+            names["cls/seq_relationship/output_bias"] = self.next_sentence_bias
+        return names
+
+    def call(
+        self,
+        features: TokenFeatures,
+        positions: tf.Tensor | None = None,
+        training: bool = False,
+    ) -> dict[str, tf.Tensor]:
+        encoded = self.encoder(features, training=training)
+        hidden = encoded.sequence_output  # [B, S, D]
+        if positions is not None:
+            hidden = tf.gather(hidden, positions, batch_dims=1)  # [B, P, D]
+        hidden = self.layer_norm(self.transform(hidden))
+        words = tf.cast(tf.convert_to_tensor(self.encoder.embedding.word_embeddings), hidden.dtype)
+        flat = tf.reshape(hidden, [-1, words.shape[1]])
+        logits = tf.cast(tf.matmul(flat, words, transpose_b=True), tf.float32)
+        logits += self.output_bias  # [B * P, V]
+        shape = tf.concat([tf.shape(hidden)[:-1], [words.shape[0]]], axis=0)
+        outputs = {"masked_lm_logits": tf.reshape(logits, shape)}
+        if self.task_config.next_sentence:
+            pooled = tf.cast(encoded.pooled_output, tf.float32)  # [B, D]
+            logits = tf.matmul(pooled, self.next_sentence_weights, transpose_b=True)
+            outputs["next_sentence_logits"] = logits + self.next_sentence_bias  # [B, 2]
+        return outputs
+
+    def model_inputs(self, batch: Mapping[str, tf.Tensor]) -> tuple[TokenFeatures, tf.Tensor]:
+        return TokenFeatures.from_dict(batch), batch["masked_lm_positions"]
+
+    def compute_task_loss(
+        self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """The weighted mean cross-entropy of the words, plus that of the tables.
+
+        Args:
+            batch: masked_lm_ids int32 and masked_lm_weights float32 [B, P], 0 where nothing is
+                masked; with `next_sentence` also is_random_table int32 [B, 1]. A batch that is a
+                part of a larger one also has mean_masked_lm_weights, float32 [], the sum of the
+                weights in a mean part.
+            outputs: what the model returned for the batch.
+
+        Returns:
+            "loss", the sum of "masked_lm_loss" and, with `next_sentence`, "next_sentence_loss".
+            The first is "masked_lm_sum" over the sum of the weights, in a mean part where the batch
+            is one: the mean over parts is then that of the larger batch. The second is the mean of
+            "next_sentence_example_loss" [B]. Also "masked_lm_token_loss" [B, P], not weighted.
+        """
+        token_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            batch["masked_lm_ids"], outputs["masked_lm_logits"]
+        )  # [B, P]
+        weighted = tf.reduce_sum(token_loss * batch["masked_lm_weights"])
+        weight = batch.get("mean_masked_lm_weights")
+        if weight is None:
+            weight = tf.reduce_sum(batch["masked_lm_weights"])
+        losses = {
+            "masked_lm_loss": weighted / (weight + _EPSILON),
+            "masked_lm_sum": weighted,
+            "masked_lm_token_loss": token_loss,
+        }
+        loss = losses["masked_lm_loss"]
+        if self.task_config.next_sentence:
+            example_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
+                tf.reshape(batch["is_random_table"], [-1]), outputs["next_sentence_logits"]
+            )
+            losses["next_sentence_example_loss"] = example_loss
+            losses["next_sentence_loss"] = tf.reduce_mean(example_loss)
+            loss += losses["next_sentence_loss"]
+        return {"loss": loss} | losses

@@ -1,0 +1,271 @@
+"""Reading an answer in a table: the span of tokens that answers a question (MATE, section 4.2).
+
+Shapes: B batch, S sequence, D hidden, N spans, C classes.
+
+How a reader of spans scores them and learns: the options of its head and loss.
+
+Scores of spans of tokens: of their first and last token together, or apart (MATE, section 4.2).
+
+Shapes: B batch, S sequence, D hidden, U hidden units of the head, N spans.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Literal
+
+import keras
+import tensorflow as tf
+
+from mate_tf.config import EncoderConfig
+from mate_tf.dataclass_json import require
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.dropout import Dropout
+from mate_tf.layers.linear import gelu
+from mate_tf.models.cell_selection import LOG_ZERO
+from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.models.spans import answer_bounds, answer_spans, body_cells, over_spans, valid_spans
+
+SpanKind = Literal["span", "boundary"]
+
+
+@dataclasses.dataclass(frozen=True)
+class SpanReadingConfig:
+    """How a reader scores spans and what it learns from.
+
+    Attributes:
+        kind: "span" scores a span by the vectors of its first and last token together and learns
+            from a softmax over all valid spans; "boundary" learns where spans begin and where they
+            end apart, and adds the two scores.
+        max_span_length: tokens of the longest span.
+        hidden_size: U, of the perceptron that scores a span (kind "span"), with the encoder's
+            activation; None for a linear layer alone, as in the published checkpoints.
+        num_classes: C, of a classification of the whole input beside the span, such as whether
+            there is an answer in it; 0 for none.
+        output_dropout: dropout on the sequence output while training.
+        count_padding: lets padding take part in the loss of kind "boundary", as the release does.
+
+    Raises:
+        ValueError: if a value is out of its range.
+    """
+
+    kind: SpanKind = "span"
+    max_span_length: int = 10
+    hidden_size: int | None = None
+    num_classes: int = 0
+    output_dropout: float = 0.1
+    count_padding: bool = False
+
+    def __post_init__(self) -> None:
+        kind, longest, units = self.kind, self.max_span_length, self.hidden_size
+        require(kind in ("span", "boundary"), f"expected kind 'span' or 'boundary', got {kind!r}")
+        require(longest >= 1, f"expected max_span_length of at least 1, got {longest}")
+        require(
+            units is None or (kind == "span" and units >= 1),
+            f"expected hidden_size of at least 1 with kind 'span', or None, got {units}",
+        )
+        classes, dropout = self.num_classes, self.output_dropout
+        require(
+            classes == 0 or classes >= 2, f"expected num_classes of 0 or at least 2, got {classes}"
+        )
+        require(0 <= dropout < 1, f"expected output_dropout from 0 to below 1, got {dropout}")
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class SpanHead(keras.layers.Layer):
+    """Scores spans, in float32 whatever the encoder uses.
+
+    Called on the encoder's sequence output [B, S, D]; returns the scores of all spans, valid or
+    not, [B, N] and, for kind "boundary", those of the tokens as first and as last [B, S].
+
+    A linear map of two concatenated vectors is the sum of a map of each, so each token is mapped
+    once and not once a span. The weights have the names of the original's checkpoints.
+    """
+
+    def __init__(
+        self,
+        kind: SpanKind = "span",
+        max_span_length: int = 10,
+        hidden_size: int | None = None,
+        activation: str = "gelu",
+        **kwargs,
+    ) -> None:
+        super().__init__(dtype="float32", **{k: v for k, v in kwargs.items() if k != "dtype"})
+        self.kind = kind
+        self.max_span_length = max_span_length
+        self.hidden_size = hidden_size
+        self.activation = activation
+
+    def build(self, input_shape) -> None:
+        size = input_shape[-1]
+        if self.kind == "boundary":
+            self._add("start", size)
+            self._add("end", size)
+            return
+        if self.hidden_size is not None:
+            self.span_hidden_weights = self.add_weight(
+                (2 * size, self.hidden_size),
+                keras.initializers.TruncatedNormal(stddev=0.02),
+                name="span_hidden_weights",
+            )
+            self.span_hidden_bias = self.add_weight(
+                (self.hidden_size,), "zeros", name="span_hidden_bias"
+            )
+        self._add("span", self.hidden_size or 2 * size)
+
+    def _add(self, name: str, size: int) -> None:
+        initializer = keras.initializers.TruncatedNormal(stddev=0.02)
+        for part, shape, start in (("weights", (size,), initializer), ("bias", (), "zeros")):
+            weight = self.add_weight(shape, start, name=f"{name}_output_{part}")
+            setattr(self, f"{name}_output_{part}", weight)
+
+    def call(
+        self, sequence_output: tf.Tensor, training: bool | None = None
+    ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor] | None]:
+        if self.kind == "boundary":
+            starts = tf.linalg.matvec(sequence_output, self.start_output_weights)  # [B, S]
+            ends = tf.linalg.matvec(sequence_output, self.end_output_weights)  # [B, S]
+            starts, ends = starts + self.start_output_bias, ends + self.end_output_bias
+            return over_spans(tf.add, starts, ends, self.max_span_length), (starts, ends)
+        if self.hidden_size is None:
+            of_start, of_end = tf.split(self.span_output_weights, 2)  # [D] each
+            starts = tf.linalg.matvec(sequence_output, of_start)  # [B, S]
+            ends = tf.linalg.matvec(sequence_output, of_end)  # [B, S]
+            scores = over_spans(tf.add, starts, ends, self.max_span_length)
+        else:
+            of_start, of_end = tf.split(self.span_hidden_weights, 2)  # [D, U] each
+            starts = tf.matmul(sequence_output, of_start) + self.span_hidden_bias  # [B, S, U]
+            ends = tf.matmul(sequence_output, of_end)  # [B, S, U]
+            score = functools.partial(self._score, training=training)
+            scores = over_spans(score, starts, ends, self.max_span_length)
+        return scores + self.span_output_bias, None
+
+    def _score(self, starts: tf.Tensor, ends: tf.Tensor, training: bool | None) -> tf.Tensor:
+        hidden = gelu(starts + ends, self.activation == "gelu_tanh", training)
+        return tf.linalg.matvec(hidden, self.span_output_weights)
+
+    def get_config(self):
+        return super().get_config() | {
+            "kind": self.kind,
+            "max_span_length": self.max_span_length,
+            "hidden_size": self.hidden_size,
+            "activation": self.activation,
+        }
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class SpanReading(EncoderTask):
+    """Finds the span of a table's text that answers a question.
+
+    A span is within one cell of the table's body and has at most `max_span_length` tokens; the
+    spans are in the order of `spans.span_bounds`. Call it with TokenFeatures of int32 [B, S]; it
+    returns a dict of float32 tensors:
+
+        span_logits [B, N]: the score of each span, -10000 where it is not valid.
+        span_probabilities [B, N]: their softmax, 0 where they are not valid.
+        start_logits, end_logits [B, S]: with kind "boundary".
+        class_logits [B, C]: with `num_classes`.
+    """
+
+    config_class = SpanReadingConfig
+    task_config: SpanReadingConfig
+
+    def __init__(
+        self, encoder_config: EncoderConfig, task_config: SpanReadingConfig | None = None, **kwargs
+    ) -> None:
+        super().__init__(encoder_config, task_config, **kwargs)
+        config = self.task_config
+        self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
+        self.head = SpanHead(
+            config.kind,
+            config.max_span_length,
+            config.hidden_size,
+            encoder_config.activation,
+            name="span_head",
+        )
+
+    def build(self, input_shape=None) -> None:
+        """Creates the weights; they do not depend on the input."""
+        hidden_size = self.encoder_config.hidden_size
+        self.encoder.build()
+        self.head.build((None, None, hidden_size))
+        if num_classes := self.task_config.num_classes:
+            # Without autocast: logits are float32, whatever the encoder uses.
+            self.output_weights = self.add_weight(
+                shape=(num_classes, hidden_size),
+                initializer=keras.initializers.TruncatedNormal(stddev=0.02),
+                autocast=False,
+                name="output_weights_cls",
+            )
+            self.output_bias = self.add_weight(
+                shape=(num_classes,), initializer="zeros", autocast=False, name="output_bias_cls"
+            )
+        self.built = True
+
+    def checkpoint_variables(self) -> dict[str, keras.Variable]:
+        """The variables whose names in checkpoints have a scope."""
+        return {f"loss/{variable.name}": variable for variable in self.head.weights}
+
+    def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
+        features = TokenFeatures.of(features)
+        encoded = self.encoder(features, training=training)
+        scores, of_tokens = self.head(self.dropout(encoded.sequence_output, training=training))
+        cells = body_cells(features.row_ids, features.column_ids)
+        valid = valid_spans(cells, self.task_config.max_span_length)  # [B, N]
+        logits = tf.where(valid, scores, LOG_ZERO)  # [B, N]
+        outputs = {
+            "span_logits": logits,
+            "span_probabilities": tf.where(valid, tf.nn.softmax(logits), 0.0),
+        }
+        if of_tokens is not None:
+            outputs["start_logits"], outputs["end_logits"] = of_tokens  # [B, S] each
+        if self.task_config.num_classes:
+            pooled = tf.cast(encoded.pooled_output, tf.float32)  # [B, D]
+            logits = tf.matmul(pooled, self.output_weights, transpose_b=True)
+            outputs["class_logits"] = logits + self.output_bias  # [B, C]
+        return outputs
+
+    def compute_task_loss(
+        self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """The negative log-probability of the answer, summed over the spans that are one.
+
+        An example without such a span adds nothing to it.
+
+        Args:
+            batch: the token features and label_ids [B, S]; with classes also
+                classification_class_index [B, 1].
+            outputs: what the model returned for the batch.
+
+        Returns:
+            "loss", the mean over the batch of "example_loss" [B], which is the sum of "span_loss"
+            [B] and, with classes, "class_loss" [B].
+        """
+        cells = body_cells(batch["row_ids"], batch["column_ids"])
+        if self.task_config.kind == "boundary":
+            span_loss = self._boundary_loss(batch, outputs, cells)
+        else:
+            answers = answer_spans(batch["label_ids"], cells, self.task_config.max_span_length)
+            span_loss = _cross_entropy(answers, outputs["span_logits"])
+        losses = {"span_loss": span_loss}
+        example_loss = span_loss
+        if self.task_config.num_classes:
+            losses["class_loss"] = tf.nn.sparse_softmax_cross_entropy_with_logits(
+                tf.reshape(batch["classification_class_index"], [-1]), outputs["class_logits"]
+            )
+            example_loss += losses["class_loss"]
+        return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss} | losses
+
+    def _boundary_loss(self, batch, outputs, cells):
+        starts, ends = answer_bounds(batch["label_ids"], cells)  # [B, S] each
+        start_logits, end_logits = outputs["start_logits"], outputs["end_logits"]
+        if not self.task_config.count_padding:
+            real = batch["input_mask"] > 0  # [B, S]
+            start_logits = tf.where(real, start_logits, LOG_ZERO)
+            end_logits = tf.where(real, end_logits, LOG_ZERO)
+        return _cross_entropy(starts, start_logits) + _cross_entropy(ends, end_logits)
+
+
+def _cross_entropy(correct: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    """Minus the log-probabilities of all that is correct: bool and float32 [B, N] to [B]."""
+    return -tf.reduce_sum(tf.where(correct, tf.nn.log_softmax(logits), 0.0), axis=1)

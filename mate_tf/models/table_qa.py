@@ -1,0 +1,371 @@
+"""Answering questions from a table: encoder, cell selection and aggregation in one model.
+
+Shapes: B batch, S sequence, C columns, A aggregations.
+
+What table question answering learns and how: the options of its heads and losses.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import get_args
+
+import keras
+import tensorflow as tf
+
+from mate_tf.config import EncoderConfig
+from mate_tf.dataclass_json import require
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.dropout import Dropout, draw_seed
+from mate_tf.models import aggregation, cell_selection
+from mate_tf.models import cell_selection as cell_cross_entropy
+from mate_tf.models.encoder_task import EncoderTask
+
+
+@dataclasses.dataclass(frozen=True)
+class TableQAConfig:
+    """What the heads and losses of table question answering do (TAPAS, section 3).
+
+    The names are those of the TAPAS release; the defaults are its flags', except that a table may
+    have more than 64 rows and 32 columns.
+
+    Attributes:
+        num_aggregation_labels: 4 (NONE, SUM, AVERAGE, COUNT), or 0 for cell selection alone.
+        use_answer_as_supervision: learns from the answer alone (weak supervision, as for WTQ);
+            otherwise from `aggregation_function_id` and the labelled cells.
+        select_one_column: chooses a column first and then cells in it.
+        allow_empty_column_selection: whether no column may be chosen.
+        cell_cross_entropy: chooses one cell out of all in the table, by a softmax over them in
+            place of decisions on each column, cell and token (MATE, section 4.1). Needs no
+            `select_one_column` and no aggregation, and examples without a histogram row.
+        cell_cross_entropy_hard_em: of several correct cells learns the one that the model takes
+            for the most probable, not each as far as it believes in it.
+        average_logits_per_cell: gives the tokens of a cell one logit.
+        init_cell_selection_weights_to_zero: starts with all cells equally likely.
+        temperature: the token logits are divided by it.
+        agg_temperature: the same for SUM, AVERAGE and COUNT in the expected result.
+        positive_weight: how much more a token of the answer counts; without one column only.
+        cell_select_pref: a numeric answer that is in the table is selected, not computed, up to
+            this probability of an aggregation.
+        use_gumbel_for_cells: expects the result, while training, of tokens drawn by the binary
+            concrete distribution of `temperature`, which is the Gumbel-softmax of two choices.
+        use_gumbel_for_agg: the same of a function drawn by the Gumbel-softmax of `agg_temperature`.
+        mask_examples_without_labels: learns no selection from an example without a labelled cell,
+            otherwise to select nothing. With `cell_cross_entropy` it is always so.
+        cell_loss_importance: weight of the cell selection loss; 0 for the release's
+            disable_per_token_loss.
+        aggregation_loss_importance: weight of the aggregation loss.
+        answer_loss_importance: weight of the loss on the expected number.
+        answer_loss_cutoff: an example with a larger loss on its number is left out of the
+            aggregation losses; None keeps all.
+        huber_loss_delta: the error of a number beyond which its loss is linear.
+        use_normalized_answer_loss: measures that error relative to the larger number.
+        average_approximation_function: "ratio", "first_order" or "second_order".
+        output_dropout: dropout on the sequence output while training.
+        max_num_columns: C, with column 0 of the question; column ids beyond count as the last.
+        max_num_rows: the same for rows, None for any number. The release has 32 and 64.
+        count_padding: lets padding count as question in the means, as the release does.
+
+    Raises:
+        ValueError: if a value is out of its range, or two options contradict each other.
+    """
+
+    num_aggregation_labels: int = 4
+    use_answer_as_supervision: bool = True
+    select_one_column: bool = True
+    allow_empty_column_selection: bool = False
+    cell_cross_entropy: bool = False
+    cell_cross_entropy_hard_em: bool = False
+    average_logits_per_cell: bool = False
+    init_cell_selection_weights_to_zero: bool = False
+    temperature: float = 1.0
+    agg_temperature: float = 1.0
+    positive_weight: float = 10.0
+    cell_select_pref: float = 0.5
+    use_gumbel_for_cells: bool = False
+    use_gumbel_for_agg: bool = False
+    mask_examples_without_labels: bool = False
+    cell_loss_importance: float = 1.0
+    aggregation_loss_importance: float = 1.0
+    answer_loss_importance: float = 1.0
+    answer_loss_cutoff: float | None = 100.0
+    huber_loss_delta: float = 25.0
+    use_normalized_answer_loss: bool = False
+    average_approximation_function: aggregation.AverageApproximation = "ratio"
+    output_dropout: float = 0.1
+    max_num_columns: int = 512
+    max_num_rows: int | None = None
+    count_padding: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("temperature", "agg_temperature", "huber_loss_delta"):
+            value = getattr(self, name)
+            require(value > 0, f"expected {name} above 0, got {value}")
+        for name in (
+            "positive_weight",
+            "cell_loss_importance",
+            "aggregation_loss_importance",
+            "answer_loss_importance",
+        ):
+            value = getattr(self, name)
+            require(value >= 0, f"expected {name} of at least 0, got {value}")
+        preference = self.cell_select_pref
+        require(0 <= preference <= 1, f"expected cell_select_pref from 0 to 1, got {preference}")
+        cutoff = self.answer_loss_cutoff
+        require(
+            cutoff is None or cutoff > 0,
+            f"expected answer_loss_cutoff above 0 or None, got {cutoff}",
+        )
+        choices = get_args(aggregation.AverageApproximation)
+        approximation = self.average_approximation_function
+        require(
+            approximation in choices,
+            f"expected average_approximation_function in {choices}, got {approximation!r}",
+        )
+        labels = self.num_aggregation_labels
+        require(labels in (0, 4), f"expected num_aggregation_labels of 0 or 4, got {labels}")
+        dropout = self.output_dropout
+        require(0 <= dropout < 1, f"expected output_dropout from 0 to below 1, got {dropout}")
+        columns, rows = self.max_num_columns, self.max_num_rows
+        require(columns >= 2, f"expected max_num_columns of at least 2, got {columns}")
+        require(
+            rows is None or rows >= 2, f"expected max_num_rows of at least 2 or None, got {rows}"
+        )
+        if self.cell_cross_entropy:
+            require(
+                not self.select_one_column,
+                "expected no select_one_column with cell_cross_entropy, got True",
+            )
+            require(
+                labels == 0,
+                f"expected num_aggregation_labels of 0 with cell_cross_entropy, got {labels}",
+            )
+        require(
+            self.cell_cross_entropy or not self.cell_cross_entropy_hard_em,
+            "expected cell_cross_entropy with cell_cross_entropy_hard_em, got False",
+        )
+        for name in ("use_gumbel_for_cells", "use_gumbel_for_agg"):
+            require(
+                self.is_weakly_supervised or not getattr(self, name),
+                f"expected aggregation and use_answer_as_supervision with {name}, got False",
+            )
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether cells cannot be learned from an example without a labelled one.
+
+        Its column is the empty one, which has a loss of about 10000 where it may not be chosen.
+        """
+        return (
+            self.select_one_column
+            and self.cell_loss_importance > 0.0
+            and not self.allow_empty_column_selection
+            and not self.mask_examples_without_labels
+        )
+
+    @property
+    def is_weakly_supervised(self) -> bool:
+        """Whether each example shows by its answer if it selects or computes."""
+        return self.num_aggregation_labels > 0 and self.use_answer_as_supervision
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class TableQuestionAnswering(EncoderTask):
+    """Finds the cells that answer a question and what to compute from them.
+
+    Call it with TokenFeatures of int32 [B, S]; it returns a dict of float32 tensors:
+
+        token_logits [B, S]: the score of each token, divided by the temperature.
+        column_logits [B, C]: with `select_one_column`.
+        selection_logits [B, S]: the decision on each token, after averaging over cells and
+            leaving out other columns where the config says so; with `cell_cross_entropy` the log
+            of the probability of its cell.
+        token_probabilities [B, S]: the sigmoid of these, 0 for padding; with `cell_cross_entropy`
+            the probability of the token's cell, 0 outside of the table's body.
+        aggregation_logits [B, A]: with `num_aggregation_labels`.
+        drawn_selection_logits [B, S], drawn_aggregation_logits [B, A]: while training with
+            `use_gumbel_for_cells` and `use_gumbel_for_agg`, these with noise.
+    """
+
+    config_class = TableQAConfig
+    task_config: TableQAConfig
+
+    def __init__(
+        self, encoder_config: EncoderConfig, task_config: TableQAConfig | None = None, **kwargs
+    ) -> None:
+        super().__init__(encoder_config, task_config, **kwargs)
+        config = self.task_config
+        self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
+        self.cell_selection = cell_selection.CellSelectionHead(
+            config.select_one_column,
+            config.init_cell_selection_weights_to_zero,
+            name="cell_selection",
+        )
+        self.aggregation = None
+        if config.num_aggregation_labels:
+            self.aggregation = aggregation.AggregationHead(
+                config.num_aggregation_labels, name="aggregation"
+            )
+        self.seeds = None
+        if config.use_gumbel_for_cells or config.use_gumbel_for_agg:
+            self.seeds = keras.random.SeedGenerator()
+
+    def build(self, input_shape=None) -> None:
+        """Creates the weights; they do not depend on the input."""
+        hidden_size = self.encoder_config.hidden_size
+        self.encoder.build()
+        self.cell_selection.build((None, None, hidden_size))
+        if self.aggregation is not None:
+            self.aggregation.build((None, hidden_size))
+        self.built = True
+
+    def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
+        features = TokenFeatures.of(features)
+        config = self.task_config
+        encoded = self.encoder(features, training=training)
+        sequence_output = self.dropout(encoded.sequence_output, training=training)  # [B, S, D]
+        token_scores, column_scores = self.cell_selection(sequence_output)  # [B, S] each
+        cells = self._cells(features)
+
+        token_logits = token_scores / config.temperature
+        outputs = {"token_logits": token_logits}
+        if config.select_one_column:
+            columns = cell_selection.column_logits(
+                column_scores, cells, config.max_num_columns, config.allow_empty_column_selection
+            )
+            outputs["column_logits"] = columns  # [B, C]
+            logits = cell_selection.select_in_best_column(token_logits, columns, cells)
+        elif config.cell_cross_entropy:
+            log_cells = cell_cross_entropy.log_cell_probabilities(token_logits, cells)  # [B, K]
+            logits = cell_selection.to_tokens(log_cells, cells)
+        elif config.average_logits_per_cell:
+            cell_logits = cell_selection.mean_by_cell(token_logits, cells)
+            logits = cell_selection.to_tokens(cell_logits, cells)
+        else:
+            logits = token_logits
+        outputs["selection_logits"] = logits
+        mask = tf.cast(features.input_mask, tf.float32)
+        probabilities = tf.exp(logits) if config.cell_cross_entropy else tf.sigmoid(logits)
+        outputs["token_probabilities"] = probabilities * mask  # [B, S]
+        if self.aggregation is not None:
+            outputs["aggregation_logits"] = self.aggregation(encoded.pooled_output)
+        if training:
+            outputs |= self._drawn_logits(outputs)
+        return outputs
+
+    def compute_task_loss(
+        self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """The loss, with all that it is made of.
+
+        Args:
+            batch: the token features and label_ids [B, S]; with aggregation also
+                aggregation_function_id [B, 1] or, learning from answers, answer [B, 1],
+                numeric_values and numeric_values_scale [B, S], which may be NaN.
+            outputs: what the model returned for the batch.
+
+        Returns:
+            "loss", the mean over the batch of "example_loss" [B]; "selection_loss",
+            "aggregation_loss" and "answer_loss" [B], each times its importance and before the
+            masks; when learning from answers also the masks, "aggregate_mask" and
+            "large_answer_loss_mask" [B], and "expected_result" [B].
+        """
+        config = self.task_config
+        example_loss = config.cell_loss_importance * self._selection_loss(batch, outputs)
+        losses = {"selection_loss": example_loss}
+        if config.is_weakly_supervised:
+            losses |= self._weak_aggregation_losses(batch, outputs)
+            example_loss *= 1.0 - losses["aggregate_mask"]
+            computed = losses["aggregation_loss"] + losses["answer_loss"]
+            is_kept = losses["large_answer_loss_mask"] > 0
+            example_loss += tf.where(is_kept, computed, 0.0)  # what is not may be infinite
+        elif config.num_aggregation_labels:
+            known = aggregation.aggregation_loss(
+                outputs["aggregation_logits"], tf.reshape(batch["aggregation_function_id"], [-1])
+            )
+            losses["aggregation_loss"] = config.aggregation_loss_importance * known
+            example_loss += losses["aggregation_loss"]
+        return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss} | losses
+
+    def _drawn_logits(self, outputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        drawn = {}
+        if self.task_config.use_gumbel_for_cells:
+            logits = outputs["selection_logits"]  # [B, S], the temperature is in them already
+            noise = aggregation.logistic_noise(tf.shape(logits), draw_seed(self.seeds))
+            drawn["drawn_selection_logits"] = logits + noise / self.task_config.temperature
+        if self.task_config.use_gumbel_for_agg:
+            logits = outputs["aggregation_logits"]  # [B, A]
+            noise = aggregation.gumbel_noise(tf.shape(logits), draw_seed(self.seeds))
+            drawn["drawn_aggregation_logits"] = logits + noise
+        return drawn
+
+    def _cells(self, features: TokenFeatures) -> cell_selection.Cells:
+        config = self.task_config
+        return cell_selection.group_cells(
+            features.column_ids,
+            features.row_ids,
+            features.input_mask,
+            max_num_columns=config.max_num_columns,
+            max_num_rows=config.max_num_rows,
+            count_padding=config.count_padding,
+        )
+
+    def _selection_loss(self, batch, outputs):
+        config = self.task_config
+        if config.cell_cross_entropy:
+            cells = self._cells(TokenFeatures.from_dict(batch))
+            return cell_cross_entropy.cell_cross_entropy_loss(
+                cell_cross_entropy.log_cell_probabilities(outputs["token_logits"], cells),
+                batch["label_ids"],
+                cells,
+                config.cell_cross_entropy_hard_em,
+            )
+        if config.select_one_column:
+            loss = cell_selection.column_selection_loss(
+                outputs["token_logits"],
+                outputs["column_logits"],
+                batch["label_ids"],
+                self._cells(TokenFeatures.from_dict(batch)),
+            )
+        else:
+            loss = cell_selection.token_selection_loss(
+                outputs["selection_logits"],
+                batch["label_ids"],
+                batch["input_mask"],
+                config.positive_weight,
+            )
+        if config.mask_examples_without_labels:
+            loss = tf.where(tf.reduce_any(batch["label_ids"] > 0, axis=1), loss, 0.0)
+        return loss
+
+    def _weak_aggregation_losses(self, batch, outputs):
+        config = self.task_config
+        logits = outputs["aggregation_logits"]  # [B, A]
+        answer = tf.reshape(batch["answer"], [-1])  # [B]
+        computed = aggregation.needs_aggregation(
+            logits, answer, batch["label_ids"], config.cell_select_pref
+        )
+        # Selected cells mean NONE; a computed answer does not say which function it was.
+        none = aggregation.aggregation_loss(logits, tf.zeros_like(computed, tf.int32))
+        some = -aggregation.log_aggregation_probability(logits)
+        result = aggregation.expected_result(
+            tf.sigmoid(outputs.get("drawn_selection_logits", outputs["selection_logits"])),
+            batch["numeric_values"],
+            batch["numeric_values_scale"],
+            batch["row_ids"],
+            outputs.get("drawn_aggregation_logits", logits),
+            config.agg_temperature,
+            config.average_approximation_function,
+        )
+        error = aggregation.answer_loss(
+            result, answer, computed, config.huber_loss_delta, config.use_normalized_answer_loss
+        )
+        cutoff = config.answer_loss_cutoff
+        kept = tf.ones_like(error) if cutoff is None else tf.cast(error <= cutoff, tf.float32)
+        return {
+            "aggregate_mask": computed,
+            "aggregation_loss": config.aggregation_loss_importance
+            * (none * (1.0 - computed) + some * computed),
+            "expected_result": result,
+            "answer_loss": config.answer_loss_importance * error,
+            "large_answer_loss_mask": kept,
+        }

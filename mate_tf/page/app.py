@@ -1,0 +1,203 @@
+"""The page that asks a model: a table in, a question, its answer with the table around it."""
+
+import html
+import os
+import pathlib
+from typing import Any
+
+from mate_tf.page.drawing import error_html, note_html, result_html, table_html
+from mate_tf.page.style import STYLE
+from mate_tf.page.tables import given_table
+from mate_tf.tables.table import Table
+
+EXAMPLE_QUESTION = "which planets have rings?"
+EXAMPLE_TABLE = pathlib.Path(__file__).parents[2] / "experiments" / "demo_data" / "planets.csv"
+_MENDABLE = (ModuleNotFoundError, OSError, ValueError)
+_SECONDS_BETWEEN_CLEANINGS = 3600
+_SECONDS_KEPT = 24 * 3600
+
+
+class Page:
+    """What the page does with what somebody gives it.
+
+    Args:
+        predictor: a `Predictor`.
+    """
+
+    def __init__(self, predictor: Any):
+        self._predictor = predictor
+
+    def show(self, file: str | None, pasted: str) -> str:
+        """The table, or why it is none, as HTML."""
+        try:
+            return _valid(table_html(given_table(file, pasted)))
+        except _MENDABLE as error:
+            return _valid(error_html(str(error)))
+
+    def ask(self, file: str | None, pasted: str, question: str) -> str:
+        """The answer, or why there can be none, as HTML with the table where there is one."""
+        try:
+            table = given_table(file, pasted)
+        except _MENDABLE as error:
+            return _valid(error_html(str(error)))
+        try:
+            return _valid(self._answer(table, question))
+        except (OSError, ValueError) as error:
+            return _valid(error_html(str(error)) + table_html(table))
+
+    def _answer(self, table: Table, question: str) -> str:
+        if not question.strip():
+            raise ValueError("expected a question, got an empty one")
+        try:
+            found = self._predictor.attended_cells(table, question)
+        except ValueError as reason:
+            # Where the question is the reason, this raises it again.
+            answer = self._predictor.answer(table, question)
+            return result_html(table, answer, {}, {}) + note_html(f"No attention: {reason}")
+        return result_html(table, found.answer, found.groups, found.question)
+
+
+def _valid(text: str) -> str:
+    """The text as UTF-8 can have it; JSON may hold halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def build_app(predictor: Any, model_name: str) -> Any:
+    """The page as a gradio.Blocks; it begins with an example.
+
+    Args:
+        predictor: as `Page` takes it.
+        model_name: what the page calls the model.
+
+    Raises:
+        ModuleNotFoundError: if gradio is not installed.
+    """
+    gr = import_gradio()
+    page = Page(predictor)
+    example = EXAMPLE_TABLE.read_text(encoding="utf-8")
+    with gr.Blocks(
+        title="Ask a table",
+        analytics_enabled=False,
+        delete_cache=(_SECONDS_BETWEEN_CLEANINGS, _SECONDS_KEPT),
+    ) as app:
+        gr.HTML(
+            f"<h1>Ask a table</h1><p>Answers from the model {html.escape(model_name)}</p>",
+            elem_id="title",
+        )
+        with gr.Row(elem_id="columns"):
+            with gr.Column(scale=1, min_width=270, elem_id="source"):
+                pasted = gr.Textbox(
+                    example,
+                    label="Table, pasted from a spreadsheet or as CSV",
+                    lines=6,
+                    max_lines=6,
+                    autoscroll=False,
+                    elem_id="pasted",
+                )
+                file = gr.File(
+                    label="or a file: CSV, Excel, JSON, HTML, Parquet", height=150, elem_id="file"
+                )
+            with gr.Column(scale=3, min_width=320, elem_id="asking"):
+                with gr.Row(elem_id="line"):
+                    question = gr.Textbox(
+                        EXAMPLE_QUESTION, label="Question", max_lines=1, elem_id="question"
+                    )
+                    ask = gr.Button("Ask", variant="primary", elem_id="ask")
+                result = gr.HTML(
+                    page.show(None, example),
+                    js_on_load=None,
+                    elem_id="result",
+                )
+        # One after the other, in one queue: side by side a table could be shown after the answer
+        # to its question, in its place.
+        in_turn = {
+            "api_visibility": "private",
+            "trigger_mode": "always_last",
+            "concurrency_id": "result",
+        }
+        # The pasted text whose answer is shown. A question that is sent as soon as its table is
+        # pasted may come before the event of pasting, which must not take the answer away.
+        asked = gr.State(None)
+
+        def show_pasted(path: str | None, text: str, asked: str | None) -> tuple[Any, Any, Any]:
+            is_file = path and not text.strip()  # which has just taken its place
+            if is_file or (not path and text == asked):
+                return gr.skip(), gr.skip(), gr.skip()
+            return page.show(None, text), None, None
+
+        def ask_given(path: str | None, text: str, words: str) -> tuple[str, str | None]:
+            return page.ask(path, text, words), None if path else text
+
+        # A table is either pasted or a file: the later one takes the other's place. Gradio's
+        # `input` does not notice what is pasted, `change` does.
+        pasted.change(
+            show_pasted,
+            [file, pasted, asked],
+            [result, file, asked],
+            show_progress="hidden",
+            **in_turn,
+        )
+        file.upload(
+            lambda path: (page.show(path, ""), "", None), file, [result, pasted, asked], **in_turn
+        )
+        file.clear(lambda text: page.show(None, text), pasted, result, **in_turn)
+        gr.on(
+            [question.submit, ask.click],
+            ask_given,
+            [file, pasted, question],
+            [result, asked],
+            show_progress="minimal",
+            **in_turn,
+        )
+    return app
+
+
+def launch(app: Any, host: str, port: int | None) -> str:
+    """Serves the page in a thread until `app.close()`, and returns its address.
+
+    Args:
+        app: what `build_app` gave.
+        host: the address to listen at.
+        port: where; None for the first that is free from Gradio's own on.
+
+    Raises:
+        OSError: if the port is taken or there is no such address.
+    """
+    gr = import_gradio()
+    fonts = {"font": ["system-ui", "sans-serif"], "font_mono": ["ui-monospace", "monospace"]}
+    try:
+        _, address, _ = app.launch(
+            server_name=host,
+            server_port=port,
+            prevent_thread_lock=True,
+            quiet=True,
+            share=False,
+            ssr_mode=False,
+            run_history=False,
+            footer_links=[],
+            theme=gr.themes.Base(**fonts),
+            # As `css` it would be rewritten, its media queries wrongly.
+            head=f"<style>{STYLE}</style>",
+        )
+    except OSError:
+        raise OSError(
+            f"expected an address to serve the page at, got {host}:{port or 'any port'}, which is "
+            "taken or not of this machine"
+        ) from None
+    return address
+
+
+def import_gradio() -> Any:
+    """The module gradio, which from then on reports nothing to anybody.
+
+    Raises:
+        ModuleNotFoundError: if it is not installed.
+    """
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when it is imported, and later
+    try:
+        import gradio
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "expected the package gradio, which shows the page; install mate_tf[page]"
+        ) from None
+    return gradio

@@ -1,1 +1,0 @@
-"""Questions about tables, made of tables alone, with the cells that answer them."""

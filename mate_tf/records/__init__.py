@@ -1,0 +1,1 @@
+"""Examples become TFRecords and come back."""

@@ -1,0 +1,204 @@
+"""A question and its table as an example, or the reason why there is none.
+
+What every conversion shares: in one process (experiments/create_data.py) or in many
+(mate_tf/records/beam.py).
+"""
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from absl import logging
+
+from mate_tf.datasets.supervision import SupervisionError
+from mate_tf.datasets.tasks import Task
+from mate_tf.features.builder import QUESTIONS_AT_ONCE, ConversionError, FeatureBuilder
+from mate_tf.features.labels import ConversionReport
+from mate_tf.records.records import bucket_length
+from mate_tf.tables.linked_table import LinkedTable
+from mate_tf.tables.table import Question, Table
+
+_LEFT_OUT, _KEPT_WITH = "left out: ", "kept with "
+_TOO_LARGE = ("too long", "too many columns", "too many rows")
+_CUT = ("columns pruned", "rows dropped", "cells trimmed")
+_MESSAGES_KEPT = 3
+
+
+class Outcome(NamedTuple):
+    """What became of a question and its table.
+
+    Attributes:
+        table: None for a sentence alone.
+        question: with its supervision, as far as its answer was found.
+        features: by name, as records hold them; None where the question was left out.
+        reason: why it was left out, of ConversionError or SupervisionError; "" where it was not.
+        message: the same at length, with the names of table and question and the limit.
+        notes: of a question that was kept, what its example or its table lacks.
+        num_tokens: tokens of the sequence, without padding; 0 where the question was left out.
+    """
+
+    table: Table | None
+    question: Question
+    features: Mapping[str, np.ndarray] | None = None
+    reason: str = ""
+    message: str = ""
+    notes: tuple[str, ...] = ()
+    num_tokens: int = 0
+
+
+def convert_all(
+    task: Task,
+    builder: FeatureBuilder,
+    pairs: Iterable[tuple[Any, Question]],
+    is_training: bool,
+) -> Iterator[Outcome]:
+    """Finds the answers in the tables and makes the features, question by question.
+
+    A few hundred pairs are drawn ahead of what is yielded, for the builder to tokenize together.
+
+    Args:
+        task: the data set that the pairs are of.
+        builder: the vocabulary and the limits. With original_conversion, answers are found as the
+            authors' release finds them.
+        pairs: what the task's reader yields.
+        is_training: whether a question is left out where its answer is not found in the table, is
+            found in too many cells, or is cut off. Otherwise it is kept and the outcome notes it.
+    """
+    pairs = iter(pairs)
+    original = builder.config.original_conversion
+    while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
+        found = [
+            _supervised(task, item, question, is_training, original) for item, question in chunk
+        ]
+        if builder.config.label_answer_spans:  # an answer may be a part of a cell's text
+            found = [(table, question, None) for table, question, _ in found]
+        lacking = [_lacking(item) for item, _ in chunk]
+        examples = builder.build_all(
+            ((table, question) for table, question, error in found if not (error and is_training)),
+            require_answers=is_training,
+        )
+        for (table, question, error), lacks in zip(found, lacking, strict=True):
+            if error and is_training:
+                yield _left_out(table, question, error)
+                continue
+            example = next(examples)
+            if isinstance(example, ConversionError):
+                yield _left_out(table, question, example)
+                continue
+            notes = [f"no labels ({error.reason})"] if error else []
+            notes += [*_notes(example.report), *lacks]
+            num_tokens = example.report.num_tokens
+            yield Outcome(
+                table, question, example.features, notes=tuple(notes), num_tokens=num_tokens
+            )
+
+
+def _supervised(
+    task: Task, item: Any, question: Question, is_training: bool, original: bool
+) -> tuple[Table | None, Question, SupervisionError | None]:
+    """The table, and the question with the cells of its answer or the reason why without."""
+    error = None
+    if task.supervise is not None:
+        try:
+            question = task.supervise(item, question, strict=is_training, original=original)
+        except SupervisionError as reason:
+            error = reason
+    table = item
+    if task.expand is not None:
+        table = task.expand(item, question, original=original)
+    return table, question, error
+
+
+def _left_out(
+    table: Table | None, question: Question, error: SupervisionError | ConversionError
+) -> Outcome:
+    logging.debug("left out: %s", error)
+    return Outcome(table, question, reason=error.reason, message=str(error))
+
+
+def _notes(report: ConversionReport) -> list[str]:
+    """What an example lacks."""
+    cut = (report.columns_dropped, report.rows_dropped, report.tokens_trimmed)
+    lacks = dict(zip(_CUT, cut, strict=True)) | {"answers cut off": report.answers_dropped}
+    return [note for note, count in lacks.items() if count]
+
+
+def _lacking(item: Any) -> list[str]:
+    """What a table's passages lack."""
+    if not isinstance(item, LinkedTable):
+        return []
+    lacks = {
+        "links without a passage": bool(item.dead_links),
+        "passages without text": any(
+            not passage.text.strip() for passage in item.distinct_passages()
+        ),
+    }
+    return [note for note, is_so in lacks.items() if is_so]
+
+
+def outcome_counts(outcome: Outcome) -> Counter[str]:
+    """What an outcome adds to the counters of a Summary."""
+    if outcome.features is None:
+        return Counter({"read": 1, _LEFT_OUT + outcome.reason: 1})
+    length = len(outcome.features["input_ids"])
+    counts = Counter({"read": 1, "kept": 1, "tokens": outcome.num_tokens, "positions": length})
+    counts["positions by length"] = bucket_length(outcome.num_tokens, length)
+    if not any(note in _CUT for note in outcome.notes):
+        counts["whole"] = 1
+    counts.update(_KEPT_WITH + note for note in outcome.notes)
+    return counts
+
+
+class Summary:
+    """What became of a split's questions, as text.
+
+    Args:
+        unit: what is counted.
+        counts: the sums of `outcome_counts`, where they were made elsewhere.
+    """
+
+    def __init__(self, unit: str = "questions", counts: Mapping[str, int] | None = None):
+        self.unit = unit
+        self.counts = Counter(counts or {})
+        self._messages: defaultdict[str, list[str]] = defaultdict(list)
+
+    @property
+    def num_kept(self) -> int:
+        return self.counts["kept"]
+
+    @property
+    def num_whole(self) -> int:
+        """Of those that are kept, how many have a sequence that nothing of the table lacks in."""
+        return self.counts["whole"]
+
+    @property
+    def num_sized(self) -> int:
+        """How many tables were held against the limits, those that are too large included."""
+        return self.num_kept + sum(self.counts[_LEFT_OUT + reason] for reason in _TOO_LARGE)
+
+    def add(self, outcome: Outcome) -> None:
+        self.counts.update(outcome_counts(outcome))
+        if outcome.message and len(self._messages[outcome.reason]) < _MESSAGES_KEPT:
+            self._messages[outcome.reason].append(outcome.message)
+
+    def __str__(self) -> str:
+        lines = [f"{self.num_kept} of {self.counts['read']} {self.unit} kept"]
+        for name, count in self.counts.most_common():
+            if name.startswith(_LEFT_OUT):
+                reason = name.removeprefix(_LEFT_OUT)
+                lines.append(f"  left out: {count} {reason}")
+                lines += [f"    {message}" for message in self._messages[reason]]
+        lines += [
+            f"  {name}: {count}"
+            for name, count in self.counts.most_common()
+            if name.startswith(_KEPT_WITH)
+        ]
+        if self.num_kept:
+            full, by_length = (
+                1 - self.counts["tokens"] / self.counts[name]
+                for name in ("positions", "positions by length")
+            )
+            lines.append(f"  padding: {full:.0%} of the records, {by_length:.0%} batched by length")
+        return "\n".join(lines)

@@ -1,0 +1,287 @@
+"""The files of a split: {split}.tfrecord and {split}.jsonl, or shards of each.
+
+Shards are named as Beam names them, dev-00000-of-00008.tfrecord. Which shard a question is in, and
+where in it, follows from a seed and its id alone: whoever writes shards writes the same bytes.
+"""
+
+import contextlib
+import hashlib
+import os
+import re
+import tempfile
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.datasets.json_lines import json_line, read_json_lines
+from mate_tf.records.conversion import Outcome
+from mate_tf.records.conversion_file import (
+    Conversion,
+    has_conversion,
+    read_conversion,
+    write_conversion,
+)
+from mate_tf.records.records import UNFINISHED, complete_file, record_writer, serialize_example
+from mate_tf.tables.table import Question, SeenIds, Table
+
+RECORDS, QUESTIONS = ".tfrecord", ".jsonl"
+_SHARD = r"-(\d{5})-of-(\d{5})"
+
+Encoded = tuple[bytes | None, bytes | None]
+
+
+def split_file(
+    directory: str | os.PathLike[str],
+    split: str,
+    suffix: str = RECORDS,
+    shard: int | None = None,
+    num_shards: int | None = None,
+) -> str:
+    """The name of a split's one file, or of one of its shards."""
+    if shard is not None:
+        split = f"{split}-{shard:05d}-of-{num_shards:05d}"
+    return os.path.join(directory, split + suffix)
+
+
+def split_files(directory: str | os.PathLike[str], split: str, suffix: str = RECORDS) -> list[str]:
+    """The files of a split in a folder: its one file, or all of its shards in their order.
+
+    Raises:
+        FileNotFoundError: if there is none, or a shard is missing.
+        ValueError: if there are several sets of them.
+    """
+    whole = split_file(directory, split, suffix)
+    there = _files(directory, split, suffix)
+    if not there:
+        raise FileNotFoundError(
+            f"expected {split}{suffix} in {directory}; experiments/create_data.py writes such a "
+            "folder"
+        )
+    shard = re.compile(f".*{_SHARD}{re.escape(suffix)}")
+    totals = {match[2] for match in map(shard.fullmatch, there) if match}
+    if len(totals) + (whole in there) > 1:
+        raise ValueError(
+            f"expected one set of files of the split {split!r}, got {len(there)} files of several "
+            f"in {directory}; remove those that are old"
+        )
+    if whole in there:
+        return [whole]
+    num_shards = int(totals.pop())
+    files = [split_file(directory, split, suffix, n, num_shards) for n in range(num_shards)]
+    if missing := [file for file in files if file not in there]:
+        raise FileNotFoundError(
+            f"expected {num_shards} shards, got {len(there)} (split {split!r}); "
+            f"missing {missing[0]}"
+        )
+    return files
+
+
+def prepare_folder(
+    directory: str | os.PathLike[str], conversion: Conversion, splits: Sequence[str]
+) -> None:
+    """Makes the folder for a conversion, and says in it how its records are made.
+
+    Splits that were made in another way and are to be made again go first, so that what the folder
+    says is true whenever the conversion stops. So does what a conversion of these splits that was
+    killed did not finish.
+
+    Args:
+        directory: the folder; a new one, or one of an earlier conversion.
+        conversion: how the records are made.
+        splits: those that are going to be.
+
+    Raises:
+        ValueError: if the folder has files of that kind and does not say how they were made, or
+            splits that were made in another way and are not made again.
+    """
+    tf.io.gfile.makedirs(directory)
+    file_of_split = re.compile(f"(.+?)({_SHARD})?({re.escape(RECORDS)}|{re.escape(QUESTIONS)})")
+    there = {m[1] for m in map(file_of_split.fullmatch, tf.io.gfile.listdir(directory)) if m}
+    if there and not has_conversion(directory):
+        raise ValueError(
+            f"expected a new folder or one that create_data wrote, got {directory} with files of "
+            f"the splits {sorted(there)} and without conversion.json"
+        )
+    if there and (before := read_conversion(directory)) != conversion:
+        if others := sorted(there - set(splits)):
+            raise ValueError(
+                f"expected {before} as for the splits {others} in {directory}, got {conversion}; "
+                "choose another folder or make all splits"
+            )
+        for split in there:
+            remove_split(directory, split)
+    for split in splits:
+        for suffix in (RECORDS, QUESTIONS):
+            for file in _files(directory, split, suffix, UNFINISHED):
+                tf.io.gfile.remove(file)
+    write_conversion(directory, conversion)
+
+
+def read_questions(
+    directory: str | os.PathLike[str], split: str
+) -> Iterator[tuple[Table, Question]]:
+    """Yields the questions of a split with their tables, from one file or from shards.
+
+    Raises:
+        FileNotFoundError, ValueError: as `split_files` and `read_json_lines`.
+    """
+    for file in split_files(directory, split, QUESTIONS):
+        yield from read_json_lines(file)
+
+
+def place(question_id: str, seed: int, num_shards: int) -> tuple[int, int]:
+    """The shard that a question is in, and the number that its shard is in the order of."""
+    key = f"{seed}/{question_id}".encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(key, digest_size=16).digest()
+    return int.from_bytes(digest[:8]) % num_shards, int.from_bytes(digest[8:])
+
+
+def encode(outcome: Outcome) -> Encoded:
+    """The record of an outcome, where it has features, and its line, where it has a table."""
+    record = None if outcome.features is None else serialize_example(outcome.features)
+    line = None if outcome.table is None else json_line(outcome.table, outcome.question).encode()
+    return record, line
+
+
+def write_shard(
+    directory: str,
+    split: str,
+    placed: Iterable[tuple[int, Encoded]],
+    shard: int,
+    num_shards: int,
+    has_tables: bool = True,
+) -> None:
+    """Writes a shard of records and, where there are tables, of questions, in the order given.
+
+    Raises:
+        ValueError: if two have one place, which is to say one id.
+    """
+    before = None
+    with _open(directory, split, has_tables, shard, num_shards) as write:
+        for order, (record, line) in placed:
+            if order == before:
+                raise _same_id(split, (line or record or b"")[:80].decode(errors="replace"))
+            before = order
+            write(record, line)
+
+
+@contextlib.contextmanager
+def split_writer(
+    directory: str,
+    split: str,
+    num_shards: int | None = None,
+    seed: int = 0,
+    has_tables: bool = True,
+) -> Iterator[Callable[[Outcome], None]]:
+    """Where a split's outcomes go, one after the other, without being kept in memory.
+
+    Its files appear at the end, in place of those that the split had: killed at any moment, it
+    leaves no split of old files and new. One file has the order of the outcomes. Shards have the
+    order of `place`; until the end what they are made of lies in a temporary file (in TMPDIR),
+    which takes as much room as they do uncompressed.
+
+    Args:
+        directory: the folder.
+        split: the split.
+        num_shards: None for one file.
+        seed: of the order of shards.
+        has_tables: whether there is a file of questions beside that of records.
+
+    Raises:
+        ValueError: if two questions have one id.
+    """
+    if num_shards is None:
+        seen = SeenIds()
+
+        def add(outcome: Outcome) -> None:
+            if not seen.add(outcome.question.question_id):
+                raise _same_id(split, repr(outcome.question.question_id))
+            write(*encode(outcome))
+
+        with _open(directory, split, has_tables) as write:
+            yield add
+            remove_split(directory, split)
+    else:
+        with _Spool() as spool:
+            yield lambda outcome: spool.add(
+                *place(outcome.question.question_id, seed, num_shards), encode(outcome)
+            )
+            remove_split(directory, split)
+            for shard in range(num_shards):
+                of_shard = spool.of_shard(shard)
+                write_shard(directory, split, of_shard, shard, num_shards, has_tables)
+
+
+def remove_split(directory: str | os.PathLike[str], split: str) -> None:
+    """Removes the files that there are of a split, the records first."""
+    for suffix in (RECORDS, QUESTIONS):
+        for file in _files(directory, split, suffix):
+            tf.io.gfile.remove(file)
+
+
+def _files(directory: str | os.PathLike[str], split: str, suffix: str, state: str = "") -> set[str]:
+    """The files there are of a split, whole or shards; `state` is a pattern of what follows."""
+    pattern = re.compile(f"{re.escape(split)}({_SHARD})?{re.escape(suffix)}{state}")
+    directory = os.fspath(directory)
+    names = tf.io.gfile.listdir(directory) if tf.io.gfile.isdir(directory) else []
+    return {os.path.join(directory, name) for name in names if pattern.fullmatch(name)}
+
+
+@contextlib.contextmanager
+def _open(
+    directory: str,
+    split: str,
+    has_tables: bool,
+    shard: int | None = None,
+    num_shards: int | None = None,
+) -> Iterator[Callable[[bytes | None, bytes | None], None]]:
+    """A function that writes a record and a line to the split's files."""
+    names = [split_file(directory, split, s, shard, num_shards) for s in (RECORDS, QUESTIONS)]
+    with contextlib.ExitStack() as stack:
+        records = stack.enter_context(record_writer(names[0]))
+        if has_tables:
+            unfinished = stack.enter_context(complete_file(names[1]))
+            lines = stack.enter_context(tf.io.gfile.GFile(unfinished, "wb"))
+            lines.write(b"")  # a shard without questions is a file too
+
+        def write(record: bytes | None, line: bytes | None) -> None:
+            if record is not None:
+                records.write(record)
+            if line is not None and has_tables:
+                lines.write(line)
+
+        yield write
+
+
+def _same_id(split: str, what: str) -> ValueError:
+    return ValueError(
+        f"expected an id of its own for each question of the split {split!r}, got one twice: {what}"
+    )
+
+
+class _Spool:
+    """Records and lines on disk; in memory is only where each lies, 40 bytes a question."""
+
+    def __enter__(self) -> "_Spool":
+        self._file = tempfile.TemporaryFile()
+        self._index = array("Q")  # shard, order, place, bytes of the record and of the line
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._file.close()
+
+    def add(self, shard: int, order: int, encoded: Encoded) -> None:
+        record, line = (part or b"" for part in encoded)
+        self._index.extend((shard, order, self._file.tell(), len(record), len(line)))
+        self._file.write(record + line)
+
+    def of_shard(self, shard: int) -> Iterator[tuple[int, Encoded]]:
+        index = np.array(self._index, np.uint64).reshape(-1, 5)
+        index = index[index[:, 0] == shard]
+        index = index[np.argsort(index[:, 1], kind="stable")]
+        for _, order, begin, *lengths in index.tolist():
+            self._file.seek(begin)
+            record, line = map(self._file.read, lengths)
+            yield order, (record or None, line or None)

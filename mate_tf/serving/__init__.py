@@ -1,0 +1,1 @@
+"""Export, and loading of what was exported."""

@@ -1,0 +1,1 @@
+"""The HTTP server, in KServe's protocol."""

@@ -1,0 +1,237 @@
+"""What a request may take of the server: bytes, and time. Pure ASGI.
+
+What a client is told whose request is not answered.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import orjson
+
+
+class RefusedError(ValueError):
+    """A request that is not answered, and why.
+
+    Args:
+        code: the reason as a word for programs, such as "too_many_cells".
+        message: the reason as a sentence: what was expected, what came.
+        where: the place in the request, such as "instances[0].table.rows[3]"; empty where it is
+            none in particular.
+        status: the HTTP status.
+        retry_after: seconds after which the same request may be answered; None where it never is.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        where: str = "",
+        status: int = 400,
+        retry_after: int | None = None,
+    ):
+        super().__init__(message)
+        self.code = code
+        self.where = where
+        self.status = status
+        self.retry_after = retry_after
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The reply, without "where" where there is no place."""
+        return {"error": str(self), "code": self.code} | (
+            {"where": self.where} if self.where else {}
+        )
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
+
+
+def stopping() -> RefusedError:
+    """Of a request that comes, or is not answered yet, when the server ends."""
+    return RefusedError("stopping", "the server is stopping", status=503, retry_after=1)
+
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Any, Receive, Send], Awaitable[None]]
+
+
+class _GoneError(Exception):
+    """The client is no longer there."""
+
+
+class _Reply:
+    """Sends, and knows whether it has begun to."""
+
+    def __init__(self, send: Send):
+        self._send = send
+        self.has_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        self.has_begun = True
+        await self._send(message)
+
+
+class RequestLimits:
+    """Hands requests on once they are here as a whole, and ends them with their client.
+
+    Args:
+        app: answers them.
+        max_body_bytes: of a request; of all that arrive at once, 32 times as many.
+        body_seconds: in which a body has to arrive.
+        reply_seconds: in which the reply has to begin, once the body is here.
+        on_refused: is told the code of each refusal.
+        on_reply: is told the seconds that each request took that was handed on.
+
+    Attributes:
+        has_cut_off: whether a request had no answer yet when the server ended.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        max_body_bytes: int,
+        body_seconds: float,
+        reply_seconds: float,
+        on_refused: Callable[[str], None] = lambda code: None,
+        on_reply: Callable[[float], None] = lambda seconds: None,
+    ):
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+        self._body_seconds = body_seconds
+        self._reply_seconds = reply_seconds
+        self._on_refused = on_refused
+        self._on_reply = on_reply
+        self._bytes_held = 0
+        self.has_cut_off = False
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = bytearray()
+        reply = _Reply(send)
+        start = time.monotonic()
+        try:
+            await self._read(scope, receive, body)
+            await self._reply(scope, receive, reply, bytes(body))
+            self._on_reply(time.monotonic() - start)
+        except RefusedError as refused:
+            self._on_refused(refused.code)
+            await _send(refused, send)
+        except _GoneError:
+            self._on_refused("gone")
+        except asyncio.CancelledError:  # the grace period is over
+            self.has_cut_off = True
+            if not reply.has_begun:
+                too_late = stopping()
+                self._on_refused(too_late.code)
+                await _send(too_late, send)
+            raise
+        finally:
+            self._bytes_held -= len(body)
+
+    async def _read(self, scope: Any, receive: Receive, body: bytearray) -> None:
+        if scope["http_version"] not in ("1.0", "1.1"):
+            raise RefusedError("not_http", f"expected HTTP/1.1, got HTTP/{scope['http_version']}")
+        try:
+            async with asyncio.timeout(self._body_seconds):
+                await self._receive_body(scope, receive, body)
+        except RefusedError:
+            if not any(name == b"expect" for name, _ in scope["headers"]):
+                await _pass_over(receive, self._max_body_bytes)
+            raise
+        except TimeoutError:
+            raise RefusedError(
+                "slow_body",
+                f"expected the body within {self._body_seconds:g} s, got {len(body)} bytes of it",
+                status=408,
+            ) from None
+
+    async def _receive_body(self, scope: Any, receive: Receive, body: bytearray) -> None:
+        announced = dict(scope["headers"]).get(b"content-length", b"")
+        if announced.isdigit() and int(announced[:20]) > self._max_body_bytes:
+            raise self._too_large(announced[:20].decode())
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _GoneError
+            chunk = message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) + len(chunk) > self._max_body_bytes:
+                raise self._too_large(f"{len(body) + len(chunk)}{' and more' if more else ''}")
+            if self._bytes_held + len(chunk) > 32 * self._max_body_bytes:
+                raise RefusedError(
+                    "busy", "too many requests arrive at once", "", 429, retry_after=1
+                )
+            self._bytes_held += len(chunk)
+            body += chunk
+
+    def _too_large(self, size: str) -> RefusedError:
+        return RefusedError(
+            "body_too_large", f"expected at most {self._max_body_bytes} bytes, got {size}", "", 413
+        )
+
+    async def _reply(self, scope: Any, receive: Receive, reply: _Reply, body: bytes) -> None:
+        messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Message:
+            return messages.pop() if messages else await asyncio.Future()
+
+        answering = asyncio.ensure_future(self._app(scope, replay, reply))
+        leaving = asyncio.ensure_future(_disconnect(receive))
+        try:
+            await asyncio.wait(
+                (answering, leaving),
+                timeout=self._reply_seconds,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if answering.done() or reply.has_begun:
+                await answering
+            elif leaving.done():
+                raise _GoneError
+            else:
+                raise RefusedError(
+                    "timeout",
+                    f"expected an answer within {self._reply_seconds:g} s, got none",
+                    status=503,
+                    retry_after=1,
+                )
+        finally:
+            for task in (answering, leaving):
+                task.cancel()
+            await asyncio.gather(answering, leaving, return_exceptions=True)
+
+
+async def _disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _pass_over(receive: Receive, max_bytes: int) -> None:
+    """Reads on for a while: a client that is cut off while it sends may never see the reply."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(1.0):
+            while max_bytes > 0:
+                message = await receive()
+                if not message.get("more_body", False):
+                    return
+                max_bytes -= len(message["body"])
+
+
+async def _send(refused: RefusedError, send: Send) -> None:
+    body = orjson.dumps(refused.body)
+    headers = refused.headers | {
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+        "connection": "close",
+    }
+    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": refused.status, "headers": encoded})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,140 @@
+"""What a request asks: the bytes of its body as tables and questions, or why not."""
+
+import dataclasses
+from typing import Any
+
+import orjson
+
+from mate_tf.serving.http.limits import RefusedError
+from mate_tf.tables.table import Question, Table
+
+_NAMES = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "a truth value",
+    int: "a number",
+    float: "a number",
+    type(None): "null",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """The most that a request may ask.
+
+    Attributes:
+        questions: instances in a request.
+        columns: of a table; the models have embeddings of no more.
+        cells: of a table's body.
+        cell_characters: in a cell or a column's name.
+        question_characters: in a question.
+    """
+
+    questions: int = 16
+    columns: int = 255
+    cells: int = 16_384
+    cell_characters: int = 10_000
+    question_characters: int = 2_000
+
+
+def read_request(body: bytes, limits: Limits) -> list[tuple[Table, Question]]:
+    """The tables and questions of {"instances": [{"question": ..., "table": {...}}, ...]}.
+
+    A table is {"header": [...], "rows": [[...], ...]}, its cells are texts, numbers, truth values
+    or null.
+
+    Args:
+        body: JSON in UTF-8.
+        limits: the most that it may ask.
+
+    Raises:
+        RefusedError: with status 400 if it is anything else, with 413 if it is beyond a limit.
+    """
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise RefusedError("not_json", f"expected JSON in UTF-8: {error}") from None
+    instances = _list(_object(document, "", ["instances"])["instances"], "instances")
+    _check_size(len(instances), limits.questions, "questions", "instances")
+    return [
+        _instance(instance, f"instances[{index}]", limits)
+        for index, instance in enumerate(instances)
+    ]
+
+
+def _instance(value: Any, where: str, limits: Limits) -> tuple[Table, Question]:
+    instance = _object(value, where, ["question", "table"])
+    text = instance["question"]
+    if not isinstance(text, str):
+        raise _wrong_type("a text", text, f"{where}.question")
+    if not text.strip():
+        raise RefusedError("empty", "expected a question, got an empty one", f"{where}.question")
+    _check_length(text, limits.question_characters, f"{where}.question")
+    return _table(instance["table"], f"{where}.table", limits), Question(text)
+
+
+def _table(value: Any, where: str, limits: Limits) -> Table:
+    table = _object(value, where, ["header", "rows"])
+    header = _list(table["header"], f"{where}.header")
+    rows = _list(table["rows"], f"{where}.rows")
+    _check_size(len(header), limits.columns, "columns", f"{where}.header")
+    _check_size(len(rows) * len(header), limits.cells, "cells", f"{where}.rows")
+    _check_cells(header, f"{where}.header", limits)
+    for index, row in enumerate(rows):
+        place = f"{where}.rows[{index}]"
+        if len(_list(row, place)) != len(header):
+            raise RefusedError(
+                "ragged", f"expected {len(header)} cells as in the header, got {len(row)}", place
+            )
+        _check_cells(row, place, limits)
+    return Table.from_rows(rows, header=header)
+
+
+def _check_cells(cells: list[Any], where: str, limits: Limits) -> None:
+    for index, cell in enumerate(cells):
+        if isinstance(cell, str):
+            if len(cell) > limits.cell_characters:
+                _check_length(cell, limits.cell_characters, f"{where}[{index}]")
+        elif isinstance(cell, dict | list):
+            expected = "a text, a number, a truth value or null"
+            raise _wrong_type(expected, cell, f"{where}[{index}]")
+
+
+def _object(value: Any, where: str, keys: list[str]) -> dict[str, Any]:
+    """The value, if it is an object of just these keys."""
+    if not isinstance(value, dict):
+        raise _wrong_type("an object", value, where)
+    for key in keys:
+        if key not in value:
+            raise RefusedError("missing", f'expected "{key}", which is missing', where)
+    if len(value) != len(keys):
+        raise RefusedError("unknown_key", f"expected only {', '.join(keys)}, got other keys", where)
+    return value
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    """The value, if it is a list of at least one."""
+    if not isinstance(value, list):
+        raise _wrong_type("a list", value, where)
+    if not value:
+        raise RefusedError("empty", "expected at least 1 element, got 0", where)
+    return value
+
+
+def _wrong_type(expected: str, value: Any, where: str) -> RefusedError:
+    return RefusedError("wrong_type", f"expected {expected}, got {_NAMES[type(value)]}", where)
+
+
+def _check_size(size: int, most: int, unit: str, where: str) -> None:
+    if size > most:
+        raise RefusedError(
+            f"too_many_{unit}", f"expected at most {most} {unit}, got {size}", where, 413
+        )
+
+
+def _check_length(text: str, most: int, where: str) -> None:
+    if len(text) > most:
+        raise RefusedError(
+            "too_long", f"expected at most {most} characters, got {len(text)}", where, 413
+        )

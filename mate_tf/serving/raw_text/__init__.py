@@ -1,0 +1,1 @@
+"""The signature on raw text: tokenizing and reading the answer inside the graph."""

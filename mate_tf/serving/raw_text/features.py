@@ -1,0 +1,122 @@
+"""The token features of questions and tables given as text, computed in the graph.
+
+They are those of mate_tf/features/builder.py for questions without a conversation, in which no cell
+is a previous answer, and but for the numbers and dates that mate_tf/serving/raw_text/numbers.py
+reads in another way the same.
+
+Shapes: B batch, R rows and C columns of the largest table of the batch, S sequence; N header and
+body cells of all tables, table by table and row by row, P their pieces.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from mate_tf.answers.predictor import LENGTH_STEP
+from mate_tf.features.config import FeatureConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.serving.raw_text.fitting import RawInput, checked, fitting_pieces
+from mate_tf.serving.raw_text.numbers import TextValues, text_values
+from mate_tf.serving.raw_text.ranks import column_values, ranks, relations
+
+
+class RawFeatures(NamedTuple):
+    """What is made of raw input.
+
+    Attributes:
+        tokens: int32 [B, S].
+        cells: string [B, R, C], padded with empty texts.
+        cell_values: the numbers and dates in the cells, laid out flat.
+    """
+
+    tokens: TokenFeatures
+    cells: tf.Tensor
+    cell_values: TextValues
+
+
+def build_features(
+    wordpiece: Wordpiece, config: FeatureConfig, fixed_length: int | None, given: RawInput
+) -> RawFeatures:
+    """The features of a batch.
+
+    Args:
+        wordpiece: the vocabulary.
+        config: the limits, and what is in a sequence.
+        fixed_length: the one length that the model takes, None where it takes any.
+        given: the questions and tables.
+
+    Raises:
+        tf.errors.InvalidArgumentError: when it is run, if shapes do not fit each other, or a
+            question and its table are beyond a limit.
+    """
+    given = checked(config, given)
+    shape = tf.shape(given.cells, tf.int64)
+    is_row = tf.sequence_mask(given.num_rows, shape[1])  # [B, R]
+    is_column = tf.sequence_mask(given.num_columns, shape[2])  # [B, C]
+    is_cell = is_row[:, :, tf.newaxis] & is_column[:, tf.newaxis]  # [B, R, C]
+
+    headers = tf.zeros_like(given.headers) if config.strip_column_names else given.headers
+    texts = tf.concat([headers[:, tf.newaxis], given.cells], axis=1)  # [B, R+1, C]
+    is_text = tf.concat([is_column[:, tf.newaxis], is_cell], axis=1)
+    places = tf.where(is_text)  # int64 [N, 3]
+    pieces = wordpiece.tokenize(tf.boolean_mask(texts, is_text))  # [N, (pieces)]
+    places = tf.gather(places, pieces.value_rowids())  # [P, 3]
+
+    questions = wordpiece.tokenize(given.questions)  # [B, (pieces)]
+    cls, sep = (tf.fill([shape[0], 1], special) for special in (wordpiece.cls, wordpiece.sep))
+    text_ids = tf.concat([cls, questions, sep], axis=1)
+    starts = tf.cast(text_ids.row_lengths(), tf.int32)  # [B]
+    kept = fitting_pieces(wordpiece, config, pieces, places[:, 0], starts)
+    input_ids, places = tf.boolean_mask(pieces.values, kept), tf.boolean_mask(places, kept)
+
+    cells = tf.where(is_cell, given.cells, "")
+    cell_values = text_values(tf.reshape(cells, [-1]))
+    columns = column_values(cell_values, shape, is_cell, given.num_rows)
+    column_ranks, inv_column_ranks = ranks(columns)  # [B, R, C] each
+    numeric_relations = relations(columns, text_values(given.questions))
+
+    def of_cells(grid: tf.Tensor) -> tf.Tensor:
+        """Values of body cells [B, R, C] at the pieces [P], 0 at those of the header."""
+        return tf.gather_nd(tf.pad(grid, [[0, 0], [1, 0], [0, 0]]), places)
+
+    one, none = tf.ones_like(input_ids), tf.zeros_like(input_ids)
+    of_tables = TokenFeatures(
+        input_ids=input_ids,
+        input_mask=one,
+        segment_ids=one,
+        column_ids=tf.cast(places[:, 2], tf.int32) + 1,
+        row_ids=tf.cast(places[:, 1], tf.int32),
+        prev_label_ids=none,
+        column_ranks=of_cells(column_ranks),
+        inv_column_ranks=of_cells(inv_column_ranks),
+        numeric_relations=of_cells(numeric_relations),
+    )  # [P] each
+    examples = tf.cast(places[:, 0], tf.int32)  # [P]
+    num_pieces = tf.math.unsorted_segment_sum(one, examples, tf.shape(starts)[0])  # [B]
+    length = _padded_length(config, fixed_length, tf.reduce_max(starts + num_pieces))
+    # Where the first piece of a table stands, less its number among all pieces.
+    shifts = starts - tf.cumsum(num_pieces, exclusive=True)
+    in_sequence = tf.gather(shifts, examples) + tf.range(tf.shape(one)[0])  # [P]
+    values = [values for values in of_tables if values is not None]
+    batch = tf.scatter_nd(
+        tf.stack([examples, in_sequence], axis=1),
+        tf.stack(values, axis=1),
+        tf.stack([tf.shape(starts)[0], length, len(values)]),
+    )  # [B, S, features]
+    tokens = TokenFeatures(*tf.unstack(batch, axis=2))
+    tokens = tokens._replace(
+        input_ids=tokens.input_ids + text_ids.to_tensor(shape=tf.stack([-1, length])),
+        input_mask=tokens.input_mask + tf.sequence_mask(starts, length, tf.int32),
+    )
+    return RawFeatures(tokens, cells, cell_values)
+
+
+def _padded_length(
+    config: FeatureConfig, fixed_length: int | None, longest: tf.Tensor
+) -> tf.Tensor:
+    """S for a batch whose longest sequence has so many tokens."""
+    if fixed_length is not None:
+        return tf.constant(fixed_length)
+    padded = -(-longest // LENGTH_STEP) * LENGTH_STEP
+    return padded if config.max_seq_length is None else tf.minimum(padded, config.max_seq_length)

@@ -1,0 +1,231 @@
+"""Numbers and dates of texts in the graph, as mate_tf/features/numeric.py reads them.
+
+Each word is put between two marks, so that regular expressions without look-around see where it
+begins and ends, and one expression finds the values from left to right, the longest first.
+
+It differs from numeric.py in what is rare:
+
+- Digits are ASCII's alone.
+- Values that overlap without one being within the other, as in "1 may 5" or "monday, may 5, 2004",
+  are read from the left, each beginning where the last one ended.
+- Where a number is too large for single precision, or a date's February 29 is not in its year,
+  nothing is read of that stretch, no part of it either.
+
+Shapes: N texts, V values of all texts, text by text.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from mate_tf.answers.numbers import (
+    CURRENCY_SIGNS,
+    DOLLARS,
+    EN_DASH,
+    LARGEST_POWER,
+    MINUS_SIGNS,
+    MULTIPLES,
+    POWER_OF_TEN,
+)
+from mate_tf.features.numeric import CARDINALS, MONTHS, ORDINALS, WEEKDAYS
+
+_BEGIN, _END = "\x01", "\x02"
+_SPACE = (
+    r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}"
+    r"\x{3000}]+"
+)
+_MINUS = "\N{MINUS SIGN}"
+_SHORT_MONTHS = [month[:3] for month in MONTHS]
+_YEAR = r"(?:000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})"
+_LONE_YEAR = r"(?:1[5-9]\d\d|20\d\d|2100)"
+_ORDINAL = "(?:st|nd|rd|th)?"
+# By the days that they have: the numbers of months, and the numbers of their days.
+_LENGTHS = (
+    ((1, 3, 5, 7, 8, 10, 12), r"(?:0?[1-9]|[12]\d|3[01])"),
+    ((4, 6, 9, 11), r"(?:0?[1-9]|[12]\d|30)"),
+    ((2,), r"(?:0?[1-9]|[12]\d)"),
+)
+
+
+def _word(pattern: str) -> str:
+    return f"{_BEGIN}(?:{pattern}){_END}"
+
+
+def _names(months: tuple[int, ...]) -> str:
+    names = [MONTHS[month - 1] for month in months] + [_SHORT_MONTHS[m - 1] for m in months]
+    return "|".join([*names, *(["sept"] if 9 in months else [])])
+
+
+def _dates() -> list[str]:
+    """Expressions for dates, those of the most words first."""
+    three, two = [], []
+    year = _word(_YEAR)
+    for months, day_numbers in _LENGTHS:
+        name, number = _word(_names(months)), _word("|".join(f"0?{month}" for month in months))
+        day, plain_day = _word(day_numbers + _ORDINAL), _word(day_numbers)
+        three += [
+            rf"{_word('|'.join(WEEKDAYS))}, {name}\.? {day}",
+            rf"{name}\.? {day}, {year}",
+            rf"{day} {name}\.? {year}",
+            f"{number}-{plain_day}-{year}",
+            f"{year}-{number}-{plain_day}",
+            rf"{plain_day}\.{number}\.{year}",
+        ]
+        two += [rf"{name}\.? {year}", rf"{name}\.? {day}", f"{day} {name}", f"{year}-{number}"]
+    return [*three, *two, _word("|".join(MONTHS)), _word(f"{_LONE_YEAR}s")]
+
+
+_POWER = _word(r"\d+e\d{1,2}")  # Python reads "1e5" as a number
+_DIGITS = rf"{_BEGIN}?\d+(?:{_END},{_BEGIN}\d\d\d)*(?:{_END}\.(?:{_BEGIN}\d+)?)?|\.{_BEGIN}\d+"
+_NUMBER = rf"(?:{_POWER}|(?: [+{_MINUS}-])?(?:{_DIGITS}){_END}?)"
+_NUMBER_WORDS = [f"{_BEGIN}{word}{_END}" for word in (*CARDINALS, *ORDINALS)]
+_VALUE = "|".join([*_dates(), *_NUMBER_WORDS, _NUMBER])
+# As `unit_free_number` finds a sign: of texts that begin with it, or are in parentheses.
+_CURRENCY = rf"(?:{_BEGIN}(?:{DOLLARS}){_END})?[{CURRENCY_SIGNS}]"
+_NEGATIVE = (
+    rf"(?s) (?:(?:{EN_DASH}|[{MINUS_SIGNS}]{_CURRENCY} ?|{_CURRENCY} ?[{MINUS_SIGNS}])"
+    rf"\.?{_BEGIN}\d.*"
+    rf"|(?:\( ?{_CURRENCY} ?|{_CURRENCY} ?\( ?)\.?{_BEGIN}\d[\d,.{_BEGIN}{_END}]* ?"
+    rf"(?:%|{_BEGIN}?(?:{MULTIPLES}){_END})? ?\))"
+)
+_FULL_MONTH = _word("|".join(MONTHS))
+_ANY_VALUE = rf"(?s).*(?:\d|{'|'.join([_FULL_MONTH, *_NUMBER_WORDS])}).*"
+
+_SOME_MONTH = f"{_BEGIN}({'|'.join(_SHORT_MONTHS)})[a-z]*{_END}"
+_SOME_DAY = rf"{_BEGIN}(\d\d?){_ORDINAL}{_END}"
+_SOME_YEAR = rf"{_BEGIN}(\d{{4}}){_END}"
+_SOME_NUMBER = rf"{_BEGIN}(\d\d?){_END}"
+# The whole of a date, and its year, month and day between bars.
+_FIELDS = (
+    (rf"{_BEGIN}[a-z]+{_END}, {_SOME_MONTH}\.? {_SOME_DAY}", r"|\1|\2"),
+    (rf"{_SOME_MONTH}\.? {_SOME_DAY}(?:, {_SOME_YEAR})?", r"\3|\1|\2"),
+    (rf"{_SOME_MONTH}(?:\.? {_SOME_YEAR})?", r"\2|\1|"),
+    (rf"{_SOME_DAY} {_SOME_MONTH}(?:\.? {_SOME_YEAR})?", r"\3|\2|\1"),
+    (rf"{_SOME_NUMBER}-{_SOME_NUMBER}-{_SOME_YEAR}", r"\3|\1|\2"),
+    (rf"{_SOME_YEAR}-{_SOME_NUMBER}(?:-{_SOME_NUMBER})?", r"\1|\2|\3"),
+    (rf"{_SOME_NUMBER}\.{_SOME_NUMBER}\.{_SOME_YEAR}", r"\3|\2|\1"),
+    (rf"{_BEGIN}({_LONE_YEAR})s?{_END}", r"\1||"),
+)
+
+
+class TextValues(NamedTuple):
+    """The numbers and dates of texts; a lone year is both.
+
+    Attributes:
+        texts: the text of each, int64 [V], ascending.
+        numbers: float64 [V], as exact as the text is; 0 where it is no number.
+        is_number: bool [V].
+        amounts: float64 [V], what to compute with: the numbers, with the signs and powers of ten
+            that they, as features of trained models, are without.
+        dates: year, month and day, int32 [V, 3]; 0 where the text does not say it.
+        is_date: bool [V].
+    """
+
+    texts: tf.Tensor
+    numbers: tf.Tensor
+    is_number: tf.Tensor
+    amounts: tf.Tensor
+    dates: tf.Tensor
+    is_date: tf.Tensor
+
+    def first(
+        self, values: tf.Tensor, is_one: tf.Tensor, shape: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """The first number or date of each text, and whether it has one.
+
+        Args:
+            values: numbers [V] or dates [V, 3].
+            is_one: bool [V], whether they are.
+            shape: int64, of the texts.
+
+        Returns:
+            [*shape] or [*shape, 3], 0 where there is none; and bool [*shape].
+        """
+        texts, values = tf.boolean_mask(self.texts, is_one), tf.boolean_mask(values, is_one)
+        number = tf.shape(texts, tf.int64)[0]
+        first = tf.math.unsorted_segment_min(tf.range(number), texts, tf.reduce_prod(shape))
+        padded = tf.concat([values, tf.zeros([1, *values.shape[1:]], values.dtype)], axis=0)
+        of_texts = tf.gather(padded, tf.minimum(first, number))
+        full_shape = tf.concat([shape, tf.constant(values.shape[1:].as_list(), tf.int64)], axis=0)
+        return tf.reshape(of_texts, full_shape), tf.reshape(first < number, shape)
+
+
+def text_values(texts: tf.Tensor) -> TextValues:
+    """The numbers and dates in texts, string [N], from left to right."""
+    marked = _marked(texts)
+    found = tf_text.regex_split(marked, _VALUE, _VALUE)  # and what is between them
+    is_value = tf.strings.regex_full_match(found.values, _VALUE)
+    of_text = tf.boolean_mask(found.value_rowids(), is_value)  # [V]
+    stretches = tf.boolean_mask(found.values, is_value)
+    numbers, is_number = _numbers(stretches)
+    dates, is_date = _date_fields(stretches)
+    is_first = tf.concat([tf.ones_like(of_text[:1]), of_text[1:] - of_text[:-1]], axis=0) > 0
+    is_signed = tf.strings.regex_full_match(marked, _NEGATIVE)  # [N]
+    amounts = tf.where(is_first & tf.gather(is_signed, of_text), 0.0 - tf.abs(numbers), numbers)
+    powers, is_power = (tf.gather(of_texts, of_text) for of_texts in _powers(marked))
+    amounts = tf.where(is_first & is_power, powers, amounts)
+    return TextValues(of_text, numbers, is_number, amounts, dates, is_date)
+
+
+def _marked(texts: tf.Tensor) -> tf.Tensor:
+    """The texts in lower case, with one blank before all and between others, and marked words."""
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+    # Neither of a word nor of a number; and TensorFlow lower-cases no further than a null.
+    texts = tf.strings.regex_replace(texts, rf"[\x{{0}}{_BEGIN}{_END}]", "_")
+    texts = tf.strings.lower(texts, encoding="utf-8")
+    texts = tf.strings.regex_replace(texts, _SPACE, " ")
+    texts = tf.strings.join([" ", tf.strings.strip(texts)])
+    texts = tf.strings.regex_replace(texts, r"[\p{L}\p{N}]+", rf"{_BEGIN}\0{_END}")
+    return tf.where(tf.strings.regex_full_match(texts, _ANY_VALUE), texts, "")
+
+
+def _powers(marked: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The number that each text is, float64 [N], and whether it is one with a power of ten."""
+    texts = tf.strings.regex_replace(marked, f"^ |[{_BEGIN}{_END}]", "")
+    is_power = tf.strings.regex_full_match(texts, POWER_OF_TEN)
+    texts = tf.strings.regex_replace(texts, f"[{MINUS_SIGNS}]", "-")
+    numbers = tf.strings.to_number(tf.where(is_power, texts, "0"), tf.float64)
+    return numbers, is_power & (tf.abs(numbers) < LARGEST_POWER)
+
+
+def _numbers(stretches: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The number that each stretch is, float64 [V], and whether it is one, bool [V]."""
+    is_word = stretches[:, tf.newaxis] == _NUMBER_WORDS  # [V, words]
+    of_word = tf.argmax(is_word, axis=1) % len(CARDINALS)  # [V]
+    is_digits = tf.strings.regex_full_match(stretches, _NUMBER)
+    digits = tf.where(is_digits, stretches, "0")
+    digits = tf.strings.regex_replace(digits, f"[{_BEGIN}{_END}, +]", "")
+    digits = tf.strings.regex_replace(digits, r"\.$", "")
+    digits = tf.strings.regex_replace(digits, rf"^([{_MINUS}-]?)\.", r"\10.")
+    numbers = tf.strings.to_number(tf.strings.regex_replace(digits, _MINUS, "-"), tf.float64)
+    is_number = is_digits & tf.math.is_finite(tf.cast(numbers, tf.float32))
+    numbers = tf.where(is_number, numbers, tf.cast(of_word, tf.float64))
+    return numbers, is_number | tf.reduce_any(is_word, axis=1)
+
+
+def _date_fields(stretches: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Year, month and day of each stretch, int32 [V, 3], and whether it is a date, bool [V]."""
+    fields = stretches
+    for pattern, rewritten in _FIELDS:
+        fields = tf.strings.regex_replace(fields, f"^(?:{pattern})$", rewritten)
+    is_date = tf.strings.regex_full_match(fields, r"\d*\|\w*\|\d*")
+    fields = tf.where(is_date, fields, "||")
+    years, months, days = (
+        tf.strings.regex_replace(fields, r"(.*)\|(.*)\|(.*)", rf"0\{place}") for place in (1, 2, 3)
+    )
+    is_name = months[:, tf.newaxis] == [f"0{name}" for name in _SHORT_MONTHS]  # [V, 12]
+    has_name = tf.reduce_any(is_name, axis=1)
+    named = 1 + tf.argmax(is_name, axis=1, output_type=tf.int32)
+    numbered = tf.strings.to_number(tf.where(has_name, "0", months), tf.int32)
+    dates = tf.stack(
+        [
+            tf.strings.to_number(years, tf.int32),
+            tf.where(has_name, named, numbered),
+            tf.strings.to_number(days, tf.int32),
+        ],
+        axis=1,
+    )
+    year, month, day = tf.unstack(dates, axis=1)
+    is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    return dates, is_date & ~((month == 2) & (day == 29) & ~is_leap)

@@ -1,1 +1,0 @@
-"""Statements about tables, true and false, for intermediate pre-training."""

@@ -1,0 +1,1 @@
+"""Tables become questions and statements to train on."""

@@ -1,1 +1,0 @@
-"""Readers that turn the official files of a data set into tables and questions."""

@@ -1,1 +1,0 @@
-"""What a model does with an encoded table: heads, their losses, and answers."""

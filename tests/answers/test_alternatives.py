@@ -1,0 +1,147 @@
+"""Alternatives: all other answers there are, tried one by one, sorted by score.
+
+Shapes: k body cells of a table, A aggregations.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy import special
+
+from mate_tf.answers.alternatives import CellProbabilities, best_others, likeliest_answer
+from mate_tf.answers.answer import SelectedCell, answer_of_cells
+from mate_tf.tables.table import AGGREGATIONS, Table
+
+TABLE = Table.from_rows(
+    [["city", "people", "area"], ["Ulm", "120", "118"], ["Bonn", "330", "none"], ["Ulm", "2", "2"]]
+)
+NUM_CELLS = 9
+
+
+@st.composite
+def probabilities(draw) -> tuple[CellProbabilities, np.ndarray]:
+    """Of the table's cells, and the places of an answer, in one column if they name it.
+
+    Cells that the model did not see are never in an answer or a column's selection.
+    """
+    chances = st.sampled_from([-np.inf, 0.0, 0.01, 0.2, 0.4, 0.6, 0.9, 1.0])
+    cells = draw(arrays.arrays(np.float64, NUM_CELLS, elements=chances))
+    cells[draw(st.integers(0, NUM_CELLS - 1))] = draw(st.sampled_from([0.3, 0.7]))
+    seen = np.flatnonzero(cells > -np.inf)
+    places = draw(st.lists(st.sampled_from(seen.tolist()), min_size=1, max_size=4, unique=True))
+    logits = draw(arrays.arrays(np.float64, 4, elements=st.integers(-3, 3).map(float)))
+    if not draw(st.booleans()):
+        found = CellProbabilities(
+            TABLE, cells, cells, special.softmax(logits), np.zeros(NUM_CELLS, bool)
+        )
+        return found, np.sort(places)
+    of_columns = special.softmax(draw(arrays.arrays(np.float64, 3, elements=st.integers(-3, 3))))
+    columns = np.arange(NUM_CELLS) % 3
+    with_columns = np.where(cells > -np.inf, cells * of_columns[columns], -np.inf)
+    selected = draw(arrays.arrays(np.bool_, NUM_CELLS)) & (cells > -np.inf)
+    places = [place for place in places if place % 3 == places[0] % 3]
+    return CellProbabilities(
+        TABLE, cells, with_columns, special.softmax(logits), selected
+    ), np.sort(places)
+
+
+def candidates_by_loops(held: CellProbabilities, places: list[int]):
+    """(answer, score) of everything that may be an alternative, and the answer itself."""
+    column_sets = [
+        [place for place in range(column, NUM_CELLS, 3) if held.selected_in_columns[place]]
+        for column in range(3)
+        if column not in {place % 3 for place in places}
+    ]
+    for members in [places, *column_sets]:
+        for aggregation in AGGREGATIONS if members else ():
+            yield members, aggregation
+    for place in range(NUM_CELLS):
+        if place not in places and held.cells[place] > -np.inf:
+            yield [place], "NONE"
+
+
+def answers_by_loops(held: CellProbabilities, places: list[int]):
+    for members, aggregation in candidates_by_loops(held, places):
+        cells = tuple(
+            SelectedCell(
+                place // 3, place % 3, TABLE.rows[place // 3][place % 3], held.cells[place]
+            )
+            for place in members
+        )
+        mean = np.mean([held.with_columns[place] for place in members])
+        score = mean * held.aggregations[AGGREGATIONS.index(aggregation)]
+        answer = answer_of_cells(cells, aggregation, float(score))
+        if answer is not None and answer.score > 0.0:
+            yield answer
+
+
+def say_the_same(one, other) -> bool:
+    if one.items != other.items:
+        return False
+    coordinates = [[(cell.row, cell.column) for cell in answer.cells] for answer in (one, other)]
+    return {one.aggregation, other.aggregation} != {"NONE"} or coordinates[0] == coordinates[1]
+
+
+@given(probabilities(), st.integers(1, 12))
+def test_they_are_the_best_that_differ(held_and_places, number):
+    held, places = held_and_places
+    answer = likeliest_answer(held, places)
+    found = best_others(held, places, answer, number)
+
+    for one, other in itertools.combinations([answer, *found], 2):
+        assert not say_the_same(one, other)
+    scores = [other.score for other in found]
+    assert scores == sorted(scores, reverse=True)
+    every = list(answers_by_loops(held, places.tolist()))
+    for other in found:
+        assert other in every
+        assert other.alternatives == ()
+    # Whatever was left out says the same as something at least as good, or there were enough.
+    for left_out in every:
+        if not any(say_the_same(left_out, taken) for taken in [answer, *found]):
+            assert len(found) == number
+            assert left_out.score <= scores[-1] + 1e-12
+
+
+@given(probabilities())
+def test_the_answer_is_the_likeliest_aggregation_of_its_cells(held_and_places):
+    held, places = held_and_places
+    answer = likeliest_answer(held, places)
+    assert [cell.row * 3 + cell.column for cell in answer.cells] == places.tolist()
+    likeliest = AGGREGATIONS[held.aggregations.argmax()]
+    assert answer.aggregation in (likeliest, "NONE")
+    expected = held.with_columns[places].mean()
+    expected *= held.aggregations[AGGREGATIONS.index(answer.aggregation)]
+    assert answer.score == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_table_of_one_cell_has_no_other_cell():
+    table = Table.from_rows([["city"], ["Ulm"]])
+    held = CellProbabilities(table, np.array([0.4]), np.array([0.4]), np.ones(1), np.zeros(1, bool))
+    answer = likeliest_answer(held, np.array([0]))
+    assert answer.items == ("Ulm",)
+    assert best_others(held, np.array([0]), answer, 3) == []
+
+
+def test_equal_texts_in_other_cells_are_other_answers():
+    cells = np.full(NUM_CELLS, 0.1)
+    held = CellProbabilities(TABLE, cells, cells, np.ones(1), np.zeros(NUM_CELLS, bool))
+    answer = likeliest_answer(held, np.array([0]))
+    others = best_others(held, np.array([0]), answer, NUM_CELLS)
+    assert len(others) == NUM_CELLS - 1
+    assert [other.items for other in others].count(("Ulm",)) == 1
+
+
+def test_the_same_number_computed_otherwise_is_no_other_answer():
+    cells = np.where(np.arange(NUM_CELLS) == 7, 0.9, 0.0)
+    held = CellProbabilities(
+        TABLE, cells, cells, np.array([0.4, 0.3, 0.2, 0.1]), np.zeros(NUM_CELLS, bool)
+    )
+    answer = likeliest_answer(held, np.array([7]))
+    assert answer.items == ("2",)
+    (count,) = best_others(held, np.array([7]), answer, 5)  # SUM and AVERAGE are 2 as well
+    assert (count.aggregation, count.items) == ("COUNT", ("1",))

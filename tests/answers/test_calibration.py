@@ -1,0 +1,127 @@
+"""Calibrations keep the order of scores and make them probabilities."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special
+from sklearn.metrics import roc_auc_score
+
+from mate_tf.answers.calibration import Calibration, fit_calibration
+
+NUMBER = 4000
+
+
+def synthetic(temperature: float = 1.0, offset: float = 0.0, seed: int = 0):
+    """Scores, and verdicts that are right as often as the calibrated scores say."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0.5, 2.0, NUMBER)
+    correct = rng.random(NUMBER) < special.expit(logits / temperature + offset)
+    return special.expit(logits), correct
+
+
+def expected_calibration_error(scores, correct, bins: int = 10) -> float:
+    places = np.minimum((scores * bins).astype(int), bins - 1)
+    sums = [np.bincount(places, values, minlength=bins) for values in (scores, correct)]
+    return float(np.abs(sums[0] - sums[1]).sum() / len(scores))
+
+
+@pytest.mark.parametrize(
+    ("temperature", "offset"), [(1.0, 0.0), (3.0, 0.0), (0.5, 0.0), (1.0, -1.5), (4.0, 1.0)]
+)
+def test_the_calibration_of_synthetic_scores_is_found(temperature, offset):
+    scores, correct = synthetic(temperature, offset)
+    found = fit_calibration(scores, correct)
+    # Five standard errors, of the information that the observations have of slope and offset.
+    logits = special.logit(scores)
+    chances = special.expit(logits / temperature + offset)
+    weights = chances * (1.0 - chances)
+    design = np.stack([logits, np.ones_like(logits)])
+    errors = 5.0 * np.sqrt(np.diag(np.linalg.inv(design * weights @ design.T)))
+    assert 1.0 / found.temperature == pytest.approx(1.0 / temperature, abs=errors[0])
+    assert found.offset == pytest.approx(offset, abs=errors[1])
+
+
+@pytest.mark.parametrize(("temperature", "offset"), [(3.0, 0.0), (2.0, -1.0)])
+def test_scores_that_are_too_sure_are_off_by_less_on_other_answers(temperature, offset):
+    calibration = fit_calibration(*synthetic(temperature, offset))
+    scores, correct = synthetic(temperature, offset, seed=1)
+    before = expected_calibration_error(scores, correct)
+    after = expected_calibration_error(calibration.apply(scores), correct)
+    assert before > 0.1
+    # A bin's mean verdict has a standard error of at most 0.5 / sqrt(its answers).
+    assert after < 10 * 0.5 / np.sqrt(NUMBER)
+
+
+@given(
+    st.floats(0.05, 20.0),
+    st.floats(-5.0, 5.0),
+    st.lists(st.floats(0.0, 1.0), min_size=2, max_size=20),
+)
+def test_the_order_of_scores_stays(temperature, offset, scores):
+    calibrated = Calibration(temperature, offset).apply(np.sort(scores))
+    assert (np.diff(calibrated) >= 0.0).all()
+    assert ((calibrated >= 0.0) & (calibrated <= 1.0)).all()
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 99), st.booleans()), min_size=2, max_size=40).filter(
+        lambda pairs: len({correct for _, correct in pairs}) == 2
+    )
+)
+def test_fitted_to_a_few_answers_it_is_sane_and_leaves_auroc(pairs):
+    percent, correct = zip(*pairs, strict=True)
+    scores = np.array(percent) / 100.0
+    calibration = fit_calibration(scores, correct)
+    calibrated = calibration.apply(scores)
+    assert roc_auc_score(correct, calibrated) == pytest.approx(roc_auc_score(correct, scores))
+    # An even chance for all, at the highest temperature, costs less than 0.75 an answer and 0.5 for
+    # the prior; what was found costs no more, of which the prior is half the square.
+    most = np.sqrt(1.5 * len(scores) + 1.0)
+    assert 1.0 / calibration.temperature <= 1.0 + most
+    assert abs(calibration.offset) <= most
+
+
+def test_answers_told_apart_perfectly_give_a_finite_calibration():
+    calibration = fit_calibration([0.1, 0.2, 0.8, 0.9], [False, False, True, True])
+    assert 0.2 < calibration.temperature < 1.0
+    assert calibration.apply([0.9])[0] < 0.999
+
+
+def test_scores_of_0_and_1_are_not_believed_beyond_doubt():
+    calibration = fit_calibration([1.0] * 60 + [0.0] * 60, [True, False, False] * 40)
+    calibrated = calibration.apply([0.0, 1.0])
+    np.testing.assert_allclose(calibrated, [1 / 3, 1 / 3], atol=0.1)
+
+
+def test_a_score_that_is_wrong_way_round_keeps_its_order():
+    scores, correct = synthetic()
+    calibration = fit_calibration(scores, ~correct)
+    assert calibration.temperature == pytest.approx(100.0)
+
+
+def test_as_it_stands_it_changes_nothing():
+    scores = np.linspace(0.001, 0.999, 50)
+    np.testing.assert_allclose(Calibration().apply(scores), scores, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("scores", "correct", "message"),
+    [
+        ([], [], "right and wrong answers to fit a calibration to, got 0 right of 0"),
+        ([0.5, 0.6], [True, True], "got 2 right of 2; ask more questions"),
+        ([0.5, 0.6], [False, False], "got 0 right of 2"),
+        ([0.5, 0.6], [True], r"a verdict on each, got the shapes \(2,\) and \(1,\)"),
+        ([0.5, 1.5], [True, False], "expected scores between 0 and 1, got 1.5"),
+        ([0.5, np.nan], [True, False], "expected scores between 0 and 1, got nan"),
+    ],
+)
+def test_what_cannot_be_fitted_says_what_is_missing(scores, correct, message):
+    with pytest.raises(ValueError, match=message):
+        fit_calibration(scores, correct)
+
+
+@pytest.mark.parametrize(("temperature", "offset"), [(0.0, 0.0), (-1.0, 0.0), (1.0, np.nan)])
+def test_a_calibration_that_would_lose_the_order_is_refused(temperature, offset):
+    with pytest.raises(ValueError, match="a finite temperature above 0 and a finite offset"):
+        Calibration(temperature, offset)

@@ -1,0 +1,124 @@
+"""The smallest release of each data set: what its reader is given, in the official layout."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from mate_tf.datasets.hybridqa import read_hybridqa
+from mate_tf.datasets.json_lines import read_json_lines, read_linked_json_lines
+from mate_tf.datasets.sqa import read_sqa
+from mate_tf.datasets.sst2 import read_sst2
+from mate_tf.datasets.tabfact import read_tabfact
+from mate_tf.datasets.wikisql import read_wikisql
+from mate_tf.datasets.wtq import read_wtq
+
+
+class Release(NamedTuple):
+    """A data set's reader and splits, and the files that its split "train" is read from."""
+
+    read: Callable
+    splits: tuple[str, ...]
+    files: dict[str, str]
+
+
+def lines(*values) -> str:
+    return "".join(f"{v if isinstance(v, str) else json.dumps(v)}\n" for v in values)
+
+
+CSV_TABLE = lines("a,b", "1,2", "3,4")
+SQA_COLUMNS = "id annotator position question table_file answer_coordinates answer_text".split()
+STATEMENTS = lines("{", '"t.csv": [["so"], [1], "title"]', "}")
+QUERY = {"question": "?", "table_id": "t", "sql": {"sel": 0, "agg": 0, "conds": []}}
+HYBRID_QUESTION = {"question_id": "q", "question": "?", "table_id": "t", "answer-text": "x"}
+
+RELEASES = {
+    "WTQ": Release(
+        read_wtq,
+        ("train", "dev", "test"),
+        {
+            "data/random-split-1-train.tsv": lines(
+                "id\tutterance\tcontext\ttargetValue", "nt-1\t?\tcsv/0.csv\t1"
+            ),
+            "csv/0.csv": CSV_TABLE,
+        },
+    ),
+    "SQA": Release(
+        read_sqa,
+        ("train", "dev", "train_and_dev", "test"),
+        {
+            "random-split-1-train.tsv": lines(
+                "\t".join(SQA_COLUMNS), "nt-1\t0\t0\t?\ttable_csv/0.csv\t['(0, 0)']\t['1']"
+            ),
+            "table_csv/0.csv": CSV_TABLE,
+        },
+    ),
+    "WikiSQL": Release(
+        read_wikisql,
+        ("train", "dev", "test"),
+        {
+            "data/train.jsonl": lines(QUERY),
+            "data/train.tables.jsonl": lines(
+                {"id": "t", "header": ["a"], "types": ["real"], "rows": [[1]]}
+            ),
+        },
+    ),
+    "TabFact": Release(
+        read_tabfact,
+        ("train", "dev", "test", "simple_test", "complex_test", "small_test"),
+        {
+            "tokenized_data/train_examples.json": STATEMENTS,
+            "data/all_csv/t.csv": CSV_TABLE.replace(",", "#"),
+        },
+    ),
+    "TabFact's small test": Release(
+        lambda directory, _: read_tabfact(directory, "small_test"),
+        (),
+        {
+            "tokenized_data/test_examples.json": STATEMENTS,
+            "data/small_test_id.json": '["t.csv"]\n',
+            "data/all_csv/t.csv": CSV_TABLE.replace(",", "#"),
+        },
+    ),
+    "HybridQA": Release(
+        read_hybridqa,
+        ("train", "dev", "test"),
+        {
+            "train.json": lines("[", HYBRID_QUESTION, "]"),
+            "tables_tok/t.json": lines({"header": [["a", []]], "data": [[["x", []]]]}),
+            "request_tok/t.json": "{}\n",
+        },
+    ),
+    "JSON Lines": Release(
+        lambda directory, split: read_json_lines(directory / f"{split}.jsonl"),
+        ("train", "dev"),
+        {
+            "train.jsonl": lines({"question": "?", "table": "t.csv", "answers": ["1"]}),
+            "t.csv": CSV_TABLE,
+        },
+    ),
+    "JSON Lines with links": Release(
+        lambda directory, split: read_linked_json_lines(directory / f"{split}.jsonl"),
+        ("train", "dev"),
+        {
+            "train.jsonl": lines({"question": "?", "table": "t.json", "answers": ["b"]}),
+            "t.json": lines(
+                {
+                    "header": ["a"],
+                    "rows": [[{"text": "x", "links": ["y"]}]],
+                    "passages": {"y": "b c"},
+                }
+            ),
+        },
+    ),
+    "SST-2": Release(read_sst2, ("train", "dev"), {"train.tsv": lines("fine\t1")}),
+}
+
+
+def write_release(directory: Path, release: Release, **changes: bytes) -> Path:
+    """Writes the files, those in `changes` with that content."""
+    for file, text in release.files.items():
+        path = directory / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(changes.get(file, text.encode()))
+    return directory

@@ -1,0 +1,257 @@
+import json
+
+import pytest
+
+from mate_tf.datasets.hybridqa import read_hybridqa, read_hybridqa_reference
+from mate_tf.datasets.passages import expand_cells
+from mate_tf.datasets.supervision import SupervisionError, supervise_linked
+from mate_tf.tables.linked_table import Passage
+from tests.data_folders import HYBRIDQA_SAMPLE
+
+TABLE = {
+    "url": "https://en.wikipedia.org/wiki/Cities",
+    "title": "Cities",
+    "uid": "Cities_0",
+    "section_title": "North",
+    "header": [["City", ["/wiki/City"]], ["Mayor", []]],
+    "data": [
+        [["Oslo", ["/wiki/Oslo"]], ["Anne Lindboe", []]],
+        [["Malmö", ["/wiki/Malm%C3%B6", "/wiki/Malmö", "/wiki/Sweden"]], ["", []]],
+    ],
+}
+PASSAGES = {
+    "/wiki/City": "A city is large .",
+    "/wiki/Oslo": "Oslo has parks .",
+    "/wiki/Malmö": "Malmö has a bridge .",
+    "/wiki/Sweden": "Sweden has lakes .",
+}
+QUESTION = {
+    "question_id": "q1",
+    "question": "Which city has parks ?",
+    "table_id": "Cities_0",
+    "question_postag": "WDT NN VBZ NNS .",
+    "answer-text": "Oslo",
+}
+TRACED = QUESTION | {
+    "answer-node": [
+        ["Oslo", [0, 0], None, "table"],
+        ["Oslo", [0, 0], "/wiki/Oslo", "passage"],
+        ["Sweden", [1, 0], "/wiki/Sweden", "passage"],
+    ]
+}
+REFERENCE = {"reference": {"q1": "Oslo"}, "table": ["q1"], "passage": []}
+HIDDEN = {key: value for key, value in QUESTION.items() if key != "answer-text"}
+
+
+def write(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def write_release(directory, questions="", tables=""):
+    write(directory / tables / "tables_tok" / "Cities_0.json", TABLE)
+    write(directory / tables / "request_tok" / "Cities_0.json", PASSAGES)
+    write(directory / questions / "dev.json", [QUESTION, QUESTION | {"question_id": "q2"}])
+    write(directory / questions / "dev.traced.json", [TRACED])
+    write(directory / questions / "train.traced.json", [TRACED])
+    write(directory / questions / "test.json", [HIDDEN])
+    write(directory / questions / "dev_reference.json", REFERENCE)
+    return directory
+
+
+@pytest.fixture
+def release(tmp_path):
+    return write_release(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "folders", [("", ""), ("released_data", "WikiTables-WithLinks"), ("released_data", "")]
+)
+def test_tables_come_with_the_passages_of_their_cells(tmp_path, folders):
+    release = write_release(tmp_path, *folders)
+    (linked, question), (same, second) = read_hybridqa(release, "dev")
+    assert linked is same
+    assert (question.question_id, second.question_id) == ("q1", "q2")
+    assert (question.text, question.answers) == ("Which city has parks ?", ("Oslo",))
+    assert question.part_of_speech_tags == ("WDT", "NN", "VBZ", "NNS", ".")
+    table = linked.table
+    assert (table.table_id, table.document_title, table.context_heading) == (
+        "Cities_0",
+        "Cities",
+        "North",
+    )
+    assert table.header == ("City", "Mayor")
+    assert table.rows == (("Oslo", "Anne Lindboe"), ("Malmö", ""))
+    oslo, malmo, sweden, city = (
+        Passage(link, PASSAGES[link])
+        for link in ("/wiki/Oslo", "/wiki/Malmö", "/wiki/Sweden", "/wiki/City")
+    )
+    assert linked.passages == (((oslo,), ()), ((malmo, sweden), ()))
+    assert linked.other_passages == (city,)
+
+
+def test_links_without_a_passage_are_remembered(release):
+    row = [["Oslo", ["/wiki/Oslo"]], ["x", ["/wiki/X", "/wiki/Oslo"]]]
+    write(release / "tables_tok" / "Cities_0.json", TABLE | {"data": [row]})
+    ((linked, _), _) = read_hybridqa(release, "dev")
+    assert [[p.link for p in cell] for cell in linked.passages[0]] == [["/wiki/Oslo"]] * 2
+    assert linked.dead_links == ("/wiki/X",)
+
+
+def test_what_a_table_or_question_may_lack_may_be_null(release):
+    write(release / "tables_tok" / "Cities_0.json", TABLE | {"title": None, "section_title": None})
+    write(release / "dev.json", [HIDDEN | {"question_postag": None}])
+    ((linked, question),) = read_hybridqa(release, "dev")
+    assert (linked.table.document_title, linked.table.context_heading) == ("", "")
+    assert question.part_of_speech_tags == ()
+
+
+def test_traced_questions_know_the_cells_that_the_release_traced(release):
+    ((_, question),) = read_hybridqa(release, "dev", traced=True)
+    assert question.answer_coordinates == ((0, 0), (1, 0))
+    ((_, question),) = read_hybridqa(release, "train")  # without train.json the traced file serves
+    assert (question.answers, question.answer_coordinates) == (("Oslo",), ())
+
+
+def test_the_answers_of_the_test_split_are_hidden(release):
+    ((_, question),) = read_hybridqa(release, "test")
+    assert question.answers == ()
+    with pytest.raises(FileNotFoundError, match=r"test\.traced\.json"):
+        list(read_hybridqa(release, "test", traced=True))
+
+
+def test_the_original_lengthens_ids_and_leaves_out_the_heading(release):
+    ((linked, question), _) = read_hybridqa(release, "dev", original=True)
+    assert (question.question_id, linked.table.context_heading) == ("q1-0_0", "")
+
+
+@pytest.mark.parametrize("split", ["dev", "train"])
+def test_the_reference_or_else_the_traces_say_answers_and_where_they_stand(release, split):
+    reference = read_hybridqa_reference(release, split)
+    assert reference == ({"q1": "Oslo"}, frozenset({"q1"}), frozenset())
+    with pytest.raises(FileNotFoundError, match=r"test_reference\.json"):
+        read_hybridqa_reference(release, "test")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"table": None}, "expected 'table' as list"),
+        ({"passage": ["q9"]}, "expected ids that have an answer, got 'q9'"),
+        ({"reference": {"q1": 3}}, "expected 'q1' as str"),
+    ],
+)
+def test_a_reference_unlike_the_releases_is_refused(release, changed, message):
+    path = release / "dev_reference.json"
+    write(path, REFERENCE | changed)
+    with pytest.raises(ValueError, match=rf"{message}.*\(file '{path}'\)"):
+        read_hybridqa_reference(release, "dev")
+
+
+QUESTION_ERRORS = [
+    ({"question_id": "q1"}, r"expected a list of questions, got dict"),
+    (["q1"], r"expected an object, got str .*question 0\)"),
+    ([HIDDEN, {"question_id": "q2"}], r"'question' as str, got none .*question 'q2'\)"),
+    ([QUESTION | {"table_id": 3}], r"'table_id' as str, got int .*question 'q1'\)"),
+    ([QUESTION | {"answer-text": 3}], r"'answer-text' as str, got int .*question 'q1'\)"),
+    ([QUESTION | {"question_postag": "NN"}], r"one tag for each of 5 words, got 1 .*'q1'\)"),
+]
+
+
+@pytest.mark.parametrize(("questions", "message"), QUESTION_ERRORS)
+def test_malformed_questions_are_refused_with_file_and_question(release, questions, message):
+    write(release / "dev.json", questions)
+    with pytest.raises(ValueError, match=message) as error:
+        list(read_hybridqa(release, "dev"))
+    assert "dev.json" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([["Oslo", [0, 0]]], "expected a text, coordinates, link and kind"),
+        ([["Oslo", [2, 0], None, "table"]], r"within 2 rows and 2 columns, got \(2, 0\)"),
+        ([["Oslo", ["a", 0], None, "table"]], "expected pairs of row and column"),
+        ([["Oslo", 3, None, "table"]], "expected a text, coordinates, link and kind"),
+        ("Oslo", "expected 'answer-node' as list, got str"),
+    ],
+)
+def test_malformed_traces_are_refused_with_file_and_question(release, nodes, message):
+    write(release / "dev.traced.json", [QUESTION | {"answer-node": nodes}])
+    with pytest.raises(ValueError, match=message) as error:
+        list(read_hybridqa(release, "dev", traced=True))
+    assert "dev.traced.json" in str(error.value) and "'q1'" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"header": None}, r"expected 'header' as list, got NoneType"),
+        ({"data": []}, r"expected at least 1 row below the header, got 0 \(table 'Cities_0'\)"),
+        ({"data": [[["Oslo", []]]]}, r"expected 2 cells as in the header, got 1"),
+        ({"data": [3]}, r"expected a list of cells, got int .*row 0\)"),
+        (
+            {"data": [["Oslo", "Bergen"]]},
+            r"expected a cell's text and a list of its links.*row 0\)",
+        ),
+        ({"data": [[["Oslo", [3]], ["", []]]]}, r"expected a cell's text and a list of its links"),
+        ({"title": 3}, r"expected 'title' as str, got int"),
+    ],
+)
+def test_malformed_tables_are_refused_with_their_file(release, change, message):
+    write(release / "tables_tok" / "Cities_0.json", TABLE | change)
+    with pytest.raises(ValueError, match=message) as error:
+        list(read_hybridqa(release, "dev"))
+    assert "Cities_0.json" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("passages", "message"),
+    [([], "expected an object of passages, got list"), ({"/wiki/Oslo": 3}, "'/wiki/Oslo' as str")],
+)
+def test_malformed_passages_are_refused_with_their_file(release, passages, message):
+    write(release / "request_tok" / "Cities_0.json", passages)
+    with pytest.raises(ValueError, match=rf"{message}.*request_tok.*Cities_0\.json"):
+        list(read_hybridqa(release, "dev"))
+
+
+@pytest.mark.parametrize("name", ["dev.json", "tables_tok/Cities_0.json"])
+def test_what_is_not_json_is_refused_and_what_is_missing_named(release, name):
+    path = release / name
+    path.write_text('[{"question": ', encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=rf"expected valid JSON, got: .* \(file '{path}', line 1\)"
+    ):
+        list(read_hybridqa(release, "dev"))
+    path.unlink()
+    (release / "dev.traced.json").unlink()
+    with pytest.raises(FileNotFoundError, match=str(path)):
+        list(read_hybridqa(release, "dev"))
+
+
+def test_every_question_of_the_sample_is_read_expanded_and_supervised():
+    if not HYBRIDQA_SAMPLE.is_dir():
+        pytest.skip(f"no sample of HybridQA at {HYBRIDQA_SAMPLE}")
+    pairs = list(read_hybridqa(HYBRIDQA_SAMPLE, "dev"))
+    assert len({question.question_id for _, question in pairs}) == 24 == len(pairs)
+    reference = read_hybridqa_reference(HYBRIDQA_SAMPLE, "dev").answers
+    not_found = []
+    for linked, question in pairs:
+        assert question.answers == (reference[question.question_id],)
+        assert len(question.part_of_speech_tags) == len(question.text.split())
+        assert any(map(any, expand_cells(linked, question).expansions))
+        try:
+            assert supervise_linked(linked, question).answer_coordinates
+        except SupervisionError:
+            not_found.append(question.question_id)
+    assert not_found == ["abd1a0a646f6c1ab"]  # a count, which the text does not say
+
+
+def test_traces_say_of_the_sample_what_the_reference_says(tmp_path):
+    if not HYBRIDQA_SAMPLE.is_dir():
+        pytest.skip(f"no sample of HybridQA at {HYBRIDQA_SAMPLE}")
+    traces = (HYBRIDQA_SAMPLE / "dev.traced.json").read_bytes()
+    (tmp_path / "dev.traced.json").write_bytes(traces)
+    assert read_hybridqa_reference(tmp_path, "dev") == read_hybridqa_reference(
+        HYBRIDQA_SAMPLE, "dev"
+    )

@@ -1,0 +1,180 @@
+import json
+import pathlib
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.datasets.json_lines import KEYS, read_json_lines, write_json_lines
+from mate_tf.tables.table import AGGREGATIONS, Question, Table
+
+DOCUMENTATION = pathlib.Path(__file__).resolve().parents[2] / "docs" / "own_data.md"
+TABLE = {"header": ["City", "People"], "rows": [["Oslo", 709037], ["Bergen", None]]}
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+CELLS = st.tuples(TEXT, TEXT)
+COORDINATES = st.lists(st.tuples(st.just(0), st.integers(0, 1)))
+
+
+def write(path, *records):
+    path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    return path
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.builds(Table, CELLS, st.lists(CELLS, min_size=1), TEXT, TEXT, TEXT)
+            | st.builds(Table, CELLS, st.tuples(CELLS), expansions=st.tuples(CELLS)),
+            st.builds(
+                Question,
+                TEXT,
+                TEXT,
+                st.lists(TEXT),
+                COORDINATES,
+                st.none() | st.floats(allow_nan=False),
+                st.sampled_from(AGGREGATIONS),
+                COORDINATES,
+                st.integers(0, 9),
+            ),
+        ),
+        unique_by=lambda pair: pair[1].question_id,
+    )
+)
+def test_what_is_written_is_read_back(tmp_path_factory, pairs):
+    path = tmp_path_factory.mktemp("pairs") / "pairs.jsonl"
+    assert write_json_lines(path, pairs) == len(pairs)
+    assert list(read_json_lines(path)) == pairs
+
+
+def test_an_id_given_twice_is_refused(tmp_path):
+    record = {"id": "q1", "question": "where?", "table": TABLE}
+    path = write(tmp_path / "mine.jsonl", record, record | {"id": "q2"}, record)
+    with pytest.raises(ValueError, match=r"got 'q1' again, which line 1 has \(file .*, line 3\)"):
+        list(read_json_lines(path))
+
+
+def test_an_id_given_twice_is_found_among_very_many(tmp_path):
+    """Ids are remembered in another way once there are thousands."""
+    count = 10_000
+    records = ({"id": f"q{n}", "question": "where?", "table": TABLE} for n in range(count))
+    path = write(tmp_path / "mine.jsonl", *records)
+    assert sum(1 for _ in read_json_lines(path)) == count
+    for early in (0, 9000):
+        again = {"id": f"q{early}", "question": "where?", "table": TABLE}
+        longer = tmp_path / f"again {early}.jsonl"
+        longer.write_text(f"{path.read_text()}\n{json.dumps(again)}")
+        message = rf"again, which line {early + 1} has .*line {count + 1}\)"
+        with pytest.raises(ValueError, match=message):
+            list(read_json_lines(longer))
+
+
+def test_half_a_surrogate_pair_is_written_and_read_back(tmp_path):
+    pair = Table.from_rows([["a"], ["\ud800"]]), Question("\udfff?")
+    write_json_lines(tmp_path / "pairs.jsonl", [pair])
+    assert list(read_json_lines(tmp_path / "pairs.jsonl")) == [pair]
+
+
+def test_names_are_made_where_a_line_has_none(tmp_path):
+    path = write(tmp_path / "mine.jsonl", {"question": "where?", "answers": [3], "table": TABLE})
+    ((table, question),) = read_json_lines(path)
+    assert question == Question("where?", "mine-1", ("3",))
+    assert re.fullmatch("table-[0-9a-f]{12}", table.table_id)
+    rows = ("Oslo", "709037"), ("Bergen", "")
+    assert table == Table(("City", "People"), rows, table.table_id)
+
+
+def test_tables_without_names_are_one_where_they_say_the_same(tmp_path):
+    other = TABLE | {"rows": TABLE["rows"][:1]}
+    tables = TABLE, other, dict(reversed(TABLE.items())), TABLE | {"header": ["City", "Men"]}
+    path = write(tmp_path / "mine.jsonl", *({"question": "where?", "table": t} for t in tables))
+    first, second, third, fourth = (table.table_id for table, _ in read_json_lines(path))
+    assert first == third
+    assert len({first, second, fourth}) == 3
+
+
+def test_a_table_may_be_a_file_beside_it(tmp_path):
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "c.csv").write_text("City\nOslo\n")
+    (tmp_path / "tables" / "c.jsonl").write_text('["City"]\n["Oslo"]\n')
+    (tmp_path / "c.csv").write_text("City\nBergen\n")
+    names = ["tables/c.csv", "tables/c.jsonl", "tables/c.csv", "tables/../c.csv"]
+    path = write(tmp_path / "q.jsonl", *({"question": "?", "table": name} for name in names))
+    first, second, third, fourth = (table for table, _ in read_json_lines(path))
+    assert first.rows == second.rows == (("Oslo",),)
+    assert first is third
+    # Each is divided, scored and named in errors by itself: by its place, not by its file's name.
+    ids = [table.table_id for table in (first, second, fourth)]
+    assert ids == ["tables/c.csv", "tables/c.jsonl", "c.csv"]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([], "expected an object, got list"),
+        ({"question": "?"}, r"missing \['table'\]"),
+        ({"question": "?", "table": TABLE, "answer": "3"}, r"expected keys among .* \['answer'\]"),
+        ({"question": 3, "table": TABLE}, "expected a text for 'question', got 3"),
+        ({"question": "?", "table": 3}, "expected an object or the path of a file for 'table'"),
+        ({"question": "?", "table": {"header": ["a"]}}, r"missing \['rows'\]"),
+        ({"question": "?", "table": {"header": ["a"], "rows": []}}, "expected at least 1 row"),
+        ({"question": "?", "table": TABLE, "answers": "3"}, "expected a list for 'answers'"),
+        ({"question": "?", "table": TABLE, "answer_number": "3"}, "expected a number"),
+        ({"question": "?", "table": TABLE, "aggregation": "MIN"}, "expected an aggregation"),
+        (
+            {"question": "?", "table": TABLE, "answer_coordinates": [[2, 0]]},
+            r"expected cells within 2 rows and 2 columns, got \(2, 0\)",
+        ),
+        ({"question": "?", "table": TABLE, "answer_coordinates": [7]}, "expected pairs"),
+        ({"question": "?", "table": TABLE, "class_index": 2**40}, "expected a class_index"),
+        ({"question": "?", "table": TABLE, "answer_number": 10**400}, "expected an answer_number"),
+        ({"question": "?", "table": TABLE, "part_of_speech_tags": [3]}, "expected a text as a p"),
+        ({"question": "?", "table": TABLE, "part_of_speech_tags": ["NN"] * 3}, "1 words, got 3"),
+    ],
+)
+def test_a_malformed_line_is_refused_with_file_and_line(tmp_path, record, message):
+    path = write(tmp_path / "bad.jsonl", {"question": "?", "table": TABLE}, record)
+    with pytest.raises(ValueError, match=rf"{message}.*\(file '.*bad.jsonl', line 2\)"):
+        list(read_json_lines(path))
+
+
+def test_missing_files_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.jsonl"):
+        list(read_json_lines(tmp_path / "none.jsonl"))
+    path = write(tmp_path / "q.jsonl", {"question": "?", "table": "none.csv"})
+    with pytest.raises(FileNotFoundError, match=r"none\.csv'.*\(file '.*q\.jsonl', line 1\)"):
+        list(read_json_lines(path))
+
+
+def test_a_table_s_file_that_cannot_be_opened_is_refused_with_file_and_line(tmp_path):
+    for name, message in (("a" * 5_000, "too long"), ("a\x00b", "null byte"), (".", "directory")):
+        path = write(tmp_path / "q.jsonl", {"question": "?", "table": name})
+        with pytest.raises((OSError, ValueError), match=rf"{message}.*q\.jsonl', line 1\)"):
+            list(read_json_lines(path))
+
+
+def test_a_failed_write_leaves_nothing_and_the_old_file(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("old")
+
+    def failing():
+        yield Table.from_rows([["a"], ["b"]]), Question("?")
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        write_json_lines(path, failing())
+    assert [file.name for file in tmp_path.iterdir()] == ["pairs.jsonl"]
+    assert path.read_text() == "old"
+
+
+def test_the_documented_example_is_read_and_every_key_explained(tmp_path):
+    text = DOCUMENTATION.read_text(encoding="utf-8")
+    (lines,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "countries.csv").write_text("Country,Capital\nPeru,Lima\n", encoding="utf-8")
+    path = tmp_path / "train.jsonl"
+    path.write_text(lines, encoding="utf-8")
+    ids = [question.question_id for _, question in read_json_lines(path)]
+    assert ids == ["train-1", "q2", "q3", "s1"]
+    explained = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.*?) \|", text, re.M))))
+    table_keys = {"header", "rows", "document_title", "context_heading", "expansions"}
+    assert explained == {*KEYS, *table_keys}

@@ -1,0 +1,77 @@
+"""What is wrong with an official file is said with its name and its line, in every data set."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.datasets.releases import RELEASES, Release, write_release
+
+FILES = [(name, file) for name, release in RELEASES.items() for file in release.files]
+# What is no line of the file, wherever it stands; of files that are one JSON value, no JSON.
+BAD_LINE = {
+    ".tsv": "one value",
+    ".csv": "more,cells,than#the#header",
+    ".json": "]",
+    ".jsonl": "{",
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(release: Release, **changes: bytes):
+        return write_release(tmp_path, release, **changes)
+
+    return write
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_each_release_is_read(write, name):
+    release = RELEASES[name]
+    assert len(list(release.read(write(release), "train"))) == 1
+
+
+@pytest.mark.parametrize(("name", "file"), FILES)
+def test_a_malformed_line_is_named(write, name, file):
+    release = RELEASES[name]
+    good = release.files[file]
+    bad = BAD_LINE[Path(file).suffix]
+    directory = write(release, **{file: f"{good}{bad}\n".encode()})
+    number = good.count("\n") + 1
+    with pytest.raises(ValueError, match=rf"expected (.|\n)*{file}', line {number}\)"):
+        list(release.read(directory, "train"))
+
+
+@pytest.mark.parametrize(("name", "file"), FILES)
+def test_what_is_not_utf8_is_named(write, name, file):
+    release = RELEASES[name]
+    good = release.files[file]
+    directory = write(release, **{file: good.encode() + b"\xff\n"})
+    number = good.count("\n") + 1
+    with pytest.raises(ValueError, match=rf"[0\\]xff.*{file}', line {number}\)"):
+        list(release.read(directory, "train"))
+
+
+@pytest.mark.parametrize(("name", "file"), [f for f in FILES if "json" in f[1]])
+def test_json_of_endless_depth_is_named(write, name, file):
+    release = RELEASES[name]
+    directory = write(release, **{file: b"[" * 100_000 + b"\n"})
+    with pytest.raises(ValueError, match=rf"expected .*JSON.*{file}'"):
+        list(release.read(directory, "train"))
+
+
+@pytest.mark.parametrize(("name", "file"), FILES)
+def test_a_missing_file_is_named(write, name, file):
+    release = RELEASES[name]
+    directory = write(release)
+    (directory / file).unlink()
+    with pytest.raises(FileNotFoundError, match=file):
+        list(release.read(directory, "train"))
+
+
+@pytest.mark.parametrize(
+    ("name", "split"), [(name, split) for name in RELEASES for split in RELEASES[name].splits[1:]]
+)
+def test_a_split_that_is_not_there_says_so_at_its_first_question(write, name, split):
+    release = RELEASES[name]
+    with pytest.raises(FileNotFoundError, match="expected a file at"):
+        next(iter(release.read(write(release), split)))

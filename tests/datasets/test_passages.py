@@ -1,0 +1,167 @@
+import re
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.datasets import passages
+from mate_tf.datasets.passages import expand_cells, score_sentences, split_sentences
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.tables.linked_table import LinkedTable, Passage
+from mate_tf.tables.table import Question, Table
+from tests.datasets.linked_tables import CITIES, CITY, NORWAY, OSLO, TEXTS, linked_tables
+
+PARKS = Question("the capital and its parks")
+
+
+def test_sentences_like_the_question_follow_the_cells_that_link_to_them():
+    table = expand_cells(CITIES, PARKS, num_sentences=2)
+    assert table.expansions == (
+        ("( Oslo is the capital of Norway . It has many parks . )", "", ""),
+        ("", "", ""),
+    )
+    assert table.expanded_rows[0][0] == (
+        "Oslo ( Oslo is the capital of Norway . It has many parks . )"
+    )
+
+
+def test_a_passage_linked_twice_is_in_both_cells_and_counts_once():
+    table = expand_cells(CITIES, Question("a country in europe with many fjords"), 2)
+    expansion = "( Norway is a country in Europe . It has many fjords . )"
+    assert [row[1] for row in table.expansions] == [expansion, expansion]
+
+
+def test_a_cell_with_several_links_has_parentheses_for_each_with_titles_where_asked():
+    linked = replace(CITIES, passages=(((OSLO, NORWAY), (), ()), ((), (), ())))
+    table = expand_cells(linked, Question("the capital and the fjords"), with_titles=True)
+    assert table.expansions[0][0] == (
+        "( Oslo : Oslo is the capital of Norway . ) ( Norway : It has many fjords . )"
+    )
+
+
+def test_sentences_that_no_cell_can_show_take_no_place():
+    question = Question("a green city with many parks")
+    assert any(expand_cells(CITIES, question, num_sentences=1).expansions[0])
+    assert CITY.text in score_sentences(CITIES, question, original=True)[0]
+    assert not any(map(any, expand_cells(CITIES, question, 1, original=True).expansions))
+
+
+def test_a_sentence_that_two_passages_share_counts_once():
+    same = Passage("/wiki/Christiania", "It has many parks .")
+    linked = replace(CITIES, passages=(((OSLO, same), (), ()), ((), (), ())))
+    question = Question("many parks or a capital ?")
+    assert "capital" in expand_cells(linked, question, 2).expansions[0][0]
+    assert "capital" not in expand_cells(linked, question, 2, original=True).expansions[0][0]
+
+
+def test_equally_good_sentences_are_taken_row_by_row():
+    linked_to = [Passage(f"/wiki/{name}", f"{name} is old .") for name in ("Oslo", "Rome")]
+    linked = LinkedTable(
+        Table.from_rows([["x"], ["r"], ["o"]]), (((linked_to[1],),), ((linked_to[0],),))
+    )
+    sentences, scores = score_sentences(linked, Question("how old ?"))
+    assert sentences == ("Rome is old .", "Oslo is old .")
+    assert scores[0] == scores[1]
+    table = expand_cells(linked, Question("rome or oslo ?"), num_sentences=1)
+    assert table.expansions == (("( Rome is old . )",), ("",))
+
+
+@pytest.mark.parametrize("question", ["", "zebra", "?"])
+def test_a_question_without_a_word_of_the_passages_expands_nothing(question):
+    assert expand_cells(CITIES, Question(question)) == CITIES.table
+
+
+@pytest.mark.parametrize(
+    ("text", "expansion"),
+    [("", ""), ("a . ? !", ""), ("A lone park .", "( A lone park . )")],
+)
+def test_passages_of_a_sentence_or_none_are_no_error(text, expansion):
+    linked = LinkedTable(Table.from_rows([["x"], ["y"]]), (((Passage("/wiki/P", text),),),))
+    table = expand_cells(linked, Question("which park ?"))
+    assert table.expanded_rows == ((f"y {expansion}".strip(),),)
+
+
+def test_less_than_no_sentences_are_refused():
+    with pytest.raises(ValueError, match="expected num_sentences to be at least 0, got -1"):
+        expand_cells(CITIES, PARKS, num_sentences=-1)
+    assert expand_cells(CITIES, PARKS, num_sentences=0) == CITIES.table
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One . Two ! Three", ("One .", "Two !", "Three")),
+        ("  One .  \n Two . ", ("One .", "Two .")),
+        (" \n ", ()),
+    ],
+)
+def test_texts_are_split_at_their_full_stops(text, sentences):
+    assert split_sentences(text) == sentences
+
+
+@given(linked_tables(), TEXTS, st.integers(0, 6), st.booleans(), st.booleans())
+def test_of_any_texts_only_linked_cells_grow_and_always_alike(
+    linked, text, num_sentences, with_titles, original
+):
+    question = Question(text)
+    table = expand_cells(linked, question, num_sentences, with_titles, original)
+    assert replace(table, expansions=()) == linked.table
+    passages._index.cache_clear()
+    assert table == expand_cells(linked, question, num_sentences, with_titles, original)
+    for row, passages_of_row in zip(table.expansions, linked.passages, strict=False):
+        for expansion, in_cell in zip(row, passages_of_row, strict=True):
+            assert in_cell or not expansion
+    assert table.expansions or not num_sentences or not any(score_sentences(linked, question)[1])
+    _, scores = score_sentences(linked, question, original)
+    assert np.isfinite(scores).all() and (scores >= 0).all() and (scores <= 1).all()
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.sets(st.integers(0, 15)), st.data())
+def test_the_sentences_asked_for_are_shown_up_to_their_limit(lengths, asked, data):
+    numbers = iter(range(16))
+    texts = [" ".join(f"word{next(numbers)} ." for _ in range(length)) for length in lengths]
+    linked = LinkedTable(
+        Table(("x",), (("",),) * len(texts)),
+        tuple(((Passage(f"/wiki/{i}", text),),) for i, text in enumerate(texts)),
+    )
+    limit = data.draw(st.integers(0, 16))
+    question = Question(" ".join(f"word{number}" for number in sorted(asked)))
+    text = " ".join(cell for (cell,) in expand_cells(linked, question, limit).expansions)
+    matching = sorted(number for number in asked if number < sum(lengths))
+    assert [int(n) for n in re.findall(r"word(\d+)", text)] == matching[:limit]
+
+
+@pytest.mark.parametrize("piece", ["one . Two ", "word" * 3000 + " ", "." * 20_000])
+def test_long_texts_are_split_without_losing_a_word(piece):
+    text = piece * (100_000 // len(piece))
+    assert " ".join(split_sentences(text)).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize("piece", [". ", ".", "?", "... ", '." '])
+def test_a_megabyte_of_signs_is_no_hang(piece):
+    text = piece * (1_000_000 // len(piece))
+    begin = time.monotonic()
+    assert "".join(split_sentences(text)).replace(" ", "") == text.replace(" ", "")
+    assert time.monotonic() - begin < 10  # a tenth of a second; half a minute if it is split
+
+
+def test_tokens_are_of_the_expanded_cells_and_numbers_of_the_cells_own_texts(wordpiece):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None))
+    rows = [["city", "people"], ["new", "12"], ["york", "30"]]
+    table = Table.from_rows(rows)
+    expanded = replace(table, expansions=(("", "( 99 )"), ("( 7 )", "")))
+    plain, grown = (builder.build(t, Question("name 12")).features for t in (table, expanded))
+    for name in ("numeric_values", "column_ranks", "inv_column_ranks", "numeric_relations"):
+        for row, column in ((1, 1), (1, 2), (2, 1), (2, 2)):
+            of_cell = [
+                f[name][(f["row_ids"] == row) & (f["column_ids"] == column)] for f in (plain, grown)
+            ]
+            assert len(of_cell[1]) >= len(of_cell[0])
+            assert np.array_equal(np.unique(of_cell[0]), np.unique(of_cell[1]), equal_nan=True)
+    pieces = wordpiece.ids(["12 ( 99 )"])[0]
+    in_cell = (grown["row_ids"] == 1) & (grown["column_ids"] == 2)
+    assert grown["input_ids"][in_cell].tolist() == pieces
+    assert np.unique(grown["numeric_values"][in_cell]).tolist() == [12]

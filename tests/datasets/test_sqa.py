@@ -1,0 +1,242 @@
+import itertools
+import tracemalloc
+from collections import deque
+
+import pytest
+
+from mate_tf.datasets import sqa
+from mate_tf.datasets.sqa import SPLITS, read_sqa
+from mate_tf.datasets.supervision import SupervisionError, check_supervision
+
+HEADER = "id\tannotator\tposition\tquestion\ttable_file\tanswer_coordinates\tanswer_text\n"
+EXTENDED = HEADER.rstrip("\n") + "\taggregation\tfloat_answer\tclass_index\n"
+TABLE = '"Song","Year"\nBlue,1999\n"say ""no""","1,000"\n"two\nlines",\n'
+
+
+def line(question="q", name="nt-1", annotator=0, position=0, cells="['(0, 0)']", texts="['Blue']"):
+    return f"{name}\t{annotator}\t{position}\t{question}\ttable_csv/0.csv\t{cells}\t{texts}\n"
+
+
+@pytest.fixture
+def release(tmp_path):
+    (tmp_path / "table_csv").mkdir()
+    (tmp_path / "table_csv" / "0.csv").write_text(TABLE, encoding="utf-8")
+    return tmp_path
+
+
+def write(release, *lines, name="random-split-1-train.tsv", header=HEADER):
+    (release / name).write_text(header + "".join(lines), encoding="utf-8")
+    return release
+
+
+def test_each_question_has_the_answer_before_it_within_its_sequence(release):
+    write(
+        release,
+        line("all?", cells="['(1, 1)', '(0, 1)']", texts="['1,000', '1999']"),
+        line("the first?", position=1),
+        line("nothing?", position=2, cells="[]", texts="[]"),
+        line("and then?", position=3),
+        line("other?", annotator=1),
+    )
+    tables, questions = zip(*read_sqa(release, "train"), strict=True)
+    assert {table.table_id for table in tables} == {"table_csv/0.csv"}
+    assert all(table is tables[0] for table in tables)
+    assert [question.question_id for question in questions] == [
+        *(f"nt-1-0_{position}" for position in range(4)),
+        "nt-1-1_0",
+    ]
+    assert [question.answer_coordinates for question in questions] == [
+        ((0, 1), (1, 1)),
+        ((0, 0),),
+        (),
+        ((0, 0),),
+        ((0, 0),),
+    ]
+    assert [question.previous_coordinates for question in questions] == [
+        (),
+        ((0, 1), (1, 1)),
+        ((0, 0),),
+        (),
+        (),
+    ]
+    assert questions[0].answers == ("1,000", "1999")
+    before = [(), ("1,000", "1999"), ("Blue",), (), ()]
+    assert [question.previous_answers for question in questions] == before
+
+
+def test_quotes_and_line_breaks_of_both_files_are_undone(release):
+    write(
+        release,
+        line(
+            '"is ""it""\nso?"', texts="[u'it', \"it's\"]".replace('"', "'").replace("'it's'", "'s'")
+        ),
+        line("then?", position=1, texts='"[\'a\', ""it\'s""]"'),
+    )
+    (table, first), (_, second) = read_sqa(release, "train")
+    assert first.text == 'is "it"\nso?'
+    assert first.answers == ("it", "s")
+    assert second.answers == ("a", "it's")
+    assert table.header == ("Song", "Year")
+    assert table.rows == (("Blue", "1999"), ('say "no"', "1,000"), ("two\nlines", ""))
+
+
+def test_the_extended_columns_are_read_where_they_have_a_value(release):
+    base = line().rstrip("\n")
+    write(release, f"{base}\tcount\t2.5\t1\n", header=EXTENDED)
+    ((_, full),) = read_sqa(release, "train")
+    assert (full.aggregation, full.answer_number, full.class_index) == ("COUNT", 2.5, 1)
+    write(release, f"{base}\t\t\t\n", header=EXTENDED)
+    ((_, empty),) = read_sqa(release, "train")
+    assert (empty.aggregation, empty.answer_number, empty.class_index) == ("NONE", None, None)
+
+
+@pytest.mark.parametrize(
+    ("split", "file"),
+    [
+        ("train", "random-split-1-train.tsv"),
+        ("dev", "random-split-1-dev.tsv"),
+        ("test", "test.tsv"),
+        ("train_and_dev", "train.tsv"),
+        ("random-split-3-dev", "random-split-3-dev.tsv"),
+    ],
+)
+def test_splits_are_found_by_the_names_of_their_files(release, split, file):
+    assert set(SPLITS) == {"train", "dev", "test"}
+    write(release, line(), name=file)
+    assert len(list(read_sqa(release, split))) == 1
+
+
+def test_original_sorts_sequences_and_takes_quotes_as_they_come(release):
+    lines = [
+        line(name="nt-9", position=1),
+        line(name="nt-10"),
+        line(name="nt-9", cells="['(1, 0)']"),
+    ]
+    (release / "table_csv" / "0.csv").write_text('Song,Year\n"Blue"s,1\n\nRed,2\n')
+    pairs = list(read_sqa(write(release, *lines), "train", original=True))
+    assert [question.question_id for _, question in pairs] == ["nt-10-0_0", "nt-9-0_0", "nt-9-0_1"]
+    assert pairs[2][1].previous_coordinates == ((1, 0),)
+    assert pairs[0][0].rows == (("Blues", "1"), ("Red", "2"))
+    with pytest.raises(ValueError, match=r"0\.csv', line 2\).*train\.tsv', line 2\)"):
+        list(read_sqa(write(release, line()), "train"))
+
+
+def test_sequences_come_one_by_one_and_few_tables_are_held(release, monkeypatch):
+    monkeypatch.setattr(sqa, "_TABLES_REMEMBERED", 1)
+    (release / "table_csv" / "1.csv").write_text(TABLE, encoding="utf-8")
+    other = line(name="nt-2").replace("0.csv", "1.csv")
+    lines = line(), other, line(name="nt-3"), line(name="nt-4"), "not a line of the release\n"
+    write(release, *lines)
+    read = list(itertools.islice(read_sqa(release, "train"), 3))  # the bad line is not reached
+    assert read[0][0] == read[2][0]
+    assert read[0][0] is not read[2][0]
+
+
+def test_memory_does_not_grow_with_the_file(release):
+    peaks = []
+    for count in (50, 1000):
+        write(release, *(line("q" * 1000, name=f"nt-{i}") for i in range(count)))
+        tracemalloc.start()
+        deque(read_sqa(release, "train"), maxlen=0)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    # The text alone of 950 more questions would take a million bytes.
+    assert peaks[1] < peaks[0] + 300_000
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("nt-1\t0\n", r"expected 7 cells as in the header, got 2"),
+        (line(position="x"), "expected a number as position, got 'x'"),
+        (
+            line(name="nt-0"),
+            r"expected each position of the sequence 'nt-0-0' once, got .* 0 again",
+        ),
+        (line(cells="[(0, 0)]"), r"expected a list of texts in Python's notation, got '\[\(0, 0"),
+        (line(cells="['(0, 0, 0)']"), r"expected a row and a column such as .*, got '\(0, 0, 0\)'"),
+        (line(texts="['Blue'"), "expected a list of texts in Python's notation"),
+        (line(texts="__import__('os')"), "expected a list of texts in Python's notation"),
+        (line(texts="[" * 10_000), "expected a list of texts in Python's notation"),
+        (line('"open'), "expected delimited text, got: unexpected end of data"),
+        (line('"open"ed'), "expected delimited text, got: '\t' expected after '\"'"),
+    ],
+)
+def test_a_malformed_line_is_refused_with_file_and_line(release, bad, message):
+    write(release, line(name="nt-0"), bad, line(name="nt-2"))
+    with pytest.raises(ValueError, match=rf"{message}(.|\n)*random-split-1-train\.tsv', line 3\)"):
+        list(read_sqa(release, "train"))
+
+
+def test_a_sequence_in_two_places_is_refused_with_file_and_line(release):
+    write(release, line(), line(name="nt-2"), line(position=1))
+    message = r"the lines of the sequence 'nt-1-0' to follow each other.*train\.tsv', line 4\)"
+    with pytest.raises(ValueError, match=message):
+        list(read_sqa(release, "train"))
+
+
+@pytest.mark.parametrize("original", [False, True])
+@pytest.mark.parametrize("outside", [(-1, 0), (-1, -1), (3, 0), (0, 2)])
+def test_an_answer_outside_the_table_stops_nothing_and_is_left_out_of_training(
+    release, outside, original
+):
+    write(
+        release,
+        line(cells=f"['(1, 1)', '{outside}']"),
+        line(position=1, cells="['(0, 1)']"),
+        line(position=2, cells=f"['{outside}']"),
+        line(position=3),
+    )
+    pairs = list(read_sqa(release, "train", original))
+    questions = [question for _, question in pairs]
+    assert [question.answer_coordinates for question in questions] == [(), ((0, 1),), (), ((0, 0),)]
+    assert [question.previous_coordinates for question in questions] == [
+        (),
+        ((1, 1),),
+        ((0, 1),),
+        (),
+    ]
+    refused = []
+    for table, question in pairs:
+        try:
+            check_supervision(table, question, original=original)
+        except SupervisionError as error:
+            refused.append((question.question_id, error.reason))
+    assert refused == [("nt-1-0_0", "no answer given"), ("nt-1-0_2", "no answer given")]
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_positions_need_not_be_in_order_and_may_be_left_out(release, original):
+    write(
+        release,
+        line(position=4, cells="['(2, 0)']"),
+        line(position=1, cells="['(0, 1)']"),
+        line(position=3, cells="['(1, 0)']"),
+    )
+    questions = [question for _, question in read_sqa(release, "train", original)]
+    assert [question.question_id for question in questions] == [f"nt-1-0_{n}" for n in (1, 3, 4)]
+    assert [question.previous_coordinates for question in questions] == [(), ((0, 1),), ((1, 0),)]
+
+
+def test_a_header_without_a_column_is_refused(release):
+    write(release, header="id\tquestion\n")
+    with pytest.raises(ValueError, match=r"expected the columns \['annotator', .* line 1\)"):
+        list(read_sqa(release, "train"))
+    write(release, header="")
+    with pytest.raises(ValueError, match=r"expected the columns .* got \[\].* line 1\)"):
+        list(read_sqa(release, "train"))
+
+
+def test_what_is_not_utf8_is_refused_with_its_line(release):
+    (release / "test.tsv").write_bytes(HEADER.encode() + line().encode() + b"\xff\n")
+    with pytest.raises(ValueError, match=r"expected UTF-8 text, got the byte 0xff .*, line 3\)"):
+        list(read_sqa(release, "test"))
+
+
+def test_missing_files_are_named(release):
+    with pytest.raises(FileNotFoundError, match=r"random-split-1-dev\.tsv"):
+        list(read_sqa(release, "dev"))
+    write(release, line().replace("0.csv", "7.csv"))
+    for original in (False, True):
+        with pytest.raises(FileNotFoundError, match=r"table_csv/7\.csv"):
+            list(read_sqa(release, "train", original))

@@ -1,0 +1,168 @@
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mate_tf.datasets.tabfact import SPLITS, read_tabfact
+
+TABFACT = Path("../shared/data/tabfact")
+ENTRY = [["it be blue", "it be red", 'it be "1#2"'], [1, 0, 0], "colours"]
+
+
+@pytest.fixture
+def release(tmp_path):
+    for folder in ("tokenized_data", "collected_data", "data/all_csv"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name, text in {
+        "1-1.html.csv": 'name#colour\r\nsky#"blue"\r\nn/a#\r\n',
+        "1-2.html.csv": "name\nx\n",
+    }.items():
+        (tmp_path / "data" / "all_csv" / name).write_text(text, encoding="utf-8", newline="")
+    return tmp_path
+
+
+def write(release, name, content):
+    text = content if isinstance(content, str) else json.dumps(content)
+    (release / name).write_text(text, encoding="utf-8")
+    return release
+
+
+def test_reads_statements_with_class_table_and_caption(release):
+    other = [["so"], [1], ""]
+    write(
+        release, "tokenized_data/val_examples.json", {"1-2.html.csv": other, "1-1.html.csv": ENTRY}
+    )
+    pairs = list(read_tabfact(release, "dev"))
+    assert [question.question_id for _, question in pairs] == [
+        "1-2.html.csv_0-0_0",
+        *(f"1-1.html.csv_{i}-0_0" for i in range(3)),
+    ]
+    assert [question.class_index for _, question in pairs] == [1, 1, 0, 0]
+    assert pairs[3][1].text == 'it be "1#2"'
+    table = pairs[1][0]
+    assert (table.table_id, table.document_title) == ("1-1.html.csv", "colours")
+    assert table.header == ("name", "colour")
+    assert table.rows == (("sky", '"blue"'), ("n/a", ""))
+    assert all(same is table for same, _ in pairs[1:])
+    assert pairs == list(read_tabfact(release, "val"))
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_splits_are_found_by_the_names_of_their_files(release, split):
+    assert {"dev", split} < set(SPLITS)
+    write(release, f"tokenized_data/{split}_examples.json", {"1-2.html.csv": [["so"], [1], ""]})
+    assert len(list(read_tabfact(release, split))) == 1
+
+
+def test_parts_of_the_test_split_are_read_by_their_lists_of_tables(release):
+    entries = {"1-2.html.csv": [["so"], [1], ""], "1-1.html.csv": ENTRY}
+    write(release, "tokenized_data/test_examples.json", entries)
+    write(release, "data/complex_test_id.json", ["1-1.html.csv"])
+    tables = [table.table_id for table, _ in read_tabfact(release, "complex_test")]
+    assert tables == ["1-1.html.csv"] * 3
+
+
+def test_original_reads_what_was_collected_without_captions(release):
+    write(release, "collected_data/r1_training_all.json", {"1-1.html.csv": ENTRY})
+    write(release, "collected_data/r2_training_all.json", {"1-2.html.csv": [["so"], [1], "x"]})
+    write(release, "data/train_id.json", ["1-2.html.csv", "1-1.html.csv"])
+    pairs = list(read_tabfact(release, "train", original=True))
+    assert [question.question_id for _, question in pairs][:2] == [
+        "1-2.html.csv_0-0_0",
+        "1-1.html.csv_0-0_0",
+    ]
+    assert {table.table_id for table, _ in pairs} == {
+        "table_csv/1-1.html.csv",
+        "table_csv/1-2.html.csv",
+    }
+    assert {table.document_title for table, _ in pairs} == {""}
+    assert pairs[1][0].rows == (("sky", "blue"), ("n/a", ""))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{\n"1-1.html.csv": [\n}', r"expected valid JSON, got: .*val_examples\.json', line 3\)"),
+        ('{"a": [], "a": []}', r"a key twice .*val_examples\.json'\)"),
+        ([], r"expected an object, got list \(file '.*val_examples\.json'\)"),
+    ],
+)
+def test_malformed_statements_are_refused_with_file_and_place(release, content, message):
+    write(release, "tokenized_data/val_examples.json", content)
+    with pytest.raises(ValueError, match=message):
+        list(read_tabfact(release, "dev"))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '[["so"], [1]]',
+        '[["so"], [1, 0], ""]',
+        '[["so"], [2], ""]',
+        '[["so"], [true], ""]',
+        '[[3], [1], ""]',
+        '[["so"], [1], null]',
+        "{}",
+    ],
+)
+def test_malformed_statements_of_a_table_are_refused_with_its_name(release, entry):
+    write(release, "tokenized_data/val_examples.json", f'{{"1-2.html.csv": {entry}}}')
+    message = r"expected statements, .*val_examples\.json', table '1-2\.html\.csv'\)"
+    with pytest.raises(ValueError, match=message):
+        list(read_tabfact(release, "dev"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", r"expected a list of tables' names, got \{\} .*small_test_id\.json'\)"),
+        ("[1]", r"expected a list of tables' names"),
+        ('["1-9.html.csv"]', r"expected tables of .*, got '1-9\.html\.csv' .*small_test_id\.json'"),
+    ],
+)
+def test_malformed_lists_of_tables_are_refused(release, content, message):
+    write(release, "tokenized_data/test_examples.json", {})
+    write(release, "data/small_test_id.json", content)
+    with pytest.raises(ValueError, match=message):
+        list(read_tabfact(release, "small_test"))
+
+
+def test_a_malformed_table_is_refused_with_file_and_line(release):
+    write(release, "tokenized_data/val_examples.json", {"1-2.html.csv": [["so"], [1], ""]})
+    write(release, "data/all_csv/1-2.html.csv", "a#b\n1#2\n3\n")
+    with pytest.raises(ValueError, match=r"expected 2 cells .*, got 1 .*1-2\.html\.csv', line 3\)"):
+        list(read_tabfact(release, "dev"))
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_a_table_without_a_row_is_refused_with_its_file(release, original):
+    (release / "data" / "all_csv" / "1-2.html.csv").write_text("name\n")
+    entries = {"1-2.html.csv": [["so"], [1], ""]}
+    write(release, "tokenized_data/val_examples.json", entries)
+    write(release, "collected_data/r1_training_all.json", entries)
+    write(release, "collected_data/r2_training_all.json", {})
+    write(release, "data/val_id.json", ["1-2.html.csv"])
+    with pytest.raises(ValueError, match=r"at least 1 row .*\(file '.*1-2.html.csv'\)"):
+        list(read_tabfact(release, "dev", original))
+
+
+def test_missing_files_are_named(release):
+    with pytest.raises(FileNotFoundError, match=r"tokenized_data/val_examples\.json"):
+        list(read_tabfact(release, "dev"))
+    with pytest.raises(FileNotFoundError, match=r"data/val_id\.json"):
+        list(read_tabfact(release, "dev", original=True))
+    write(release, "tokenized_data/val_examples.json", {"1-9.html.csv": [["so"], [1], ""]})
+    with pytest.raises(FileNotFoundError, match=r"all_csv/1-9\.html\.csv"):
+        list(read_tabfact(release, "dev"))
+
+
+def test_every_official_statement_of_the_validation_split_is_read():
+    if not TABFACT.is_dir():
+        pytest.skip(f"no TabFact at {TABFACT}")
+    pairs = list(read_tabfact(TABFACT, "dev"))
+    assert len({question.question_id for _, question in pairs}) == 12_792 == len(pairs)
+    assert len({table.table_id for table, _ in pairs}) == 1_696
+    assert all(table.document_title and question.text for table, question in pairs)
+    counts = Counter(question.class_index for _, question in pairs)
+    assert set(counts) == {0, 1}

@@ -1,0 +1,126 @@
+import pytest
+
+from mate_tf.datasets import wtq
+from mate_tf.datasets.wtq import read_wtq, split_list, unescape
+from tests.data_folders import WTQ
+
+HEADER = "id\tutterance\tcontext\ttargetValue\n"
+
+
+@pytest.fixture
+def release(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "csv").mkdir()
+    (tmp_path / "csv" / "0.csv").write_text(
+        '"Song","Year"\n"The \\"Blue\\" one","1999"\n"two\nlines","2000"\n', encoding="utf-8"
+    )
+    return tmp_path
+
+
+def write_split(release, lines, split="random-split-1-dev", header=HEADER):
+    path = release / "data" / f"{split}.tsv"
+    path.write_text(header + lines, encoding="utf-8")
+
+
+def test_escapes_are_undone_and_quotation_marks_are_ordinary(release):
+    write_split(
+        release,
+        'nt-1\tis "a\\nb?\tcsv/0.csv\t"Blue|a\\pb|c\\\\n\nnt-2\tand?\tcsv/0.csv\t1999\n',
+    )
+    (table, first), (same_table, second) = read_wtq(release, "dev")
+    assert first.text == 'is "a\nb?'
+    assert first.answers == ('"Blue', "a|b", "c\\n")
+    assert (first.question_id, second.question_id) == ("nt-1", "nt-2")
+    assert table is same_table
+    assert table.table_id == "csv/0.csv"
+    assert table.rows == (('The "Blue" one', "1999"), ("two\nlines", "2000"))
+
+
+def test_other_splits_are_read_by_the_name_of_their_file(release):
+    write_split(release, "nt-1\tq\tcsv/0.csv\t1\n", split="random-split-2-dev")
+    assert len(list(read_wtq(release, "random-split-2-dev"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("", ("",)), ("a|b", ("a", "b")), (r"a\pb|c", ("a|b", "c")), (r"\\p", (r"\p",))],
+)
+def test_lists_are_split_before_the_escapes_are_undone(text, values):
+    assert split_list(text) == values
+
+
+def test_a_lone_backslash_at_the_end_is_kept():
+    assert unescape("a\\") == "a\\"
+
+
+@pytest.mark.parametrize(
+    ("lines", "header", "message"),
+    [
+        ("nt-1\tq\tcsv/0.csv\n", HEADER, r"expected 4 values, got 3 \(file '.*dev.tsv', line 2\)"),
+        ("", "id\tquestion\n", r"expected the columns \['utterance', .*\], got .* line 1\)"),
+    ],
+)
+def test_a_malformed_split_is_refused_with_file_and_line(release, lines, header, message):
+    write_split(release, lines, header=header)
+    with pytest.raises(ValueError, match=message):
+        list(read_wtq(release, "dev"))
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_a_table_without_a_row_is_refused_with_file_and_question(release, original):
+    (release / "csv" / "1.csv").write_text("a,b\n")
+    write_split(release, "nt-1\tq\tcsv/0.csv\t1\nnt-2\tq\tcsv/1.csv\t1\n")
+    with pytest.raises(ValueError, match=r"at least 1 row .*\(file '.*dev.tsv', question 'nt-2'"):
+        list(read_wtq(release, "dev", original))
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_few_tables_are_held(release, monkeypatch, original):
+    monkeypatch.setattr(wtq, "_TABLES_REMEMBERED", 1)
+    (release / "csv" / "1.csv").write_text('"a"\n"b"\n')
+    write_split(release, "".join(f"nt-{i}\tq\tcsv/{i % 2}.csv\t1\n" for i in range(3)))
+    (first, _), _, (again, _) = read_wtq(release, "dev", original)
+    assert first == again and first is not again
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_a_cell_may_be_a_megabyte_long(release, original):
+    (release / "csv" / "0.csv").write_text('"a"\n"{}"\n'.format("b" * 1_000_000))
+    write_split(release, "nt-1\tq\tcsv/0.csv\t1\n")
+    ((table, _),) = read_wtq(release, "dev", original)
+    assert table.rows == (("b" * 1_000_000,),)
+
+
+def test_missing_files_are_named(release):
+    with pytest.raises(FileNotFoundError, match=r"random-split-1-train\.tsv"):
+        list(read_wtq(release, "train"))
+    write_split(release, "nt-1\tq\tcsv/7.csv\t1\n")
+    with pytest.raises(FileNotFoundError, match=r"7\.csv"):
+        list(read_wtq(release, "dev"))
+
+
+@pytest.mark.parametrize(("split", "count"), [("train", 11321), ("dev", 2831)])
+def test_every_official_question_is_read(split, count):
+    if not WTQ.is_dir():
+        pytest.skip(f"no WikiTableQuestions at {WTQ}")
+    questions = [question for _, question in read_wtq(WTQ, split)]
+    assert len({question.question_id for question in questions}) == count == len(questions)
+    assert all(question.text and question.answers for question in questions)
+
+
+def test_the_originals_way_of_reading_is_one_switch(release):
+    (release / "csv" / "204-csv").mkdir()
+    (release / "csv" / "204-csv" / "7.csv").write_text(
+        '"Song [1]","","Song [1]"\n"The \\"Blue\\" One [2]","","N/A"\n', encoding="utf-8"
+    )
+    write_split(
+        release,
+        "nt-1\ta\\nb?\tcsv/204-csv/7.csv\tx|y\n"
+        'nt-2\tq\tcsv/204-csv/7.csv\t"Blue\nnt-3\tq\tcsv/204-csv/7.csv\tz"\n',
+    )
+    (table, first), (_, second) = read_wtq(release, "dev", original=True)
+    assert table.table_id == "table_csv/204-7.csv"
+    assert table.header == ("Song [1]", "Unnamed: 1", "Song [1].1")
+    assert table.rows == (('the "blue" one', "nan", "nan"),)
+    assert (first.question_id, first.text, first.answers) == ("nt-1-0_0", "a\\nb?", ("x", "y"))
+    assert second.answers == ("Blue\nnt-3\tq\tcsv/204-csv/7.csv\tz",)

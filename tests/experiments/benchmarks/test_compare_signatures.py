@@ -1,0 +1,80 @@
+"""The comparison of an exported model's signatures with the library, from the outside."""
+
+import json
+
+import pytest
+
+from experiments.benchmarks.signature_answers import different_features
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.tables.table import Question, Table
+from tests.small import ENCODER, export_small, run_binary
+
+ROWS = [
+    {"id": "first", "question": "a b", "rows": [["1", "c"], ["2", "d"]]},
+    {"id": "long", "question": "c " * 90, "rows": [["1", "c"], ["2", "d"]]},
+    {"id": "second", "question": "h 2", "rows": [["1", "e"], ["f", "g"], ["may 5", "h"]]},
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An exported model with random weights, and beside it a file of questions."""
+    directory = tmp_path_factory.mktemp("compare")
+    export_small(directory / "model", 64)
+    lines = [
+        {
+            "id": row["id"],
+            "question": row["question"],
+            "answers": [],
+            "table": {"id": row["id"], "header": ["a", "b"], "rows": row["rows"]},
+        }
+        for row in ROWS
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (directory / "dev.jsonl").write_text(text, encoding="utf-8")
+    return directory
+
+
+def compare(folder, *flags):
+    return run_binary(
+        "experiments.benchmarks.compare_signatures", f"--model={folder / 'model'}", *flags
+    )
+
+
+def test_every_signature_answers_and_refuses_like_the_library(folder):
+    done = compare(folder, f"--data={folder / 'dev.jsonl'}", "--task=JSONL")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "library: 3 questions, 1 refused",
+        "tables: 3 of 3 the same, 100.00 %",
+        "features: 3 of 3 the same, 100.00 %",
+        "serving_default: 3 of 3 the same, 100.00 %",
+    ]
+
+
+def test_a_folder_that_is_no_model_is_refused_in_one_sentence(folder, tmp_path):
+    done = run_binary(
+        "experiments.benchmarks.compare_signatures",
+        *(f"--model={tmp_path}", f"--data={folder / 'dev.jsonl'}", "--task=JSONL"),
+    )
+    assert done.returncode == 1
+    assert "expected an exported model at" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_features_that_the_graph_makes_in_another_way_are_named(folder):
+    class Made:
+        """What of a folder the features need."""
+
+        encoder = ENCODER
+        features = FeatureConfig(max_seq_length=64)
+        wordpiece = Wordpiece(folder / "vocab.txt")
+        builder = FeatureBuilder(wordpiece, features)
+
+    table = Table.from_rows([["a"], ["1103"], ["1"]])
+    assert different_features(Made, table, Question("a 1103")) == []
+    # The library reads 1102 and 1024, the graph 1102 and 4.
+    assert different_features(Made, table, Question("1,1024")) == []
+    named = different_features(Made, Table.from_rows([["a"], ["1000"], ["1"]]), Question("1,1024"))
+    assert named == ["numeric_relations"]

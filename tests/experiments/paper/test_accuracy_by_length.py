@@ -1,0 +1,106 @@
+"""Answers counted by the length of their tables, and what answers are worth without a model."""
+
+import json
+
+import pytest
+
+from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.evaluation.predictions import Prediction, write_predictions
+from mate_tf.tables.table import Question, Table
+from tests.small import run_binary, write_vocabulary
+
+# [CLS] c d [SEP], then the header's two cells and two a row.
+SHORT = Table.from_rows([["a", "b"], ["c", "d"]], table_id="short")  # 8 tokens
+LONG = Table.from_rows([["a", "b"], *[["c", "d"]] * 5], table_id="long")  # 16 tokens
+PAIRS = [
+    (SHORT, Question("c d", "one", answers=("c",))),
+    (SHORT, Question("c d", "two", answers=("d",))),
+    (LONG, Question("c d", "three", answers=("c",))),
+    (LONG, Question("c d", "four", answers=("a",))),
+]
+
+
+@pytest.fixture
+def data(tmp_path):
+    write_json_lines(tmp_path / "dev.jsonl", PAIRS)
+    write_json_lines(
+        tmp_path / "train.jsonl",
+        [(SHORT, Question("c", f"t{i}", answers=(text,))) for i, text in enumerate("ccda")],
+    )
+    return tmp_path / "dev.jsonl"
+
+
+def answered(path, texts):
+    """A file of predictions with these texts."""
+    ids = [question.question_id for _, question in PAIRS]
+    write_predictions(path, [Prediction(i, (t,)) for i, t in zip(ids, texts, strict=True)])
+    return path
+
+
+def by_length(tmp_path, data, *flags):
+    vocab_file = write_vocabulary(tmp_path / "vocab.txt")
+    first, second = answered(tmp_path / "1.jsonl", "cdcc"), answered(tmp_path / "2.jsonl", "ccca")
+    return run_binary(
+        "experiments.paper.accuracy_by_length",
+        *(f"--data={data}", f"--vocab_file={vocab_file}"),
+        f"--predictions=whole={first},cut={second}",
+        *flags,
+    )
+
+
+def test_right_answers_are_counted_by_length(tmp_path, data):
+    done = by_length(tmp_path, data, "--lengths=8,12", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [(row["tokens"], row["questions"]) for row in rows] == [
+        ("up to 8", 2),
+        ("9 to 12", 0),
+        ("beyond 12", 2),
+        ("all", 4),
+    ]
+    assert [row["right"] for row in rows] == [
+        {"whole": 2, "cut": 1},
+        {"whole": 0, "cut": 0},
+        {"whole": 1, "cut": 2},
+        {"whole": 3, "cut": 3},
+    ]
+    assert [row["gained"]["cut"] for row in rows] == [0, 0, 1, 1]
+    assert [row["lost"]["cut"] for row in rows] == [1, 0, 0, 1]
+    printed = by_length(tmp_path, data, "--lengths=7,16").stdout.splitlines()
+    assert printed[2:] == [
+        "| up to 7 | 0 | 0 (0.0%) | 0 (0.0%), +0 -0 |",
+        "| 8 to 16 | 4 | 3 (75.0%) | 3 (75.0%), +1 -1 |",
+        "| beyond 16 | 0 | 0 (0.0%) | 0 (0.0%), +0 -0 |",
+        "| all | 4 | 3 (75.0%) | 3 (75.0%), +1 -1 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--lengths=8,8", "expected ascending numbers as --lengths"),
+        ("--lengths=long", "expected ascending numbers as --lengths"),
+        ("--predictions=1.jsonl", "expected different names as NAME=FILE"),
+    ],
+)
+def test_wrong_flags_are_refused(tmp_path, data, flag, message):
+    done = by_length(tmp_path, data, flag)
+    assert done.returncode == 1
+    assert message in done.stderr
+
+
+def test_baselines_are_scored(data):
+    done = run_binary(
+        "experiments.paper.answer_baselines",
+        *(f"--train={data.with_name('train.jsonl')}", f"--data={data}"),
+    )
+    assert done.returncode == 0, done.stderr
+    # "c" is right for two of four. No header is like a question: of any cell half of those of
+    # the body are "c", half "d"; the last question's answer is in the header alone.
+    assert done.stdout.splitlines() == [
+        "questions: 4",
+        "best constant answer: c",
+        "  denotation accuracy: 0.5000",
+        "a random cell of the column whose header is most like the question",
+        "  denotation accuracy: 0.3750",
+    ]

@@ -1,0 +1,162 @@
+"""Sentences to tagged records to the comparison's table, from the outside."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from experiments.paper.compare_attention import spread
+from experiments.paper.comparison_results import Results
+from tests.small import run_binary, write_vocabulary
+
+VOCABULARY = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "good", "bad", "film"]
+SENTENCES = "a good film\t1\na bad film\t0\ngood\t1\nbad film\t0\n"
+SMALL = (
+    "--config=sst2_tiny",
+    "--config.max_seq_length=8",
+    "--config.length_buckets=",
+    "--config.encoder.num_layers=1",
+    "--config.encoder.hidden_size=8",
+    "--config.encoder.intermediate_size=8",
+    "--config.batch_size=2",
+    "--config.num_steps=1",
+)
+VARIANT = "grammar_soft encoder.attention.grammar_bias=2.0"
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("sst2")
+    for split in ("train", "dev"):
+        (directory / f"{split}.tsv").write_text(SENTENCES, encoding="utf-8")
+    vocab_file = write_vocabulary(directory / "pieces.txt", VOCABULARY)
+    output = directory / "records"
+    done = run_binary(
+        "experiments.create_data",
+        *("--task=SST2", f"--input_dir={directory}", f"--output_dir={output}"),
+        *(f"--vocab_file={vocab_file}", "--max_seq_length=8", "--tagger=textblob"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "train: 4 of 4 sentences kept" in done.stdout
+    assert "tagging took" in done.stdout
+    return output
+
+
+def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
+    names = ("tapas", "grammar_hard", "grammar_soft", "mate")
+    flags = (*SMALL, "--seeds=1", f"--data_dir={data_dir}", f"--output_dir={tmp_path}")
+    flags += (f"--architectures={','.join(names)}", f"--variant={VARIANT}")
+    first = run_binary("experiments.paper.compare_attention", *flags)
+    assert first.returncode == 0, first.stderr
+    rows = [line.split(" | ") for line in first.stdout.splitlines()[2:]]
+    assert [row[0] for row in rows] == [f"| {name}" for name in (*names, VARIANT)]
+    shares = [float(row[4]) for row in rows]
+    # Of 25 + 25 + 9 + 16 pairs of real tokens a hard model leaves out, in "a good film", film to a
+    # and to good, a to good and good to a, and as many in the second; in "bad film" film to bad.
+    # No word is an adverb, a pronoun or a verb: nothing is favoured. To MATE all is question.
+    assert shares == [100.0, round(100 * (75 - 9) / 75, 1), 0.0, 100.0, 0.0]
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["config"]["num_steps"] == 1
+    assert set(results["runs"]) == {
+        *(f"{name}_1" for name in names),
+        "grammar_soft_encoder.attention.grammar_bias=2.0_1",
+    }
+    saved = json.loads((tmp_path / f"{VARIANT.replace(' ', '_')}_1" / "config.json").read_text())
+    assert saved["encoder"]["attention"]["grammar_bias"] == 2.0
+    metrics = results["runs"]["grammar_hard_1"]["metrics"]
+    assert set(metrics) == {"loss", "accuracy", "precision", "f1"}
+    assert results["pairs"]["grammar_hard"] == (75 - 9) / 75
+
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(tmp_path / "results.json", elsewhere)
+    again = run_binary("experiments.paper.compare_attention", *flags, f"--output_dir={elsewhere}")
+    assert again.stdout == first.stdout
+    assert "training" not in again.stderr
+
+    other = run_binary("experiments.paper.compare_attention", *flags, "--config.learning_rate=1")
+    assert other.returncode == 1
+    assert "learning_rate=1.0 (there: " in other.stderr
+    attending = "--config.encoder.attention.bucket_size=8"
+    other = run_binary("experiments.paper.compare_attention", *flags, attending)
+    assert other.returncode == 1
+    assert "encoder.attention=['bucket_size=8'] (there: [])" in other.stderr
+
+
+def test_a_comparison_in_which_no_run_has_begun_can_be_of_another_config(tmp_path):
+    def of_steps(number):
+        return Results(tmp_path, {"config": {"num_steps": number}, "data": {}, "weights": {}})
+
+    assert of_steps(1).share("tapas", lambda: 1.0) == 1.0
+    again = of_steps(2)
+    assert again.share("tapas", lambda: 0.5) == 0.5
+    (tmp_path / "tapas_1").mkdir()  # a run, which goes on from its own weights
+    with pytest.raises(ValueError, match=re.escape("num_steps=1 (there: 2)")):
+        of_steps(1)
+    again.add("tapas_1", {"metrics": {}, "seconds": None})
+    assert of_steps(2).share("tapas", lambda: pytest.fail("counted again")) == 0.5
+    with pytest.raises(ValueError, match=re.escape("num_steps=1 (there: 2)")):
+        of_steps(1)
+
+
+@pytest.mark.parametrize(
+    "is_of_start", [False, True], ids=["of its own", "of those it starts from"]
+)
+def test_records_in_other_files_are_other_records(tmp_path, is_of_start):
+    def of_files(name):
+        own = {"config": {}, "data": {name: "0"}, "weights": {"init_checkpoint": None}}
+        if is_of_start:
+            own = {"config": {}, "data": {}, "weights": {"init_checkpoint": own}}
+        return Results(tmp_path, own)
+
+    of_files("train.tfrecord").add("tapas_1", {"metrics": {}, "seconds": None})
+    of_files("train.tfrecord")
+    with pytest.raises(ValueError, match=r"train-0.*there: .*train\.tfrecord"):
+        of_files("train-0")
+
+
+def test_a_file_of_something_else_is_kept(tmp_path):
+    (tmp_path / "results.json").write_text('{"em": 1}')
+    with pytest.raises(ValueError, match="expected a comparison's results in"):
+        Results(tmp_path, {"config": {}, "data": {}, "weights": {}})
+
+
+def test_each_architecture_starts_from_its_own_run_of_another_comparison(data_dir, tmp_path):
+    common = (*SMALL, "--seeds=1", f"--data_dir={data_dir}")
+    before, after = tmp_path / "before", tmp_path / "after"
+    names = "--architectures=tapas,grammar_soft"
+    first = run_binary(
+        "experiments.paper.compare_attention", *common, names, f"--output_dir={before}"
+    )
+    assert first.returncode == 0, first.stderr
+    start = f"--init_checkpoint={before}"
+    flags = *common, f"--output_dir={after}", start, "--config.learning_rate=0.0"
+    second = run_binary("experiments.paper.compare_attention", *flags, names)
+    assert second.returncode == 0, second.stderr
+    runs = {of: json.loads((of / "results.json").read_text())["runs"] for of in (before, after)}
+    for run in ("tapas_1", "grammar_soft_1"):
+        # Nothing was learned since: the dev split's loss is that of the end of the other.
+        assert runs[after][run]["metrics"] == runs[before][run]["metrics"]
+        inputs = json.loads((after / run / "inputs.json").read_text())
+        assert inputs["init_checkpoint"] == str(before / run)
+    shared = json.loads((after / "results.json").read_text())
+    made_of = json.loads((before / "results.json").read_text())
+    del made_of["runs"], made_of["pairs"]
+    assert shared["weights"]["init_checkpoint"] == {"run": "its own", **made_of}
+
+    absent = run_binary("experiments.paper.compare_attention", *flags, "--architectures=sat")
+    assert absent.returncode == 1
+    assert f"expected a run of sat that has ended, at {before / 'sat_1'}, to" in absent.stderr
+    shutil.copytree(before / "tapas_1", before / "sat_1")  # as of one that was interrupted
+    unfinished = run_binary("experiments.paper.compare_attention", *flags, "--architectures=sat")
+    assert "expected a run of sat that has ended" in unfinished.stderr
+    # Of one of its runs for all is another start.
+    one = *flags, names, f"--init_checkpoint={before / 'tapas_1'}"
+    other = run_binary("experiments.paper.compare_attention", *one)
+    assert other.returncode == 1
+    assert "run=tapas_1 (there: its own)" in other.stderr
+
+
+def test_spread_is_the_median_and_half_the_interquartile_range():
+    assert spread([0.8, 0.9, 0.84], 100.0) == "84.0 ± 2.5"

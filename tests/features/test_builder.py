@@ -1,0 +1,404 @@
+import dataclasses
+import gc
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.tables.table import Question, Table
+
+TABLE = Table.from_rows(
+    [["city name", "people"], ["New York", 8], ["Newville", None], ["a", "3 x"]],
+    table_id="cities",
+)
+QUESTION = Question(
+    "city?",
+    question_id="q",
+    answer_coordinates=((0, 0), (2, 1)),
+    previous_coordinates=((2, 0),),
+    answer_number=3.5,
+    aggregation="COUNT",
+    class_index=1,
+)
+
+
+def build(wordpiece, table=TABLE, question=QUESTION, require_answers=True, **config):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(**config))
+    return builder.build(table, question, require_answers)
+
+
+def pieces(wordpiece, example):
+    features = example.features
+    real = features["input_ids"][features["input_mask"] == 1]
+    return " ".join(wordpiece.vocabulary[index] for index in real)
+
+
+def test_features_of_an_example(wordpiece):
+    example = build(wordpiece, max_seq_length=16)
+    assert pieces(wordpiece, example) == (
+        "[CLS] city ? [SEP] city name people new york 8 new ##ville [EMPTY] a 3 x"
+    )
+    features = {name: list(values) for name, values in example.features.items()}
+    expected = {
+        "input_mask": [1] * 16,
+        "segment_ids": [0] * 4 + [1] * 12,
+        "column_ids": [0, 0, 0, 0, 1, 1, 2, 1, 1, 2, 1, 1, 2, 1, 2, 2],
+        "row_ids": [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3],
+        "label_ids": [0] * 7 + [1, 1, 0, 0, 0, 0, 0, 1, 1],
+        "prev_label_ids": [0] * 13 + [1, 0, 0],
+        "numeric_values_scale": [1] * 7 + [2, 2, 1, 2, 2, 1, 1, 2, 2],
+        "answer": [3.5],
+        "aggregation_function_id": [3],
+        "classification_class_index": [1],
+        "question_id": [b"q"],
+        "table_id": [b"cities"],
+        "question_id_ints": [ord("q") + 1] + [0] * 63,
+    }
+    assert {name: features[name] for name in expected} == expected
+
+
+def test_ranks_relations_and_values_of_a_numeric_column(wordpiece):
+    rows = [["name", "people"], ["a", "8"], ["b", "3"], ["c", "8"]]
+    question = Question("5 people or 3")
+    features = build(wordpiece, Table.from_rows(rows), question, max_seq_length=None).features
+    assert list(features["column_ids"][-6:]) == [1, 2, 1, 2, 1, 2]
+    assert list(features["column_ranks"][-6:]) == [0, 2, 0, 1, 0, 2]
+    assert list(features["inv_column_ranks"][-6:]) == [0, 1, 0, 2, 0, 1]
+    assert list(features["numeric_relations"][-6:]) == [0, 2, 0, 5, 0, 2]
+    np.testing.assert_array_equal(
+        features["numeric_values"][-6:], np.array([np.nan, 8, np.nan, 3, np.nan, 8], np.float32)
+    )
+
+
+def test_padding_is_zero_and_none_without_a_length(wordpiece):
+    padded = build(wordpiece, max_seq_length=20).features
+    exact = build(wordpiece, max_seq_length=None).features
+    for name, values in padded.items():
+        if len(values) != 20:
+            np.testing.assert_array_equal(values, exact[name])
+            continue
+        padding = {"numeric_values": np.nan, "numeric_values_scale": 1}.get(name, 0)
+        np.testing.assert_array_equal(values, [*exact[name], *[padding] * 4], err_msg=name)
+        assert values.dtype == (np.float32 if name.startswith("numeric_values") else np.int32)
+
+
+@pytest.mark.parametrize(
+    ("config", "question", "expected", "dropped", "trimmed"),
+    [
+        ({"max_seq_length": 16}, QUESTION, "a 3 x", 0, 0),
+        ({"max_seq_length": 15, "drop_rows_to_fit": True}, Question("city"), "a 3 x", 0, 0),
+        ({"max_seq_length": 14, "drop_rows_to_fit": True}, Question("city"), "[EMPTY]", 1, 0),
+        ({"max_seq_length": 11, "drop_rows_to_fit": True}, Question("city"), "york 8", 2, 0),
+        ({"max_row_id": 3, "drop_rows_to_fit": True}, Question("city"), "[EMPTY]", 1, 0),
+        ({"max_seq_length": 14, "trim_cells": True}, Question("city"), "a 3", 0, 3),
+        (
+            {"max_seq_length": 10, "trim_cells": True, "drop_rows_to_fit": True},
+            Question("city"),
+            "[EMPTY]",
+            1,
+            2,
+        ),
+    ],
+)
+def test_what_does_not_fit_is_left_out_where_asked_and_reported(
+    wordpiece, config, question, expected, dropped, trimmed
+):
+    example = build(wordpiece, question=question, **config)
+    assert pieces(wordpiece, example).endswith(expected)
+    assert example.report.rows_dropped == dropped
+    assert example.report.tokens_trimmed == trimmed
+    assert example.report.num_tokens == example.features["input_mask"].sum()
+
+
+def test_trimming_leaves_words_whole(wordpiece):
+    table = Table.from_rows([["a"], ["Newville Newville"]])
+    example = build(wordpiece, table, Question("a"), max_seq_length=7, trim_cells=True)
+    assert pieces(wordpiece, example) == "[CLS] a [SEP] a new ##ville"
+
+
+WIDE = Table.from_rows([["a"] * 300, ["b"] * 300], table_id="wide")
+LONG_QUESTION = Question("city " * 600, question_id="long")
+
+
+@pytest.mark.parametrize(
+    ("table", "question", "config", "reason", "message"),
+    [
+        (
+            TABLE,
+            QUESTION,
+            {"max_seq_length": 15},
+            "too long",
+            r"expected at most 15 tokens, got 16 \(table 'cities', question 'q'\); raise",
+        ),
+        (
+            TABLE,
+            LONG_QUESTION,
+            {"drop_rows_to_fit": True, "trim_cells": True},
+            "too long",
+            r"expected at most 512 tokens, got 604 for the question and the header alone .*'long'",
+        ),
+        (
+            TABLE,
+            Question("a"),
+            {"max_seq_length": 8, "drop_rows_to_fit": True},
+            "too long",
+            "expected at most 8 tokens, got 9 for the question, the header and one row",
+        ),
+        (
+            WIDE,
+            QUESTION,
+            {"max_seq_length": None},
+            "too many columns",
+            r"expected at most 255 columns, got 300 \(table 'wide'\)",
+        ),
+        (
+            TABLE,
+            QUESTION,
+            {"max_row_id": 3},
+            "too many rows",
+            r"expected at most 2 rows, got 3 \(table 'cities'\)",
+        ),
+        (
+            TABLE,
+            QUESTION,
+            {"max_seq_length": 14, "drop_rows_to_fit": True},
+            "answer cut off",
+            "expected 3 answer cells in the sequence, got 1 .*'cities'",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_sentence(
+    wordpiece, table, question, config, reason, message
+):
+    with pytest.raises(ConversionError, match=message) as error:
+        build(wordpiece, table, question, **config)
+    assert error.value.reason == reason
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("coordinates", [((3, 0),), ((0, 2),), ((-1, 0),)])
+def test_answers_outside_of_the_table_are_refused_or_counted(wordpiece, coordinates):
+    question = Question("a", answer_coordinates=coordinates)
+    with pytest.raises(ConversionError, match="expected 1 answer cells in the sequence, got 0"):
+        build(wordpiece, question=question)
+    example = build(wordpiece, question=question, require_answers=False)
+    assert example.report.answers_dropped == 1
+    assert not example.features["label_ids"].any()
+
+
+@pytest.mark.parametrize("name", ["max_seq_length", "max_column_id", "max_row_id"])
+def test_a_limit_that_leaves_no_room_is_refused(name):
+    with pytest.raises(ValueError, match=f"expected {name} to be at least"):
+        FeatureConfig(**{name: 1})
+
+
+def test_a_table_is_tokenized_once(wordpiece, monkeypatch):
+    counts = []
+    tokenize = wordpiece.ids_and_lengths
+    monkeypatch.setattr(
+        wordpiece, "ids_and_lengths", lambda texts: counts.append(len(texts)) or tokenize(texts)
+    )
+    builder = FeatureBuilder(wordpiece)
+    for text in ("a", "b", "c"):
+        builder.build(TABLE, Question(text))
+    assert sorted(counts) == [1, 1, 1, 8]
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda width: st.lists(
+            st.lists(st.text(max_size=8), min_size=width, max_size=width), min_size=2, max_size=6
+        )
+    ),
+    st.text(max_size=8),
+    st.booleans(),
+    st.booleans(),
+)
+def test_any_table_is_converted_or_refused(wordpiece, rows, text, trim, drop):
+    table = Table.from_rows(rows)
+    try:
+        features, report = build(
+            wordpiece,
+            table,
+            Question(text),
+            max_seq_length=24,
+            trim_cells=trim,
+            drop_rows_to_fit=drop,
+        )
+    except ConversionError:
+        exact = build(wordpiece, table, Question(text), max_seq_length=None)
+        assert exact.report.num_tokens > 24
+        return
+    body = features["segment_ids"] == 1
+    cells = set(zip(features["row_ids"][body], features["column_ids"][body], strict=True))
+    kept_rows = range(table.num_rows + 1 - report.rows_dropped)
+    assert cells == {(row, column + 1) for row in kept_rows for column in range(table.num_columns)}
+    assert report.num_tokens <= 24
+    assert drop or not report.rows_dropped
+    assert trim or not report.tokens_trimmed
+
+
+CITIES = Table.from_rows(
+    [["city", "people"], ["york", 8], ["ville", 8], ["york", 3], ["new", 1]], table_id="cities"
+)
+# Twenty tokens; ville is no piece of the vocabulary, but five letters.
+HISTOGRAM = "york 2 , v ##i ##l ##l ##e 1 , new 1 8 2 , 3 1 , 1 1"
+
+
+def histogram_tokens(example):
+    """Which tokens are the histogram row's: those of the last row id."""
+    row_ids = example.features["row_ids"]
+    return row_ids == row_ids.max()
+
+
+def test_a_histogram_row_follows_the_last_row(wordpiece):
+    question = Question("5 people", answer_coordinates=((3, 0),))
+    example = build(wordpiece, CITIES, question, max_seq_length=64, histogram_row=True)
+    assert pieces(wordpiece, example).endswith(f"new 1 {HISTOGRAM}")
+    assert example.features["row_ids"].max() == 5
+    own = {
+        name: values[histogram_tokens(example)]
+        for name, values in example.features.items()
+        if len(values) == 64 and name != "question_id_ints"
+    }
+    assert list(own["column_ids"]) == [1] * 12 + [2] * 8
+    assert set(own["input_mask"]) == set(own["segment_ids"]) == {1}
+    for name in (
+        "label_ids",
+        "prev_label_ids",
+        "column_ranks",
+        "inv_column_ranks",
+        "numeric_relations",
+    ):
+        assert not own[name].any()
+    assert np.isnan(own["numeric_values"]).all()
+    assert np.isinf(own["numeric_values_scale"]).all()
+    assert example.report == dataclasses.replace(
+        build(wordpiece, CITIES, question, max_seq_length=64).report,
+        num_tokens=example.features["input_mask"].sum(),
+    )
+
+
+@given(
+    rows=st.integers(1, 3).flatmap(
+        lambda width: st.lists(
+            st.lists(
+                st.sampled_from(["", "3", "7", "new york", "x"]), min_size=width, max_size=width
+            ),
+            min_size=2,
+            max_size=6,
+        )
+    ),
+    coordinates=st.lists(st.tuples(st.integers(-1, 6), st.integers(-1, 3)), max_size=3),
+)
+def test_a_histogram_row_changes_no_other_token(wordpiece, rows, coordinates):
+    table = Table.from_rows(rows)
+    question = Question("5 new", answer_coordinates=coordinates)
+    config = {"max_seq_length": None, "require_answers": False}
+    plain = build(wordpiece, table, question, **config)
+    example = build(wordpiece, table, question, histogram_row=True, **config)
+    length = plain.report.num_tokens
+    assert list(np.flatnonzero(histogram_tokens(example))) == list(
+        range(length, example.report.num_tokens)
+    )
+    for name, values in plain.features.items():
+        np.testing.assert_array_equal(example.features[name][: len(values)], values, err_msg=name)
+    assert not example.features["label_ids"][length:].any()
+    assert example.report.answers_dropped == plain.report.answers_dropped
+
+
+@pytest.mark.parametrize(
+    ("config", "rows_dropped", "tokens_trimmed", "num_tokens", "end"),
+    [
+        # [CLS] a [SEP] and two headers, then rows of 2, 6, 2 and 2 tokens, then the 20.
+        ({"max_seq_length": 37}, 0, 0, 37, f"new 1 {HISTOGRAM}"),
+        ({"max_seq_length": 36}, 1, 0, 35, f"york 3 {HISTOGRAM}"),
+        ({"max_seq_length": 34}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
+        ({"max_seq_length": 27}, 3, 0, 27, f"york 8 {HISTOGRAM}"),
+        ({"max_row_id": 4}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
+        ({"max_seq_length": 22, "trim_cells": True}, 0, 16, 21, "new 1 york 2 8 2"),
+        ({"max_seq_length": 14, "trim_cells": True}, 3, 14, 13, "york 8 york 2 , 8 2 ,"),
+    ],
+)
+def test_rows_are_dropped_before_the_histogram_of_the_whole_table(
+    wordpiece, config, rows_dropped, tokens_trimmed, num_tokens, end
+):
+    config = {"max_seq_length": None, "drop_rows_to_fit": True, "histogram_row": True, **config}
+    example = build(wordpiece, CITIES, Question("a"), **config)
+    assert pieces(wordpiece, example).endswith(end)
+    report = example.report
+    assert (report.rows_dropped, report.tokens_trimmed) == (rows_dropped, tokens_trimmed)
+    assert report.num_tokens == num_tokens == example.features["input_mask"].sum()
+    assert example.features["row_ids"].max() == 4 - rows_dropped + 1
+    assert np.isinf(example.features["numeric_values_scale"][histogram_tokens(example)]).all()
+
+
+def test_a_dropped_row_gives_nothing_to_the_histogram_that_takes_its_id(wordpiece):
+    question = Question("5", answer_coordinates=((3, 1),))
+    example = build(
+        wordpiece, CITIES, question, require_answers=False,
+        max_seq_length=36, drop_rows_to_fit=True, histogram_row=True,
+    )  # fmt: skip
+    assert example.report.rows_dropped == 1
+    assert example.report.answers_dropped == 1
+    own = histogram_tokens(example)
+    for name in ("label_ids", "column_ranks", "numeric_relations"):
+        assert not example.features[name][own].any()
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"max_seq_length": 36}, r"expected at most 36 tokens, got 37 \(table 'cities'"),
+        (
+            {"max_seq_length": 24, "drop_rows_to_fit": True},
+            "got 25 for the question, the header and the histogram row alone",
+        ),
+        (
+            {"max_seq_length": 26, "drop_rows_to_fit": True},
+            "got 27 for the question, the header, the histogram row and one row",
+        ),
+        ({"max_row_id": 5}, "expected at most 3 rows, got 4"),
+    ],
+)
+def test_errors_count_the_histogram_row(wordpiece, config, message):
+    config = {"max_seq_length": None, "histogram_row": True, **config}
+    with pytest.raises(ConversionError, match=message):
+        build(wordpiece, CITIES, Question("a"), **config)
+
+
+def test_tables_of_few_tokens_and_much_text_are_not_held(wordpiece):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None))
+
+    def held(number_of_words):
+        """Whether a table is, once another like it has been read."""
+        first, second = (
+            Table.from_rows([["city"], *[[letter * 10_000]] * number_of_words]) for letter in "ab"
+        )
+        builder.build(first, Question("a"))
+        builder.build(second, Question("a"))
+        there = weakref.ref(first)
+        del first
+        gc.collect()
+        return there() is not None
+
+    assert held(1)
+    assert not held(200)  # of 10,000 bytes each, and one token
+
+
+def test_half_a_surrogate_pair_in_a_name_is_escaped(wordpiece):
+    table = dataclasses.replace(TABLE, table_id="t\ud800")
+    question = dataclasses.replace(QUESTION, question_id="q\udfff")
+    for options in ({}, {"add_aggregation_candidates": True, "label_answer_spans": True}):
+        features = build(wordpiece, table, question, require_answers=False, **options).features
+        assert features["table_id"] == [rb"t\ud800"]
+        assert features["question_id"] == [rb"q\udfff"]
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e300])
+def test_a_number_that_single_precision_does_not_hold_is_no_answer(wordpiece, number):
+    question = dataclasses.replace(QUESTION, answer_number=number)
+    assert np.isnan(build(wordpiece, question=question).features["answer"][0])

@@ -1,0 +1,290 @@
+import collections
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.features.builder import ConversionError
+from mate_tf.features.masked_lm import (
+    MaskedLmBuilder,
+    MaskedLmConfig,
+    example_rng,
+)
+from mate_tf.records.records import batch_by_length, read_records, write_records
+from mate_tf.tables.table import Table
+
+TABLE = Table.from_rows(
+    [["city name", "people"], ["New York", 8], ["Newville", 3], ["a b c", "5 x"]],
+    table_id="cities",
+)
+OTHER = Table.from_rows([["name"], ["Newville"], ["York"]], table_id="names")
+TEXTS = ("new york city has people and names", "is newville a city?")
+CONFIG = MaskedLmConfig(max_seq_length=64, masking_probability=0.3)
+
+
+def build(wordpiece, table=TABLE, texts=TEXTS, *, seed=0, negative=None, **changes):
+    builder = MaskedLmBuilder(wordpiece, dataclasses.replace(CONFIG, **changes))
+    return builder.build(table, texts, random.Random(seed), negative)
+
+
+def builds(wordpiece, *args, num=40, negative=None, **changes):
+    """Examples of many seeds."""
+    builder = MaskedLmBuilder(wordpiece, dataclasses.replace(CONFIG, **changes))
+    args = args or (TABLE, TEXTS)
+    return [builder.build(*args, random.Random(seed), negative) for seed in range(num)]
+
+
+def masked_positions(example):
+    return example["masked_lm_positions"][example["masked_lm_weights"] == 1]
+
+
+def unmasked(example):
+    """The example's tokens with the labels in their places."""
+    input_ids = example["input_ids"].copy()
+    is_label = example["masked_lm_weights"] == 1
+    input_ids[masked_positions(example)] = example["masked_lm_ids"][is_label]
+    return input_ids
+
+
+def cells_of(example):
+    """The positions of each cell's tokens, by row and column id."""
+    cells = collections.defaultdict(list)
+    for position in np.flatnonzero(example["column_ids"]):
+        key = int(example["row_ids"][position]), int(example["column_ids"][position])
+        cells[key].append(position)
+    return cells
+
+
+def same(one, other):
+    return (
+        all(
+            np.array_equal(one[name], other[name], equal_nan=one[name].dtype.kind == "f")
+            for name in one
+        )
+        and one.keys() == other.keys()
+    )
+
+
+def test_labels_are_what_the_text_and_the_table_say(wordpiece):
+    both_orders = [
+        [id_ for ids in wordpiece.ids(texts) for id_ in ids] for texts in (TEXTS, TEXTS[::-1])
+    ]
+    some_is_masked = False
+    for example in builds(wordpiece):
+        input_ids = unmasked(example)
+        some_is_masked |= bool(np.any(input_ids != example["input_ids"]))
+        text_end = list(input_ids).index(wordpiece.sep)
+        text = list(input_ids[1:text_end])
+        assert any(
+            text == ids[begin : begin + len(text)]
+            for ids in both_orders
+            for begin in range(len(ids))
+        )
+        for (row, column), positions in cells_of(example).items():
+            cell = (TABLE.header, *TABLE.rows)[row][column - 1]
+            (ids,) = wordpiece.ids([cell])
+            assert list(input_ids[positions]) == ids[: len(positions)]
+    assert some_is_masked
+
+
+@pytest.mark.parametrize("table", [TABLE, OTHER])
+def test_cells_are_masked_as_wholes_where_asked_for(wordpiece, table):
+    some_cell_is_masked = False
+    for example in builds(wordpiece, table, TEXTS):
+        masked = set(masked_positions(example))
+        for positions in cells_of(example).values():
+            assert masked.isdisjoint(positions) or masked.issuperset(positions)
+            some_cell_is_masked |= not masked.isdisjoint(positions)
+    assert some_cell_is_masked
+
+
+def test_words_are_masked_as_wholes_where_cells_are_not(wordpiece):
+    parts_of_cells = 0
+    for example in builds(wordpiece, whole_cells=False):
+        masked = set(masked_positions(example))
+        for position in np.flatnonzero(wordpiece.is_inner[unmasked(example)]):
+            assert (position in masked) == (position - 1 in masked)
+        parts_of_cells += any(
+            0 < len(masked.intersection(positions)) < len(positions)
+            for positions in cells_of(example).values()
+        )
+    assert parts_of_cells
+
+
+def test_the_same_generator_gives_the_same_example_and_another_another(wordpiece):
+    examples = [build(wordpiece, seed=seed, negative=OTHER) for seed in (1, 1, 2)]
+    assert same(examples[0], examples[1])
+    assert not same(examples[0], examples[2])
+    one, again, other = (example_rng(key, 7, 128).random() for key in ("a_0", "a_0", "a_1"))
+    assert one == again != other
+
+
+def test_a_negative_takes_the_tables_place_half_of_the_time_and_is_flagged(wordpiece):
+    num = 400
+    examples = builds(wordpiece, num=num, negative=OTHER)
+    flags = np.array([example["next_sentence_labels"][0] for example in examples])
+    for example, flag in zip(examples, flags, strict=True):
+        assert example["is_random_table"] == flag
+        assert example["table_id"] == [b"names" if flag else b"cities"]
+    assert abs(flags.mean() - 0.5) < 4 * 0.5 / num**0.5
+    assert not any(example["is_random_table"] for example in builds(wordpiece))
+
+
+def test_ranks_and_numbers_are_of_the_whole_table_before_masking(wordpiece):
+    rows = [["people"], [30], [10], [20]]
+    table = Table.from_rows(rows)
+    seen = False
+    for example in builds(wordpiece, table, TEXTS):
+        for (row, _), positions in cells_of(example).items():
+            if row:
+                ranks = [example[name][positions] for name in ("column_ranks", "inv_column_ranks")]
+                assert {tuple(set(of_cell)) for of_cell in ranks} <= {(1,), (2,), (3,)}
+                assert np.all(ranks[0] == {30: 3, 10: 1, 20: 2}[rows[row][0]])
+                assert np.all(ranks[0] + ranks[1] == 4)
+                assert np.all(example["numeric_values"][positions] == rows[row][0])
+                seen |= positions[0] in masked_positions(example)
+    assert seen
+
+
+def test_features_of_text_alone(wordpiece):
+    example = build(wordpiece, None, ["new york", "a"], max_seq_length=4, max_predictions=2)
+    assert [
+        wordpiece.vocabulary[id_] for id_ in unmasked(example)
+    ] == "[CLS] new york [PAD]".split()
+    for name in ("segment_ids", "column_ids", "row_ids", "column_ranks", "is_random_table"):
+        assert not example[name].any()
+    assert list(example["table_id"]) == [b""]
+    long = build(wordpiece, None, ["new york " * 9], max_seq_length=4)
+    assert long["input_mask"].all()
+
+
+def test_column_names_can_be_stripped(wordpiece):
+    for example in builds(wordpiece, strip_column_names=True):
+        of_header = (example["row_ids"] == 0) & (example["column_ids"] > 0)
+        assert set(unmasked(example)[of_header]) == {wordpiece.empty}
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_ids_stay_below_their_limits_but_in_the_original(wordpiece, original):
+    table = Table.from_rows([["a"] * 6] * 7)
+    examples = builds(
+        wordpiece, table, TEXTS, max_column_id=4, max_row_id=5, original_conversion=original
+    )
+    most = {name: max(e[name].max() for e in examples) for name in ("column_ids", "row_ids")}
+    assert most == {"column_ids": 3 + original, "row_ids": 4 + original}
+
+
+@pytest.mark.parametrize(
+    ("texts", "changes", "reason", "message"),
+    [
+        ((), {}, "no fitting text", "expected at least 8 pieces of text, got 0 .table 'cities'"),
+        (("a",), {}, "no fitting text", "expected at least 8 pieces of text, got 1"),
+        (TEXTS, {"join_texts": False, "max_text_length": 8}, "no fitting text", "of 8 to 8 pieces"),
+        (TEXTS, {"max_seq_length": 11}, "too long", "expected at most 11 tokens"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_with_its_reason(wordpiece, texts, changes, reason, message):
+    with pytest.raises(ConversionError, match=message) as error:
+        build(wordpiece, TABLE, texts, **changes)
+    assert error.value.reason == reason
+
+
+def test_neither_table_nor_text_is_an_error(wordpiece):
+    with pytest.raises(ValueError, match="expected a table or a text, got neither"):
+        build(wordpiece, None, ())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"max_seq_length": 3},
+        {"max_predictions": 0},
+        {"masking_probability": 1.5},
+        {"min_text_length": 0},
+        {"min_text_length": 9, "max_text_length": 8},
+        {"max_column_id": 1},
+        {"max_row_id": 1},
+    ],
+)
+def test_limits_that_leave_no_room_are_errors(changes):
+    with pytest.raises(ValueError, match=f"expected .*{list(changes)[-1]}"):
+        MaskedLmConfig(**changes)
+
+
+@pytest.mark.parametrize("num_pieces", [0, 1, 7, 8])
+def test_what_there_is_of_a_text_is_taken_where_none_is_required(wordpiece, num_pieces):
+    texts = ["a " * num_pieces] if num_pieces else []
+    for example in builds(wordpiece, TABLE, texts, require_text=False, num=9):
+        tokens = unmasked(example)[: example["input_mask"].sum()].tolist()
+        assert tokens.index(wordpiece.sep) == 1 + num_pieces
+        assert example["column_ids"][2 + num_pieces] == 1
+
+
+def test_records_hold_an_examples_features(wordpiece, tmp_path):
+    examples = builds(wordpiece, num=5)
+    path = tmp_path / "examples.tfrecord"
+    assert write_records(path, examples) == 5
+    read = list(read_records(path).as_numpy_iterator())
+    assert all(same(*pair) for pair in zip(read, examples, strict=True))
+    for batch in batch_by_length(read_records(path), 2):
+        size = len(batch["input_ids"])
+        assert batch["masked_lm_positions"].shape == (size, CONFIG.max_predictions)
+        assert batch["is_random_table"].shape == (size, 1)
+
+
+def tables():
+    cells = st.text(max_size=12) | st.floats() | st.none() | st.integers()
+    return st.integers(1, 5).flatmap(
+        lambda width: st.lists(
+            st.lists(cells, min_size=width, max_size=width), min_size=2, max_size=6
+        ).map(Table.from_rows)
+    )
+
+
+@given(
+    table=tables() | st.none(),
+    texts=st.lists(st.just("") | st.text(min_size=5, max_size=40), max_size=4),
+    negative=tables() | st.none(),
+    seed=st.integers(0, 2**32),
+    length=st.integers(4, 40),
+    predictions=st.integers(1, 9),
+    whole_cells=st.booleans(),
+    join=st.booleans(),
+)
+def test_anything_gives_features_within_range_or_an_error(
+    wordpiece, table, texts, negative, seed, length, predictions, whole_cells, join
+):
+    config = MaskedLmConfig(
+        max_seq_length=length,
+        max_predictions=predictions,
+        min_text_length=2,
+        max_text_length=10,
+        whole_cells=whole_cells,
+        join_texts=join,
+        max_column_id=4,
+        max_row_id=5,
+    )
+    try:
+        example = MaskedLmBuilder(wordpiece, config).build(
+            table, texts, random.Random(seed), negative
+        )
+    except ValueError as error:
+        assert "expected" in str(error) and "got" in str(error)
+        return
+    num_tokens = example["input_mask"].sum()
+    assert np.all(np.diff(example["input_mask"]) <= 0)
+    for name, limit in (("input_ids", len(wordpiece)), ("column_ids", 4), ("row_ids", 5)):
+        assert example[name].shape == (length,)
+        assert example[name].min() >= 0 and example[name].max() < limit
+        assert not example[name][num_tokens:].any()
+    positions = masked_positions(example)
+    assert len(positions) <= min(predictions, max(1, round(0.15 * num_tokens)))
+    assert np.all(np.diff(positions) > 0) and np.all(positions < num_tokens)
+    special = wordpiece.cls, wordpiece.sep
+    assert not np.isin(unmasked(example)[positions], special).any()
+    for name in ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights"):
+        assert example[name].shape == (predictions,)
+        assert not example[name][len(positions) :].any()

@@ -1,0 +1,214 @@
+import itertools
+import math
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mate_tf.features.numeric import (
+    EQUAL,
+    GREATER,
+    LESS,
+    Date,
+    column_values,
+    parse_text,
+    ranks,
+    relations,
+    text_values,
+)
+
+ANTI_HANG_SECONDS = 20.0  # where each takes less than one
+
+
+def year(number: int) -> Date:
+    return Date(number, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("1,000.5 of -3", [((0, 7), [1000.5]), ((10, 13), [-3.0])]),
+        ("a-5", [((2, 3), [5.0])]),
+        ("1,23", [((0, 1), [1.0]), ((2, 4), [23.0])]),
+        ("2004", [((0, 4), [2004.0, year(2004)])]),
+        ("2017", [((0, 4), [2017.0, year(2017)])]),
+        ("2150", [((0, 4), [2150.0])]),
+        ("1 may 1066", [((0, 10), [Date(1066, 5, 1)])]),
+        ("the 1990s", [((4, 9), [year(1990)])]),
+        ("may 5, 2010", [((0, 11), [Date(2010, 5, 5)])]),
+        ("monday, jan 12", [((0, 14), [Date(None, 1, 12)])]),
+        ("2006-11", [((0, 7), [Date(2006, 11, None)])]),
+        ("12.01.2009", [((0, 10), [Date(2009, 1, 12)])]),
+        ("jan", []),
+        ("february", [((0, 8), [Date(None, 2, None)])]),
+        ("feb 30", [((4, 6), [30.0])]),
+        ("feb 29", [((0, 6), [Date(None, 2, 29)])]),
+        ("2004-00 0000", [((0, 4), [2004.0, year(2004)]), ((5, 7), [0.0]), ((8, 12), [0.0])]),
+        ("sept 5", [((0, 6), [Date(None, 9, 5)])]),
+        ("jan. 5th, 2010", [((0, 14), [Date(2010, 1, 5)])]),
+        ("5th may 2010", [((0, 12), [Date(2010, 5, 5)])]),
+        ("\u22125", [((0, 2), [-5.0])]),
+        ("fifth or fith", [((0, 5), [5.0])]),
+        ("first of twelve", [((0, 5), [1.0]), ((9, 15), [12.0])]),
+        ("the 21st", [((4, 8), [21.0])]),
+        ("1e5", [((0, 3), [100000.0])]),
+        ("1e39 inf nan", [((0, 1), [1.0]), ((2, 4), [39.0])]),
+        ("thirteen", []),
+        ("", []),
+    ],
+)
+def test_numbers_and_dates_in(text, spans):
+    got = [((span.begin, span.end), list(span.values)) for span in parse_text(text)]
+    assert got == spans
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("2017", [((0, 4), [2017.0])]),
+        ("1 may 1066", [((0, 5), [Date(None, 5, 1)]), ((6, 10), [1066.0])]),
+        ("feb 29", [((4, 6), [29.0])]),
+        ("sept 5", [((5, 6), [5.0])]),
+        ("jan. 5", [((5, 6), [5.0])]),
+        ("may 5th", [((0, 3), [Date(None, 5, None)]), ((4, 7), [5.0])]),
+        ("\u22125", [((1, 2), [5.0])]),
+        ("fifth or fith", [((9, 13), [5.0])]),
+    ],
+)
+def test_the_originals_defects_are_restored_on_request(text, spans):
+    got = [((s.begin, s.end), list(s.values)) for s in parse_text(text, original=True)]
+    assert got == spans
+    assert parse_text(text) != parse_text(text, original=True)
+    values = [value for _, of_span in spans for value in of_span]
+    assert list(text_values(text, original=True)) == values
+
+
+@given(st.text() | st.text("0123456789.,-+ marchy2004"))
+def test_spans_are_in_order_and_not_nested(text):
+    spans = parse_text(text)
+    assert all(0 <= s.begin < s.end <= len(text) and s.values for s in spans)
+    for first, second in itertools.pairwise(spans):
+        assert first.begin < second.begin and first.end < second.end
+
+
+def test_values_of_a_text_ignore_case_and_white_space():
+    assert text_values("May  5,\n2010 or Two") == (Date(2010, 5, 5), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["3 km", "x", "5 km", "7 km"], {0: 3.0, 2: 5.0, 3: 7.0}),
+        (["3", "x", "y", "7"], {}),
+        (["1999", "2003"], {0: year(1999), 1: year(2003)}),
+        (["1999", "2050"], {0: year(1999), 1: year(2050)}),
+        (["1999", "2150"], {0: 1999.0, 1: 2150.0}),
+        (["may 1999", "7", "8", "9", "10"], {1: 7.0, 2: 8.0, 3: 9.0, 4: 10.0}),
+        ([], {}),
+    ],
+)
+def test_a_column_has_values_of_one_type_where_most_cells_have_it(cells, values):
+    assert column_values(cells) == values
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({0: 5.0, 2: 1.0, 3: 5.0, 4: 9.0}, {0: (2, 2), 2: (1, 3), 3: (2, 2), 4: (3, 1)}),
+        ({0: year(2001), 1: Date(1999, 5, None)}, {0: (2, 1), 1: (1, 2)}),
+        ({0: year(2001), 1: Date(None, 5, None)}, {}),
+        ({}, {}),
+    ],
+)
+def test_ranks_count_from_both_ends_and_equals_share_one(values, expected):
+    assert ranks(values) == expected
+
+
+def test_relations_are_added_up_over_the_questions_values_of_the_columns_type():
+    values = {0: 1.0, 1: 2.0, 2: 3.0}
+    asked = [2.0, 3.0, year(2000)]
+    assert relations(asked, values) == {0: GREATER, 1: EQUAL | GREATER, 2: LESS | EQUAL}
+    assert relations([year(2000)], values) == {}
+    assert relations([], values) == {}
+    assert relations(asked, {}) == {}
+    assert relations([Date(None, 5, None)], {0: Date(1999, 6, 1)}) == {0: LESS}
+
+
+values_of_a_kind = st.lists(st.floats(-4, 4).map(round).map(float)) | st.lists(
+    st.builds(Date, *(st.none() | st.integers(low, low + 2) for low in (2000, 1, 1))).filter(
+        lambda date: any(date)
+    )
+)
+
+
+@given(values_of_a_kind, values_of_a_kind)
+def test_relations_are_those_of_each_value_of_the_question_by_itself(asked, values):
+    of_rows = dict(enumerate(values))
+    expected = dict.fromkeys(of_rows, 0)
+    for value in asked:
+        for row, bits in relations([value], of_rows).items():
+            expected[row] |= bits
+    assert relations(asked, of_rows) == {row: bits for row, bits in expected.items() if bits}
+
+
+NUMBERS = st.from_regex(r"[-+]?[0-9]{1,40}(,[0-9]{3}){0,12}(\.[0-9]{0,40})?", fullmatch=True)
+
+
+@given(NUMBERS, st.booleans())
+@example("2004", False)
+@example("-1,800.", True)
+@example("9" * 30 + ",999" * 9, False)
+def test_a_cell_that_is_a_number_has_the_values_of_its_text(text, original):
+    spans = parse_text(text, original)
+    assert text_values(text, original) == tuple(v for span in spans for v in span.values)
+
+
+MANY = 100_000
+HOSTILE = {
+    "digits": "7" * 10 * MANY,
+    "fraction": "0." + "7" * 10 * MANY,
+    "thousands": "1" + ",000" * MANY,
+    "numbers": "1 " * MANY,
+    "years": "2004 " * (MANY // 5),
+    "dates": "may 5 " * (MANY // 5),
+    "signs": "- + " * MANY,
+    "points": "." * 10 * MANY,
+    "far words": f"may{'.' * MANY}5{'.' * MANY}2004",
+    "one word": "may" * 3 * MANY,
+    "halfway": "1.00000000000000011102230246251565404236316680908203125" + "0" * MANY + "1",
+    "blanks": " \t\x1c\u2003" * MANY,
+    "control characters": "\x00\x1b5" * MANY,
+    "surrogates": "\ud800" * MANY,
+}
+
+
+@pytest.mark.parametrize("original", [False, True])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_texts_take_no_long_time_and_give_finite_numbers(name, original):
+    text = HOSTILE[name]
+    begin = time.perf_counter()
+    values = text_values(text, original)
+    assert time.perf_counter() - begin < ANTI_HANG_SECONDS
+    assert all(isinstance(value, Date) or math.isfinite(value) for value in values)
+
+
+@pytest.mark.parametrize("text", ["1e999", "-1e39", "9" * 100, "nan", "inf", "-inf", "infinity"])
+def test_what_single_precision_does_not_hold_is_no_number(text):
+    assert all(math.isfinite(v) and abs(v) <= 999 for v in text_values(text))
+
+
+def test_many_numbers_in_question_and_column_are_compared_in_no_long_time():
+    numbers = {row: float(row) for row in range(MANY)}
+    begin = time.perf_counter()
+    assert relations(numbers.values(), numbers)[5] == LESS | EQUAL | GREATER
+    assert ranks(numbers)[5] == (6, MANY - 5)
+    assert time.perf_counter() - begin < ANTI_HANG_SECONDS
+
+
+@given(st.lists(st.text() | st.text("0123456789.,-+ marchy2004"), max_size=8), st.booleans())
+def test_any_column_gives_numbers_or_dates_and_ranks_within_its_size(cells, original):
+    values = column_values(cells, original)
+    assert len({type(value) for value in values.values()}) <= 1
+    for first, last in ranks(values).values():
+        assert 1 <= first <= len(cells) and 1 <= last <= len(cells)

@@ -1,0 +1,202 @@
+"""Grammar-guided attention: the rules, and what hard and soft models make of them."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.config import AttentionConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.attention.dense import DenseAttention
+from mate_tf.layers.attention.grammar import allowed_tags, favoured_tags
+from mate_tf.layers.attention.patterns import group_mask, head_groups
+from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
+
+HIDDEN, HEADS, HEAD_SIZE = 8, 2, 4
+# Sums of at most 30 products of unit size in float32, in another order than in float64.
+TOLERANCE = 1e-5
+# "[CLS] the good film moved her quickly [SEP]", a table cell, padding.
+TAGS = [None, "DET", "ADJ", "NOUN", "VERB", "PRON", "ADV", None, None, None]
+REAL = [1] * 9 + [0]
+
+
+def sentence(tags=TAGS, real=REAL) -> TokenFeatures:
+    zeros = tf.zeros([1, len(tags)], tf.int32)
+    ids = tf.constant([[0 if tag is None else tag_id(tag) for tag in tags]])
+    features = TokenFeatures(*[zeros] * 9)
+    return features._replace(input_mask=tf.constant([real]), part_of_speech_ids=ids)
+
+
+def mask_of(rules: str, features: TokenFeatures) -> np.ndarray:
+    (group,) = head_groups(AttentionConfig("grammar_hard", grammar_rules=rules), HEADS)
+    return group_mask(group, features)[0].numpy()
+
+
+def test_the_paper_s_rules_are_these_and_no_others():
+    allowed, favoured = allowed_tags("paper"), favoured_tags("paper")
+
+    def pairs(table):
+        return {
+            (UNIVERSAL_TAGS[query], UNIVERSAL_TAGS[key])
+            for query, key in np.argwhere(table[1:, 1:]).tolist()
+        }
+
+    assert pairs(allowed) == {
+        *(("ADJ", key) for key in ("NOUN", "PROPN")),
+        *(("DET", key) for key in ("NOUN", "PROPN")),
+        *(("VERB", key) for key in ("NOUN", "PROPN", "PRON", "ADV")),
+        *(("ADP", key) for key in ("NOUN", "PROPN", "PRON")),
+    }
+    assert {pair for pair in pairs(favoured) if pair[0] not in ("CCONJ", "SCONJ")} == {
+        *(("ADV", key) for key in ("VERB", "ADJ", "ADV")),
+        *((query, "VERB") for query in ("NOUN", "PROPN", "PRON")),
+    }
+
+
+def test_hard_rules_override_soft_ones():
+    for rules in ("paper", "extended"):
+        assert not (favoured_tags(rules) & allowed_tags("paper")).any()
+
+
+def test_extensions_only_add():
+    assert (allowed_tags("extended") >= allowed_tags("paper")).all()
+    assert allowed_tags("extended").sum() > allowed_tags("paper").sum()
+    assert (favoured_tags("extended") >= favoured_tags("paper")).all()
+
+
+def test_a_hard_model_attends_along_the_rules_to_itself_and_to_what_has_no_tag():
+    mask = mask_of("paper", sentence())
+    always = {0, 7, 8}  # [CLS], [SEP] and the table
+    expected = {
+        0: set(range(9)),
+        1: always | {1, 3},
+        2: always | {2, 3},
+        3: always | {3},
+        4: always | {3, 4, 5, 6},
+        5: always | {5},
+        6: always | {6},
+        7: set(range(9)),
+        8: set(range(9)),
+    }
+    for query, keys in expected.items():
+        assert set(np.flatnonzero(mask[query]).tolist()) == keys, query
+
+
+@given(
+    tags=st.lists(st.sampled_from([None, *UNIVERSAL_TAGS]), min_size=1, max_size=12),
+    padding=st.integers(0, 3),
+    rules=st.sampled_from(["paper", "extended"]),
+)
+def test_the_first_token_attends_to_all_is_attended_by_all_and_each_to_itself(tags, padding, rules):
+    tags = [None, *tags, *[None] * padding]
+    real = np.array([1] * (len(tags) - padding) + [0] * padding)
+    mask = mask_of(rules, sentence(tags, real.tolist()))
+    np.testing.assert_array_equal(mask[0], real)
+    assert mask[:, 0].all()
+    np.testing.assert_array_equal(np.diag(mask), real)
+
+
+def layer_and_inputs(attention: AttentionConfig):
+    layer = DenseAttention(HEADS, HEAD_SIZE, attention)
+    layer.build((None, None, HIDDEN))
+    random = np.random.default_rng(0)
+    for weight in layer.weights:
+        if weight.name != "grammar_bias":
+            weight.assign(random.normal(0, 0.5, weight.shape))
+    return layer, random.normal(size=(1, len(TAGS), HIDDEN)).astype(np.float32)
+
+
+def expected_output(layer, hidden: np.ndarray, scores_added: np.ndarray) -> np.ndarray:
+    """The layer's output in float64, with an addition [H or 1, F, T] to the scaled scores."""
+    query, key, value = (
+        (hidden[0].astype(np.float64) @ projection.kernel.numpy() + projection.bias.numpy())
+        .reshape(len(TAGS), HEADS, HEAD_SIZE)
+        .transpose(1, 0, 2)
+        for projection in (layer.query, layer.key, layer.value)
+    )
+    scores = query @ key.transpose(0, 2, 1) / HEAD_SIZE**0.5 + scores_added
+    scores = np.where(np.array(REAL, bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    context = weights / weights.sum(-1, keepdims=True) @ value
+    context = context.transpose(1, 0, 2).reshape(len(TAGS), -1)
+    return context @ layer.output_projection.kernel.numpy() + layer.output_projection.bias.numpy()
+
+
+def favoured_pairs(rules: str) -> np.ndarray:
+    ids = sentence().part_of_speech_ids[0].numpy()
+    return favoured_tags(rules)[ids[:, None], ids[None]]
+
+
+def test_a_hard_model_computes_the_softmax_over_what_the_rules_allow():
+    layer, hidden = layer_and_inputs(AttentionConfig("grammar_hard"))
+    added = np.where(mask_of("paper", sentence()), 0.0, -np.inf)
+    np.testing.assert_allclose(
+        layer(hidden, sentence())[0, :9], expected_output(layer, hidden, added)[:9], atol=TOLERANCE
+    )
+
+
+@pytest.mark.parametrize("rules", ["paper", "extended"])
+@pytest.mark.parametrize("learned", [False, True])
+def test_a_soft_model_adds_the_bias_after_scaling(rules, learned):
+    attention = AttentionConfig(
+        "grammar_soft", grammar_rules=rules, grammar_bias=1.5, learn_grammar_bias=learned
+    )
+    layer, hidden = layer_and_inputs(attention)
+    added = 1.5 * favoured_pairs(rules)
+    np.testing.assert_allclose(
+        layer(hidden, sentence())[0, :9], expected_output(layer, hidden, added)[:9], atol=TOLERANCE
+    )
+
+
+def test_the_paper_s_bias_is_5():
+    layer, hidden = layer_and_inputs(AttentionConfig("grammar_soft"))
+    added = 5.0 * favoured_pairs("paper")
+    np.testing.assert_allclose(
+        layer(hidden, sentence())[0, :9], expected_output(layer, hidden, added)[:9], atol=TOLERANCE
+    )
+
+
+def test_the_learned_bias_is_one_of_each_head_and_has_a_gradient():
+    layer, hidden = layer_and_inputs(AttentionConfig("grammar_soft", learn_grammar_bias=True))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(hidden, sentence()) ** 2)
+    bias = layer.grammar_bias.bias
+    assert bias.shape == (HEADS,)
+    assert (np.abs(tape.gradient(loss, bias.value).numpy()) > 1e-4).all()
+
+
+def test_token_weights_and_the_bias_add_up():
+    layer, hidden = layer_and_inputs(AttentionConfig("grammar_soft", grammar_bias=1.5))
+    weights = np.linspace(0.2, 1.0, len(TAGS)).astype(np.float32)[None]
+    added = 1.5 * favoured_pairs("paper") + np.log(weights)
+    actual = layer(hidden, plan=layer.plan(sentence(), tf.constant(weights)))
+    np.testing.assert_allclose(
+        actual[0, :9], expected_output(layer, hidden, added)[:9], atol=TOLERANCE
+    )
+
+
+def test_features_without_parts_of_speech_are_refused():
+    layer, hidden = layer_and_inputs(AttentionConfig("grammar_hard"))
+    with pytest.raises(ValueError, match="expected token features with part_of_speech_ids"):
+        layer(hidden, TokenFeatures(*sentence()[:9]))
+
+
+def test_an_id_beyond_the_tags_is_refused():
+    layer, hidden = layer_and_inputs(AttentionConfig("grammar_hard"))
+    ids = tf.fill([1, len(TAGS)], NUM_TAG_IDS)
+    with pytest.raises(ValueError, match="expected part_of_speech_ids from 0 to 17, got 18"):
+        layer(hidden, sentence()._replace(part_of_speech_ids=ids))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"grammar_rules": "all"}, r"expected grammar_rules in \('paper', 'extended'\), got 'all'"),
+        ({"learn_grammar_bias": True}, "'grammar_soft' only, got 'grammar_hard'"),
+        ({"evaluator": "multi_view"}, "with evaluator 'multi_view', got 'grammar_hard'"),
+    ],
+)
+def test_what_cannot_work_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        AttentionConfig("grammar_hard", **options)

@@ -1,0 +1,282 @@
+"""The encoder as a Keras layer."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.encoder import TableEncoder
+from mate_tf.layers.inference import inference_function
+
+SMALL = EncoderConfig(
+    vocab_size=40,
+    hidden_size=16,
+    num_layers=2,
+    num_heads=4,
+    intermediate_size=24,
+    max_position_embeddings=32,
+    type_vocab_sizes=(3, 8, 8, 2, 8, 8, 10),
+    attention=AttentionConfig(bucket_size=4, global_size=8, dense_up_to=0),
+)
+
+
+@pytest.mark.parametrize("wrong", [-1, 10**6])
+def test_an_id_beyond_the_vocabulary_is_refused(wrong):
+    features = some_features()
+    ids = tf.fill(features.input_ids.shape, wrong)
+    with pytest.raises(ValueError, match=rf"input_ids from 0 to \d+ \(vocab_size\), got {wrong}"):
+        TableEncoder(SMALL)(features._replace(input_ids=ids))
+
+
+@pytest.mark.parametrize("wrong", [-1, 10**6])
+def test_a_graph_refuses_it_too(wrong):
+    run = tf.function(TableEncoder(SMALL), autograph=False)
+    features = some_features()
+    run(features)
+    ids = tf.fill(features.input_ids.shape, wrong)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"vocab_size.*\n?.*{wrong}"):
+        run(features._replace(input_ids=ids))
+
+
+def test_a_graph_of_any_length_refuses_more_than_absolute_positions_reach():
+    encoder = TableEncoder(dataclasses.replace(SMALL, position="absolute"))
+    run = inference_function(encoder)
+    limit = SMALL.max_position_embeddings
+    run(some_features(limit))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"at most {limit} tokens"):
+        run(some_features(limit + 1))
+
+
+def some_features(length: int = 30, batch: int = 2, seed: int = 0) -> TokenFeatures:
+    random = np.random.default_rng(seed)
+    row = np.sort(random.integers(0, 6, (batch, length)))
+    column = random.integers(1, 5, (batch, length))
+    row[:, :5] = column[:, :5] = 0
+    segment = (column > 0).astype(int)
+    values = [random.integers(0, 40, (batch, length)), np.ones((batch, length)), segment]
+    values += [column, row] + [random.integers(0, 2, (batch, length)) for _ in range(4)]
+    return TokenFeatures(*(tf.constant(value, tf.int32) for value in values))
+
+
+def with_attention(**changes) -> EncoderConfig:
+    return dataclasses.replace(SMALL, attention=dataclasses.replace(SMALL.attention, **changes))
+
+
+TABLE_ETC = with_attention(
+    architecture="table_etc", num_global_tokens=16, local_radius=4, max_relative_distance=3
+)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        SMALL,
+        with_attention(dense_up_to=10),
+        with_attention(evaluator="dense"),
+        with_attention(evaluator="dense", architecture="tapas"),
+        with_attention(evaluator="dense", architecture="sat"),
+        with_attention(architecture="tableformer"),
+        with_attention(architecture="tableformer", relation_kind="embedding"),
+        with_attention(architecture="mate_tableformer"),
+        with_attention(coverage=1.0),
+        with_attention(architecture="mate_tableformer", coverage=1.0),
+        TABLE_ETC,
+        dataclasses.replace(SMALL, position="none", disabled_features=("row_ids",)),
+    ],
+    ids=[
+        "mate",
+        "mate, dense where short",
+        "mate dense",
+        "tapas",
+        "sat",
+        "tableformer",
+        "tableformer by embedding",
+        "mate with relations",
+        "mate at full coverage",
+        "mate with relations at full coverage",
+        "table_etc",
+        "no positions",
+    ],
+)
+def test_encodes_any_length_and_trains_every_weight(config):
+    encoder = TableEncoder(config)
+    for length in (6, 30):
+        features = some_features(length)
+        with tf.GradientTape() as tape:
+            output = encoder(features, training=True)
+            loss = tf.reduce_sum(output.sequence_output**2 * 0.1) + tf.reduce_sum(
+                output.pooled_output
+            )
+        assert output.sequence_output.shape == (2, length, 16)
+        assert output.pooled_output.shape == (2, 16)
+        variables = [weight.value for weight in encoder.trainable_weights]
+        gradients = tape.gradient(loss, variables)
+        assert all(gradient is not None for gradient in gradients)
+
+
+def test_a_token_of_weight_zero_is_as_good_as_padding():
+    encoder = TableEncoder(with_attention(architecture="tapas"))
+    features = some_features(length=12)
+    weights = np.ones((2, 12), np.float32)
+    weights[:, 9:] = 0.0
+    actual = encoder(features, token_weights=tf.constant(weights)).sequence_output
+    mask = tf.constant(weights, tf.int32)
+    expected = encoder(features._replace(input_mask=mask)).sequence_output
+    np.testing.assert_allclose(actual[:, :9], expected[:, :9], atol=1e-5)
+
+
+def test_weights_are_refused_where_only_a_mask_is_known():
+    for coverage in (None, 1.0):
+        encoder = TableEncoder(with_attention(coverage=coverage))
+        with pytest.raises(ValueError, match="without evaluator 'dense', which takes them"):
+            encoder(some_features(), token_weights=tf.ones([2, 30]))
+
+
+def test_intermediates_come_on_request():
+    encoder = TableEncoder(SMALL)
+    assert encoder(some_features()).intermediates == {}
+    named = encoder(some_features(), return_intermediates=True).intermediates
+    assert list(named) == ["embedding", "layer_0", "layer_1"]
+
+
+def test_type_ids_beyond_their_table_share_its_last_row():
+    encoder = TableEncoder(SMALL)
+    features = some_features()
+    last, beyond = (
+        features._replace(column_ranks=tf.fill(features.column_ranks.shape, rank))
+        for rank in (SMALL.type_vocab_sizes[4] - 1, 100_000)
+    )
+    np.testing.assert_array_equal(encoder(beyond).sequence_output, encoder(last).sequence_output)
+    assert np.abs(encoder(last).sequence_output - encoder(features).sequence_output).max() > 1e-3
+
+
+def test_type_ids_beyond_their_table_add_nothing_as_in_the_original():
+    original = dataclasses.replace(SMALL, original_ids=True)
+    encoder = TableEncoder(original)
+    features = some_features()
+    outside = features._replace(column_ranks=tf.fill(features.column_ranks.shape, 300))
+    disabled = TableEncoder(dataclasses.replace(original, disabled_features=("column_ranks",)))
+    encoder.build()
+    disabled.build()
+    ours = {weight.path.split("/", 1)[1]: weight for weight in encoder.weights}
+    for weight in disabled.weights:
+        weight.assign(ours[weight.path.split("/", 1)[1]])
+    np.testing.assert_allclose(
+        encoder(outside).sequence_output, disabled(features).sequence_output, atol=1e-6
+    )
+
+
+def test_absolute_positions_refuse_longer_input():
+    encoder = TableEncoder(dataclasses.replace(SMALL, position="absolute"))
+    with pytest.raises(ValueError, match=r"expected at most 32 tokens .*, got 40"):
+        encoder(some_features(40))
+
+
+def test_configuration_survives_serialization():
+    encoder = TableEncoder(SMALL)
+    again = keras.layers.deserialize(keras.layers.serialize(encoder))
+    assert again.config == SMALL
+
+
+def test_mixed_bfloat16_stays_close_and_keeps_ids_exact():
+    encoder = TableEncoder(SMALL)
+    expected = encoder(some_features()).sequence_output
+    low = TableEncoder(SMALL, dtype="mixed_bfloat16")
+    low.build()
+    for ours, theirs in zip(low.weights, encoder.weights, strict=True):
+        assert ours.dtype == "float32"
+        ours.assign(theirs)
+    output = low(some_features(), return_intermediates=True)
+    assert {value.dtype for value in output.intermediates.values()} == {tf.bfloat16}
+    assert output.sequence_output.dtype == output.pooled_output.dtype == tf.bfloat16
+    actual = tf.cast(output.sequence_output, tf.float32)
+    # bfloat16 keeps 8 bits: unit-size outputs of two layers within a few of its steps.
+    np.testing.assert_allclose(actual, expected, atol=0.1)
+    assert np.abs(actual - expected).max() > 0
+
+
+@pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
+def test_a_dtype_of_its_own_reaches_every_sublayer(config):
+    encoder = TableEncoder(config, dtype="mixed_bfloat16")
+    encoder.build()
+    assert {layer.compute_dtype for layer in encoder._flatten_layers()} == {"bfloat16"}
+    assert keras.config.dtype_policy().name == "float32"
+
+
+@pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
+def test_compiles_with_xla(config):
+    encoder = TableEncoder(config)
+    features = some_features()
+    compiled = tf.function(lambda *x: encoder(TokenFeatures(*x)).sequence_output, jit_compile=True)
+    np.testing.assert_allclose(compiled(*features), encoder(features).sequence_output, atol=1e-5)
+
+
+def with_random_weights(encoder: TableEncoder) -> TableEncoder:
+    """Also where weights start at zero, so that each of them counts."""
+    encoder.build()
+    random = np.random.default_rng(3)
+    for weight in encoder.trainable_weights:
+        weight.assign(random.normal(0, 0.3, weight.shape))
+    return encoder
+
+
+def test_global_tokens_of_table_etc_are_no_concern_of_the_caller():
+    encoder = with_random_weights(TableEncoder(TABLE_ETC))
+    output = encoder(some_features(), return_intermediates=True)
+    assert list(output.intermediates) == ["embedding", "layer_0", "layer_1"]
+    for value in output.intermediates.values():
+        assert value.shape == (2, 30, 16)
+    np.testing.assert_array_equal(output.intermediates["layer_1"], output.sequence_output)
+    np.testing.assert_array_equal(
+        encoder.pooler(output.sequence_output[:, 0]), output.pooled_output
+    )
+
+
+def test_global_tokens_of_table_etc_carry_what_is_far_away():
+    encoder = with_random_weights(TableEncoder(TABLE_ETC))
+    features = some_features()
+    ids = features.input_ids.numpy()
+    ids[:, 20:] = (ids[:, 20:] + 1) % 40
+    changed = encoder(features._replace(input_ids=tf.constant(ids)), return_intermediates=True)
+    named = encoder(features, return_intermediates=True).intermediates
+    # 16 tokens away are out of reach of two layers of radius 4; by global tokens two suffice.
+    first, second = (
+        np.abs(changed.intermediates[name] - named[name])[:, :5] for name in ("layer_0", "layer_1")
+    )
+    assert first.max() == 0.0
+    assert second.max() > 1e-4
+
+
+def test_encoder_of_table_etc_equals_its_dense_evaluation():
+    encoder = with_random_weights(TableEncoder(TABLE_ETC))
+    attention = dataclasses.replace(TABLE_ETC.attention, evaluator="dense")
+    dense = TableEncoder(dataclasses.replace(TABLE_ETC, attention=attention))
+    dense.build()
+    for ours, theirs in zip(dense.weights, encoder.weights, strict=True):
+        ours.assign(theirs)
+    features = some_features()
+    mask = np.ones([2, 30], np.int32)
+    mask[1, 20:] = 0
+    features = features._replace(input_mask=tf.constant(mask))
+    actual, expected = (one(features).sequence_output * mask[..., None] for one in (encoder, dense))
+    # Sums of some 60 products of size up to 3, in another order, twice normalised.
+    np.testing.assert_allclose(actual, expected, atol=5e-5)
+
+
+@pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
+def test_a_saved_model_computes_exactly_the_same(config, tmp_path):
+    module = tf.Module()
+    module.encoder = encoder = with_random_weights(TableEncoder(config))
+    module.run = tf.function(
+        lambda *x: encoder(TokenFeatures(*x)).sequence_output,
+        input_signature=[tf.TensorSpec([None, None], tf.int32)] * 9,
+    )
+    features = some_features()[:9]
+    expected = module.run(*features)
+    tf.saved_model.save(module, str(tmp_path))
+    again = tf.saved_model.load(str(tmp_path))
+    np.testing.assert_array_equal(again.run(*features), expected)

@@ -1,0 +1,118 @@
+"""The inference function against the model itself, and what TensorFlow makes of its graph."""
+
+import collections
+import dataclasses
+import os
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.encoder import TableEncoder
+from mate_tf.layers.inference import inference_function
+
+SMALL = EncoderConfig(
+    vocab_size=50,
+    hidden_size=64,
+    num_layers=2,
+    num_heads=2,
+    intermediate_size=128,
+    initializer_range=0.3,
+    attention=AttentionConfig("mate", bucket_size=8, global_size=6, dense_up_to=20),
+)
+
+
+def features(length: int) -> TokenFeatures:
+    cell = np.maximum(np.arange(length) - 5, 0)
+    in_table = np.arange(length) >= 5
+    fields = {
+        "input_ids": np.arange(length) % 50,
+        "input_mask": np.ones(length),
+        "segment_ids": in_table,
+        "column_ids": np.where(in_table, cell % 3 + 1, 0),
+        "row_ids": np.where(in_table, cell // 3, 0),
+    }
+    arrays = (
+        np.asarray(fields.get(name, np.zeros(length)), np.int32) for name in TokenFeatures._fields
+    )
+    return TokenFeatures(*(tf.constant(array[None]) for array in arrays))
+
+
+def built(policy: str, config: EncoderConfig = SMALL) -> TableEncoder:
+    keras.utils.set_random_seed(1)
+    encoder = TableEncoder(config, dtype=policy)
+    encoder.build()
+    return encoder
+
+
+POLICIES = ["float32", "mixed_bfloat16", "bfloat16"]
+
+
+@pytest.mark.parametrize("policy", POLICIES, indirect=True)
+def test_computes_what_the_model_does(policy):
+    encoder = built(policy)
+    run = inference_function(encoder)
+    graph = tf.function(encoder, autograph=False)
+    for length in (12, 40):
+        found, expected = run(features(length)), graph(features(length))
+        for one, wanted in zip(found[:2], expected[:2], strict=True):
+            assert one.dtype == wanted.dtype
+            one, wanted = (tf.cast(value, tf.float32).numpy() for value in (one, wanted))
+            # In bfloat16 oneDNN sums up in another order: a few roundings of numbers up to 4.
+            tolerance = 1e-5 if policy == "float32" else 4 * 4 * 2.0**-8
+            np.testing.assert_allclose(one, wanted, atol=tolerance)
+
+
+@pytest.mark.parametrize("pack_kernels", [False, True])
+def test_packed_kernels_stay_what_they_were(pack_kernels):
+    encoder = built("float32")
+    run = inference_function(encoder, pack_kernels=pack_kernels)
+    before = run(features(12)).sequence_output
+    kernel = encoder.blocks[0].intermediate.kernel
+    kernel.assign(2.0 * kernel)
+    for length in (12, 20):  # traced once, whatever the length
+        found = run(features(length)).sequence_output
+        present = encoder(features(length)).sequence_output
+        assert np.allclose(found, present, atol=1e-4) == (not pack_kernels)
+    assert np.array_equal(before, run(features(12)).sequence_output) == pack_kernels
+
+
+def test_tells_nine_features_from_ten_and_batches_from_examples():
+    encoder = built("float32")
+    run = inference_function(encoder)
+    ten = features(20)
+    nine = ten._replace(part_of_speech_ids=None)
+    batch = TokenFeatures(*(tf.concat([one, one], axis=0) for one in ten))
+    expected = encoder(nine).sequence_output
+    for tokens in (nine, ten, batch):
+        found = run(tokens).sequence_output
+        np.testing.assert_allclose(found[-1], expected[0], atol=1e-5)
+
+
+@pytest.mark.skipif(
+    os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0", reason="by oneDNN; tests/test_onednn.py"
+)
+@pytest.mark.parametrize("policy", POLICIES, indirect=True)
+@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh"])
+def test_projections_are_fused_with_bias_and_activation(policy, activation):
+    encoder = built(policy, dataclasses.replace(SMALL, activation=activation))
+    run = inference_function(encoder)
+    tokens = features(40)
+    context.context().enable_graph_collection()
+    run(tokens)
+    graphs = context.context().export_run_metadata().function_graphs
+    context.context().disable_graph_collection()
+    fused = collections.Counter(
+        tuple(operation.decode() for operation in node.attr["fused_ops"].list.s)
+        for graph in graphs
+        for node in graph.post_optimization_graph.node
+        if node.op == "_FusedMatMul"
+    )
+    gelu = {"gelu": "GeluExact", "gelu_tanh": "GeluApproximate"}[activation]
+    # Of each of two layers four projections and one of the feed-forward's; and the pooler's.
+    assert fused["BiasAdd", gelu] == 2
+    assert sum(fused.values()) - fused["BiasAdd", gelu] == 2 * 5 + 1

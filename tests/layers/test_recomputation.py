@@ -1,0 +1,176 @@
+"""Activations that are computed a second time: the same, and the same gradients."""
+
+import dataclasses
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.dropout import Dropout
+from mate_tf.layers.encoder import EncoderBlock, TableEncoder
+from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
+
+LENGTH = 20
+SMALL = EncoderConfig(
+    vocab_size=40,
+    hidden_size=8,
+    num_layers=2,
+    num_heads=2,
+    intermediate_size=12,
+    max_position_embeddings=LENGTH,
+    type_vocab_sizes=(3, 8, 8, 2, 8, 8, 10),
+    hidden_dropout=0.2,
+    attention_dropout=0.3,
+    initializer_range=0.3,
+    position="per_cell",
+)
+# The presets at small sizes, those of the same attention once, and what no preset has.
+SIZES: dict[str, Any] = dict(
+    bucket_size=4, global_size=6, num_global_tokens=16, local_radius=4, max_relative_distance=3
+)
+OF_LINFORMER: dict[str, Any] = dict(sequence_length=LENGTH, projected_length=5)
+ATTENTIONS = {
+    **{
+        name: dataclasses.replace(
+            with_architecture(SMALL, name).attention,
+            **SIZES,
+            **(OF_LINFORMER if "linformer" in name else {}),
+        )
+        for name in ARCHITECTURE_PRESETS
+        if name in ("tapas", "mate", "mate_exact", "sat", "linformer_128", "table_etc")
+        or name in ("grammar_hard", "grammar_soft", "tableformer_pcp", "mate_tableformer")
+    },
+    "mate by all pairs": AttentionConfig("mate", "dense", **SIZES),
+    "table_etc by all pairs": AttentionConfig("table_etc", "dense", **SIZES),
+    "mate_tableformer in a window": AttentionConfig("mate_tableformer", **SIZES),
+    "relations by embedding": AttentionConfig("tableformer", relation_kind="embedding"),
+    "grammar with learned biases": AttentionConfig("grammar_soft", learn_grammar_bias=True),
+}
+
+
+def some_features(batch: int = 2) -> TokenFeatures:
+    random = np.random.default_rng(0)
+    row = np.sort(random.integers(0, 6, (batch, LENGTH)))
+    column = random.integers(1, 5, (batch, LENGTH))
+    row[:, :5] = column[:, :5] = 0
+    mask = np.ones((batch, LENGTH))
+    mask[0, 16:] = 0
+    values = [random.integers(0, 40, (batch, LENGTH)), mask, column > 0, column, row]
+    values += [random.integers(0, 2, (batch, LENGTH)) for _ in range(4)]
+    values += [np.where(column > 0, 0, random.integers(1, 8, (batch, LENGTH)))]
+    return TokenFeatures(*(tf.constant(value, tf.int32) for value in values))
+
+
+def small_encoder(attention: AttentionConfig, num_layers: int = 2, **kwargs) -> TableEncoder:
+    """With random weights also where they start at zero, so that each of them counts."""
+    keras.utils.set_random_seed(1)
+    config = dataclasses.replace(SMALL, attention=attention, num_layers=num_layers)
+    encoder = TableEncoder(config, **kwargs)
+    encoder.build()
+    random = np.random.default_rng(3)
+    for weight in encoder.trainable_weights:
+        weight.assign(random.normal(0, 0.3, weight.shape))
+    return encoder
+
+
+def gradients(
+    encoder: TableEncoder, recompute: bool, token_weights=None, in_graph: bool = False, **options
+) -> list[np.ndarray]:
+    """Of a loss by all weights, and by the token weights where they are given."""
+    encoder.recompute = recompute
+    for variable in encoder.variables:
+        if "seed_generator" in variable.path:
+            variable.assign([1234, 0])  # the same dropout each time
+
+    def compute(features):
+        with tf.GradientTape() as tape:
+            sources = [weight.value for weight in encoder.trainable_weights]
+            if token_weights is not None:
+                tape.watch(token_weights)
+                sources.append(token_weights)
+            output = encoder(features, training=True, token_weights=token_weights)
+            sequence = tf.cast(output.sequence_output, tf.float32)
+            loss = tf.reduce_mean(sequence**2 * tf.sin(tf.range(8.0)))
+            loss += tf.reduce_mean(tf.cast(output.pooled_output, tf.float32))
+        found = tape.gradient(loss, sources)
+        return [loss, *(tf.convert_to_tensor(gradient) for gradient in found)]
+
+    if in_graph:
+        compute = tf.function(compute, autograph=False, **options)
+    return [tensor.numpy() for tensor in compute(some_features())]
+
+
+def assert_same(actual: list[np.ndarray], expected: list[np.ndarray], ulps: int) -> None:
+    """To some roundings of the largest gradient: that by the keys' biases is nothing but those."""
+    largest = max(float(np.abs(gradient).max()) for gradient in expected[1:])
+    tolerance = ulps * float(np.finfo(np.float32).eps) * largest
+    for one, other in zip(actual, expected, strict=True):
+        assert np.isfinite(other).all() and one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_gradients_are_the_same_bit_for_bit_dropout_included(name):
+    encoder = small_encoder(ATTENTIONS[name])
+    expected = gradients(encoder, recompute=False)
+    assert_same(gradients(encoder, recompute=True), expected, ulps=0)
+    assert sum(np.abs(gradient).max() > 0 for gradient in expected) >= len(expected) - 2
+
+
+@pytest.mark.parametrize("name", ["tapas", "linformer_128"])
+def test_gradients_by_token_weights_are_the_same(name):
+    encoder = small_encoder(ATTENTIONS[name])
+    weights = tf.constant(np.random.default_rng(0).uniform(0.1, 1, (2, LENGTH)), tf.float32)
+    expected = gradients(encoder, False, weights)
+    assert np.abs(expected[-1]).max() > 0
+    # The layers' gradients are summed in another order.
+    assert_same(gradients(encoder, True, weights), expected, ulps=SMALL.num_layers)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "options"),
+    [
+        ("tapas", "float32", {}),
+        ("mate", "mixed_bfloat16", {}),
+        ("table_etc", "float32", {}),
+        # The one that compiles fastest.
+        ("tapas", "float32", {"jit_compile": True}),
+    ],
+)
+def test_gradients_are_the_same_in_a_graph(name, dtype, options):
+    encoder = small_encoder(ATTENTIONS[name], dtype=dtype)
+    found = [gradients(encoder, recompute, in_graph=True, **options) for recompute in (True, False)]
+    # What is computed together, and so rounded once, differs between the two programs.
+    assert_same(*found, ulps=2)
+
+
+def test_another_mask_the_second_time_would_be_noticed(monkeypatch):
+    drop = Dropout.call
+    monkeypatch.setattr(
+        Dropout,
+        "call",
+        lambda self, inputs, training=False, seed=None: drop(self, inputs, training),
+    )
+    encoder = small_encoder(ATTENTIONS["tapas"])
+    found = [gradients(encoder, recompute) for recompute in (True, False)]
+    with pytest.raises(AssertionError, match="Not equal"):
+        assert_same(*found, ulps=10**5)
+
+
+@pytest.mark.parametrize("recompute", [True, False])
+def test_all_layers_but_the_last_are_computed_anew(monkeypatch, recompute):
+    called = []
+    call = EncoderBlock.call
+
+    def counted(self, *args, **kwargs):
+        called.append(self.name)
+        return call(self, *args, **kwargs)
+
+    monkeypatch.setattr(EncoderBlock, "call", counted)
+    gradients(small_encoder(ATTENTIONS["tapas"], num_layers=3), recompute)
+    again = ["layer_1", "layer_0"] if recompute else []
+    assert called == ["layer_0", "layer_1", "layer_2", *again]

@@ -1,0 +1,203 @@
+"""Aggregation losses against their definitions, and where numbers are missing."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.models import aggregation
+from mate_tf.models.aggregation import AggregationHead
+
+NAN = float("nan")
+
+
+def certain_of(function: int) -> np.ndarray:
+    return np.array([[30.0 * (i == function) for i in range(4)]], np.float32)
+
+
+def test_probability_of_an_aggregation_is_stable_where_none_is_certain():
+    logits = tf.constant([[0.0, 0.0, 0.0, 0.0], [200.0, 0.0, 0.0, 0.0]])
+    log_probability = aggregation.log_aggregation_probability(logits)
+    np.testing.assert_allclose(log_probability, [np.log(0.75), np.log(3) - 200.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("answer", "labelled", "preferred", "computed"),
+    [
+        pytest.param(NAN, True, 1, 0.0, id="text is selected"),
+        pytest.param(NAN, False, 1, 0.0, id="text without a cell is not computed"),
+        pytest.param(7.0, False, 0, 1.0, id="a number in no cell is computed"),
+        pytest.param(7.0, True, 0, 0.0, id="an ambiguous number is selected if preferred"),
+        pytest.param(7.0, True, 1, 1.0, id="an ambiguous number is computed if preferred"),
+    ],
+)
+def test_which_answers_are_computed(answer, labelled, preferred, computed):
+    labels = np.array([[0, labelled, 0]], np.int32)
+    mask = aggregation.needs_aggregation(
+        certain_of(preferred), np.array([answer], np.float32), labels, 0.5
+    )
+    assert mask.numpy().tolist() == [computed]
+
+
+def exact_expectations(probabilities, values):
+    """Sum, count and average expected if cells are drawn, by enumeration."""
+    totals = np.zeros(3)
+    for drawn in itertools.product((0, 1), repeat=len(values)):
+        drawn = np.array(drawn)
+        weight = np.prod(np.where(drawn, probabilities, 1 - probabilities))
+        total, count = drawn @ values, drawn.sum()
+        totals += weight * np.array([total, total / max(count, 1), count])
+    return totals
+
+
+@pytest.mark.parametrize(
+    ("function", "position", "approximation", "tolerance"),
+    [
+        (1, 0, "ratio", 1e-5),
+        (3, 2, "ratio", 1e-5),
+        (2, 1, "ratio", 0.2),
+        (2, 1, "first_order", 0.3),
+        (2, 1, "second_order", 0.1),
+    ],
+)
+def test_expected_result_approximates_the_enumeration(function, position, approximation, tolerance):
+    probabilities = np.array([0.9, 0.2, 0.7, 0.4], np.float32)
+    values = np.array([3.0, 8.0, -1.0, 5.0], np.float32)
+    result = aggregation.expected_result(
+        probabilities[None],
+        values[None],
+        np.ones((1, 4), np.float32),
+        np.ones((1, 4), np.int32),
+        certain_of(function),
+        average_approximation=approximation,
+    )
+    expected = exact_expectations(probabilities, values)[position]
+    np.testing.assert_allclose(result, [expected], atol=tolerance)
+
+
+def test_expected_result_of_several_tokens_a_cell_and_nothing_outside_the_body():
+    # A cell of two tokens with the number 4, a cell without number, a histogram row, a header,
+    # padding.
+    features = {
+        "probabilities": np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]], np.float32),
+        "numeric_values": np.array([[4.0, 4.0, NAN, NAN, 100.0, NAN]], np.float32),
+        "numeric_values_scale": np.array([[2.0, 2.0, NAN, np.inf, 1.0, NAN]], np.float32),
+        "row_ids": np.array([[1, 1, 2, 3, 0, 0]], np.int32),
+    }
+    results = [
+        aggregation.expected_result(**features, logits=certain_of(function)).numpy()[0]
+        for function in (1, 2, 3)
+    ]
+    np.testing.assert_allclose(results, [4.0, 2.0, 2.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("approximation", ["ratio", "first_order", "second_order"])
+def test_a_token_of_infinite_scale_has_no_part_in_the_result_or_its_gradient(approximation):
+    row_ids = np.array([[1, 2, 3]], np.int32)
+    values = np.array([[4.0, 1.0, NAN]], np.float32)
+    scales = np.array([[1.0, 1.0, np.inf]], np.float32)
+    probabilities = tf.constant([[0.5, 0.25, 0.75]])
+
+    def result(length):
+        arrays = (array[:, :length] for array in (probabilities, values, scales, row_ids))
+        return aggregation.expected_result(
+            *arrays, tf.zeros([1, 4]), average_approximation=approximation
+        )
+
+    with tf.GradientTape() as tape:
+        tape.watch(probabilities)
+        with_it = result(3)
+    np.testing.assert_allclose(with_it, result(2), rtol=1e-6)
+    gradient = tape.gradient(with_it, probabilities).numpy()[0]
+    assert np.isfinite(gradient).all() and gradient[2] == 0.0
+
+
+def test_answer_loss_is_quadratic_then_linear_and_zero_where_nothing_is_computed():
+    result = np.array([1.0, 1.5, 11.0, 5.0, 9.0], np.float32)
+    answer = np.array([1.0, 1.0, 1.0, NAN, 1.0], np.float32)
+    computed = np.array([1.0, 1.0, 1.0, 0.0, 0.0], np.float32)
+    loss = aggregation.answer_loss(result, answer, computed, 2.0)
+    np.testing.assert_allclose(loss, [0.0, 0.125, 2.0 * 10.0 - 2.0, 0.0, 0.0])
+
+
+def test_answer_loss_is_finite_with_its_gradient_for_huge_numbers():
+    result = tf.constant([1e30, 0.0])
+    with tf.GradientTape() as tape:
+        tape.watch(result)
+        loss = aggregation.answer_loss(result, np.array([1.0, 0.0], np.float32), tf.ones(2), 0.5)
+    assert np.isfinite(loss).all()
+    np.testing.assert_allclose(tape.gradient(loss, result), [0.5, 0.0])
+
+
+@pytest.mark.parametrize("approximation", ["ratio", "first_order", "second_order"])
+@pytest.mark.parametrize("computed", [0.0, 1.0])
+def test_numbers_at_the_end_of_single_precision_leave_loss_and_gradient_finite(
+    approximation, computed
+):
+    probabilities, logits = tf.fill([1, 4], 0.5), tf.zeros([1, 4])
+    values = np.full((1, 4), 3e38, np.float32)  # whose sum is infinite
+    ones = np.ones((1, 4), np.int32)
+    with tf.GradientTape() as tape:
+        tape.watch([probabilities, logits])
+        result = aggregation.expected_result(
+            probabilities, values, ones.astype(np.float32), ones, logits, 1.0, approximation
+        )
+        loss = aggregation.answer_loss(
+            result, np.array([np.nan], np.float32), tf.constant([computed]), 1265.74
+        )
+    assert np.isfinite(loss).all() and (loss.numpy() > 0) == computed
+    for gradient in tape.gradient(loss, [probabilities, logits]):
+        assert np.isfinite(gradient).all()
+
+
+def test_normalized_answer_loss_is_relative():
+    computed = np.ones(1, np.float32)
+    losses = [
+        aggregation.answer_loss(
+            np.array([2.0 * size], np.float32),
+            np.array([4.0 * size], np.float32),
+            computed,
+            1.0,
+            normalize=True,
+        )
+        for size in (1.0, 1e6)
+    ]
+    np.testing.assert_allclose(losses, [[0.125], [0.125]], rtol=1e-6)
+
+
+def test_aggregation_loss_is_cross_entropy():
+    loss = aggregation.aggregation_loss(
+        np.array([[0.0, 0.0, 0.0, 0.0]], np.float32), np.array([2], np.int32)
+    )
+    np.testing.assert_allclose(loss, [np.log(4.0)], rtol=1e-6)
+
+
+def test_head_has_the_checkpoints_variables():
+    head = AggregationHead(name="aggregation")
+    assert head(tf.ones([2, 5])).shape == (2, 4)
+    names = {variable.name: tuple(variable.shape) for variable in head.weights}
+    assert names == {"output_weights_agg": (4, 5), "output_bias_agg": (4,)}
+    assert AggregationHead.from_config(head.get_config()).get_config() == head.get_config()
+
+
+NUM_DRAWS = 20_000
+# Five standard deviations of a frequency, of at most 1/2 each way in one draw.
+FREQUENCY_TOLERANCE = 5 * 0.5 / np.sqrt(NUM_DRAWS)
+
+
+@pytest.mark.parametrize("logit", [-2.0, 0.0, 0.7])
+def test_logistic_noise_draws_a_decision_as_often_as_it_is_probable(logit):
+    noise = aggregation.logistic_noise([NUM_DRAWS], seed=[1, 2]).numpy()
+    assert np.isfinite(noise).all()
+    frequency = np.mean(logit + noise > 0)
+    np.testing.assert_allclose(frequency, 1 / (1 + np.exp(-logit)), atol=FREQUENCY_TOLERANCE)
+
+
+def test_gumbel_noise_draws_each_function_as_often_as_it_is_probable():
+    logits = np.array([0.5, -1.0, 2.0])
+    noise = aggregation.gumbel_noise([NUM_DRAWS, 3], seed=[1, 2]).numpy()
+    assert np.isfinite(noise).all()
+    frequencies = np.bincount(np.argmax(logits + noise, axis=1), minlength=3) / NUM_DRAWS
+    probabilities = np.exp(logits) / np.exp(logits).sum()
+    np.testing.assert_allclose(frequencies, probabilities, atol=FREQUENCY_TOLERANCE)

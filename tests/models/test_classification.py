@@ -1,0 +1,76 @@
+"""The classifier's loss by label, and what its config refuses."""
+
+import dataclasses
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.dataclass_json import from_dict
+from mate_tf.models.classification import ClassificationConfig, SequenceClassification
+
+ENCODER = EncoderConfig(
+    vocab_size=10,
+    hidden_size=16,
+    num_layers=1,
+    num_heads=2,
+    intermediate_size=32,
+    attention=AttentionConfig("tapas"),
+)
+TABFACT = ClassificationConfig(class_names=("refuted", "entailed"), label_weights=(0.5, 2.0))
+
+
+def losses(labels, logits, **options) -> dict[str, np.ndarray]:
+    model = SequenceClassification(ENCODER, ClassificationConfig(len(logits[0]), **options))
+    batch = {"classification_class_index": tf.constant(labels, tf.int32)[:, tf.newaxis]}
+    outputs = {"class_logits": tf.constant(logits, tf.float32)}
+    return {k: v.numpy() for k, v in model.compute_task_loss(batch, outputs).items()}
+
+
+def test_weights_multiply_the_losses_of_their_labels_and_the_mean_is_over_all_examples():
+    rng = np.random.default_rng(0)
+    labels, logits = [2, 0, 1, 2], rng.normal(size=(4, 3))
+    plain = losses(labels, logits)
+    expected = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(4), labels]
+    np.testing.assert_allclose(plain["example_loss"], expected, rtol=1e-6)
+    weighted = losses(labels, logits, label_weights=(3.0, 0.0, 0.5))
+    expected *= [0.5, 3.0, 0.0, 0.5]
+    np.testing.assert_allclose(weighted["example_loss"], expected, rtol=1e-6)
+    np.testing.assert_allclose(weighted["loss"], expected.sum() / 4, rtol=1e-6)
+
+
+def test_weights_of_one_change_nothing():
+    logits = [[0.3, -1.0], [2.0, 0.1]]
+    plain, weighted = losses([0, 1], logits), losses([0, 1], logits, label_weights=(1.0, 1.0))
+    np.testing.assert_array_equal(plain["example_loss"], weighted["example_loss"])
+
+
+def test_the_config_comes_back_from_json_and_with_the_model(tmp_path):
+    values = json.loads(json.dumps(dataclasses.asdict(TABFACT)))
+    assert from_dict(ClassificationConfig, values) == TABFACT
+    model = SequenceClassification(ENCODER, TABFACT)
+    model.build()
+    model.save(tmp_path / "model.keras")
+    assert keras.models.load_model(tmp_path / "model.keras").task_config == TABFACT
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"class_names": ("a",)}, r"expected 2 class_names \(num_classes\) or none, got \('a',\)"),
+        ({"class_names": ("a", "a")}, r"class_names that tell classes apart, got \('a', 'a'\)"),
+        ({"class_names": ("a", "")}, "class_names that tell classes apart"),
+        ({"num_classes": 3, "label_weights": (1.0, 2.0)}, "expected 3 label_weights"),
+        ({"label_weights": (1.0, -1.0)}, r"label_weights of at least 0 .* got \(1.0, -1.0\)"),
+        ({"label_weights": (0.0, 0.0)}, r"not all 0, got \(0.0, 0.0\)"),
+        ({"label_weights": (1.0, float("inf"))}, "finite label_weights"),
+        ({"label_weights": (float("nan"), 1.0)}, "finite label_weights"),
+        ({"label_weights": (1.0, float("nan"))}, "finite label_weights"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        ClassificationConfig(**options)

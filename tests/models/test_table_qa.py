@@ -1,0 +1,324 @@
+"""The whole model: outputs, losses, gradients, saving, and what its config refuses."""
+
+import dataclasses
+import functools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.dataclass_json import from_dict
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+
+ENCODER = EncoderConfig(
+    vocab_size=30,
+    hidden_size=16,
+    num_layers=1,
+    num_heads=2,
+    intermediate_size=32,
+    attention=AttentionConfig("mate", "dense", bucket_size=0, global_size=0),
+)
+CONFIGS = {
+    "weak": {},
+    "weak, no column": {"select_one_column": False, "answer_loss_cutoff": None},
+    "supervised": {"use_answer_as_supervision": False, "allow_empty_column_selection": True},
+    "cells alone": {"num_aggregation_labels": 0},
+    "cells alone, averaged": {
+        "num_aggregation_labels": 0,
+        "select_one_column": False,
+        "average_logits_per_cell": True,
+    },
+    "one cell": {
+        "num_aggregation_labels": 0,
+        "select_one_column": False,
+        "cell_cross_entropy": True,
+    },
+    "one cell, hard": {
+        "num_aggregation_labels": 0,
+        "select_one_column": False,
+        "cell_cross_entropy": True,
+        "cell_cross_entropy_hard_em": True,
+        "temperature": 0.1,
+    },
+    "masked": {"mask_examples_without_labels": True},
+    "drawn": {"use_gumbel_for_cells": True, "use_gumbel_for_agg": True},
+    "other losses": {
+        "use_normalized_answer_loss": True,
+        "average_approximation_function": "second_order",
+        "max_num_rows": 64,
+        "max_num_columns": 32,
+        "temperature": 0.1,
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def batch() -> dict[str, tf.Tensor]:
+    """Two examples of a question, a header and a body of three rows and two columns."""
+    row_ids = np.array([[0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 0, 0]] * 2, np.int32)
+    column_ids = np.array([[0, 0, 1, 2, 1, 2, 1, 2, 1, 2, 0, 0]] * 2, np.int32)
+    input_mask = np.array([[1] * 10 + [0] * 2] * 2, np.int32)
+    zeros = np.zeros_like(row_ids)
+    label_ids = zeros.copy()
+    label_ids[0, 6] = 1
+    values = np.where((row_ids > 0) & (column_ids == 2), row_ids, np.nan).astype(np.float32)
+    arrays = {
+        "input_ids": np.random.default_rng(0).integers(1, 30, row_ids.shape, np.int32),
+        "input_mask": input_mask,
+        "segment_ids": np.where(column_ids > 0, 1, 0).astype(np.int32),
+        "column_ids": column_ids,
+        "row_ids": row_ids,
+        "prev_label_ids": zeros,
+        "column_ranks": zeros,
+        "inv_column_ranks": zeros,
+        "numeric_relations": zeros,
+        "label_ids": label_ids,
+        "numeric_values": values,
+        "numeric_values_scale": np.ones_like(values),
+        "answer": np.array([[np.nan], [6.0]], np.float32),
+        "aggregation_function_id": np.array([[0], [1]], np.int32),
+    }
+    return {key: tf.constant(value) for key, value in arrays.items()}
+
+
+def build(encoder: EncoderConfig = ENCODER, **options) -> TableQuestionAnswering:
+    keras.utils.set_random_seed(0)
+    model = TableQuestionAnswering(encoder, TableQAConfig(**options))
+    model.build()
+    return model
+
+
+def step(model: TableQuestionAnswering, batch: dict[str, tf.Tensor]):
+    with tf.GradientTape() as tape:
+        outputs = model(TokenFeatures.from_dict(batch))
+        losses = model.compute_task_loss(batch, outputs)
+    return outputs, losses, tape.gradient(losses["loss"], model.cell_selection.trainable_variables)
+
+
+def train(model: TableQuestionAnswering, batch: dict[str, tf.Tensor], steps: int = 60):
+    """Fits the model to the batch; the first loss and the last."""
+    optimizer = keras.optimizers.Adam(1e-2)
+    variables = model.trainable_variables
+    if model.aggregation is None:  # nothing reads the pooled output
+        pooler = {id(variable) for variable in model.encoder.pooler.trainable_variables}
+        variables = [variable for variable in variables if id(variable) not in pooler]
+
+    @tf.function(autograph=False)
+    def step():
+        with tf.GradientTape() as tape:
+            outputs = model(TokenFeatures.from_dict(batch), training=True)
+            loss = model.compute_task_loss(batch, outputs)["loss"]
+        gradients = tape.gradient(loss, variables)
+        optimizer.apply(gradients, variables)
+        return loss
+
+    losses = [float(step()) for _ in range(steps + 1)]
+    return losses[0], losses[-1]
+
+
+@pytest.mark.parametrize("options", CONFIGS.values(), ids=CONFIGS.keys())
+def test_outputs_losses_and_gradients_are_finite(batch, options):
+    model = build(**options)
+    config = model.task_config
+    outputs, losses, gradients = step(model, batch)
+    shapes = {key: tuple(value.shape) for key, value in outputs.items()}
+    expected = dict.fromkeys(["token_logits", "selection_logits", "token_probabilities"], (2, 12))
+    if config.select_one_column:
+        expected["column_logits"] = (2, config.max_num_columns)
+    if config.num_aggregation_labels:
+        expected["aggregation_logits"] = (2, 4)
+    assert shapes == expected
+    assert losses["loss"].shape == ()
+    np.testing.assert_allclose(losses["loss"], np.mean(losses["example_loss"]), rtol=1e-6)
+    assert all(np.isfinite(value).all() for value in losses.values())
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+
+
+def test_compiled_equals_eager(batch):
+    model = build()
+    compiled = tf.function(functools.partial(step, model), jit_compile=True)
+    tf.nest.map_structure(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5),
+        step(model, batch),
+        compiled(batch),
+    )
+
+
+def test_probabilities_are_zero_for_padding_and_confined_to_one_column(batch):
+    outputs = build()(TokenFeatures.from_dict(batch))
+    probabilities = outputs["token_probabilities"].numpy()
+    assert not probabilities[:, 10:].any()
+    for example in range(2):
+        columns = set(batch["column_ids"].numpy()[example][probabilities[example] > 1e-3])
+        assert len(columns) == 1
+
+
+def test_of_one_cell_the_probabilities_sum_to_one_over_the_body(batch):
+    model = build(**CONFIGS["one cell"])
+    outputs = model(TokenFeatures.from_dict(batch))
+    probabilities = outputs["token_probabilities"].numpy()
+    body = batch["row_ids"].numpy() > 0
+    # Each cell is one token here.
+    np.testing.assert_allclose(np.where(body, probabilities, 0.0).sum(axis=1), [1, 1], rtol=1e-5)
+    assert not probabilities[~body].any()
+    losses = model.compute_task_loss(batch, outputs)["example_loss"].numpy()
+    np.testing.assert_allclose(losses, [-np.log(probabilities[0, 6]), 0.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"select_one_column": False},
+        {"select_one_column": True},
+        {"select_one_column": True, "allow_empty_column_selection": True},
+    ],
+)
+def test_examples_without_labels_are_masked_where_asked(batch, options):
+    options |= {"num_aggregation_labels": 0}
+    plain, masked = build(**options), build(**options, mask_examples_without_labels=True)
+    outputs = plain(TokenFeatures.from_dict(batch))
+    without, with_mask = (m.compute_task_loss(batch, outputs) for m in (plain, masked))
+    labelled, unlabelled = with_mask["example_loss"].numpy()
+    assert labelled == without["example_loss"].numpy()[0] > 0.0
+    assert unlabelled == 0.0 < without["example_loss"].numpy()[1]
+    np.testing.assert_allclose(with_mask["loss"], labelled / 2, rtol=1e-6)
+
+
+def test_a_supervised_count_of_nothing_is_of_the_empty_column(batch):
+    model = build(use_answer_as_supervision=False, allow_empty_column_selection=True)
+    batch = batch | {"aggregation_function_id": tf.constant([[0], [3]], tf.int32)}
+    outputs = model(TokenFeatures.from_dict(batch))
+    losses = model.compute_task_loss(batch, outputs)
+    log_columns = tf.nn.log_softmax(outputs["column_logits"])[1].numpy()
+    log_aggregations = tf.nn.log_softmax(outputs["aggregation_logits"])[1].numpy()
+    expected = -log_columns[0] - log_aggregations[3]
+    np.testing.assert_allclose(losses["example_loss"][1], expected, rtol=1e-5)
+
+
+def test_a_model_learns_one_of_two_correct_cells(batch):
+    model = build(**CONFIGS["one cell"], output_dropout=0.0)
+    labels = np.zeros((2, 12), np.int32)
+    labels[0, [4, 7]] = labels[1, 9] = 1
+    batch = batch | {"label_ids": tf.constant(labels)}
+    train(model, batch)
+    probabilities = model(TokenFeatures.from_dict(batch))["token_probabilities"].numpy()
+    assert (probabilities * labels).sum(axis=1).min() > 0.9
+
+
+def test_what_is_drawn_stands_in_for_what_is_expected_in_training_alone(batch):
+    encoder = dataclasses.replace(ENCODER, hidden_dropout=0.0, attention_dropout=0.0)
+    plain = build(encoder)
+    model = build(encoder, **CONFIGS["drawn"], output_dropout=0.0)
+    features = TokenFeatures.from_dict(batch)
+    expected = plain.compute_task_loss(batch, plain(features))
+    evaluated = model.compute_task_loss(batch, model(features))
+    np.testing.assert_array_equal(evaluated["expected_result"], expected["expected_result"])
+    first, second = (
+        model.compute_task_loss(batch, model(features, training=True)) for _ in range(2)
+    )
+    for name in ("selection_loss", "aggregation_loss", "aggregate_mask"):
+        np.testing.assert_allclose(first[name], expected[name], rtol=1e-6)
+    assert not np.allclose(first["expected_result"], second["expected_result"])
+
+
+def test_weak_supervision_sends_each_example_to_selection_or_aggregation(batch):
+    model = build()
+    losses = model.compute_task_loss(batch, model(TokenFeatures.from_dict(batch)))
+    assert losses["aggregate_mask"].numpy().tolist() == [0.0, 1.0]
+    selected, computed = losses["example_loss"].numpy()
+    selection, aggregation, answer = (
+        losses[key].numpy() for key in ("selection_loss", "aggregation_loss", "answer_loss")
+    )
+    assert answer[0] == 0.0
+    np.testing.assert_allclose(selected, selection[0] + aggregation[0], rtol=1e-6)
+    np.testing.assert_allclose(computed, aggregation[1] + answer[1], rtol=1e-6)
+
+
+def test_an_example_beyond_the_cutoff_has_no_aggregation_loss(batch):
+    model = build(answer_loss_cutoff=1e-9)
+    losses = model.compute_task_loss(batch, model(TokenFeatures.from_dict(batch)))
+    assert losses["large_answer_loss_mask"].numpy().tolist() == [1.0, 0.0]
+    assert losses["example_loss"].numpy()[1] == 0.0
+
+
+def test_importances_scale_their_losses(batch):
+    names = ("cell", "aggregation", "answer")
+    plain = build()
+    scaled = build(**{f"{name}_loss_importance": 3.0 for name in names})
+    outputs = plain(TokenFeatures.from_dict(batch))
+    expected, actual = (m.compute_task_loss(batch, outputs)["loss"] for m in (plain, scaled))
+    np.testing.assert_allclose(actual, 3.0 * expected, rtol=1e-6)
+
+
+def test_dropout_acts_in_training_only(batch):
+    model = build(output_dropout=0.5)
+    features = TokenFeatures.from_dict(batch)
+    first, second = (model(features)["token_logits"] for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert not np.allclose(first, model(features, training=True)["token_logits"])
+
+
+def test_training_answers_the_batch(batch):
+    model = build(use_answer_as_supervision=False, output_dropout=0.0)
+    labels = np.zeros((2, 12), np.int32)
+    labels[0, 6] = labels[1, [5, 7, 9]] = 1
+    batch = batch | {"label_ids": tf.constant(labels)}
+    first, last = train(model, batch)
+    assert last < 0.2 * first
+    outputs = model(TokenFeatures.from_dict(batch))
+    assert np.argmax(outputs["aggregation_logits"], axis=1).tolist() == [0, 1]
+    body = batch["row_ids"].numpy() > 0
+    np.testing.assert_array_equal((outputs["token_probabilities"] > 0.5)[body], labels[body] > 0)
+
+
+def test_configs_survive_saving(batch):
+    model = build(temperature=0.5, max_num_rows=64)
+    restored = TableQuestionAnswering.from_config(model.get_config())
+    assert restored.encoder_config == model.encoder_config
+    assert restored.task_config == model.task_config
+    restored.build()
+    restored.set_weights(model.get_weights())
+    features = TokenFeatures.from_dict(batch)
+    for key, value in model(features).items():
+        np.testing.assert_array_equal(restored(features)[key], value)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"temperature": 0.0}, "expected temperature above 0, got 0.0"),
+        ({"huber_loss_delta": -1.0}, "expected huber_loss_delta above 0, got -1.0"),
+        ({"num_aggregation_labels": 3}, "expected num_aggregation_labels of 0 or 4, got 3"),
+        ({"average_approximation_function": "third_order"}, "got 'third_order'"),
+        ({"output_dropout": 1.0}, "expected output_dropout from 0 to below 1, got 1.0"),
+        ({"max_num_columns": 1}, "expected max_num_columns of at least 2, got 1"),
+        (
+            {"cell_cross_entropy": True, "num_aggregation_labels": 0},
+            "expected no select_one_column with cell_cross_entropy, got True",
+        ),
+        (
+            {"cell_cross_entropy": True, "select_one_column": False},
+            "expected num_aggregation_labels of 0 with cell_cross_entropy, got 4",
+        ),
+        (
+            {"cell_cross_entropy_hard_em": True},
+            "expected cell_cross_entropy with cell_cross_entropy_hard_em, got False",
+        ),
+        (
+            {"use_gumbel_for_cells": True, "num_aggregation_labels": 0},
+            "aggregation and use_answer_as_supervision with use_gumbel_for_cells, got False",
+        ),
+        (
+            {"use_gumbel_for_agg": True, "use_answer_as_supervision": False},
+            "aggregation and use_answer_as_supervision with use_gumbel_for_agg, got False",
+        ),
+        ({"max_num_rows": 0}, "expected max_num_rows of at least 2 or None, got 0"),
+        ({"temprature": 1.0}, "unknown key task.temprature; the known keys are .*temperat"),
+    ],
+)
+def test_config_refuses_what_cannot_be(values, message):
+    with pytest.raises(ValueError, match=message):
+        from_dict(TableQAConfig, values, "task")

@@ -1,0 +1,282 @@
+"""What the page shows, as HTML."""
+
+import dataclasses
+import html.parser
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells, apply_min_score, no_answer
+from mate_tf.page.drawing import (
+    MOST_ROWS,
+    error_html,
+    note_html,
+    result_html,
+    rows_shown,
+    table_html,
+)
+from mate_tf.tables.table import Table
+
+RIVERS = Table.from_rows([["river", "length"], ["Nile", "6,650 km"], ["Rhine", "1,230 km"]])
+NILE, RHINE = (SelectedCell(row, 1, RIVERS.rows[row][1], 0.9 - 0.6 * row) for row in range(2))
+TAGS = {
+    *("div", "p", "span", "br", "small", "h2", "ol", "li", "input", "label"),
+    *("table", "thead", "tbody", "tr", "th", "td"),
+}
+
+
+class Reader(html.parser.HTMLParser):
+    """The elements of a piece of HTML, and its cells: tag, attributes and text of each."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.elements: list[tuple[str, dict]] = []
+        self.cells: list[tuple[str, dict, str]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("input", "br"):
+            self.open.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append((tag, dict(attrs), ""))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+        if self.open and self.open[-1] in ("td", "th"):
+            tag, attributes, text = self.cells[-1]
+            self.cells[-1] = tag, attributes, text + data
+
+
+def answer(*cells: SelectedCell, aggregation: str = "NONE", others: tuple = ()) -> Answer:
+    found = answer_of_cells(cells, aggregation, 0.9)
+    assert found is not None
+    return dataclasses.replace(found, alternatives=others)
+
+
+def shown(answer: Answer, table: Table = RIVERS) -> str:
+    return Reader(result_html(table, answer, {}, {})).text
+
+
+def strengths(text: str) -> dict[str, float]:
+    """How strong the colour of each coloured cell is, by the cell's text."""
+    return {
+        cell.strip(): float(re.findall(r"--strength: ([0-9.]+)", attributes["style"])[0])
+        for _, attributes, cell in Reader(text).cells
+        if "style" in attributes
+    }
+
+
+def views(text: str) -> list[str]:
+    """The HTML of each view, as elements that are closed."""
+    parts = text.removesuffix("</div>").split('<div class="view">')[1:]
+    return [f"<div>{part.partition('<input')[0]}" for part in parts]
+
+
+def test_an_answer_with_its_score_and_its_place():
+    text = shown(answer(NILE))
+    for part in ("6,650 km", "score 0.90", "read from row 0, column 1 (length)", "number 6650"):
+        assert part in text
+    assert "Other answers" not in text and "No answer" not in text
+
+
+def test_what_was_computed_from_how_many_cells():
+    text = shown(answer(NILE, RHINE, aggregation="SUM"))
+    assert "7880" in text and "sum of 2 cells" in text
+    assert "as a number" not in text
+    assert "count of row 0" in shown(answer(NILE, aggregation="COUNT"))
+
+
+def test_chosen_cells_have_a_colour_by_their_score_and_the_score_as_text():
+    text = result_html(RIVERS, answer(NILE, RHINE), {}, {})
+    assert strengths(text) == {"6,650 km": 0.9, "1,230 km": pytest.approx(0.3)}
+    titles = [attributes.get("title") for _, attributes, _ in Reader(text).cells]
+    assert [title for title in titles if title] == ["score 0.900", "score 0.300"]
+    assert "<small>0.90</small>" in text and "<small>0.30</small>" in text
+    assert sum(a.get("class") == "chosen" for _, a, _ in Reader(text).cells) == 2
+
+
+def test_alternatives_with_where_they_come_from():
+    others = answer(RHINE), answer(NILE, RHINE, aggregation="AVERAGE")
+    text = shown(answer(NILE, others=others))
+    assert "0.90, read from row 1, column 1 (length)" in text
+    assert "3940 0.90, average of 2 cells" in text
+
+
+def test_no_answer_with_what_it_would_have_been():
+    text = shown(apply_min_score(answer(NILE, others=(answer(RHINE),)), 0.95))
+    assert "No answer" in text and "It would have been: 6,650 km" in text
+    assert text.count("read from row 1") == 1  # the other one, once
+    assert "would have been" not in shown(no_answer())
+    assert "No cell is chosen" in shown(no_answer())
+
+
+def test_a_class_has_no_cells():
+    found = Answer(("entailed",), "entailed", (), "NONE", None, 0.7, class_index=1)
+    text = shown(found)
+    assert "entailed" in text and "class 1" in text and "read from" not in text
+
+
+@pytest.mark.parametrize("rows_dropped", [0, 1])
+def test_rows_that_were_not_read_are_said(rows_dropped):
+    text = shown(dataclasses.replace(answer(NILE), rows_dropped=rows_dropped))
+    assert ("The last 1 of 2 rows were not read" in text) == bool(rows_dropped)
+
+
+def test_attention_is_shown_by_each_group_of_heads():
+    row = np.array([[0.0, 0.1], [0.2, 0.4], [0.0, 0.004]], np.float32)
+    column = np.array([[0.05, 0.0], [0.0, 0.0], [0.0, 0.0]], np.float32)
+    groups, question = {"row heads": row, "a<b": column}, {"row heads": 0.3, "a<b": 0.95}
+    text = result_html(RIVERS, answer(NILE), groups, question)
+    reader = Reader(text)
+    radios = [attributes for tag, attributes in reader.elements if tag == "input"]
+    assert [attributes["id"] for attributes in radios] == ["view-0", "view-1", "view-2"]
+    assert ["checked" in attributes for attributes in radios] == [True, False, False]
+    labels = [a["for"] for tag, a in reader.elements if tag == "label"]
+    assert labels == [attributes["id"] for attributes in radios]
+    for part in ("Row heads", "A<b", "row heads; 30 % goes to the question", "95 % goes to"):
+        assert part in reader.text
+    plain, by_row, by_column = views(text)
+    assert set(strengths(plain)) == {"6,650 km"}
+    assert strengths(by_row) == {
+        "river": 0.0,
+        "length": 0.25,
+        "Nile": 0.5,
+        "6,650 km": 1.0,
+        "Rhine": 0.0,
+        "1,230 km": pytest.approx(0.01),
+    }
+    assert re.findall(r"<small>(.*?)</small>", by_row) == ["10 %", "20 %", "40 %"]
+    assert 'title="0.40% of the attention"' in by_row
+    assert by_row.count('class="chosen"') == 1  # also there one sees which cell it is about
+    assert strengths(by_column)["river"] == 1.0
+
+
+def test_attention_without_cells_is_the_first_tokens():
+    text = result_html(RIVERS, no_answer(), {"heads": np.full([3, 2], 0.1)}, {"heads": 0.4})
+    assert "attention of the first token, heads; 40 %" in text
+
+
+def test_attention_that_goes_to_no_cell_has_no_colour():
+    text = result_html(RIVERS, answer(NILE), {"heads": np.zeros([3, 2])}, {"heads": 1.0})
+    assert set(strengths(views(text)[1]).values()) == {0.0}
+
+
+LONG = Table.from_rows([["city", "people"], *[[f"city {row}", row] for row in range(500)]])
+
+
+def test_a_long_table_is_shown_around_the_chosen_cells():
+    text = result_html(LONG, answer(SelectedCell(250, 0, "city 250", 0.8)), {}, {})
+    shown = [int(cell) for tag, a, cell in Reader(text).cells if a.get("scope") == "row"]
+    assert shown == [0, 1, 2, *range(247, 254)]
+    assert re.findall(r"([0-9,]+) rows left out", text) == ["244", "246"]
+    assert "500 rows, 2 columns" in text
+
+
+def test_of_a_long_table_without_chosen_cells_the_first_rows_are_shown():
+    for text in (table_html(LONG), result_html(LONG, no_answer(), {}, {})):
+        shown = [int(cell) for _, a, cell in Reader(text).cells if a.get("scope") == "row"]
+        assert shown == list(range(MOST_ROWS))
+        assert "460 rows left out<" in text
+
+
+def test_chosen_cells_in_rows_that_are_left_out_are_counted():
+    cells = tuple(SelectedCell(row, 0, f"city {row}", 0.8) for row in range(0, 500, 5))
+    text = result_html(LONG, answer(*cells), {}, {})
+    hidden = sum(int(number) for number in re.findall(r"with ([0-9]+) chosen cells?<", text))
+    assert hidden == 100 - MOST_ROWS
+
+
+def test_a_long_table_is_shown_where_the_attention_goes():
+    shares = np.zeros([501, 2])
+    shares[401, 1] = 0.7  # row 400, below the header
+    found = result_html(LONG, answer(SelectedCell(3, 0, "city 3", 0.8)), {"h": shares}, {"h": 0.3})
+    assert strengths(views(found)[1])["400"] == 1.0
+    assert strengths(views(found)[1])["city 3"] == 0.0
+
+
+@given(
+    num_rows=st.integers(1, 60),
+    ranked=st.lists(st.integers(0, 59), max_size=30),
+    most=st.integers(1, 40),
+)
+def test_no_more_rows_than_allowed_are_shown_the_most_important_among_them(num_rows, ranked, most):
+    ranked = [row for row in ranked if row < num_rows]
+    rows = rows_shown(num_rows, ranked, most)
+    assert rows == sorted(set(rows))
+    assert len(rows) <= most or len(rows) == num_rows
+    assert len(rows) == num_rows or len(rows) >= min(most, 3)
+    assert (rows == list(range(num_rows))) == (num_rows <= most)
+    assert set(list(dict.fromkeys(ranked))[:most]) <= set(rows) <= set(range(num_rows))
+
+
+def test_no_table_is_long_enough_to_show_a_text_whole():
+    table = Table.from_rows([["h" * 5000], ["x" * 5000]], table_id="t" * 5000)
+    text = result_html(table, answer(SelectedCell(0, 0, "x" * 5000, 0.5)), {}, {})
+    assert "x" * 299 + "…" in text
+    assert len(text) < 4000
+
+
+@given(message=st.text())
+def test_an_error_is_one_sentence_and_escaped(message):
+    reader = Reader(error_html(message))
+    assert [tag for tag, _ in reader.elements] == ["p"]
+    assert reader.elements[0][1]["role"] == "alert"
+    assert "\n" not in reader.text
+    assert reader.text.endswith(".")
+
+
+def test_a_note_is_a_sentence_and_no_error():
+    reader = Reader(note_html("no attention: <none>\nmore"))
+    assert reader.text == "No attention: <none>."
+    assert [attributes.get("role") for _, attributes in reader.elements] == [None]
+
+
+def test_an_error_begins_with_a_capital_letter():
+    assert "Expected a table, got &lt;none&gt;." in error_html("expected a table, got <none>\nmore")
+
+
+texts = st.text(max_size=12) | st.sampled_from(
+    ["<script>alert(1)</script>", "</td><img src=x onerror=alert(1)>", '" onload="x', "&lt;", "'"]
+)
+
+
+@st.composite
+def tables(draw) -> Table:
+    columns = draw(st.integers(1, 4))
+    lines = st.lists(texts, min_size=columns, max_size=columns)
+    rows = draw(st.lists(lines, min_size=2, max_size=5))
+    return Table.from_rows(rows, table_id=draw(texts))
+
+
+@given(table=tables(), text=texts, group=texts, data=st.data())
+def test_whatever_the_texts_are_they_are_shown_as_texts(table, text, group, data):
+    row = data.draw(st.integers(0, table.num_rows - 1))
+    column = data.draw(st.integers(0, table.num_columns - 1))
+    cell = SelectedCell(row, column, table.rows[row][column], 0.5)
+    one = Answer((text,), text, (cell,), "NONE", None, 0.5)
+    found = dataclasses.replace(one, alternatives=(one,))
+    shares = np.full([table.num_rows + 1, table.num_columns], 0.01)
+    for html_text, copies in (
+        (table_html(table), 1),
+        (result_html(table, found, {group: shares}, {group: 0.5}), 2),
+    ):
+        reader = Reader(html_text)
+        assert {tag for tag, _ in reader.elements} <= TAGS | {"section"}
+        for _, attributes in reader.elements:
+            assert not any(name.startswith("on") or name == "src" for name in attributes)
+        body = [text for tag, _, text in reader.cells if tag == "td"]
+        expected = [cell for cells in table.rows for cell in cells] * copies
+        # A mark's text follows in an element of its own; HTML has no carriage return or NUL.
+        for given_text, seen in zip(expected, body, strict=True):
+            assert seen.split() == given_text.split() or "\0" in given_text

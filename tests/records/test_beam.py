@@ -1,0 +1,79 @@
+import functools
+
+import pytest
+
+from mate_tf.datasets.json_lines import read_json_lines, write_json_lines
+from mate_tf.datasets.tasks import TASKS
+from mate_tf.features.builder import FeatureConfig
+from mate_tf.records.beam import convert_split, make_builder
+from mate_tf.records.conversion import Summary, convert_all
+from mate_tf.records.splits import split_writer
+from mate_tf.tables.table import Question, Table
+
+pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')
+pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
+
+CONFIG = FeatureConfig(max_seq_length=20)
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory):
+    """Sixty, of which some are too long and some have an answer that is not in the table."""
+    path = tmp_path_factory.mktemp("questions") / "train.jsonl"
+    tables = [
+        Table.from_rows(
+            [["a", "b"], *([c, str(i + n)] for i, c in enumerate("cde"))], None, f"t{n}"
+        )
+        for n in range(7)
+    ]
+    pairs = (
+        (tables[n % 7], Question("a " * (1 + n % 14), f"q{n}", ("cdek"[n % 4],))) for n in range(60)
+    )
+    write_json_lines(path, pairs)
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory, questions, vocab_file):
+    """The shards of the path without Beam, and its counters."""
+    directory = tmp_path_factory.mktemp("expected")
+    builder, summary = make_builder(str(vocab_file), CONFIG, None), Summary()
+    with split_writer(str(directory), "train", 3, 5) as write:
+        outcomes = convert_all(TASKS["JSONL"], builder, read_json_lines(questions), True)
+        for outcome in outcomes:
+            summary.add(outcome)
+            write(outcome)
+    assert {"left out: too long", "left out: answer not found", "kept"} <= set(summary.counts)
+    return directory, summary.counts
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--direct_num_workers=2", "--direct_running_mode=multi_threading"),
+        ("--direct_num_workers=2", "--direct_running_mode=multi_processing"),
+        ("--direct_num_workers=4", "--direct_running_mode=multi_processing"),
+    ],
+    ids=["1 worker", "2 threads", "2 processes", "4 processes"],
+)
+def test_any_number_of_workers_writes_the_bytes_of_one_process(
+    tmp_path, questions, vocab_file, expected, options
+):
+    directory, counts = expected
+    found = convert_split(
+        TASKS["JSONL"],
+        functools.partial(read_json_lines, questions),
+        functools.partial(make_builder, str(vocab_file), CONFIG, None),
+        str(tmp_path),
+        "train",
+        num_shards=3,
+        seed=5,
+        options=options,
+    )
+    assert found == counts
+    files = sorted(file.name for file in directory.iterdir())
+    assert len(files) == 6
+    assert sorted(file.name for file in tmp_path.iterdir()) == files
+    for name in files:
+        assert (tmp_path / name).read_bytes() == (directory / name).read_bytes(), name

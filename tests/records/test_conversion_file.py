@@ -1,0 +1,111 @@
+import json
+
+import pytest
+
+from mate_tf.features.builder import FeatureConfig
+from mate_tf.records.conversion_file import (
+    Conversion,
+    check_vocabulary,
+    conversion_of,
+    file_sha256,
+    read_conversion,
+    task_of,
+    write_conversion,
+)
+
+
+def test_a_vocabulary_other_than_the_conversions_is_refused(tmp_path, vocab_file):
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_bytes(vocab_file.read_bytes())
+    check_vocabulary(tmp_path)  # an earlier conversion, that does not say
+    config = FeatureConfig(max_seq_length=64, trim_cells=True)
+    write_conversion(str(tmp_path), conversion_of("WTQ", config, str(vocab_file), None))
+    said = json.loads((tmp_path / "conversion.json").read_text())
+    assert said["task"] == "WTQ"
+    assert FeatureConfig(**said["features"]) == config
+    check_vocabulary(tmp_path)
+    vocabulary.write_bytes(vocab_file.read_bytes() + b"more\n")
+    with pytest.raises(ValueError, match=r"the vocabulary that the records were made with.*vocab"):
+        check_vocabulary(tmp_path)
+    (tmp_path / "conversion.json").write_text("[]")
+    with pytest.raises(ValueError, match=r"how the records were made, got .*conversion.json"):
+        check_vocabulary(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        FeatureConfig(),
+        FeatureConfig(max_seq_length=None, max_column_id=512, max_row_id=512),
+        FeatureConfig(trim_cells=True, drop_rows_to_fit=True, prune_columns=True),
+        FeatureConfig(strip_column_names=True, use_document_title=True, use_context_heading=True),
+        FeatureConfig(cell_trim_length=4, histogram_row=True, original_conversion=True),
+        FeatureConfig(label_answer_spans=True, add_aggregation_candidates=True),
+    ],
+)
+@pytest.mark.parametrize(("task", "tagger"), [("WTQ", None), (None, "textblob")])
+def test_a_folder_says_how_its_records_were_made(tmp_path, vocab_file, config, task, tagger):
+    write_conversion(tmp_path, conversion_of(task, config, vocab_file, tagger))
+    expected = Conversion(task, config, tagger, file_sha256(vocab_file))
+    assert read_conversion(tmp_path) == expected
+    assert [file.name for file in tmp_path.iterdir()] == ["conversion.json"]
+
+
+def test_an_option_that_came_later_is_off(tmp_path, vocab_file):
+    write_conversion(
+        tmp_path, conversion_of("WTQ", FeatureConfig(trim_cells=True), vocab_file, None)
+    )
+    said = json.loads((tmp_path / "conversion.json").read_text())
+    del said["features"]["prune_columns"]
+    (tmp_path / "conversion.json").write_text(json.dumps(said))
+    assert read_conversion(tmp_path).features == FeatureConfig(trim_cells=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "Expecting property name"),
+        (b"\xff", ".*can't decode byte 0xff"),
+        (b"[]", r"expected conversion to be set by its keys task, features, .*, got \[\]"),
+        (b'{"task": "WTQ"}', "expected the keys features, tagger, vocabulary_sha256 in conversion"),
+        ({"features": []}, r"expected conversion.features to be set by its keys .*, got \[\]"),
+        (
+            {"features": {"color": 1}},
+            "unknown key conversion.features.color; the known keys are max_seq_length, max_column",
+        ),
+        (
+            {"features": {"trim_cells": "true"}},
+            "expected bool for conversion.features.trim_cells, got 'true'",
+        ),
+        ({"features": {"max_seq_length": 2}}, "expected max_seq_length to be at least 4, got 2"),
+        ({"weather": "fine"}, "unknown key conversion.weather; the known keys are task, features"),
+        (
+            {"vocabulary_sha256": None},
+            "expected str for conversion.vocabulary_sha256, got None",
+        ),
+    ],
+)
+def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):
+    write_conversion(tmp_path, conversion_of("WTQ", FeatureConfig(), vocab_file, None))
+    file = tmp_path / "conversion.json"
+    if isinstance(content, dict):
+        content = json.dumps(json.loads(file.read_text()) | content).encode()
+    file.write_bytes(content)
+    with pytest.raises(
+        ValueError, match=rf"how the records were made, got .*conversion.json: {message}"
+    ):
+        read_conversion(tmp_path)
+
+
+def test_a_folder_that_does_not_say_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=rf"expected conversion.json in {tmp_path}; exp"):
+        read_conversion(tmp_path)
+
+
+def test_a_folders_task_is_that_of_its_conversion_or_else_ones_own(tmp_path, vocab_file):
+    assert task_of(tmp_path) == "JSONL"
+    write_conversion(tmp_path, conversion_of("SQA", FeatureConfig(), vocab_file, None))
+    assert task_of(tmp_path) == "SQA"
+    write_conversion(tmp_path, conversion_of(None, FeatureConfig(), vocab_file, None))
+    with pytest.raises(ValueError, match=r"expected a task in .*conversion\.json, got null"):
+        task_of(tmp_path)

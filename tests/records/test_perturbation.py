@@ -1,0 +1,375 @@
+"""Tables in another order: nothing is lost, all that refers to a cell goes along."""
+
+import dataclasses
+import itertools
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mate_tf.datasets.wtq import read_wtq
+from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.features.masked_lm import MaskedLmBuilder
+from mate_tf.records.perturbation import (
+    Order,
+    permute,
+    perturbed_copy,
+    random_order,
+    reorder,
+    reorder_features,
+)
+from mate_tf.records.records import training_batches, write_records
+from mate_tf.records.schema import OF_TOKENS
+from mate_tf.tables.table import Question, Table
+from tests.data_folders import WTQ
+from tests.datasets.linked_tables import CITIES, linked_tables
+
+LENGTH = 512
+SEEDS = st.integers(0, 2**32)
+CELLS = st.one_of(
+    st.integers(-50, 3000).map(str),
+    st.dates().map(str),
+    st.sampled_from(
+        ["", "New York", "newville", "12.5", "March 2004", "1,250 people", "third", "a-b", "n/a"]
+    ),
+)
+
+
+@st.composite
+def pairs(draw) -> tuple[Table, Question]:
+    """A table of up to 5 x 4 cells with everything that a question may say of them."""
+    num_columns = draw(st.integers(1, 4))
+    row = st.lists(CELLS, min_size=num_columns, max_size=num_columns)
+    table = Table.from_rows(draw(st.lists(row, min_size=1, max_size=5)), draw(row), "drawn")
+    expansions = st.lists(row, min_size=table.num_rows, max_size=table.num_rows)
+    table = dataclasses.replace(table, expansions=draw(st.just(()) | expansions))
+    cells = list(itertools.product(range(table.num_rows), range(table.num_columns)))
+    some = st.lists(st.sampled_from(cells), unique=True, max_size=4).map(tuple)
+    text = draw(st.sampled_from(["which city?", "5 or 2004?", "before March 2004"]))
+    return table, Question(
+        text,
+        answers=("new york",),
+        answer_coordinates=draw(some),
+        previous_coordinates=draw(some),
+        answer_number=draw(st.none() | st.just(3.5)),
+        class_index=1,
+    )
+
+
+def named_cells(table, coordinates) -> list[tuple[str, str]]:
+    """What stands in cells, and above them."""
+    expanded = table.expanded_rows
+    return [(expanded[row][column], table.header[column]) for row, column in coordinates]
+
+
+def columns_of(table) -> list:
+    """Each column's name and the cells in it, whatever their order."""
+    columns = zip(*table.expanded_rows, strict=True)
+    return sorted((name, sorted(cells)) for name, cells in zip(table.header, columns, strict=True))
+
+
+def rows_of(table) -> list:
+    return sorted(sorted(row) for row in table.expanded_rows)
+
+
+@given(pairs(), SEEDS, st.booleans(), st.booleans())
+def test_cells_stay_and_coordinates_name_the_same_ones(pair, seed, rows, columns):
+    table, question = pair
+    permuted, asked = permute(table, question, seed, rows, columns)
+    assert columns_of(permuted) == columns_of(table)
+    assert rows_of(permuted) == rows_of(table)
+    for name in ("answer_coordinates", "previous_coordinates"):
+        there = named_cells(permuted, getattr(asked, name))
+        assert there == named_cells(table, getattr(question, name))
+    changes = {
+        name: getattr(question, name) for name in ("answer_coordinates", "previous_coordinates")
+    }
+    assert dataclasses.replace(asked, **changes) == question
+    if not columns:
+        assert permuted.header == table.header
+    if not rows:
+        assert list(map(sorted, permuted.rows)) == list(map(sorted, table.rows))
+    order = random_order(table, seed, rows, columns)
+    assert reorder(permuted, asked, order.inverse()) == pair
+
+
+@given(linked_tables(), SEEDS)
+def test_passages_go_with_their_cells_and_come_back(linked, seed):
+    question = Question("?")
+    permuted, _ = permute(linked, question, seed)
+    assert permuted.other_passages == linked.other_passages
+
+    def cells(of):
+        return Counter(
+            (cell, passages)
+            for row, links in zip(of.table.rows, of.passages, strict=True)
+            for cell, passages in zip(row, links, strict=True)
+        )
+
+    assert cells(permuted) == cells(linked)
+    order = random_order(linked, seed)
+    assert order == random_order(linked.table, seed)
+    assert reorder(permuted, question, order.inverse())[0] == linked
+
+
+def test_an_order_says_what_stands_where():
+    table, question = reorder(
+        CITIES.table, Question("?", answer_coordinates=((0, 2), (5, 0))), Order((1, 0), (2, 0, 1))
+    )
+    assert table.header == ("People", "City", "Country")
+    assert table.rows == (("291940", "Bergen", "Norway"), ("709037", "Oslo", "Norway"))
+    assert question.answer_coordinates == ((1, 0), (5, 0))
+
+
+def test_an_order_follows_from_the_seed_and_the_table_alone():
+    rows = [[str(n)] * 7 for n in range(40)]
+    table, other = (Table.from_rows(rows, ["x"] * 7, name) for name in ("a", "\udcff"))
+    order = random_order(table, 3)
+    assert order == random_order(dataclasses.replace(table, header=("y",) * 7), 3)
+    assert order != random_order(table, 4)
+    assert order != random_order(other, 3)
+    assert random_order(table, 3, columns=False).columns == tuple(range(7))
+    assert random_order(table, 3, rows=False).rows == tuple(range(40))
+
+
+def features_of(wordpiece, table, question, tagger=None, **config):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=LENGTH, **config), tagger)
+    return builder.build(table, question).features
+
+
+def reordered(features, order: Order) -> dict[str, np.ndarray]:
+    """The features after reorder_features, whose ids count from 1."""
+    ids = (tf.constant(places, tf.int32) + 1 for places in order)
+    tensors = {name: tf.constant(values) for name, values in features.items()}
+    return {name: values.numpy() for name, values in reorder_features(tensors, *ids).items()}
+
+
+def check_equal(actual, expected):
+    assert actual.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(actual[name], values, err_msg=name)
+        assert actual[name].dtype == values.dtype, name
+
+
+@settings(max_examples=60)
+@given(pair=pairs(), seed=SEEDS)
+def test_features_of_the_reordered_table_are_the_reordered_features(wordpiece, pair, seed):
+    order = random_order(pair[0], seed)
+    features = features_of(wordpiece, *pair)
+    check_equal(reordered(features, order), features_of(wordpiece, *reorder(*pair, order)))
+    check_equal(reordered(reordered(features, order), order.inverse()), features)
+
+
+@pytest.mark.skipif(not WTQ.is_dir(), reason=f"no WikiTableQuestions at {WTQ}")
+def test_features_of_real_tables_are_reordered_too(wordpiece):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=4096))
+    questions = list(itertools.islice(read_wtq(WTQ, "dev"), 0, 400, 8))
+    examples = list(builder.build_all(questions, require_answers=False))
+    fitting = [n for n, of in enumerate(examples) if not isinstance(of, ConversionError)]
+    assert len(fitting) > 30
+    for n in fitting:
+        order = random_order(questions[n][0], n)
+        expected = builder.build(*reorder(*questions[n], order), require_answers=False).features
+        check_equal(reordered(examples[n].features, order), expected)
+
+
+def test_parts_of_speech_and_titles_stay_before_the_table(wordpiece):
+    table = dataclasses.replace(CITIES.table, document_title="a city", context_heading="name")
+    question = Question("city of people", part_of_speech_tags=("NOUN", "ADP", "NOUN"))
+    config = {"use_document_title": True, "use_context_heading": True}
+
+    def tagger(text):
+        raise AssertionError("the question has tags of its own")
+
+    order = Order((1, 0), (2, 0, 1))
+    features = features_of(wordpiece, table, question, tagger, **config)
+    assert features["part_of_speech_ids"].any()
+    check_equal(
+        reordered(features, order),
+        features_of(wordpiece, *reorder(table, question, order), tagger, **config),
+    )
+
+
+def test_a_histogram_row_stays_last_and_its_cells_go_with_their_columns(wordpiece):
+    rows = [["a", "1"], ["b", "2"], ["a", "1"], ["c", "3"], ["a", "2"], ["b", "1"]]
+    table, question = Table.from_rows(rows, ["name", "people"]), Question("city?")
+    order = Order((5, 0, 2, 4, 1, 3), (1, 0))
+    features = features_of(wordpiece, table, question, histogram_row=True)
+    actual = reordered(features, order)
+    check_equal(
+        actual, features_of(wordpiece, *reorder(table, question, order), histogram_row=True)
+    )
+    is_histogram = np.isinf(actual["numeric_values_scale"])
+    assert is_histogram.any() and set(actual["row_ids"][is_histogram]) == {7}
+    # So they do where the order is drawn.
+    tensors = {name: tf.constant(values) for name, values in features.items()}
+    copies = [perturbed_copy(tensors, 0, tf.constant(n, tf.int64)) for n in range(1, 9)]
+    for copy in copies:
+        np.testing.assert_array_equal(
+            copy["row_ids"].numpy() == 7, np.isinf(features["numeric_values_scale"])
+        )
+    assert len({copy["input_ids"].numpy().tobytes() for copy in copies}) > 1
+
+
+def test_places_of_candidates_go_with_their_tokens(wordpiece):
+    rows = [["a", "1"], ["new york", "2"], ["b", "3"]]
+    table = Table.from_rows(rows, ["name", "people"])
+    question = Question("city?", answer_number=3)
+    features = features_of(wordpiece, table, question, add_aggregation_candidates=True)
+    actual = reordered(features, Order((2, 0, 1), (1, 0)))
+    former, latter = (values["input_ids"][values["can_indexes"]] for values in (features, actual))
+    np.testing.assert_array_equal(former, latter)
+    assert (actual["can_indexes"] != features["can_indexes"]).any()
+
+
+def test_places_of_masked_tokens_go_with_them(wordpiece):
+    table = Table.from_rows([[str(n), "new york", "city"] for n in range(9)], ["a", "b", "c"])
+    features = MaskedLmBuilder(wordpiece).build(
+        table, ["people of the city " * 3], random.Random(2)
+    )
+    num_rows, num_columns = (features[name].max() for name in ("row_ids", "column_ids"))
+    order = Order(tuple(range(num_rows))[::-1], tuple(range(num_columns))[::-1])
+    actual = reordered(features, order)
+    is_masked = features["masked_lm_weights"] > 0
+    assert is_masked.any() and not is_masked.all()
+    places, former = actual["masked_lm_positions"], features["masked_lm_positions"]
+    assert (places != former).any() and not places[~is_masked].any()
+    for name in ("input_ids", "segment_ids", "column_ranks"):
+        np.testing.assert_array_equal(actual[name][places], features[name][former])
+
+
+def test_rows_that_are_not_in_the_sequence_leave_no_gap(wordpiece):
+    table = Table.from_rows([["a b c", str(n)] for n in range(30)], ["x", "y"])
+    config = FeatureConfig(max_seq_length=64, drop_rows_to_fit=True)
+    features = FeatureBuilder(wordpiece, config).build(table, Question("city?")).features
+    tensors = {name: tf.constant(values) for name, values in features.items()}
+    copy = perturbed_copy(tensors, 1, tf.constant(1, tf.int64))
+    assert copy["row_ids"].numpy().max() == features["row_ids"].max() < 30
+    assert Counter(copy["input_ids"].numpy()) == Counter(features["input_ids"])
+    ids = copy["row_ids"].numpy()[features["input_mask"] == 1]
+    assert (np.diff(ids) >= 0).all()
+
+
+LETTERS = Table.from_rows([[f"{c}", str(n)] for n, c in enumerate("abcdefgh")], ["name", "x"], "t")
+
+
+def names(batches) -> list[list[bytes]]:
+    return [batch["question_id"][:, 0].numpy().tolist() for batch in batches]
+
+
+@pytest.fixture
+def file(tmp_path, wordpiece):
+    """Twelve questions about two tables, of several lengths."""
+    tables = [LETTERS, dataclasses.replace(LETTERS, table_id="u")]
+    examples = [
+        features_of(wordpiece, tables[n % 2], Question("a " * (1 + 20 * (n % 3)), f"q{n}"))
+        for n in range(12)
+    ]
+    write_records(tmp_path / "train.tfrecord", examples)
+    return tmp_path / "train.tfrecord"
+
+
+def epochs(file, count, copies, seed=5):
+    """The first epochs of training, of six batches each: for each question table and tokens."""
+    batches = iter(training_batches(file, 2, seed, (64,), perturbed_copies=copies))
+    found = []
+    for _ in range(count):
+        tables = {}
+        for batch in itertools.islice(batches, 6):
+            for name, table_id, ids, segments in zip(
+                *(batch[key].numpy() for key in ("question_id", "table_id", "input_ids")),
+                batch["segment_ids"].numpy(),
+                strict=True,
+            ):
+                tables[name[0]] = (table_id[0], ids[segments == 1].tobytes())
+        assert len(tables) == 12
+        found.append(tables)
+    return found
+
+
+def orders_of(found, table_id: bytes) -> list[bytes]:
+    """The order of a table in each epoch, which all of its questions share."""
+    orders = []
+    for epoch in found:
+        (order,) = {ids for table, ids in epoch.values() if table == table_id}
+        orders.append(order)
+    return orders
+
+
+def test_each_table_takes_its_copies_and_itself_in_turn(file):
+    plain = epochs(file, 1, copies=0)
+    found = epochs(file, 4, copies=2)
+    assert found[3] == found[0]
+    fewer, other = epochs(file, 2, copies=1), epochs(file, 3, copies=2, seed=6)
+    copies = set()
+    for table_id in (b"t", b"u"):
+        of_plain = set(orders_of(plain, table_id))
+        orders = set(orders_of(found[:3], table_id))
+        assert len(orders) == 3 and of_plain < orders
+        # A copy is the same one, however many there are.
+        assert of_plain < set(orders_of(fewer, table_id)) < orders
+        assert set(orders_of(other, table_id)) & orders == of_plain
+        copies |= orders
+    assert len(copies) == 5  # of two tables that are alike, those as they are are the same
+
+
+def test_an_epoch_has_tables_as_they_are_and_in_other_orders(tmp_path, wordpiece):
+    tables = [dataclasses.replace(LETTERS, table_id=f"t{n}") for n in range(12)]
+    path = tmp_path / "train.tfrecord"
+    write_records(
+        path, [features_of(wordpiece, of, Question("a", f"q{n}")) for n, of in enumerate(tables)]
+    )
+    (plain,) = epochs(path, 1, copies=0)
+    (first,) = epochs(path, 1, copies=2)
+    assert 0 < sum(first[name] == plain[name] for name in plain) < 12
+
+
+@pytest.mark.parametrize("skip", [1, 7, 30])
+def test_training_on_copies_resumes_exactly_in_the_order_of_plain_training(file, skip):
+    def batches(copies, skip, count):
+        return list(
+            itertools.islice(
+                training_batches(file, 2, 5, (64,), skip, perturbed_copies=copies), count
+            )
+        )
+
+    whole, resumed = batches(3, 0, skip + 4)[skip:], batches(3, skip, 4)
+    for expected, actual in zip(whole, resumed, strict=True):
+        for name, values in expected.items():
+            np.testing.assert_array_equal(actual[name], values, err_msg=name)
+    assert names(resumed) == names(batches(0, skip, 4))
+
+
+def test_copies_have_the_shapes_of_the_records(file):
+    specs = [
+        training_batches(file, 2, 5, (), perturbed_copies=copies).element_spec for copies in (0, 2)
+    ]
+    assert specs[0] == specs[1]
+
+
+def test_records_that_do_not_name_their_tables_are_refused(tmp_path, wordpiece):
+    features = features_of(wordpiece, LETTERS, Question("a"))
+    del features["table_id_hash"]
+    write_records(tmp_path / "x", [features])
+    with pytest.raises(ValueError, match="expected table_id_hash among the features"):
+        training_batches(tmp_path / "x", 1, 5, perturbed_copies=1)
+
+
+def test_every_feature_of_tokens_moves(wordpiece):
+    """None is forgotten: each is given different values at each token."""
+    features = features_of(wordpiece, LETTERS, Question("a"))
+    features["part_of_speech_ids"] = np.zeros(LENGTH, np.int32)
+    marks = np.arange(LENGTH)
+    kept = ("input_mask", "segment_ids", "row_ids", "column_ids")
+    for name in OF_TOKENS.keys() - set(kept):
+        assert name in features, name
+        features[name] = marks.astype(features[name].dtype)
+    actual = reordered(features, Order(tuple(range(8))[::-1], (1, 0)))
+    expected = actual["input_ids"]
+    assert sorted(expected) == marks.tolist() != expected.tolist()
+    for name in OF_TOKENS.keys() - set(kept):
+        np.testing.assert_array_equal(actual[name], expected, err_msg=name)

@@ -1,0 +1,409 @@
+import gzip
+import itertools
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.records.records import (
+    batch_by_length,
+    bucket_length,
+    check_records,
+    read_records,
+    serialize_example,
+    training_batches,
+    write_records,
+)
+from mate_tf.tables.table import Question, Table
+
+LENGTH = 32
+TABLE = Table.from_rows([["a", "b"], ["1", "2"]])
+
+
+@pytest.fixture(scope="module")
+def examples(wordpiece):
+    """Examples of 9 to 28 tokens, named by their place."""
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=LENGTH))
+    questions = [
+        Question("a " * (1 + 7 * n % 20), f"q{n}", answer_coordinates=((0, 1),)) for n in range(20)
+    ]
+    return [builder.build(TABLE, question).features for question in questions]
+
+
+@pytest.fixture
+def file(tmp_path, examples):
+    path = tmp_path / "train.tfrecord"
+    write_records(path, examples)
+    return path
+
+
+def names(batches) -> list[list[str]]:
+    return [[name.decode() for name in batch["question_id"][:, 0].numpy()] for batch in batches]
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB", ""])
+def test_examples_are_read_as_they_were_written(tmp_path, examples, compression):
+    path = tmp_path / "folder" / "some.tfrecord"
+    assert write_records(path, iter(examples), compression) == len(examples)
+    read = list(read_records(path).as_numpy_iterator())
+    assert len(read) == len(examples)
+    for actual, expected in zip(read, examples, strict=True):
+        assert set(actual) == set(expected)
+        for name, values in expected.items():
+            np.testing.assert_array_equal(actual[name], values, err_msg=name)
+            assert actual[name].dtype == values.dtype, name
+    assert check_records(path) == len(examples)
+    assert [child.name for child in path.parent.iterdir()] == [path.name]
+
+
+def test_integers_are_64_bits_in_the_file(examples):
+    example = tf.train.Example.FromString(serialize_example(examples[0]))
+    kinds = {name: f.WhichOneof("kind") for name, f in example.features.feature.items()}
+    assert kinds["input_ids"] == kinds["table_id_hash"] == "int64_list"
+    assert kinds["answer"] == kinds["numeric_values"] == "float_list"
+    assert kinds["question_id"] == "bytes_list"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [0],
+        [127, 0, 1],
+        [128, 2**14 - 1, 2**14, 2**40],
+        [-1, 5],
+        [7] * 127,
+        [7] * 128,
+        [7] * 16384,
+    ],
+)
+def test_integers_are_written_as_protocol_buffers_write_them(values):
+    example = tf.train.Example()
+    example.features.feature["x"].int64_list.value.extend(values)
+    written = serialize_example({"x": np.array(values, np.int64)})
+    assert written == example.SerializeToString(deterministic=True)
+
+
+def test_a_failure_leaves_the_old_file_as_it_was(file, examples):
+    before = file.read_bytes()
+
+    def failing():
+        yield examples[0]
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        write_records(file, failing())
+    assert file.read_bytes() == before
+    assert [child.name for child in file.parent.iterdir()] == [file.name]
+
+
+def test_features_that_a_record_may_lack_are_zero_and_unknown_ones_left_out(tmp_path, examples):
+    features = {**examples[0], "of_another_program": np.arange(5)}
+    del features["column_ranks"]
+    write_records(tmp_path / "x", [features])
+    (read,) = read_records(tmp_path / "x").as_numpy_iterator()
+    assert not read["column_ranks"].any() and len(read["column_ranks"]) == LENGTH
+    assert set(read) == set(examples[0])
+
+
+def test_aggregation_candidates_are_read_and_batched_whatever_their_number(tmp_path, wordpiece):
+    builder = FeatureBuilder(
+        wordpiece, FeatureConfig(max_seq_length=LENGTH, add_aggregation_candidates=True)
+    )
+    path = tmp_path / "candidates"
+    questions = [Question("a", f"q{n}", answer_number=n) for n in (None, 1, 2)]
+    examples = [builder.build(TABLE, question).features for question in questions]
+    write_records(path, examples)
+    assert check_records(path) == 3
+    (batch,) = batch_by_length(read_records(path), 3)
+    lengths = [len(example["can_indexes"]) for example in examples]
+    assert lengths[0] == 0 < lengths[1] != lengths[2]
+    assert batch["can_indexes"].shape == (3, max(lengths))
+    for n, example in enumerate(examples):
+        for name in ("cand_num", "can_sizes", "can_aggregation_function_ids"):
+            np.testing.assert_array_equal(batch[name][n], example[name])
+        np.testing.assert_array_equal(batch["can_indexes"][n, : lengths[n]], example["can_indexes"])
+        assert not batch["can_indexes"][n, lengths[n] :].numpy().any()
+
+
+def test_several_files_are_read_one_after_the_other(tmp_path, examples):
+    write_records(tmp_path / "1", examples[:5])
+    write_records(tmp_path / "2", examples[5:], compression="")
+    read = read_records([tmp_path / "1", tmp_path / "2"])
+    assert [n[0] for n in names(read.batch(1))] == [f"q{n}" for n in range(20)]
+
+
+def test_a_seed_and_an_epoch_give_one_order(file):
+    def order(*args):
+        return [name for (name,) in names(read_records(file, *args).batch(1))]
+
+    assert order(1, 0) == order(1, 0) != order(1, 1) != order(2, 0)
+    assert sorted(order(1, 0)) == sorted(order())
+
+
+def shortened(features):
+    return {name: v[:24] if len(v) == LENGTH else v for name, v in features.items()}
+
+
+def without(name):
+    return lambda features: {key: v for key, v in features.items() if key != name}
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (shortened, "expected .* of length 32, as in .*good, got length 24 .*bad"),
+        (without("answer"), r"expected the features of .*good, got others: \['answer'\] .*bad"),
+        (without("row_ids"), r"expected the features \['row_ids'\], got none .*bad"),
+        (
+            lambda f: {**f, "row_ids": f["row_ids"][:-1]},
+            "expected 32 row_ids, as many as input_ids, got 31 .*bad",
+        ),
+        (
+            lambda f: {**f, "row_ids": f["row_ids"].astype(np.float32)},
+            "expected row_ids as int64, got float_list .*bad",
+        ),
+    ],
+)
+def test_files_that_differ_are_named_with_the_difference(tmp_path, examples, change, error):
+    write_records(tmp_path / "good", examples[:2])
+    write_records(tmp_path / "bad", [change(examples[0])])
+    with pytest.raises(ValueError, match=error):
+        read_records([tmp_path / "good", tmp_path / "bad"])
+    write_records(tmp_path / "late_bad", [examples[0], change(examples[0])])
+    with pytest.raises(ValueError, match="late_bad, record 1"):
+        check_records(tmp_path / "late_bad")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"question\ttable\nwhat?\tt1\n",
+        b"\x1f\x8b\x08 no gzip in truth",
+        gzip.compress(b"no records inside", mtime=0),
+        b"\x78\x9cno zlib in truth",
+    ],
+    ids=["text", "no gzip", "gzip of no records", "no zlib"],
+)
+def test_a_file_that_is_no_record_file_is_named(tmp_path, content):
+    path = tmp_path / "other.tfrecord"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"expected a TFRecord file of examples, got .*other") as e:
+        read_records(path)
+    assert "\n" not in str(e.value)
+
+
+def record_sizes(examples) -> list[int]:
+    """Bytes that each takes in a file: eight and four before it, four behind it."""
+    return [len(serialize_example(features)) + 16 for features in examples]
+
+
+def damaged(tmp_path, examples, name: str, compression: str):
+    """A file of 20 records, and what is left of it: the number of the first that is damaged, the
+    byte it begins at, and how many can be read."""
+    path = tmp_path / "train.tfrecord"
+    write_records(path, examples, compression)
+    content = bytearray(path.read_bytes())
+    sizes = record_sizes(examples)
+    number = 7
+    begin = sum(sizes[:number])
+    readable = len(sizes) - 1 if name == "content" else number
+    if name == "cut short":
+        del content[begin + 40 :]
+    else:
+        content[begin + {"length": 2, "its checksum": 9, "content": 30}[name]] ^= 255
+    path.write_bytes(content)
+    return path, number, begin, readable
+
+
+@pytest.mark.parametrize("token", ["question", "header", "padding"])
+def test_a_label_outside_of_the_table_is_named_with_its_question(tmp_path, examples, token):
+    example = dict(examples[3])
+    places = {
+        "question": example["segment_ids"] == 0,
+        "header": (example["column_ids"] > 0) & (example["row_ids"] == 0),
+        "padding": example["input_mask"] == 0,
+    }
+    place = np.flatnonzero(places[token])[0]
+    example["label_ids"] = np.where(np.arange(LENGTH) == place, 1, example["label_ids"])
+    path = tmp_path / "train.tfrecord"
+    write_records(path, [*examples[:3], example])
+    message = (
+        rf"body alone, got one on token {place}, whose row_ids is 0 \(question 'q3', .*, record 3"
+    )
+    with pytest.raises(ValueError, match=message):
+        check_records(path)
+
+
+@pytest.mark.parametrize("name", ["content", "length", "its checksum", "cut short"])
+def test_damage_is_named_with_its_place_or_passed_over_and_counted(
+    tmp_path, examples, name, caplog
+):
+    path, number, begin, readable = damaged(tmp_path, examples, name, "")
+    place = rf"expected a TFRecord file of examples, got .*train.*record {number}, byte {begin}"
+    with pytest.raises(ValueError, match=place):
+        check_records(path)
+    with caplog.at_level("WARNING"):
+        assert check_records(path, skip_corrupt=True) == readable
+    (message,) = (record.getMessage() for record in caplog.records if "read" in record.msg)
+    assert f"{1 if name == 'content' else 0} records passed over in {path}" in message
+    assert f"record {number}, byte {begin}" in message
+    assert f"{readable} were read" in message
+    assert (f"from byte {begin} on is lost" in message) == (name != "content")
+    kept = [n for n in range(20) if n != number][:readable]
+    assert names(read_records(path, skip_corrupt=True).batch(1)) == [[f"q{n}"] for n in kept]
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_a_compressed_file_cut_short_is_read_as_far_as_it_goes(tmp_path, examples, compression):
+    many = examples * 20
+    path = tmp_path / "train.tfrecord"
+    write_records(path, many, compression)
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(ValueError, match=r"got .*train.*record \d+, byte \d+ unpacked") as error:
+        check_records(path)
+    number, begin = map(int, re.findall(r"record (\d+), byte (\d+)", str(error.value))[0])
+    assert begin == sum(record_sizes(many)[:number])
+    assert 0 < number == check_records(path, skip_corrupt=True) < len(many)
+
+
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_a_compressed_file_is_not_taken_for_whole_wherever_it_is_cut(
+    tmp_path, examples, compression
+):
+    path, whole = tmp_path / "train.tfrecord", tmp_path / "whole.tfrecord"
+    write_records(whole, examples, compression)
+    content = whole.read_bytes()
+    for length in [0, 1, 5, 12, *range(20, len(content), len(content) // 40)]:
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match=r"train.tfrecord.*record \d+, byte \d+"):
+            check_records([whole, path])
+
+
+def test_what_is_no_example_is_passed_over_and_counted(tmp_path, examples, caplog):
+    path = tmp_path / "train.tfrecord"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in (serialize_example(examples[0]), b"\xff", serialize_example(examples[1])):
+            writer.write(record)
+    with pytest.raises(ValueError, match=r"train.*record 1, byte \d+"):
+        check_records(path)
+    with caplog.at_level("WARNING"):
+        assert check_records(path, skip_corrupt=True) == 2
+    assert "1 records passed over" in caplog.text and "2 were read" in caplog.text
+    assert names(read_records(path, skip_corrupt=True).batch(2)) == [["q0", "q1"]]
+
+
+def test_training_passes_over_damage_and_still_resumes_exactly(tmp_path, examples):
+    path, *_ = damaged(tmp_path, examples, "content", "")
+
+    def first(count, skip):
+        batches = training_batches(path, 3, 5, (12, 20), skip, skip_corrupt=True)
+        return names(itertools.islice(batches, count))
+
+    batches = first(20, 0)
+    assert batches[9:] == first(11, 9)
+    assert {name for batch in batches for name in batch} == {f"q{n}" for n in range(20)} - {"q7"}
+
+
+def test_whole_files_are_read_alike_with_and_without_skipping(file):
+    assert check_records(file, skip_corrupt=True) == check_records(file) == 20
+    whole, skipping = (read_records(file, skip_corrupt=skip).batch(20) for skip in (False, True))
+    for expected, actual in zip(whole, skipping, strict=True):
+        for name, values in expected.items():
+            np.testing.assert_array_equal(actual[name], values, err_msg=name)
+
+
+def test_files_without_examples_and_no_files_are_refused(tmp_path):
+    write_records(tmp_path / "empty", [])
+    (tmp_path / "short").write_bytes(b"short")
+    for name, message in (
+        ("empty", "expected examples in .*empty, got none"),
+        ("short", "expected a TFRecord file of examples, got .*short: the file is cut short"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_records(tmp_path / name)
+    with pytest.raises(ValueError, match="at least one record file, got none"):
+        read_records([])
+    for path in (tmp_path / "absent", tmp_path):
+        with pytest.raises(FileNotFoundError, match=f"no record file {path}"):
+            read_records(path)
+
+
+@pytest.mark.parametrize("remainder", ["keep", "drop", "repeat"])
+def test_batches_hold_examples_of_like_length_and_are_trimmed(file, examples, remainder):
+    lengths = {e["question_id"][0].decode(): int(e["input_mask"].sum()) for e in examples}
+    batches = list(batch_by_length(read_records(file), 3, (12, 20, 99), remainder))
+    seen = []
+    for batch, batch_names in zip(batches, names(batches), strict=True):
+        limit = batch["input_ids"].shape[1]
+        below = {12: 0, 20: 12, 32: 20}[limit]
+        assert all(below < lengths[name] <= limit for name in batch_names)
+        assert (
+            batch["label_ids"].shape == batch["numeric_values"].shape == (len(batch_names), limit)
+        )
+        assert batch["question_id_ints"].shape == (len(batch_names), 64)
+        assert remainder == "keep" or len(batch_names) == 3
+        seen += batch_names
+    if remainder == "keep":
+        assert sorted(seen) == sorted(lengths)
+    else:
+        assert (set(seen) == set(lengths)) == (remainder == "repeat")
+
+
+@pytest.mark.parametrize("remainder", ["drop", "repeat"])
+def test_batches_have_as_many_shapes_as_boundaries(file, remainder):
+    batches = batch_by_length(read_records(file), 4, (12, 20), remainder)
+    assert {tuple(batch["input_ids"].shape) for batch in batches} == {(4, 12), (4, 20), (4, 32)}
+    assert batches.element_spec["input_ids"].shape.as_list() == [4, None]
+
+
+@pytest.mark.parametrize("remainder", ["drop", "repeat"])
+def test_batches_of_one_length_have_static_shapes(file, remainder):
+    batches = batch_by_length(read_records(file), 4, (), remainder)
+    for name, spec in batches.element_spec.items():
+        assert spec.shape.is_fully_defined(), name
+    assert batches.element_spec["input_ids"].shape == (4, LENGTH)
+    training = training_batches(file, 4, seed=1, boundaries=())
+    assert all(spec.shape.is_fully_defined() for spec in training.element_spec.values())
+
+
+@pytest.mark.parametrize(
+    ("num_tokens", "length"), [(1, 64), (64, 64), (65, 128), (129, 200), (200, 200)]
+)
+def test_the_default_length_of_a_batch_is_a_power_of_two_or_that_of_the_records(num_tokens, length):
+    assert bucket_length(num_tokens, 200) == length
+
+
+@pytest.mark.parametrize(("batch_size", "boundaries"), [(0, None), (2, (0, 8))])
+def test_sizes_must_be_positive(file, batch_size, boundaries):
+    with pytest.raises(ValueError, match=r"expected .*positive"):
+        batch_by_length(read_records(file), batch_size, boundaries)
+
+
+@pytest.mark.parametrize("skip", [0, 1, 7, 8, 20])
+def test_training_goes_on_after_any_number_of_batches_as_if_not_interrupted(file, skip):
+    def first(count, skip=0):
+        batches = training_batches(file, 3, seed=5, boundaries=(12, 20), skip=skip)
+        return names(itertools.islice(batches, count))
+
+    assert first(5, skip) == first(skip + 5)[skip:]
+
+
+def test_the_order_of_training_follows_from_its_seed_alone(file):
+    def first(seed):
+        return names(itertools.islice(training_batches(file, 3, seed=seed), 6))
+
+    orders = []
+    for global_seed in (0, 7):
+        tf.random.set_seed(global_seed)
+        orders.append(first(seed=5))
+    assert orders[0] == orders[1] != first(seed=6)
+
+
+def test_training_sees_every_example_in_each_epoch(file):
+    batches = names(itertools.islice(training_batches(file, 32, seed=5, boundaries=(12, 20)), 6))
+    for epoch in (batches[:3], batches[3:]):
+        assert len({name for batch in epoch for name in batch}) == 20
+    assert batches[:3] != batches[3:]

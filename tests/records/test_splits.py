@@ -1,0 +1,160 @@
+import pathlib
+
+import pytest
+
+from mate_tf.datasets.tasks import TASKS
+from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.records.conversion import Outcome, convert_all
+from mate_tf.records.records import read_records, write_records
+from mate_tf.records.splits import (
+    QUESTIONS,
+    encode,
+    place,
+    read_questions,
+    split_file,
+    split_files,
+    split_writer,
+    write_shard,
+)
+from mate_tf.tables.table import Question, Table
+
+TABLE = Table.from_rows([["a", "b"], ["1", "2"]])
+
+
+@pytest.fixture(scope="module")
+def outcomes(wordpiece) -> list[Outcome]:
+    """Twenty, of which the last five have no features: they are too long."""
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=32))
+    questions = [Question("a " * (1 if n < 15 else 50), f"q{n}", ("1",)) for n in range(20)]
+    pairs = [(TABLE, question) for question in questions]
+    return list(convert_all(TASKS["WTQ"], builder, pairs, is_training=True))
+
+
+def write(directory, outcomes, num_shards=None, has_tables=True):
+    with split_writer(str(directory), "dev", num_shards, 7, has_tables) as add:
+        for outcome in outcomes:
+            add(outcome)
+
+
+def record_ids(files) -> list[str]:
+    records = read_records(files).as_numpy_iterator()
+    return [record["question_id"][0].decode() for record in records]
+
+
+def contents(directory: pathlib.Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in directory.iterdir()}
+
+
+def test_one_file_has_the_order_of_the_questions_and_all_of_them(tmp_path, outcomes):
+    write(tmp_path, outcomes)
+    assert sorted(contents(tmp_path)) == ["dev.jsonl", "dev.tfrecord"]
+    assert record_ids(split_files(tmp_path, "dev")) == [f"q{n}" for n in range(15)]
+    read = list(read_questions(tmp_path, "dev"))
+    assert read == [(TABLE, outcome.question) for outcome in outcomes]
+    assert read[0][1].answer_coordinates == ((0, 0),)
+
+
+@pytest.mark.parametrize("num_shards", [1, 3, 40])
+def test_shards_hold_every_question_once_in_an_order_of_their_own(tmp_path, outcomes, num_shards):
+    write(tmp_path, outcomes, num_shards)
+    names = [f"dev-{n:05d}-of-{num_shards:05d}" for n in range(num_shards)]
+    assert sorted(contents(tmp_path)) == sorted(
+        n + s for n in names for s in (".jsonl", ".tfrecord")
+    )
+    files = split_files(tmp_path, "dev")
+    assert files == [str(tmp_path / f"{name}.tfrecord") for name in names]
+    assert sorted(record_ids(files)) == sorted(f"q{n}" for n in range(15))
+    read = {question.question_id for _, question in read_questions(tmp_path, "dev")}
+    assert read == {f"q{n}" for n in range(20)}
+
+
+def test_the_bytes_of_shards_do_not_depend_on_the_order_of_reading(tmp_path, outcomes):
+    write(tmp_path / "a", outcomes, 3)
+    write(tmp_path / "b", outcomes[::-1], 3)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+def test_a_shard_written_alone_is_the_one_that_is_written_with_the_others(tmp_path, outcomes):
+    write(tmp_path / "a", outcomes, 3)
+    placed = sorted((place(o.question.question_id, 7, 3), encode(o)) for o in outcomes)
+    for n in range(3):
+        of_shard = [(order, parts) for (shard, order), parts in placed if shard == n]
+        write_shard(str(tmp_path / "b"), "dev", of_shard, n, 3)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+
+
+@pytest.mark.parametrize("num_shards", [None, 3])
+def test_an_id_given_twice_is_refused_and_leaves_nothing(tmp_path, outcomes, num_shards):
+    with pytest.raises(ValueError, match=r"an id of its own for each question of the split .*q3"):
+        write(tmp_path, [*outcomes, outcomes[3]], num_shards)
+    assert not any("unfinished" in name for name in contents(tmp_path))
+
+
+def test_places_follow_from_the_seed_and_spread_evenly():
+    shards = [place(f"nt-{n}", 1, 8)[0] for n in range(8000)]
+    # A fair share is 1000 of 8000, with a standard deviation of 30.
+    assert all(850 < shards.count(shard) < 1150 for shard in range(8))
+    assert place("nt-1", 1, 8) == place("nt-1", 1, 8) != place("nt-1", 2, 8)
+
+
+def test_a_new_conversion_takes_the_place_of_the_old_one(tmp_path, outcomes):
+    for num_shards in (2, 3, None, 2):
+        write(tmp_path, outcomes, num_shards)
+        assert len(contents(tmp_path)) == 2 * (num_shards or 1)
+        split_files(tmp_path, "dev")
+
+
+def test_sentences_have_no_file_of_questions(tmp_path, outcomes):
+    write(tmp_path, outcomes, 2, has_tables=False)
+    assert {pathlib.Path(name).suffix for name in contents(tmp_path)} == {".tfrecord"}
+
+
+def test_a_failure_leaves_the_old_files(tmp_path, outcomes):
+    write(tmp_path, outcomes)
+    before = contents(tmp_path)
+    for num_shards in (None, 2):
+        with (
+            pytest.raises(RuntimeError, match="no more"),
+            split_writer(str(tmp_path), "dev", num_shards) as add,
+        ):
+            add(outcomes[0])
+            raise RuntimeError("no more")
+        assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("names", "error", "message"),
+    [
+        ((), FileNotFoundError, "expected dev.tfrecord in .*create_data"),
+        (("train.tfrecord", "dev-x.tfrecord"), FileNotFoundError, "expected dev.tfrecord in"),
+        (
+            ("dev-00000-of-00003.tfrecord", "dev-00002-of-00003.tfrecord"),
+            FileNotFoundError,
+            "expected 3 shards, got 2 .*'dev'.*missing .*dev-00001-of-00003.tfrecord",
+        ),
+        (("dev.tfrecord", "dev-00000-of-00001.tfrecord"), ValueError, "one set of files .*'dev'"),
+        (
+            ("dev-00000-of-00001.tfrecord", "dev-00000-of-00002.tfrecord"),
+            ValueError,
+            "one set of files of the split 'dev', got 2",
+        ),
+    ],
+)
+def test_a_split_that_is_not_whole_is_refused(tmp_path, names, error, message):
+    for name in names:
+        (tmp_path / name).touch()
+    with pytest.raises(error, match=message):
+        split_files(tmp_path, "dev")
+
+
+def test_names_are_those_of_beam():
+    assert split_file("d", "dev") == "d/dev.tfrecord"
+    assert split_file("d", "dev", QUESTIONS, 0, 8) == "d/dev-00000-of-00008.jsonl"
+
+
+def test_shards_without_records_are_read_over_but_not_a_split_of_them(tmp_path, outcomes):
+    write(tmp_path, outcomes[:1], 3)
+    assert record_ids(split_files(tmp_path, "dev")) == ["q0"]
+    write_records(tmp_path / "none.tfrecord", [])
+    with pytest.raises(ValueError, match=r"expected examples in the record file .*none"):
+        read_records([tmp_path / "none.tfrecord"] * 2)

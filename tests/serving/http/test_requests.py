@@ -1,0 +1,154 @@
+"""What a request asks, without a server."""
+
+import dataclasses
+import json
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from mate_tf.answers.answer import SelectedCell, answer_of_cells, answer_record, no_answer
+from mate_tf.serving.http.limits import RefusedError
+from mate_tf.serving.http.requests import Limits, read_request
+from mate_tf.tables.table import Question, Table
+
+LIMITS = Limits(questions=2, columns=3, cells=6, cell_characters=5, question_characters=8)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+# No lone surrogates, which UTF-8 cannot hold.
+TEXT = st.text(st.characters(codec="utf-8"), max_size=5)
+CELL = TEXT | st.none() | st.booleans() | st.integers(-(2**53), 2**53)
+
+
+def instance(question: Any = "a", header: Any = ("b",), rows: Any = (("c",),)) -> dict:
+    return {"question": question, "table": {"header": header, "rows": rows}}
+
+
+def body(*instances: Any) -> bytes:
+    return json.dumps({"instances": instances}).encode()
+
+
+def refusal(data: bytes) -> RefusedError:
+    with pytest.raises(RefusedError) as caught:
+        read_request(data, LIMITS)
+    return caught.value
+
+
+@given(st.data())
+def test_what_a_request_says_is_what_is_asked(data):
+    width = data.draw(st.integers(1, 3))
+    rows = data.draw(st.lists(st.lists(CELL, min_size=width, max_size=width), min_size=1))
+    rows = rows[: LIMITS.cells // width]
+    header = data.draw(st.lists(CELL, min_size=width, max_size=width))
+    question = data.draw(st.text(st.characters(codec="utf-8"), max_size=8).filter(str.strip))
+    rows = [[c[:5] if isinstance(c, str) else c for c in row] for row in rows]
+    header = [c[:5] if isinstance(c, str) else c for c in header]
+    asked = read_request(body(instance(question, header, rows), instance()), LIMITS)
+    assert asked == [
+        (Table.from_rows(rows, header=header), Question(question)),
+        (Table.from_rows([["c"]], header=["b"]), Question("a")),
+    ]
+
+
+@given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
+def test_anything_else_is_refused_with_a_reason(data):
+    refused = refusal(data)
+    assert refused.status == 400
+    assert refused.body["error"] and refused.body["code"]
+
+
+@given(st.data())
+def test_a_value_of_any_type_at_any_place_is_asked_or_refused_at_its_place(data):
+    document: Any = {"instances": [instance()]}
+    parent, key, place = document, "instances", "instances"
+    while isinstance(parent[key], dict | list) and data.draw(st.booleans()):
+        parent = parent[key]
+        key = data.draw(st.sampled_from(sorted(parent))) if isinstance(parent, dict) else 0
+        place += f".{key}" if isinstance(parent, dict) else "[0]"
+    parent[key] = data.draw(JSON)
+    try:
+        asked = read_request(json.dumps(document).encode(), LIMITS)
+    except RefusedError as refused:
+        assert refused.status in (400, 413)
+        assert refused.code == "not_json" or refused.where.startswith(place)
+    else:
+        assert len(asked) == len(document["instances"])
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "where", "message"),
+    [
+        (b"", "not_json", "", "expected JSON in UTF-8"),
+        (b'{"instances": [NaN]}', "not_json", "", "expected JSON in UTF-8"),
+        (b'"\\ud800"', "not_json", "", "expected JSON in UTF-8"),
+        (b'"\xff"', "not_json", "", "expected JSON in UTF-8"),
+        (b"[" * 100_000, "not_json", "", "expected JSON in UTF-8"),
+        (b"[]", "wrong_type", "", "expected an object, got a list"),
+        (b"{}", "missing", "", 'expected "instances", which is missing'),
+        (b'{"instances": 1}', "wrong_type", "instances", "expected a list, got a number"),
+        (body(), "empty", "instances", "expected at least 1 element, got 0"),
+        (body(instance(), 1), "wrong_type", "instances[1]", "expected an object, got a number"),
+        (
+            body({**instance(), "answer": "x"}),
+            "unknown_key",
+            "instances[0]",
+            "expected only question, table, got other keys",
+        ),
+        (body(instance(3)), "wrong_type", "instances[0].question", "expected a text"),
+        (body(instance(" ")), "empty", "instances[0].question", "expected a question"),
+        (body(instance(header="b")), "wrong_type", "instances[0].table.header", "got a text"),
+        (body(instance(rows=[])), "empty", "instances[0].table.rows", "at least 1 element"),
+        (
+            body(instance(rows=[["c"], ["c", "d"]])),
+            "ragged",
+            "instances[0].table.rows[1]",
+            "expected 1 cells as in the header, got 2",
+        ),
+        (
+            body(instance(rows=[["c"], [["d"]]])),
+            "wrong_type",
+            "instances[0].table.rows[1][0]",
+            "expected a text, a number, a truth value or null, got a list",
+        ),
+    ],
+)
+def test_what_is_no_request_is_refused_with_the_place(sent, code, where, message):
+    refused = refusal(sent)
+    assert (refused.status, refused.code, refused.where) == (400, code, where)
+    assert message in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "message"),
+    [
+        (body(*[instance()] * 3), "too_many_questions", "at most 2 questions, got 3"),
+        (body(instance(header=[1] * 4)), "too_many_columns", "at most 3 columns, got 4"),
+        (body(instance(rows=[["c"]] * 7)), "too_many_cells", "at most 6 cells, got 7"),
+        (body(instance(rows=[["c" * 6]])), "too_long", "at most 5 characters, got 6"),
+        (body(instance(header=["b" * 6])), "too_long", "at most 5 characters, got 6"),
+        (body(instance("a" * 9)), "too_long", "at most 8 characters, got 9"),
+    ],
+)
+def test_what_is_beyond_a_limit_is_refused_with_the_limit(sent, code, message):
+    refused = refusal(sent)
+    assert (refused.status, refused.code) == (413, code)
+    assert message in str(refused)
+
+
+def test_an_answer_is_told_with_all_that_it_has():
+    cells = (SelectedCell(0, 1, "3 km", 0.5), SelectedCell(1, 1, "4 km", 0.75))
+    other = answer_of_cells(cells[:1], "NONE", 0.25)
+    answer = answer_of_cells(cells, "SUM", 0.5)
+    assert answer is not None and other is not None
+    told = answer_record(dataclasses.replace(answer, alternatives=(other,)))
+    assert told["answer"] == "7" and told["value"] == 7.0 and told["aggregation"] == "SUM"
+    assert told["cells"][1] == {"row": 1, "column": 1, "text": "4 km", "score": 0.75}
+    (alternative,) = told["alternatives"]
+    assert alternative.items() <= answer_record(other).items()
+    assert told["alternatives"][0]["answer"] == "3 km"
+    assert answer_record(no_answer())["answered"] is False
+    json.dumps(told)

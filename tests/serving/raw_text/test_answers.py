@@ -1,0 +1,162 @@
+"""Answers that the graph reads off a model's outputs, against those of the library."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from experiments.benchmarks.signature_answers import raw_input
+from mate_tf.answers.decoding import decode_cells, decode_classes
+from mate_tf.answers.numbers import format_number
+from mate_tf.features.token_features import TokenFeatures
+from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.serving.raw_text.answers import cell_answers, class_answers, format_numbers
+from mate_tf.serving.raw_text.features import RawFeatures
+from mate_tf.serving.raw_text.numbers import text_values
+from mate_tf.tables.table import Table
+
+TABLES = [
+    Table.from_rows([["a", "b"], ["1", "2.5"], ["3", "c"], ["-4", "1,000"]]),
+    Table.from_rows([["a"], ["rome"], ["paris"]]),
+    Table.from_rows([["a", "b", "c"], ["0.1", "0.2", "2004"], ["may 5", "5 km", "\u22120.1"]]),
+]
+# Of each table two tokens of the question, one for each cell and a second for some, and padding.
+LENGTH = 20
+CELLS = st.floats(0, 1, width=32) | st.sampled_from([0.0, 0.5, 1.0])
+# Alike or well apart: which of two cells is the larger by less than the rounding is not defined.
+LOGITS = st.integers(-72, 72).map(lambda eighths: eighths / 8)
+
+
+def places(table):
+    """The column and row ids of a sequence about a table, of whose last cell nothing is in it."""
+    ids = [(0, 0), (0, 0)]
+    for row in range(table.num_rows + 1):
+        for column in range(1, table.num_columns + 1):
+            ids += [(column, row)] * (1 + (row + column) % 2)
+    ids = ids[:-1] if ids[-1] == ids[-2] else ids
+    ids = [cell for cell in ids if cell != (table.num_columns, table.num_rows)] or ids
+    return np.array(ids + [(0, 0)] * (LENGTH - len(ids))).T
+
+
+COLUMN_IDS, ROW_IDS = np.stack([places(table) for table in TABLES], axis=1).astype(np.int32)
+
+
+def features():
+    """Token features of all tables, of which only the places matter."""
+    ids = dict(column_ids=tf.constant(COLUMN_IDS), row_ids=tf.constant(ROW_IDS))
+    return TokenFeatures(*[tf.zeros_like(ids["row_ids"])] * 9)._replace(**ids)
+
+
+def raw_features():
+    cells = tf.constant(raw_input([""] * len(TABLES), TABLES)["cells"].tolist())
+    return RawFeatures(features(), cells, text_values(tf.reshape(cells, [-1])))
+
+
+def of_tokens(values):
+    return st.lists(values, min_size=3 * LENGTH, max_size=3 * LENGTH).map(
+        lambda drawn: np.array(drawn, np.float32).reshape(3, LENGTH)
+    )
+
+
+def of_tables(number):
+    return st.lists(LOGITS, min_size=3 * number, max_size=3 * number).map(
+        lambda drawn: np.array(drawn, np.float32).reshape(3, number)
+    )
+
+
+def assert_read_like_the_library(config, outputs):
+    expected = decode_cells(config, TABLES, features(), outputs)
+    tensors = {name: tf.constant(values) for name, values in outputs.items()}
+    actual = {n: v.numpy() for n, v in cell_answers(config, raw_features(), tensors).items()}
+    for index, answer in enumerate(expected):
+        rows, columns = actual["selected"][index].nonzero()
+        assert list(zip(rows, columns, strict=True)) == [(c.row, c.column) for c in answer.cells]
+        assert actual["aggregations"][index].decode() == answer.aggregation
+        assert actual["answers"][index].decode() == answer.text
+        assert actual["scores"][index] == pytest.approx(answer.score, rel=1e-5, abs=1e-30)
+        scores = actual["cell_scores"][index]
+        assert [scores[c.row, c.column] for c in answer.cells] == pytest.approx(
+            [cell.score for cell in answer.cells], rel=1e-5, abs=1e-30
+        )
+        table = TABLES[index]
+        assert not scores[table.num_rows :].any() and not scores[:, table.num_columns :].any()
+
+
+@settings(max_examples=60)
+@given(of_tokens(CELLS), of_tables(4), st.booleans())
+@example(np.zeros((3, LENGTH), np.float32), np.eye(3, 4, dtype=np.float32), False)
+@example(np.ones((3, LENGTH), np.float32), np.eye(3, 4, 1, dtype=np.float32), False)
+@example(
+    np.full((3, LENGTH), 0.3, np.float32), np.eye(1, 4, 3, dtype=np.float32).repeat(3, 0), False
+)
+def test_cells_and_what_is_computed_of_them_are_the_library_s(cells, aggregations, of_cells):
+    if of_cells:  # a softmax over cells, which knows no aggregation
+        config = TableQAConfig(
+            num_aggregation_labels=0,
+            use_answer_as_supervision=False,
+            select_one_column=False,
+            cell_cross_entropy=True,
+        )
+        assert_read_like_the_library(config, {"token_probabilities": cells})
+    else:
+        config = TableQAConfig(select_one_column=False)
+        outputs = {"token_probabilities": cells, "aggregation_logits": aggregations}
+        assert_read_like_the_library(config, outputs)
+
+
+@settings(max_examples=60)
+@given(of_tokens(LOGITS), of_tables(4), of_tables(4))
+def test_a_column_that_is_chosen_first_is_the_library_s(cells, columns, aggregations):
+    # As a model has them: next to nothing for columns that are not there, and a probability of 0
+    # outside the column that is chosen, which may be none.
+    widths = np.array([[table.num_columns] for table in TABLES])
+    columns = np.where(np.arange(4) <= widths, columns, -10_000.0)
+    chosen = columns.argmax(axis=1)[:, np.newaxis]
+    outputs = {
+        "token_probabilities": np.where(chosen == COLUMN_IDS, 1 / (1 + np.exp(-cells)), 0.0),
+        "token_logits": cells,
+        "column_logits": columns,
+        "aggregation_logits": aggregations,
+    }
+    outputs = {name: values.astype(np.float32) for name, values in outputs.items()}
+    assert_read_like_the_library(TableQAConfig(), outputs)
+
+
+def test_a_table_of_which_nothing_was_seen_has_no_answer():
+    unseen = raw_features()
+    unseen = unseen._replace(tokens=unseen.tokens._replace(row_ids=tf.zeros([3, LENGTH], tf.int32)))
+    outputs = {"token_probabilities": tf.ones([3, LENGTH])}
+    answers = cell_answers(TableQAConfig(), unseen, outputs)
+    assert answers["answers"].numpy().tolist() == [b""] * 3
+    assert answers["aggregations"].numpy().tolist() == [b"NONE"] * 3
+    assert not answers["scores"].numpy().any() and not answers["selected"].numpy().any()
+
+
+@pytest.mark.parametrize("names", [(), ("refuted", "entailed")])
+def test_classes_are_the_library_s(names):
+    config = ClassificationConfig(2, class_names=names)
+    logits = np.array([[1.0, 2.0], [0.5, 0.5], [3.0, -1.0]], np.float32)
+    actual = class_answers(config, {"class_logits": tf.constant(logits)})
+    expected = decode_classes(config, {"class_logits": logits})
+    assert [text.decode() for text in actual["answers"].numpy()] == [a.text for a in expected]
+    assert actual["class_indices"].numpy().tolist() == [a.class_index for a in expected]
+    np.testing.assert_allclose(actual["scores"], [a.score for a in expected], rtol=1e-6)
+    np.testing.assert_array_equal(actual["class_logits"], logits)
+
+
+@given(
+    st.lists(
+        st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=False)
+        | st.integers(-(10**15), 10**15)
+    )
+)
+@example(
+    [0.0, -0.0, 0.1, -0.1, 1e-5, 1e22, 1e15, 123456789012.5, 1234567890123.5, 0.30000000000000004]
+)
+@example([99999999999.99999, 999999999999.9, 1e-300, 1.7976931348623157e308, 0.5, 1 / 3, 100.0])
+def test_numbers_are_written_as_the_library_writes_them(numbers):
+    numbers = [float(number) for number in numbers]
+    written = format_numbers(tf.constant(numbers, tf.float64, [len(numbers)]))
+    assert [text.decode() for text in written.numpy()] == list(map(format_number, numbers))

@@ -1,0 +1,246 @@
+"""Features that the graph makes of raw tables, against those of the library."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.benchmarks.signature_answers import raw_input
+from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.features.token_features import TAPAS_FEATURES
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.serving.raw_text.features import build_features
+from mate_tf.serving.raw_text.fitting import RawInput
+from mate_tf.tables.table import Question, Table
+from tests.small import PIECES, write_vocabulary
+
+NUMERIC = ("column_ranks", "inv_column_ranks", "numeric_relations")
+RAW = [
+    tf.TensorSpec([None], tf.string),
+    tf.TensorSpec([None, None], tf.string),
+    tf.TensorSpec([None, None, None], tf.string),
+    tf.TensorSpec([None], tf.int32),
+    tf.TensorSpec([None], tf.int32),
+]
+PLAIN = FeatureConfig(max_seq_length=512)
+CONFIGS = {
+    "a limit": FeatureConfig(max_seq_length=48),
+    "cut cells": FeatureConfig(max_seq_length=None, cell_trim_length=2, strip_column_names=True),
+    "cut to fit": FeatureConfig(max_seq_length=48, trim_cells=True),
+}
+
+
+@pytest.fixture(scope="module")
+def wordpiece(tmp_path_factory):
+    pieces = [*PIECES, "##a", "##b", "##1", "##2", *"0123456789", *"-,.", "may"]
+    return Wordpiece(write_vocabulary(tmp_path_factory.mktemp("features") / "vocab.txt", pieces))
+
+
+@pytest.fixture(scope="module")
+def graph(wordpiece):
+    """The function that makes features in the graph, by configuration."""
+
+    @functools.cache
+    def graph_of(config):
+        def make(*raw):
+            return build_features(wordpiece, config, None, RawInput(*raw)).tokens
+
+        return tf.function(make, input_signature=RAW, autograph=False)
+
+    return graph_of
+
+
+@pytest.fixture(scope="module")
+def eager(wordpiece):
+    """The same without a graph, which takes long to make for a single call."""
+
+    def eager_of(config, fixed_length=None):
+        return lambda *raw: build_features(wordpiece, config, fixed_length, RawInput(*raw)).tokens
+
+    return eager_of
+
+
+def tensors(pairs):
+    """A batch of raw input, whose padding is not empty."""
+    raw = raw_input([question for _, question in pairs], [table for table, _ in pairs])
+    headers, cells = raw["headers"], raw["cells"]
+    for index, (table, _) in enumerate(pairs):
+        headers[index, table.num_columns :] = b"padding 2004"
+        cells[index, table.num_rows :] = cells[index, :, table.num_columns :] = b"1 may 2004"
+    return [tf.constant(values.tolist()) for values in raw.values()]
+
+
+def table_of(rows):
+    return Table.from_rows(rows)
+
+
+def tables_of(cells):
+    """Tables of up to 4 columns and 5 rows, the header among them."""
+    return st.integers(1, 4).flatmap(
+        lambda width: st.lists(
+            st.lists(cells, min_size=width, max_size=width), min_size=2, max_size=5
+        ).map(Table.from_rows)
+    )
+
+
+NUMBERS = st.one_of(
+    st.integers(-30, 30).map(str),
+    st.integers(-(10**6), 10**6).map("{:,}".format),
+    st.decimals(-9, 9, places=1).map(str),
+    st.sampled_from(["", "n/a", "2004", "1999", "1875", "-0", "3 km"]),
+)
+DATES = st.sampled_from(["may 2004", "5 may", "2004-05-06", "june", "may 5, 1999", "2004", "1999"])
+COLUMNS = st.one_of(
+    *(
+        st.lists(cells, min_size=3, max_size=3)
+        for cells in (NUMBERS, NUMBERS.filter(lambda cell: cell != "n/a"), DATES, NUMBERS | DATES)
+    )
+)
+QUESTIONS = st.lists(NUMBERS | DATES, max_size=3).map(" or ".join)
+
+
+def expected_features(wordpiece, config, pairs):
+    """The library's features of each pair, or its error."""
+    builder = FeatureBuilder(wordpiece, config)
+    for table, question in pairs:
+        try:
+            yield builder.build(table, Question(question), require_answers=False).features
+        except ConversionError as error:
+            yield error
+
+
+def assert_like_the_library(wordpiece, graph, config, pairs, names=TAPAS_FEATURES):
+    expected = list(expected_features(wordpiece, config, pairs))
+    if any(isinstance(features, ConversionError) for features in expected):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected at most \d+ tokens"):
+            graph(config)(*tensors(pairs))
+        return
+    actual = graph(config)(*tensors(pairs))
+    for index, features in enumerate(expected):
+        for name in names:
+            in_graph, in_library = getattr(actual, name)[index].numpy(), features[name]
+            length = max(len(in_graph), len(in_library))
+            np.testing.assert_array_equal(
+                *(np.pad(values, (0, length - len(values))) for values in (in_graph, in_library)),
+                err_msg=f"{name} of {pairs[index]}",
+            )
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+@settings(max_examples=40)
+@given(
+    pairs=st.lists(
+        st.tuples(tables_of(st.text("abc 1²-,.\u0301é京", max_size=12) | st.text()), st.text()),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_tokens_and_their_places_are_the_library_s_for_any_text(wordpiece, graph, config, pairs):
+    names = [name for name in TAPAS_FEATURES if name not in NUMERIC]
+    assert_like_the_library(wordpiece, graph, CONFIGS[config], pairs, names)
+
+
+@given(
+    pairs=st.lists(
+        st.tuples(
+            st.lists(COLUMNS, min_size=1, max_size=3).map(
+                lambda columns: table_of([["a"] * len(columns), *zip(*columns, strict=True)])
+            ),
+            QUESTIONS,
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_ranks_and_relations_are_the_library_s_for_plain_numbers_and_dates(wordpiece, graph, pairs):
+    assert_like_the_library(wordpiece, graph, PLAIN, pairs)
+
+
+def test_a_column_has_numbers_from_seventy_percent_on(wordpiece, eager):
+    pairs = [
+        (table_of([["a"], *[["7"]] * count, *[["b"]] * (10 - count)]), "5") for count in (6, 7)
+    ]
+    assert_like_the_library(wordpiece, eager, PLAIN, pairs)
+    features = eager(PLAIN)(*tensors(pairs))
+    assert tf.reduce_max(features.column_ranks, axis=1).numpy().tolist() == [0, 1]
+    assert tf.reduce_max(features.numeric_relations, axis=1).numpy().tolist() == [0, 2]
+
+
+def test_an_overlapping_date_changes_ranks_and_relations_alone(wordpiece, eager):
+    table = table_of([["a"], ["1,1024"], ["1103"], ["9"]])
+    config = PLAIN
+    (expected,) = expected_features(wordpiece, config, [(table, "1 may 1103.")])
+    actual = eager(config)(*tensors([(table, "1 may 1103.")]))
+    length = len(expected["input_ids"])
+    different = {
+        name
+        for name in TAPAS_FEATURES
+        if not np.array_equal(
+            np.pad(getattr(actual, name)[0], (0, length))[:length], expected[name]
+        )
+    }
+    assert different == {"numeric_relations"}
+
+
+def test_sequences_are_padded_to_the_one_length_of_the_model(wordpiece, eager):
+    pairs = [(table_of([["a"], ["b"]]), "c")]
+    config = FeatureConfig(max_seq_length=150)
+    assert eager(config)(*tensors(pairs)).input_ids.shape == [1, 128]
+    assert eager(config, 150)(*tensors(pairs)).input_ids.shape == [1, 150]
+    assert eager(FeatureConfig(max_seq_length=100))(*tensors(pairs)).input_ids.shape == [1, 100]
+
+
+def one(**changes):
+    """Raw input of one question about a table of 2 rows and 2 columns, with changes."""
+    raw = raw_input(["c"], [table_of([["a", "b"], ["1", "2"], ["3", "4"]])])
+    raw = {name: tf.constant(values.tolist()) for name, values in raw.items()}
+    return [*(raw | {name: tf.constant(value) for name, value in changes.items()}).values()]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"questions": ["c", "d"]},
+            r"questions of shape \[1\] for cells of shape \[1 2 2\], got \[2\]",
+        ),
+        (
+            {"headers": [["a"]]},
+            r"headers of shape \[1 2\] for cells of shape \[1 2 2\], got \[1 1\]",
+        ),
+        ({"num_rows": [2, 2]}, r"num_rows of shape \[1\] .*, got \[2\]"),
+        ({"num_columns": [2, 2]}, r"num_columns of shape \[1\] .*, got \[2\]"),
+        ({"num_rows": [0]}, r"num_rows from 1 to 2, as the cells have, got 0 \(example 0\)"),
+        ({"num_rows": [3]}, r"num_rows from 1 to 2, as the cells have, got 3 \(example 0\)"),
+        ({"num_columns": [-1]}, r"num_columns from 1 to 2, .*, got -1 \(example 0\)"),
+        ({"num_columns": [3]}, r"num_columns from 1 to 2, .*, got 3 \(example 0\)"),
+        ({"questions": ["c " * 600]}, r"at most 512 tokens, got 608 \(example 0\)"),
+    ],
+)
+def test_input_that_does_not_fit_is_refused_with_what_came(eager, changes, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        eager(PLAIN)(*one(**changes))
+
+
+def test_no_questions_are_refused(eager):
+    nothing = [tf.zeros([0] * spec.shape.rank, spec.dtype) for spec in RAW]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at least 1 question, got 0"):
+        eager(PLAIN)(*nothing)
+
+
+def test_ids_stay_below_their_limits_and_the_example_is_named(eager):
+    config = FeatureConfig(max_seq_length=512, max_column_id=3, max_row_id=4)
+    fits = table_of([["a", "b"], *[["1", "2"]] * 3])
+    wide, tall = table_of([["a"] * 3, ["1"] * 3]), table_of([["a"], *[["1"]] * 4])
+    assert eager(config)(*tensors([(fits, "c")])).row_ids.numpy().max() == 3
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"at most 2 columns, got 3 \(example 1\)"
+    ):
+        eager(config)(*tensors([(fits, "c"), (wide, "c")]))
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"at most 3 rows, got 4 \(example 0\)"
+    ):
+        eager(config)(*tensors([(tall, "c"), (fits, "c")]))

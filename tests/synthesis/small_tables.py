@@ -1,0 +1,36 @@
+"""Tables that statements are made about, random ones and one by hand."""
+
+import hypothesis.strategies as st
+
+from mate_tf.synthesis.typed_table import TypedTable
+from mate_tf.tables.table import Table
+
+CITIES = Table(
+    ("City", "Country", "People", "Area", "Founded"),
+    (
+        ("Lima", "Peru", "1,000", "5.5", "18 January 1535"),
+        ("Cusco", "Peru", "400", "7", "23 March 1534"),
+        ("Santiago", "Chile", "600", "2.5", "12 February 1541"),
+        ("Quito", "Ecuador", "", "4", "6 December 1534"),
+    ),
+    "cities",
+)
+TYPED_CITIES = TypedTable(CITIES)
+CITY, COUNTRY, PEOPLE, AREA, FOUNDED = range(5)
+
+_words = st.sampled_from(["a", "b", "c", "d e", "f"])
+_numbers = st.integers(0, 9).map(str)
+
+
+@st.composite
+def tables(draw) -> Table:
+    """A table of texts, numbers and a few gaps, of 2 to 6 rows: some values are in it twice."""
+    num_rows = draw(st.integers(2, 6))
+
+    def column(values):
+        return draw(st.lists(values, min_size=num_rows, max_size=num_rows))
+
+    kinds = draw(st.permutations([_words, _numbers, _numbers, st.one_of(_numbers, st.just(""))]))
+    columns = [column(values) for values in kinds[: draw(st.integers(2, 4))]]
+    header = [f"column {chr(ord('p') + i)}" for i in range(len(columns))]
+    return Table.from_rows(list(zip(*columns, strict=True)), header, "random")

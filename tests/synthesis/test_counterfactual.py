@@ -1,0 +1,106 @@
+import dataclasses
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.synthesis.counterfactual import counterfactual_pairs
+from mate_tf.synthesis.pairs import Pair, StatementsError
+from mate_tf.tables.table import Table
+from tests.synthesis.small_tables import CITIES
+
+
+def make(*sentences: str, table: Table = CITIES, seed: int = 0) -> list[Pair | StatementsError]:
+    return list(counterfactual_pairs(table, sentences, seed))
+
+
+def false_texts(sentence: str, table: Table = CITIES) -> set[str]:
+    """What a sentence may become, by many seeds."""
+    made = (make(sentence, table=table, seed=seed)[0] for seed in range(40))
+    return {pair.false[1].text for pair in made if isinstance(pair, Pair)}
+
+
+@pytest.mark.parametrize(
+    "sentence, texts",
+    [
+        # Neither Cusco, which is in Peru too, nor a country for the sentence's own.
+        (
+            "Lima is in Peru",
+            {"Santiago is in Peru", "Quito is in Peru", "Lima is in Chile", "Lima is in Ecuador"},
+        ),
+        ("LIMA, lima!", {f"{city}, {city}!" for city in ("Cusco", "Santiago", "Quito")}),
+        ("in all 600 live there", {"in all 1,000 live there", "in all 400 live there"}),
+    ],
+)
+def test_an_entity_is_swapped_for_another_that_is_not_true_there(sentence, texts):
+    assert false_texts(sentence) == texts
+
+
+def test_a_pair_has_the_sentence_as_it_was_and_its_table_whole():
+    (pair,) = make("Lima is in Peru")
+    assert isinstance(pair, Pair)
+    assert (pair.true[1].text, pair.true[1].class_index) == ("Lima is in Peru", 1)
+    assert pair.false[1].class_index == 0
+    assert pair.true[0] == pair.false[0] == CITIES
+    assert make("Lima is in Peru") == [pair]
+
+
+@pytest.mark.parametrize(
+    "sentence, reason",
+    [
+        ("nobody knows", "no entity of the table"),
+        ("Limassol is no city of it", "no entity of the table"),
+        ("1,0001 and 1600.5 are others", "no entity of the table"),
+        ("Lima, Cusco, Santiago, Quito", "no other entity"),
+        ("Peru, Chile and Ecuador", "no other entity"),
+    ],
+)
+def test_a_sentence_without_an_entity_to_swap_is_left_out(sentence, reason):
+    (error,) = make(sentence)
+    assert isinstance(error, StatementsError) and error.reason == reason
+
+
+def test_entities_in_two_columns_are_left_alone():
+    table = dataclasses.replace(CITIES, rows=(*CITIES.rows, ("Peru", "Peru", "", "", "")))
+    texts = false_texts("Lima is in Peru", table)
+    assert texts == {"Santiago is in Peru", "Quito is in Peru", "Cusco is in Peru"}
+
+
+def test_the_longest_entity_is_swapped_whole():
+    table = Table.from_rows([("New York",), ("York",), ("Rome",)], ["City"])
+    assert false_texts("he saw New York", table) == {"he saw Rome"}
+
+
+def test_the_same_pair_is_made_once():
+    first, second = make("Lima is in Peru", "Lima is in Peru")
+    assert isinstance(first, Pair)
+    assert isinstance(second, StatementsError) and second.reason == "made before"
+
+
+_sentences = st.lists(
+    st.sampled_from([*(cell for row in CITIES.rows for cell in row if cell), "so", "and", "in"]),
+    min_size=1,
+    max_size=6,
+).map(" ".join)
+
+
+@given(_sentences, st.integers(0, 99))
+def test_a_counterfactual_differs_in_one_entity_of_one_column(sentence, seed):
+    (pair,) = make(sentence, seed=seed)
+    if isinstance(pair, StatementsError):
+        return
+    assert pair.true[1].text == sentence != pair.false[1].text
+    explained = [
+        (old, new)
+        for column in zip(*CITIES.rows, strict=True)
+        for old in column
+        for new in column
+        if old
+        and new
+        and old != new
+        # As a word: the 4 of 400 stays.
+        and pair.false[1].text == re.sub(rf"(?<!\S){re.escape(old)}(?!\S)", new, sentence)
+    ]
+    assert explained
+    assert all(new not in sentence for _, new in explained)

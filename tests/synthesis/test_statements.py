@@ -1,0 +1,255 @@
+import collections
+import dataclasses
+import random
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.synthesis.excerpts import WAYS, ExcerptSize, cell_lengths, draw_excerpts
+from mate_tf.synthesis.pairs import StatementsError, kind_of_id
+from mate_tf.synthesis.statement_drawing import draw_true
+from mate_tf.synthesis.statement_execution import (
+    OPERATIONS,
+    Aggregate,
+    Condition,
+    Constant,
+    Count,
+    Select,
+    Statement,
+)
+from mate_tf.synthesis.statement_wording import verbalize
+from mate_tf.synthesis.statements import SyntheticConfig, synthetic_pairs
+from mate_tf.tables.table import Table
+from tests.synthesis.small_tables import (
+    AREA,
+    CITIES,
+    CITY,
+    COUNTRY,
+    FOUNDED,
+    PEOPLE,
+    TYPED_CITIES,
+    tables,
+)
+
+# The vocabulary of the tests has a piece a character.
+CONFIG = SyntheticConfig(
+    excerpts_per_table=6, operations_per_excerpt=3, max_seq_length=600, max_statement_tokens=200
+)
+# All words of the templates.
+GRAMMAR = set(
+    """the of is to equal greater more higher less lower smaller than after later before earlier
+    when where for which and number count rows entries there are exactly fewer have between
+    difference gap sum total average mean lowest smallest minimum highest largest maximum earliest
+    first latest last""".split()
+)
+
+
+def wordings(statement: Statement) -> set[str]:
+    return {verbalize(statement, TYPED_CITIES, random.Random(seed)) for seed in range(300)}
+
+
+@pytest.mark.parametrize(
+    "statement, texts",
+    [
+        (
+            Statement(
+                Select(COUNTRY, (Condition(CITY, "equal", Constant("Lima")),)),
+                "equal",
+                Constant("Peru"),
+            ),
+            {
+                "the Country of Lima is Peru",
+                "the Country for Lima is Peru",
+                "the Country where City is Lima is Peru",
+            },
+        ),
+        (
+            Statement(
+                Select(CITY, (Condition(PEOPLE, "equal", Aggregate("maximum", PEOPLE)),)),
+                "equal",
+                Constant("Lima"),
+            ),
+            {"the City when People is the highest is Lima"},
+        ),
+        (
+            Statement(
+                Count((Condition(AREA, "greater", Aggregate("average", AREA)),)),
+                "equal",
+                Constant("2"),
+            ),
+            {
+                "there are exactly 2 rows where Area is greater than the average Area",
+                "the number of rows when Area is higher than the mean Area is 2",
+            },
+        ),
+        (
+            Statement(Aggregate("minimum", FOUNDED), "less", Constant("1535")),
+            {"the earliest Founded is before 1535"},
+        ),
+        (
+            Statement(
+                Count((Condition(COUNTRY, "equal", Constant("Peru")),)), "greater", Constant("1")
+            ),
+            {"more than 1 of the rows have Country Peru"},
+        ),
+    ],
+)
+def test_a_statement_has_several_wordings(statement, texts):
+    assert texts <= wordings(statement)
+    assert len(wordings(statement)) > 2 * len(texts) - 2
+
+
+@given(st.sampled_from(OPERATIONS), st.integers(0, 10_000))
+def test_a_statement_mentions_only_columns_and_cells_and_numbers(operation, seed):
+    statement = draw_true(operation, TYPED_CITIES, random.Random(seed))
+    if statement is None:
+        return
+    text = verbalize(statement, TYPED_CITIES, random.Random(seed))
+    words = {word for cells in (CITIES.header, *CITIES.rows) for c in cells for word in c.split()}
+    number = re.compile(r"\d+(\.\d+)?")
+    assert all(w in words | GRAMMAR or number.fullmatch(w) for w in text.split()), text
+
+
+def make(table: Table, wordpiece, **changes) -> list:
+    return list(synthetic_pairs(table, wordpiece, dataclasses.replace(CONFIG, **changes)))
+
+
+MANY = Table.from_rows(
+    [(f"city{n}", f"land{n % 7}", str(n * n % 61), str(3 * n)) for n in range(40)],
+    ["City", "Country", "People", "Area"],
+    "many",
+)
+
+
+@pytest.fixture(scope="module")
+def many_pairs(wordpiece):
+    return make(MANY, wordpiece, excerpts_per_table=60)
+
+
+def test_neither_a_statement_nor_an_excerpt_tells_the_label(many_pairs):
+    examples = [example for pair in many_pairs for example in (pair.true, pair.false)]
+    assert {q.class_index for _, q in examples} == {0, 1}
+    of_statement, of_excerpt = collections.Counter(), collections.Counter()
+    for pair in many_pairs:
+        (here, true), (there, false) = pair.true, pair.false
+        assert (true.class_index, false.class_index) == (1, 0)
+        assert true.text == false.text
+        assert here.header == there.header and here.num_rows == there.num_rows
+        assert here.rows != there.rows
+    for table, question in examples:
+        sign = 2 * question.class_index - 1
+        of_statement[question.text] += sign
+        of_excerpt[table.rows] += sign
+    assert set(of_statement.values()) == set(of_excerpt.values()) == {0}
+
+
+def test_ways_and_operations_are_spread_evenly(many_pairs):
+    kinds = [kind_of_id(pair.true[1].question_id) for pair in many_pairs]
+    of_way = collections.Counter(way for _, way in kinds)
+    assert set(of_way) == set(WAYS)
+    assert min(of_way.values()) >= 0.2 * len(kinds)
+    of_operation = collections.Counter(operation for operation, _ in kinds)
+    assert set(of_operation) == set(OPERATIONS)
+    # The rarest is always made first, so that only an excerpt that has none of it sets it back.
+    assert max(of_operation.values()) <= 1.25 * min(of_operation.values())
+    ids = [question.question_id for pair in many_pairs for _, question in (pair.true, pair.false)]
+    assert len(set(ids)) == len(ids)
+
+
+def columns_of(table: Table) -> list[tuple[str, ...]]:
+    return list(zip(*table.rows, strict=True))
+
+
+def test_the_ways_are_what_they_say(many_pairs):
+    rows = set(MANY.rows)
+    for pair in many_pairs:
+        way = kind_of_id(pair.true[1].question_id)[1]
+        (here, _), (there, _) = pair.true, pair.false
+        columns = [MANY.header.index(name) for name in here.header]
+        same = [
+            sorted(one) == sorted(other)
+            for one, other in zip(columns_of(here), columns_of(there), strict=True)
+        ]
+        of_table = {tuple(row[column] for column in columns) for row in rows}
+        if way == "elsewhere":
+            assert set(here.rows) <= of_table and set(there.rows) <= of_table
+        elif way == "swapped":
+            assert all(same)
+        else:
+            assert same.count(False) <= 1
+
+
+def test_excerpts_fit_with_their_statements(wordpiece):
+    pairs = make(CITIES, wordpiece, max_seq_length=130, max_statement_tokens=70)
+    assert pairs
+    for pair in pairs:
+        for excerpt, question in (pair.true, pair.false):
+            assert int(cell_lengths(wordpiece, excerpt).sum()) <= 130 - 70 - 2
+            assert wordpiece.ids_and_lengths([question.text])[1][0] <= 70
+
+
+def test_the_same_seed_and_name_give_the_same_statements(wordpiece):
+    pairs = make(CITIES, wordpiece)
+    assert pairs == make(CITIES, wordpiece)
+    texts = {pair.true[1].text for pair in pairs}
+    assert texts != {pair.true[1].text for pair in make(CITIES, wordpiece, seed=1)}
+    renamed = dataclasses.replace(CITIES, table_id="other")
+    assert texts != {pair.true[1].text for pair in make(renamed, wordpiece)}
+
+
+@given(tables(), st.integers(0, 9))
+def test_excerpts_are_of_the_table_s_cells(table, seed):
+    lengths = np.ones((table.num_rows + 1, table.num_columns), int)
+    columns = range(table.num_columns)
+    size = ExcerptSize(max_tokens=9, max_rows=4, max_columns=3)
+    excerpts = draw_excerpts(table, lengths, columns, [0], size, "e", random.Random(seed))
+    if excerpts is None:
+        assert len(set(table.rows)) < table.num_rows  # all that could differ was the same
+        return
+    for excerpt in (excerpts.first, excerpts.second):
+        assert (excerpt.num_rows + 1) * excerpt.num_columns <= 9
+        assert 2 <= excerpt.num_columns <= 3 and 2 <= excerpt.num_rows <= 4
+        chosen = [table.header.index(name) for name in excerpt.header]
+        assert chosen == sorted(chosen) and 0 in chosen
+        for column, cells in zip(chosen, zip(*excerpt.rows, strict=True), strict=True):
+            assert set(cells) <= {row[column] for row in table.rows}
+    rows = iter([tuple(row[column] for column in chosen) for row in table.rows])
+    assert all(row in rows for row in excerpts.first.rows)  # each after the one before
+
+
+@pytest.mark.parametrize(
+    "header, rows, reason",
+    [
+        (["a", "b"], [("x", "1")], "one row"),
+        (["a", "b"], [("x", "y"), ("z", "y")], "no column of numbers beside another"),
+        (["a", "b"], [("x", "1"), ("z", "1")], "no column of numbers beside another"),
+        (["b"], [("1",), ("2",)], "no column of numbers beside another"),
+        (["b", "b"], [("1", "x"), ("2", "y")], "no column of numbers beside another"),
+        (["a", "b"], [("x " * 400, "1"), ("y " * 400, "2")], "no excerpt fits"),
+        (["a " * 195, "b " * 195], [("x", "1"), ("y", "2")], "no statement found"),
+    ],
+)
+def test_a_table_that_nothing_is_said_about_is_left_out_with_a_reason(
+    wordpiece, header, rows, reason
+):
+    table = Table.from_rows(rows, header, "bad")
+    with pytest.raises(StatementsError, match="table 'bad'") as error:
+        make(table, wordpiece)
+    assert error.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"operations_per_excerpt": 0}, "expected operations_per_excerpt of at least 1, got 0"),
+        ({"max_seq_length": 40}, "expected max_seq_length above 202, which .* got 40"),
+        ({"max_rows": 1}, "expected max_rows of at least 2, got 1"),
+        ({"max_columns": 1}, "expected max_columns of at least 2, got 1"),
+    ],
+)
+def test_a_config_that_makes_nothing_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(CONFIG, **changes)

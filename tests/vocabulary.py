@@ -1,0 +1,36 @@
+"""A small vocabulary for tests of what is made of tables."""
+
+import string
+
+import pytest
+
+from mate_tf.features.wordpiece import Wordpiece
+
+SPECIAL = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+CHARACTERS = string.ascii_lowercase + string.digits + "éßøд"
+VOCABULARY = [
+    *SPECIAL,
+    *string.punctuation,
+    "–",
+    "京",
+    *CHARACTERS,
+    *(f"##{character}" for character in CHARACTERS),
+    "city",
+    "name",
+    "people",
+    "new",
+    "york",
+    "##ville",
+]
+
+
+@pytest.fixture(scope="session")
+def vocab_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+    path.write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def wordpiece(vocab_file):
+    return Wordpiece(vocab_file)
