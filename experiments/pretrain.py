@@ -10,7 +10,8 @@ to be new where it has none. Any architecture may be pre-trained (--architecture
 
 Each evaluation predicts the masked words of the dev split;
 experiments/paper/masked_lm_baselines.py says what simple rules get of the same. The folder of a run
-is an --init_checkpoint of experiments/finetune.py, which takes its encoder and starts its own heads.
+is an --init_checkpoint of experiments/finetune.py, which takes its encoder and starts its own
+heads.
 """
 
 from experiments import finetune, terminal

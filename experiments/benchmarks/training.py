@@ -5,9 +5,9 @@
 
 A variant is an architecture of experiments/benchmarks/benchmark.py, with "+recompute" where the
 encoder computes its activations anew for the gradients. Each measurement is a process of its own,
-which builds an encoder of BERT base's width with a classifier, and makes the training loop's own steps:
-forwards, with dropout, backwards, and the update. Each round measures every variant once, so that a
-busy machine slows all of them alike.
+which builds an encoder of BERT base's width with a classifier, and makes the training loop's own
+steps: forwards, with dropout, backwards, and the update. Each round measures every variant once, so
+that a busy machine slows all of them alike.
 
 Prints a Markdown table of medians: the time of a step, the processor time of its threads, which a
 busy machine changes less, and the most memory resident during the steps, the first one with its

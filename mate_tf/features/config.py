@@ -35,7 +35,8 @@ class FeatureConfig:
         histogram_row: whether a row of each column's most frequent values follows the last row
             (mate_tf/features/tokenized_table.py). It is of the whole table, also where rows are
             dropped or cells trimmed, is never dropped itself, and is no answer: label 0, no ranks,
-            relations or numbers, and an infinite numeric_values_scale, so that no count or sum takes it in.
+            relations or numbers, and an infinite numeric_values_scale, so that no count or sum
+            takes it in.
             Decoding has to be told of it (mate_tf/answers/answer.py).
         original_conversion: whether numbers and dates are read with the defects of the authors'
             release (mate_tf/features/numeric.py says which), as its published checkpoints were

@@ -3,8 +3,9 @@
     python -m experiments.create_linked_corpus --output_dir=out/linked_corpus
     python -m experiments.pointr --config=pointr_minilm --stage=create \
         --input_dir=out/linked_corpus --output_dir=out/pointr --vocab_file=minilm/vocab.txt
-    python -m experiments.paper.compare_attention --config=point_minilm --data_dir=out/pointr/point_data \\
-        --init_checkpoint=minilm --output_dir=out/compare_pointing --architectures=tapas,mate_exact
+    python -m experiments.paper.compare_attention --config=point_minilm \\
+        --data_dir=out/pointr/point_data --init_checkpoint=minilm --output_dir=out/compare_pointing \\
+        --architectures=tapas,mate_exact
 
 with `minilm` the folder of pointr_minilm, whose pointer this is, with a third of its steps.
 

