@@ -18,7 +18,7 @@ ONLY ?=
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full reproduce demo test test-golden lint format build-files clean
+.PHONY: help env benchmark benchmark-full reproduce demo test test-golden lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,9 +62,6 @@ lint: env ## check style, format and types
 format: env ## put the code into the house format
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
-
-build-files: env ## write the Bazel targets of BUILD anew from the tree
-	$(VENV_PYTHON) scripts/update_build.py
 
 clean: ## remove what the tools left behind, keep the environment
 	rm -rf out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,5 +1,6 @@
 """What tests share: a small encoder with its vocabulary, and a binary from the outside."""
 
+import ast
 import dataclasses
 import pathlib
 import subprocess
@@ -88,6 +89,17 @@ def run_binary(module: str, *flags: str) -> subprocess.CompletedProcess:
         text=True,
         check=False,
     )
+
+
+def imported_names(source: str) -> list[str]:
+    """Every dotted name that an import statement in Python source may stand for."""
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return names
 
 
 def two_cpus() -> list:

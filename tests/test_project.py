@@ -2,7 +2,6 @@
 
 import ast
 import os
-import pathlib
 import re
 import runpy
 import shutil
@@ -14,9 +13,7 @@ import pytest
 import setuptools
 from packaging.requirements import Requirement
 
-from scripts import update_build
-
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+from tests.small import ROOT, imported_names
 
 # What a package of mate_tf may import, of the rest of mate_tf. Data flows one way.
 ALLOWED_IMPORTS = {
@@ -49,7 +46,7 @@ def imports_of(folder: str) -> list[tuple[str, str]]:
     return [
         (path.relative_to(ROOT).as_posix(), name)
         for path in sorted((ROOT / folder).rglob("*.py"))
-        for name in update_build.imported_names(ast.parse(path.read_text(encoding="utf-8")))
+        for name in imported_names(path.read_text(encoding="utf-8"))
     ]
 
 
@@ -58,6 +55,16 @@ def test_wheel_has_every_package_of_the_library_and_nothing_else(packaging):
     names = {".".join(folder.relative_to(ROOT).parts) for folder in folders}
     assert names - set(packaging["packages"]) == set()
     assert all(name.split(".")[0] == "mate_tf" for name in packaging["packages"])
+
+
+def test_bazel_knows_every_folder_of_the_library():
+    build = (ROOT / "BUILD").read_text(encoding="utf-8")
+    table = re.search(r"^ROOMS = (\{.*?^\})", build, re.MULTILINE | re.DOTALL)
+    assert table, "expected a table ROOMS in BUILD"
+    files = (ROOT / "mate_tf").glob("*/**/*.py")
+    assert set(ast.literal_eval(table[1])) == {
+        file.relative_to(ROOT / "mate_tf").parts[0] for file in files
+    }
 
 
 def test_requirements_hold_in_this_environment(packaging):

@@ -1,6 +1,5 @@
 """The README's tables made again: which steps, and what becomes of what they print."""
 
-import ast
 import dataclasses
 import functools
 import itertools
@@ -12,8 +11,7 @@ from experiments.config_files import make_config
 from experiments.paper.reproduce import chosen, in_markdown, is_done, run_step
 from experiments.paper.reproduction.setting import Setting, Step
 from experiments.paper.reproduction.steps import steps
-from scripts import update_build
-from tests.small import ROOT, run_binary
+from tests.small import ROOT, imported_names, run_binary
 
 FULL = Setting("wtq", "tabfact", "sst2", "minilm", "out", is_small=False)
 SMALL = dataclasses.replace(FULL, is_small=True)
@@ -39,10 +37,10 @@ def flags_of(module: str) -> set[str]:
     """The names of a binary's flags: those that it and what it imports of its folder define."""
     source = (ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
     names = set(re.findall(r'flags\.DEFINE_\w+\(\s*"(\w+)"', source))
-    for imported in set(update_build.imported_names(ast.parse(source))):
-        other = ".".join(imported.split(".")[:2])  # without a function's name
-        if (ROOT / f"{other.replace('.', '/')}.py").is_file() and other != module:
-            names |= flags_of(other) if other.startswith("experiments.") else set()
+    imported = imported_names(source)
+    for other in {*imported, *(name.rpartition(".")[0] for name in imported)} - {module}:
+        if other.startswith("experiments.") and (ROOT / f"{other.replace('.', '/')}.py").is_file():
+            names |= flags_of(other)
     return names
 
 
