@@ -169,8 +169,9 @@ class TimedTagger:
 def main(_) -> None:
     import tensorflow as tf
 
-    from mate_tf.datasets.division import Division
-    from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+    from mate_tf.datasets.tasks import Division
+    from mate_tf.features.builder import FeatureBuilder
+    from mate_tf.features.config import FeatureConfig
     from mate_tf.features.wordpiece import Wordpiece
     from mate_tf.records.conversion_file import conversion_of
     from mate_tf.records.records import complete_file

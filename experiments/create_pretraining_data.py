@@ -72,7 +72,7 @@ _BEAM = flags.DEFINE_string(
 
 def make_config():
     """What is drawn, as the flags say."""
-    from mate_tf.features.masked_lm import MaskedLmConfig, PretrainingConfig
+    from mate_tf.features.config import MaskedLmConfig, PretrainingConfig
 
     try:
         shortest, *longer = map(int, _LENGTHS.value)
@@ -94,7 +94,7 @@ def make_config():
 
 def choose_splits():
     """The splits to make and those that are there, how one is divided, why others are absent."""
-    from mate_tf.datasets.division import Division
+    from mate_tf.datasets.tasks import Division
 
     there, absent = corpus_splits(_TASK.value, _INPUT.value)
     names = _SPLITS.value or there
@@ -106,7 +106,7 @@ def choose_splits():
 
 def draw_with_beam(read, config, name: str) -> Counter[str]:
     """Draws a split in a pipeline."""
-    from mate_tf.records.pretraining_beam import draw_split
+    from mate_tf.records.beam import draw_split
 
     options = shlex.split(_BEAM.value)
     return draw_split(read, _VOCAB.value, config, _OUTPUT.value, name, _SHARDS.value or 1, options)

@@ -44,7 +44,7 @@ def export_small(
     """
     import keras
 
-    from mate_tf.features.builder import FeatureConfig
+    from mate_tf.features.config import FeatureConfig
     from mate_tf.models.table_qa import TableQuestionAnswering
     from mate_tf.serving.export import export_saved_model
 
@@ -62,7 +62,7 @@ def write_run(folder: pathlib.Path) -> pathlib.Path:
     import keras
     import tensorflow as tf
 
-    from mate_tf.features.builder import FeatureConfig
+    from mate_tf.features.config import FeatureConfig
     from mate_tf.records.conversion_file import conversion_of, write_conversion
     from mate_tf.training.config import TableQATrainingConfig
     from mate_tf.training.examples import build_model

@@ -41,7 +41,7 @@ _MEMORY = flags.DEFINE_list("memory_examples", [], "numbers of examples, for the
 def clear_caches() -> None:
     """Empties every functools cache of the library's modules."""
     for name, module in list(sys.modules.items()):
-        if name.startswith("mate_tf.tables"):
+        if name.startswith(("mate_tf.tables", "mate_tf.features", "mate_tf.datasets")):
             for function in vars(module).values():
                 getattr(function, "cache_clear", lambda: None)()
     gc.collect()
@@ -50,7 +50,8 @@ def clear_caches() -> None:
 def records_per_second(wordpiece, pairs, length: int, is_shared: bool) -> float:
     """Converts the questions to a file in a temporary folder."""
     from mate_tf.datasets.tasks import TASKS
-    from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+    from mate_tf.features.builder import FeatureBuilder
+    from mate_tf.features.config import FeatureConfig
     from mate_tf.records.conversion import convert_all
     from mate_tf.records.records import record_writer, serialize_example
 

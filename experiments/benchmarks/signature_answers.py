@@ -81,7 +81,8 @@ class Folder:
         from mate_tf.answers.tasks import KINDS
         from mate_tf.config import EncoderConfig, read_json_object
         from mate_tf.dataclass_json import from_dict
-        from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+        from mate_tf.features.builder import FeatureBuilder
+        from mate_tf.features.config import FeatureConfig
         from mate_tf.features.wordpiece import Wordpiece
         from mate_tf.serving.folder import CONFIG_FILE, VOCAB_FILE, check_exported
 
@@ -160,7 +161,7 @@ def signature_answers(
         pairs: tables and questions.
         batch_tokens: tokens, padding included, in a batch.
     """
-    from mate_tf.features.builder import ConversionError
+    from mate_tf.features.config import ConversionError
 
     examples = list(folder.builder.build_all(pairs, require_answers=False))
     answers: list[Given | None] = [None] * len(pairs)

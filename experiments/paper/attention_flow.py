@@ -39,8 +39,8 @@ def flow_of_records():
     """The flow of the model of --model on the records of --data_dir."""
     from mate_tf.answers.attention_flow import attention_flow
     from mate_tf.features.token_features import TokenFeatures
+    from mate_tf.records.batches import batch_by_length, read_records
     from mate_tf.records.conversion_file import file_sha256, read_conversion
-    from mate_tf.records.records import batch_by_length, read_records
     from mate_tf.records.splits import split_files
     from mate_tf.serving.stored_model import find_model
 

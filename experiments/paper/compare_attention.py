@@ -75,7 +75,7 @@ def attended_share(config, data_dir: pathlib.Path) -> float | None:
     from mate_tf.features.token_features import TokenFeatures
     from mate_tf.layers.attention.grammar import RelatedTags, favoured_tags
     from mate_tf.layers.attention.patterns import group_mask, head_groups, pattern_mask
-    from mate_tf.records.records import batch_by_length, read_records
+    from mate_tf.records.batches import batch_by_length, read_records
     from mate_tf.records.splits import split_files
 
     attention = config.encoder.attention

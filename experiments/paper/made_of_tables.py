@@ -34,8 +34,8 @@ def write_parts(what: str, makers_with: Callable[[Any], Sequence[Any]]) -> None:
         FileNotFoundError, ValueError: as `read_sources`; and if the output is the input's folder,
             the parts are not as they should be, or one is empty.
     """
-    from mate_tf.datasets.division import Division
     from mate_tf.datasets.json_lines import write_json_lines
+    from mate_tf.datasets.tasks import Division
     from mate_tf.features.wordpiece import Wordpiece
     from mate_tf.synthesis.statements import CreationSummary, create_part
 

@@ -98,7 +98,7 @@ def main(_) -> None:
     import numpy as np
 
     from experiments.paper.masked_lm_baselines import copy_from_column, most_frequent_token
-    from mate_tf.records.records import read_records
+    from mate_tf.records.batches import read_records
     from mate_tf.records.splits import split_files
 
     def read(split: str):

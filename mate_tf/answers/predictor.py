@@ -20,7 +20,8 @@ from mate_tf.answers.answer import Answer, apply_min_score, calibrated
 from mate_tf.answers.attended_cells import AttendedCells, attended_cells
 from mate_tf.answers.calibration import Calibration
 from mate_tf.answers.tasks import KINDS, Asked, Kind, TaskConfig, answering_kind
-from mate_tf.features.builder import QUESTIONS_AT_ONCE, ConversionError, Example, FeatureBuilder
+from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder
+from mate_tf.features.config import ConversionError
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.encoder_task import EncoderTask

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mate_tf.datasets.division import Division
 from mate_tf.datasets.json_lines import (
     name_by_content,
     name_by_place,
@@ -17,10 +16,10 @@ from mate_tf.datasets.json_lines import (
     read_table,
     table_from_json,
 )
-from mate_tf.datasets.tasks import TASKS, read_split, splits_there
+from mate_tf.datasets.tasks import TASKS, Division, read_split, splits_there
 from mate_tf.tables.linked_table import LinkedTable
-from mate_tf.tables.table import Question, SeenIds, Table
-from mate_tf.tables.text_files import read_json_values
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.text_files import SeenIds, read_json_values
 
 TEXTS, TABLES = "TEXTS", "TABLES"
 # Beside one's own, the data sets of questions, which are then the texts of their tables.

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from mate_tf.tables.linked_table import LinkedTable
-from mate_tf.tables.remembering import remember
-from mate_tf.tables.table import Question, Table, check_coordinates
+from mate_tf.tables.table import Question, Table, check_coordinates, remember
 from mate_tf.tables.text_files import read_json
 
 _TABLES_REMEMBERED = 1024

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mate_tf.tables.linked_table import LinkedTable, plain_table
-from mate_tf.tables.table import Question, SeenIds, Table, check_coordinates
-from mate_tf.tables.text_files import complete_text_file, read_json, read_json_values
+from mate_tf.tables.table import Question, Table, check_coordinates
+from mate_tf.tables.text_files import SeenIds, complete_text_file, read_json, read_json_values
 
 _DEFAULTS = {f.name: f.default for f in fields(Question) if f.name not in ("text", "question_id")}
 _TITLES = ("document_title", "context_heading")

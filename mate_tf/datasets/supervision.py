@@ -18,8 +18,7 @@ from mate_tf.features.normalization import (
 )
 from mate_tf.features.numeric import is_single
 from mate_tf.tables.linked_table import LinkedTable
-from mate_tf.tables.remembering import LARGE
-from mate_tf.tables.table import Coordinates, Question, Table
+from mate_tf.tables.table import LARGE, Coordinates, Question, Table
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re.ASCII)
 _WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")

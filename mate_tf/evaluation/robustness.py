@@ -6,13 +6,22 @@ sections 4.1 and 5.2).
 Shapes: Q questions, N perturbations.
 """
 
+import dataclasses
+import random
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from mate_tf.answers.answer import Answer
-from mate_tf.records.perturbation import permute
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.linked_table import LinkedTable
+from mate_tf.tables.table import Coordinates, Question, Table, id_bytes
+
+AnyTable = TypeVar("AnyTable", Table, LinkedTable)
+
+
+Item = TypeVar("Item")
+
 
 # Two scores that rounding alone may put in either order.
 TIE = 1e-5
@@ -110,3 +119,97 @@ def robustness_metrics(
         "variation_percentage": float(changed.mean()),
         "tied_variation_percentage": float((changed & ties).mean()),
     }
+
+
+class Order(NamedTuple):
+    """An order of rows and columns: for each place the former one, both counted from zero."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    def inverse(self) -> "Order":
+        """The order that undoes this one."""
+        return Order(*(tuple(sorted(range(len(old)), key=old.__getitem__)) for old in self))
+
+
+def random_order(
+    table: Table | LinkedTable, seed: int, rows: bool = True, columns: bool = True
+) -> Order:
+    """An order of a table's rows, of its columns, or of both that is drawn at random.
+
+    It follows from the seed and the table's name and size alone, so that all questions of a
+    conversation see the same table.
+    """
+    table = table.table if isinstance(table, LinkedTable) else table
+    rng = random.Random(b"%d " % seed + id_bytes(table.table_id))
+    sizes = table.num_rows, table.num_columns
+    return Order(
+        *(
+            tuple(rng.sample(range(size), size) if wanted else range(size))
+            for size, wanted in zip(sizes, (rows, columns), strict=True)
+        )
+    )
+
+
+def reorder(table: AnyTable, question: Question, order: Order) -> tuple[AnyTable, Question]:
+    """The table in an order, with links and expansions, and a question about it.
+
+    A header moves with its column. Coordinates stay in their sequence and go with their cells;
+    those outside of the table, which a conversion refuses, stay as they are.
+    """
+    of_kind: Any = _reorder_linked_table if isinstance(table, LinkedTable) else _reorder_table
+    return of_kind(table, order), _reorder_question(question, order)
+
+
+def permute(
+    table: AnyTable, question: Question, seed: int, rows: bool = True, columns: bool = True
+) -> tuple[AnyTable, Question]:
+    """The same in a random order (`random_order`).
+
+    Example:
+        >>> table = Table.from_rows([["city", "year"], ["Rome", 2004], ["Bonn", 2005]])
+        >>> table, question = permute(table, Question("?", answer_coordinates=((1, 0),)), seed=4)
+        >>> [table.rows[row][column] for row, column in question.answer_coordinates]
+        ['Bonn']
+    """
+    return reorder(table, question, random_order(table, seed, rows, columns))
+
+
+def _reorder_linked_table(linked: LinkedTable, order: Order) -> LinkedTable:
+    return dataclasses.replace(
+        linked,
+        table=_reorder_table(linked.table, order),
+        passages=_grid(linked.passages, order),
+    )
+
+
+def _reorder_table(table: Table, order: Order) -> Table:
+    return dataclasses.replace(
+        table,
+        header=tuple(table.header[column] for column in order.columns),
+        rows=_grid(table.rows, order),
+        expansions=_grid(table.expansions, order) if table.expansions else (),
+    )
+
+
+def _reorder_question(question: Question, order: Order) -> Question:
+    to = order.inverse()
+    num_rows, num_columns = map(len, to)
+
+    def moved(cells: Coordinates) -> Coordinates:
+        return tuple(
+            (to.rows[row], to.columns[column])
+            if 0 <= row < num_rows and 0 <= column < num_columns
+            else (row, column)
+            for row, column in cells
+        )
+
+    return dataclasses.replace(
+        question,
+        answer_coordinates=moved(question.answer_coordinates),
+        previous_coordinates=moved(question.previous_coordinates),
+    )
+
+
+def _grid(cells: tuple[tuple[Item, ...], ...], order: Order) -> tuple[tuple[Item, ...], ...]:
+    return tuple(tuple(cells[row][column] for column in order.columns) for row in order.rows)

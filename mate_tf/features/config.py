@@ -1,5 +1,7 @@
 """What a conversion may be asked for, and how it says that a table does not fit."""
 
+import dataclasses
+import math
 from dataclasses import dataclass
 
 
@@ -86,3 +88,97 @@ class ConversionError(ValueError):
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+@dataclass(frozen=True)
+class MaskedLmConfig:
+    """How long an example is, what it is drawn from and how much of it is masked.
+
+    Attributes:
+        max_seq_length: length of every example, padded.
+        max_predictions: the most tokens masked in an example, and the length of its labels.
+        masking_probability: the share of the tokens, special ones included, to mask.
+        min_text_length, max_text_length: limits of a text's excerpt in pieces.
+        join_texts: whether an excerpt is of all texts in random order, or is one of them, whole.
+        require_text: whether texts shorter than min_text_length are an error. Otherwise what there
+            is of them, or nothing, is the excerpt.
+        whole_cells: whether a cell's tokens are masked together or not at all. Otherwise a
+            word's are.
+        strip_column_names: whether every column name is empty.
+        max_column_id: column ids stay below it; further columns are left out.
+        max_row_id: the same for rows; None for no limit.
+        original_conversion: whether defects of the authors' release are kept: ids reach
+            max_column_id and max_row_id, and the cells of a table of one column are one cell to
+            whole_cells, so that it is masked as a whole or, mostly, not at all.
+
+    Raises:
+        ValueError: if a limit leaves no room for anything or the probability is none.
+    """
+
+    max_seq_length: int = 128
+    max_predictions: int = 20
+    masking_probability: float = 0.15
+    min_text_length: int = 8
+    max_text_length: int = 32
+    join_texts: bool = True
+    require_text: bool = True
+    whole_cells: bool = True
+    strip_column_names: bool = False
+    max_column_id: int = 256
+    max_row_id: int | None = None
+    original_conversion: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("max_seq_length", 4),
+            ("max_predictions", 1),
+            ("min_text_length", 1),
+            ("max_text_length", self.min_text_length),
+            ("max_column_id", 2),
+            ("max_row_id", 2),
+        ):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ValueError(f"expected {name} to be at least {least}, got {value}")
+        if not 0 <= self.masking_probability <= 1:
+            raise ValueError(
+                f"expected a masking_probability from 0 to 1, got {self.masking_probability}"
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingConfig:
+    """What is drawn of each table.
+
+    Attributes:
+        masked_lm: what an example of the shortest length is like.
+        longer_lengths: further lengths, ascending, for which examples are drawn too; they have
+            more predictions in proportion.
+        dupe_factor: the examples drawn of each table for each length, of other excerpts and masks.
+        seed: of all draws.
+
+    Raises:
+        ValueError: if the lengths do not ascend or no example is drawn.
+    """
+
+    masked_lm: MaskedLmConfig = dataclasses.field(default_factory=MaskedLmConfig)
+    longer_lengths: tuple[int, ...] = ()
+    dupe_factor: int = 10
+    seed: int = 12345
+
+    def __post_init__(self) -> None:
+        if list(self.lengths) != sorted(set(self.lengths)):
+            raise ValueError(f"expected lengths that ascend, got {list(self.lengths)}")
+        if self.dupe_factor < 1:
+            raise ValueError(f"expected a dupe_factor of at least 1, got {self.dupe_factor}")
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """All lengths, the shortest first."""
+        return (self.masked_lm.max_seq_length, *self.longer_lengths)
+
+    def of_length(self, length: int) -> MaskedLmConfig:
+        """What an example of a length is like."""
+        shortest = self.masked_lm
+        num_predictions = math.ceil(shortest.max_predictions * length / shortest.max_seq_length)
+        return dataclasses.replace(shortest, max_seq_length=length, max_predictions=num_predictions)

@@ -18,23 +18,141 @@ their order are the original's: the same seed gives the same excerpt.
 Shape letters: N tokens of a table, M those of them that may fit.
 """
 
-import dataclasses
 import functools
 import hashlib
-import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from mate_tf.features.builder import ConversionError
-from mate_tf.features.layout import Layout, table_features
-from mate_tf.features.masking import mask_tokens, whole_words
+from mate_tf.features.config import ConversionError, MaskedLmConfig
 from mate_tf.features.normalization import normalize_for_match
-from mate_tf.features.tokenized_table import TokenizedTable, no_table, tokenize_table
+from mate_tf.features.tokenized_table import (
+    Layout,
+    TokenizedTable,
+    no_table,
+    table_features,
+    tokenize_table,
+)
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import Table
+
+_SHARE_REPLACED_BY_MASK = 0.8
+_SHARE_OF_REST_KEPT = 0.5
+
+
+def whole_words(
+    input_ids: np.ndarray,
+    column_ids: np.ndarray,
+    row_ids: np.ndarray,
+    wordpiece: Wordpiece,
+    whole_cells: bool,
+    original: bool = False,
+) -> list[list[int]]:
+    """The positions of the tokens that are masked together.
+
+    Args:
+        input_ids, column_ids, row_ids: int [T].
+        wordpiece: the vocabulary.
+        whole_cells: whether a cell's tokens belong together. Otherwise a word's do, as in text.
+        original: whether, as in the authors' release, cells that follow each other in a column
+            are one cell. They do where the table has, or keeps, one column alone.
+
+    Returns:
+        The positions word by word; none of [CLS] and [SEP].
+    """
+    continues = wordpiece.is_inner[input_ids]  # [T]
+    if whole_cells:
+        same_cell = (column_ids[1:] > 0) & (column_ids[1:] == column_ids[:-1])
+        if not original:
+            same_cell &= row_ids[1:] == row_ids[:-1]
+        continues[1:] |= same_cell
+    special = (input_ids == wordpiece.cls) | (input_ids == wordpiece.sep)
+    positions = np.flatnonzero(~special)
+    words: list[list[int]] = []
+    pairs = zip(positions.tolist(), continues[positions].tolist(), strict=True)
+    for position, continues_word in pairs:
+        if continues_word and words:
+            words[-1].append(position)
+        else:
+            words.append([position])
+    return words
+
+
+def mask_tokens(
+    input_ids: np.ndarray,
+    words: list[list[int]],
+    num_predictions: int,
+    max_predictions: int,
+    wordpiece: Wordpiece,
+    rng: random.Random,
+) -> dict[str, np.ndarray]:
+    """Masks tokens and says what stood there.
+
+    Args:
+        input_ids: int32 [T], changed in place.
+        words, num_predictions, rng: as draw_masks.
+        max_predictions: P, the length of the labels.
+        wordpiece: the vocabulary.
+
+    Returns:
+        masked_lm_positions, ascending, and masked_lm_ids, int32 [P], and masked_lm_weights, float32
+        [P], 1 for a prediction; zeros follow the last one.
+    """
+    masks = draw_masks(words, num_predictions, wordpiece.mask, len(wordpiece), rng)
+    positions = sorted(masks)
+    labels = {
+        "masked_lm_positions": np.zeros(max_predictions, np.int32),
+        "masked_lm_ids": np.zeros(max_predictions, np.int32),
+        "masked_lm_weights": np.zeros(max_predictions, np.float32),
+    }
+    labels["masked_lm_positions"][: len(positions)] = positions
+    labels["masked_lm_ids"][: len(positions)] = input_ids[positions]
+    labels["masked_lm_weights"][: len(positions)] = 1
+    for position, replacement in masks.items():
+        if replacement is not None:
+            input_ids[position] = replacement
+    return labels
+
+
+def draw_masks(
+    words: list[list[int]],
+    num_predictions: int,
+    mask_id: int,
+    vocabulary_size: int,
+    rng: random.Random,
+) -> dict[int, int | None]:
+    """Draws the positions to predict, whole words only, and what stands there instead.
+
+    Draws: a shuffle of the words; for each position taken one number, for one in five a second, and
+    for one in ten a piece of the vocabulary.
+
+    Args:
+        words: the positions of each word; they are shuffled.
+        num_predictions: the most positions to take; words that are longer than what is left of
+            them are passed over.
+        mask_id: the id of [MASK], which takes the place of 80 % of the tokens.
+        vocabulary_size: 10 % of the tokens are replaced by a random piece of so many.
+        rng: the generator.
+
+    Returns:
+        By position the id to put there; None for the 10 % that stay as they are.
+    """
+    rng.shuffle(words)
+    masks: dict[int, int | None] = {}
+    for word in words:
+        if len(masks) >= num_predictions:
+            break
+        if len(masks) + len(word) > num_predictions:
+            continue
+        for position in word:
+            if rng.random() < _SHARE_REPLACED_BY_MASK:
+                masks[position] = mask_id
+            elif rng.random() < _SHARE_OF_REST_KEPT:
+                masks[position] = None
+            else:
+                masks[position] = rng.randrange(vocabulary_size)
+    return masks
 
 
 def draw_text(
@@ -141,100 +259,6 @@ def _longest_cell(tokens: TokenizedTable) -> int:
 
 _SHARE_OF_NEGATIVES = 0.5
 _TABLES_REMEMBERED = 1024
-
-
-@dataclass(frozen=True)
-class MaskedLmConfig:
-    """How long an example is, what it is drawn from and how much of it is masked.
-
-    Attributes:
-        max_seq_length: length of every example, padded.
-        max_predictions: the most tokens masked in an example, and the length of its labels.
-        masking_probability: the share of the tokens, special ones included, to mask.
-        min_text_length, max_text_length: limits of a text's excerpt in pieces.
-        join_texts: whether an excerpt is of all texts in random order, or is one of them, whole.
-        require_text: whether texts shorter than min_text_length are an error. Otherwise what there
-            is of them, or nothing, is the excerpt.
-        whole_cells: whether a cell's tokens are masked together or not at all. Otherwise a
-            word's are.
-        strip_column_names: whether every column name is empty.
-        max_column_id: column ids stay below it; further columns are left out.
-        max_row_id: the same for rows; None for no limit.
-        original_conversion: whether defects of the authors' release are kept: ids reach
-            max_column_id and max_row_id, and the cells of a table of one column are one cell to
-            whole_cells, so that it is masked as a whole or, mostly, not at all.
-
-    Raises:
-        ValueError: if a limit leaves no room for anything or the probability is none.
-    """
-
-    max_seq_length: int = 128
-    max_predictions: int = 20
-    masking_probability: float = 0.15
-    min_text_length: int = 8
-    max_text_length: int = 32
-    join_texts: bool = True
-    require_text: bool = True
-    whole_cells: bool = True
-    strip_column_names: bool = False
-    max_column_id: int = 256
-    max_row_id: int | None = None
-    original_conversion: bool = False
-
-    def __post_init__(self) -> None:
-        for name, least in (
-            ("max_seq_length", 4),
-            ("max_predictions", 1),
-            ("min_text_length", 1),
-            ("max_text_length", self.min_text_length),
-            ("max_column_id", 2),
-            ("max_row_id", 2),
-        ):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"expected {name} to be at least {least}, got {value}")
-        if not 0 <= self.masking_probability <= 1:
-            raise ValueError(
-                f"expected a masking_probability from 0 to 1, got {self.masking_probability}"
-            )
-
-
-@dataclasses.dataclass(frozen=True)
-class PretrainingConfig:
-    """What is drawn of each table.
-
-    Attributes:
-        masked_lm: what an example of the shortest length is like.
-        longer_lengths: further lengths, ascending, for which examples are drawn too; they have
-            more predictions in proportion.
-        dupe_factor: the examples drawn of each table for each length, of other excerpts and masks.
-        seed: of all draws.
-
-    Raises:
-        ValueError: if the lengths do not ascend or no example is drawn.
-    """
-
-    masked_lm: MaskedLmConfig = dataclasses.field(default_factory=MaskedLmConfig)
-    longer_lengths: tuple[int, ...] = ()
-    dupe_factor: int = 10
-    seed: int = 12345
-
-    def __post_init__(self) -> None:
-        if list(self.lengths) != sorted(set(self.lengths)):
-            raise ValueError(f"expected lengths that ascend, got {list(self.lengths)}")
-        if self.dupe_factor < 1:
-            raise ValueError(f"expected a dupe_factor of at least 1, got {self.dupe_factor}")
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """All lengths, the shortest first."""
-        return (self.masked_lm.max_seq_length, *self.longer_lengths)
-
-    def of_length(self, length: int) -> MaskedLmConfig:
-        """What an example of a length is like."""
-        shortest = self.masked_lm
-        num_predictions = math.ceil(shortest.max_predictions * length / shortest.max_seq_length)
-        return dataclasses.replace(shortest, max_seq_length=length, max_predictions=num_predictions)
 
 
 class MaskedLmBuilder:

@@ -14,9 +14,9 @@ from absl import logging
 
 from mate_tf.datasets.supervision import SupervisionError
 from mate_tf.datasets.tasks import Task
-from mate_tf.features.builder import QUESTIONS_AT_ONCE, ConversionError, FeatureBuilder
-from mate_tf.features.labels import ConversionReport
-from mate_tf.records.records import bucket_length
+from mate_tf.features.builder import QUESTIONS_AT_ONCE, ConversionReport, FeatureBuilder
+from mate_tf.features.config import ConversionError
+from mate_tf.records.batches import bucket_length
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 

@@ -11,9 +11,8 @@ import os
 import tensorflow as tf
 
 from mate_tf.dataclass_json import from_dict
-from mate_tf.datasets.division import Division
-from mate_tf.features.config import FeatureConfig
-from mate_tf.features.masked_lm import PretrainingConfig
+from mate_tf.datasets.tasks import Division
+from mate_tf.features.config import FeatureConfig, PretrainingConfig
 from mate_tf.records.records import complete_file
 
 CONVERSION_FILE = "conversion.json"

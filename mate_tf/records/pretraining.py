@@ -14,11 +14,10 @@ import numpy as np
 from absl import logging
 
 from mate_tf.datasets.described_tables import DescribedTable
-from mate_tf.features.builder import ConversionError
-from mate_tf.features.masked_lm import MaskedLmBuilder, PretrainingConfig, example_rng
+from mate_tf.features.config import ConversionError, PretrainingConfig
+from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.records.records import record_writer, serialize_example
-from mate_tf.records.schema import OF_TOKENS
+from mate_tf.records.records import OF_TOKENS, record_writer, serialize_example
 from mate_tf.records.splits import place, remove_split, split_file
 from mate_tf.tables.table import Table
 
@@ -93,7 +92,7 @@ def draw_examples(
                 yield Example(_shortened(features, config))
 
 
-def write_shard(
+def draw_shard(
     builders: Sequence[MaskedLmBuilder],
     config: PretrainingConfig,
     members: Iterable[Member],
@@ -150,7 +149,7 @@ def write_split(
     Args:
         corpus: the tables.
         num_shards: None for one file.
-        builders, config, directory, split: as write_shard; it yields the same.
+        builders, config, directory, split: as draw_shard; it yields the same.
     """
     shards: list[list[Member]] = [[] for _ in range(num_shards or 1)]
     for described in corpus:
@@ -159,7 +158,7 @@ def write_split(
     remove_lengths(config, directory, split)
     numbers: Iterable[int | None] = [None] if num_shards is None else range(num_shards)
     for shard, members in zip(numbers, shards, strict=True):
-        yield from write_shard(builders, config, members, directory, split, shard, num_shards)
+        yield from draw_shard(builders, config, members, directory, split, shard, num_shards)
 
 
 def remove_lengths(config: PretrainingConfig, directory: str, split: str) -> None:

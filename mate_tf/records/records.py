@@ -6,36 +6,308 @@ Integers are int32 in memory and int64 in the files, as the original has them.
 """
 
 import contextlib
-import math
 import os
+import tempfile
 import uuid
-from collections import Counter
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import IO
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
+from google.protobuf import message
+from tensorflow.python.lib.io.tf_record import tf_record_random_reader
 
-from mate_tf.records.files import detect_compression, readable_records
-from mate_tf.records.perturbation import copy_of_epoch, perturbed_copy
-from mate_tf.records.schema import (
-    OF_TOKENS,
-    OPTIONAL,
-    WIDER_THAN_INT32,
-    Path,
-    Schema,
-    check_labels,
-    check_same_schema,
-    example_schema,
-    file_schema,
-    read_examples,
-)
+from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 
-_SHUFFLED_TOGETHER = 20_000
+FRAME_BYTES = 16
+_HEADER_BYTES = 12
+_GZIP_MAGIC = b"\x1f\x8b\x08"
+_ZLIB_MAGIC = b"\x78"
+_CHUNK = 1024  # of a compressed file: so much at most is lost before its damage
+
+
+def detect_compression(file: str) -> str:
+    """GZIP, ZLIB or "", from the file's first bytes; FileNotFoundError where there is no file."""
+    if not tf.io.gfile.exists(file) or tf.io.gfile.isdir(file):
+        raise FileNotFoundError(f"no record file {file}")
+    with tf.io.gfile.GFile(file, "rb") as stream:
+        head = stream.read(8)
+    if head.startswith(_GZIP_MAGIC):
+        return "GZIP"
+    # A file that is not compressed begins with the first record's length in eight bytes.
+    return "ZLIB" if head.startswith(_ZLIB_MAGIC) and any(head[4:]) else ""
+
+
+def readable_records(file: str | bytes) -> Iterator[bytes]:
+    """The records of a file that are whole; a warning is logged that counts the others.
+
+    A record whose content is damaged, or no tf.train.Example, is passed over. What follows a
+    damaged length, or damage to the compression, is lost: nothing says where the next record
+    begins.
+    """
+    file = os.fsdecode(file)
+    num_read = num_damaged = begin = 0
+    lost_from: int | None = None
+    first_damaged = ""
+    with (
+        _unpacked(file) as (unpacked, size, is_complete),
+        contextlib.closing(tf_record_random_reader(unpacked)) as reader,
+    ):
+        while begin < size and lost_from is None:
+            try:
+                record, following = reader.read(begin)
+            except (tf.errors.DataLossError, IndexError):
+                first_damaged = first_damaged or f"record {num_read}, byte {begin}"
+                length = _content_length(unpacked, begin)
+                if length is None or begin + FRAME_BYTES + length > size:
+                    lost_from = begin
+                else:
+                    num_damaged += 1
+                    begin += FRAME_BYTES + length
+            else:
+                if _is_example(record):
+                    yield record
+                    num_read += 1
+                else:
+                    first_damaged = first_damaged or f"record {num_read}, byte {begin}"
+                    num_damaged += 1
+                begin = following
+    if not is_complete and lost_from is None:
+        first_damaged, lost_from = first_damaged or f"record {num_read}, byte {begin}", begin
+    if first_damaged:
+        lost = "" if lost_from is None else f", all from byte {lost_from} on is lost"
+        logging.warning(
+            "%d records passed over in %s (the first: %s)%s; %d were read",
+            num_damaged,
+            file,
+            first_damaged,
+            lost,
+            num_read,
+        )
+
+
+def is_complete(file: str) -> bool:
+    """Whether a file goes on to its end, as its compression tells; without, if it has a record."""
+    if not detect_compression(file):
+        return tf.io.gfile.stat(file).length >= FRAME_BYTES
+    return _unpack(file, None)
+
+
+@contextlib.contextmanager
+def _unpacked(file: str) -> Iterator[tuple[str, int, bool]]:
+    """A file without compression, as far as it can be undone, its size, and whether that is all."""
+    if not detect_compression(file):
+        yield file, tf.io.gfile.stat(file).length, True
+        return
+    with tempfile.NamedTemporaryFile() as unpacked:
+        is_all = _unpack(file, unpacked)
+        unpacked.flush()
+        yield unpacked.name, unpacked.tell(), is_all
+
+
+def _unpack(file: str, unpacked: IO[bytes] | None) -> bool:
+    """Undoes the compression of either format; whether its end was reached."""
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    with tf.io.gfile.GFile(file, "rb") as packed, contextlib.suppress(zlib.error):
+        while chunk := packed.read(_CHUNK):
+            content = unpack.decompress(chunk)
+            if unpacked is not None:
+                unpacked.write(content)
+    return unpack.eof
+
+
+def _is_example(record: bytes) -> bool:
+    try:
+        tf.train.Example.FromString(record)
+    except message.DecodeError:
+        return False
+    return True
+
+
+def _content_length(file: str, begin: int) -> int | None:
+    """The length of the record that begins there; None where it is damaged."""
+    with tf.io.gfile.GFile(file, "rb") as stream:
+        stream.seek(begin)
+        header = stream.read(_HEADER_BYTES)
+    length, checksum = header[:8], int.from_bytes(header[8:], "little")
+    if len(header) < _HEADER_BYTES or _masked_crc32c(length) != checksum:
+        return None
+    return int.from_bytes(length, "little")
+
+
+def _masked_crc32c(content: bytes) -> int:
+    """The checksum of TFRecord files: CRC-32C, rotated and moved."""
+    crc = 0xFFFFFFFF
+    for byte in content:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    crc ^= 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+Path = str | os.PathLike[str]
+Schema = Mapping[str, tf.io.FixedLenFeature | tf.io.FixedLenSequenceFeature]
+
+# Of the token features, those that a record may lack: they are then 0 everywhere.
+OPTIONAL = ("prev_label_ids", "column_ranks", "inv_column_ranks", "numeric_relations")
+OF_TOKENS = {
+    **dict.fromkeys((*TokenFeatures._fields, "label_ids"), tf.int64),
+    **dict.fromkeys(("numeric_values", "numeric_values_scale"), tf.float32),
+}
+OF_EXAMPLES = {
+    "answer": tf.float32,
+    "aggregation_function_id": tf.int64,
+    "classification_class_index": tf.int64,
+    "question_id": tf.string,
+    "question_id_ints": tf.int64,
+    "table_id": tf.string,
+    "table_id_hash": tf.int64,
+    # Of pre-training examples alone (mate_tf/features/masked_lm.py).
+    "masked_lm_positions": tf.int64,
+    "masked_lm_ids": tf.int64,
+    "masked_lm_weights": tf.float32,
+    "next_sentence_labels": tf.int64,
+    "is_random_table": tf.int64,
+}
+# Aggregation candidates, where a file has them.
+OF_CANDIDATES = {
+    "cand_num": tf.int64,
+    "can_aggregation_function_ids": tf.int64,
+    "can_sizes": tf.int64,
+    "can_indexes": tf.int64,
+}
+VARYING_IN_LENGTH = ("can_indexes",)
+WIDER_THAN_INT32 = ("table_id_hash",)
+_KINDS = {"int64_list": tf.int64, "float_list": tf.float32, "bytes_list": tf.string}
+
+
+def file_schema(file: Path, skip_corrupt: bool = False) -> Schema | None:
+    """The known features of a file's first example, with their lengths; None if it has no example.
+
+    Raises:
+        FileNotFoundError: if the file is missing.
+        ValueError: if it is not a record file, or lacks a token feature.
+    """
+    file = os.fspath(file)
+    for example in read_examples(file, skip_corrupt):
+        return example_schema(example, file)
+    return None
+
+
+def read_examples(file: str, skip_corrupt: bool = False) -> Iterator[tf.train.Example]:
+    """The examples of a record file.
+
+    Args:
+        file: the file.
+        skip_corrupt: whether damaged records are passed over (`readable_records`).
+
+    Raises:
+        FileNotFoundError: if the file is missing.
+        ValueError: if it is damaged, or no record file; it names the record and the byte.
+    """
+    compression = detect_compression(file)
+    records: Iterator[bytes]
+    if skip_corrupt:
+        records = readable_records(file)
+    else:
+        records = tf.data.TFRecordDataset(file, compression).as_numpy_iterator()
+    number = begin = 0
+    try:
+        for record in records:
+            yield tf.train.Example.FromString(record)
+            number, begin = number + 1, begin + len(record) + FRAME_BYTES
+        if not skip_corrupt and not is_complete(file):
+            raise tf.errors.DataLossError(None, None, "the file is cut short")
+    except (tf.errors.DataLossError, message.DecodeError) as error:
+        reason = str(error).split("[Op:")[0].split("\n")[0].strip("{} ")
+        unpacked = " unpacked" if compression else ""
+        raise ValueError(
+            f"expected a TFRecord file of examples, got {file}: {reason} (at record {number}, byte "
+            f"{begin}{unpacked}); skip_corrupt reads the others"
+        ) from None
+
+
+def example_schema(example: tf.train.Example, file: str) -> Schema:
+    """The known features of an example; ValueError where it does not follow the schema."""
+    schema: dict[str, tf.io.FixedLenFeature | tf.io.FixedLenSequenceFeature] = {}
+    for name, dtype in {**OF_TOKENS, **OF_EXAMPLES, **OF_CANDIDATES}.items():
+        if name in example.features.feature:
+            feature = example.features.feature[name]
+            kind = feature.WhichOneof("kind")
+            if _KINDS.get(kind) != dtype:
+                raise ValueError(f"expected {name} as {dtype.name}, got {kind} (file {file})")
+            if name in VARYING_IN_LENGTH:
+                schema[name] = tf.io.FixedLenSequenceFeature([], dtype, allow_missing=True)
+                continue
+            length = len(getattr(feature, kind).value)
+            schema[name] = tf.io.FixedLenFeature([length], dtype)
+    missing = set(TAPAS_FEATURES) - set(OPTIONAL) - set(schema)
+    if missing:
+        raise ValueError(f"expected the features {sorted(missing)}, got none (file {file})")
+    for name in schema.keys() & OF_TOKENS.keys():
+        if schema[name].shape != schema["input_ids"].shape:
+            raise ValueError(
+                f"expected {schema['input_ids'].shape[0]} {name}, as many as input_ids, got "
+                f"{schema[name].shape[0]} (file {file})"
+            )
+    return schema
+
+
+def check_same_schema(
+    expected: Schema,
+    actual: Schema,
+    expected_file: str,
+    file: str,
+) -> None:
+    """ValueError where two files differ in their features or in a length."""
+    if set(expected) != set(actual):
+        raise ValueError(
+            f"expected the features of {expected_file}, got others: "
+            f"{sorted(set(expected) ^ set(actual))} (file {file})"
+        )
+    for name, feature in expected.items():
+        if feature.shape != actual[name].shape:
+            raise ValueError(
+                f"expected {name} of length {feature.shape[0]}, as in {expected_file}, got length "
+                f"{actual[name].shape[0]} (file {file})"
+            )
+
+
+def check_labels(example: tf.train.Example, where: str) -> None:
+    """ValueError where a token is labelled that is none of a cell in the table's body."""
+    features = example.features.feature
+    if "label_ids" not in features:
+        return
+    labels = features["label_ids"].int64_list.value
+    labelled = [token for token, label in enumerate(labels) if label]
+    wrong = [labels[token] for token in labelled if labels[token] != 1]
+    if wrong:
+        raise ValueError(
+            f"expected label_ids of 0 or 1, got {wrong[0]} {name_example(example, where)}"
+        )
+    for name in ("row_ids", "column_ids", "input_mask"):
+        values = features[name].int64_list.value
+        for token in labelled:
+            if values[token] < 1:
+                raise ValueError(
+                    "expected labels on cells of the table's body alone, got one on token "
+                    f"{token}, whose {name} is {values[token]} {name_example(example, where)}"
+                )
+
+
+def name_example(example: tf.train.Example, where: str) -> str:
+    """The example in a message: "(question 'q1', train.tfrecord, record 3)"."""
+    names = example.features.feature["question_id"].bytes_list.value
+    question = f"question {names[0].decode(errors='replace')!r}, " if names else ""
+    return f"({question}{where})"
+
+
 # Half the time of the default 6, for files that are a fifth larger.
 _COMPRESSION_LEVEL = 1
 UNFINISHED = r"\.[0-9a-f]{32}\.unfinished"  # what `complete_file` puts behind a name meanwhile
-_BOUNDARIES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 
 
 def write_records(
@@ -112,50 +384,6 @@ def _packed(values: bytes) -> bytes:
     return bytes([1 << 3 | 2, *groups]) + values
 
 
-def read_records(
-    files: Path | Sequence[Path],
-    seed: int | None = None,
-    epoch: int = 0,
-    skip_corrupt: bool = False,
-) -> tf.data.Dataset:
-    """One pass over the examples of record files.
-
-    Args:
-        files: the files, compressed or not; all of one sequence length.
-        seed: None for the order of the files. Otherwise records are shuffled, 20,000 with each
-            other, in the same order for the same seed and epoch (and tf.random's global seed).
-        epoch: the number of the pass.
-        skip_corrupt: whether damaged records are passed over, with a logged warning that counts
-            them, where otherwise reading them is an error. Slower.
-
-    Returns:
-        A dataset of features by name, int32, float32 or string: [S] for the tokens and [1] for
-        the example (question_id_ints [64], masked_lm_* as many as predictions); aggregation
-        candidates as aggregation_candidates.candidate_features has them. Unknown features are left
-        out.
-
-    Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if a file is not a record file, has no example or another one's features, or if
-            the lengths of two files differ. Shards may be without examples if not all are.
-    """
-    records, schema = _serialized(files, skip_corrupt)
-    if seed is not None:
-        records = _shuffled(records, seed, epoch)
-    return _parsed(records, schema)
-
-
-def parse_record(record: tf.Tensor, schema: Schema) -> dict[str, tf.Tensor]:
-    """The features of one serialized example."""
-    parsed = tf.io.parse_single_example(record, schema)
-    for name, values in parsed.items():
-        if values.dtype == tf.int64 and name not in WIDER_THAN_INT32:
-            parsed[name] = tf.cast(values, tf.int32)
-    for name in OPTIONAL:
-        parsed.setdefault(name, tf.zeros_like(parsed["input_ids"]))
-    return parsed
-
-
 def check_records(
     files: Path | Sequence[Path],
     skip_corrupt: bool = False,
@@ -199,145 +427,6 @@ def records_schema(files: Path | Sequence[Path], skip_corrupt: bool = False) -> 
     return _schemas(_paths(files), skip_corrupt)[0]
 
 
-def has_histogram_row(files: Path | Sequence[Path], skip_corrupt: bool = False) -> bool:
-    """Whether the examples end in a histogram row (FeatureConfig), by the first one.
-
-    Raises:
-        FileNotFoundError, ValueError: as read_records.
-    """
-    examples = read_records(files, skip_corrupt=skip_corrupt)
-    (example,) = examples.take(1).as_numpy_iterator()
-    return bool(np.isinf(example.get("numeric_values_scale", 0.0)).any())
-
-
-def batch_by_length(
-    dataset: tf.data.Dataset,
-    batch_size: int,
-    boundaries: Sequence[int] | None = None,
-    remainder: Literal["keep", "drop", "repeat"] = "keep",
-) -> tf.data.Dataset:
-    """Batches examples of like length together and trims the padding that they share.
-
-    Args:
-        dataset: examples as of read_records.
-        batch_size: examples in a batch.
-        boundaries: lengths to which batches are trimmed; an example goes to the smallest that
-            holds its tokens. The length of the records is always one of them, larger ones do not
-            count. Default: the powers of two from 64.
-        remainder: what becomes of the examples of a length that fill no batch at the end: "keep"
-            gives smaller batches, "drop" leaves them out, "repeat" repeats them until the batch
-            is full.
-
-    Returns:
-        A dataset of batches, [B, boundary] for the tokens, in an order that follows from the
-        dataset's. Unless the remainder is kept, every batch has exactly `batch_size` examples, so
-        there are as many shapes as boundaries, as XLA and a TPU need; and where there is one
-        boundary, the length of the records (`boundaries=()`), the dataset's element_spec is static.
-
-    Raises:
-        ValueError: if a boundary or the batch size is not positive.
-    """
-    limits = _limits(dataset, boundaries)
-    if batch_size < 1:
-        raise ValueError(f"expected a positive batch size, got {batch_size}")
-
-    def batch(bucket: tf.Tensor, window: tf.data.Dataset) -> tf.data.Dataset:
-        def trim(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-            limit = tf.gather(limits, bucket)
-            return {
-                name: values[:, :limit] if name in OF_TOKENS else values
-                for name, values in features.items()
-            }  # [B, limit]
-
-        if remainder == "repeat":
-            window = window.repeat().take(batch_size)
-        # Only padded_batch takes aggregation candidates, which vary in number.
-        together = window.padded_batch if "can_indexes" in window.element_spec else window.batch
-        window = together(batch_size, drop_remainder=remainder != "keep")
-        # One length is a static one, as long as nothing is cut to it.
-        return window if limits.shape[0] == 1 else window.map(trim)
-
-    return dataset.group_by_window(
-        key_func=lambda features: _bucket(features, limits),
-        reduce_func=batch,
-        window_size=batch_size,
-    )
-
-
-def training_batches(
-    files: Path | Sequence[Path],
-    batch_size: int,
-    seed: int,
-    boundaries: Sequence[int] | None = None,
-    skip: int = 0,
-    skip_corrupt: bool = False,
-    perturbed_copies: int = 0,
-) -> tf.data.Dataset:
-    """Batches for training without end; each epoch has every example in an order of its own.
-
-    The order depends on the seed and the epoch alone, so the batches after the first n are the
-    same whether those were made or skipped: training resumes exactly. Each length's last batch of
-    an epoch is filled up with repeated examples.
-
-    Args:
-        files, seed, skip_corrupt: as read_records.
-        batch_size, boundaries: as batch_by_length.
-        skip: how many batches to leave out at the beginning, whole epochs at no cost.
-        perturbed_copies: of each table, with its rows and columns in random orders, in addition to
-            the table as it is. Each epoch has one of them of each table, in turn, beginning at
-            another for each table: an epoch has all kinds (TableFormer paper, sections 4.3 and
-            5.5). An example's copies follow from the seed and its table alone.
-
-    Raises:
-        ValueError: as read_records, and if tables are to be perturbed whose records do not name
-            them.
-    """
-    epoch = 0
-    if skip:
-        num_batches = _count_batches(files, batch_size, boundaries, skip_corrupt)
-        epoch, skip = divmod(skip, num_batches)
-
-    records, schema = _serialized(files, skip_corrupt)
-
-    def of_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
-        # Of this function's graph alone: the order is to follow from our seed, and TensorFlow
-        # cannot combine a seed that is a tensor with a global one of 0.
-        tf.random.set_seed(1)
-        examples = _parsed(_shuffled(records, seed, epoch), schema)
-        if perturbed_copies:
-            examples = examples.map(
-                lambda features: perturbed_copy(
-                    features, seed, copy_of_epoch(features, epoch, perturbed_copies)
-                ),
-                num_parallel_calls=tf.data.AUTOTUNE,
-            )
-        return batch_by_length(examples, batch_size, boundaries, remainder="repeat")
-
-    return tf.data.Dataset.counter(epoch).flat_map(of_epoch).skip(skip)
-
-
-def bucket_length(num_tokens: int, max_seq_length: int) -> int:
-    """The length that `batch_by_length` trims an example of so many tokens to, by default."""
-    return min(b for b in (*_BOUNDARIES, max_seq_length) if num_tokens <= b <= max_seq_length)
-
-
-def _serialized(files: Path | Sequence[Path], skip_corrupt: bool) -> tuple[tf.data.Dataset, Schema]:
-    """The records of the files, in their order, and what is in each."""
-    paths = _paths(files)
-    schema, with_examples = _schemas(paths, skip_corrupt)
-    if skip_corrupt:
-        return tf.data.Dataset.from_tensor_slices(with_examples).flat_map(
-            lambda file: tf.data.Dataset.from_generator(
-                readable_records, args=[file], output_signature=tf.TensorSpec([], tf.string)
-            )
-        ), schema
-    compressions = [detect_compression(file) for file in with_examples]
-    records = tf.data.Dataset.from_tensor_slices((with_examples, compressions)).flat_map(
-        lambda file, compression: tf.data.TFRecordDataset(file, compression_type=compression)
-    )
-    return records, schema
-
-
 def _schemas(files: Sequence[str], skip_corrupt: bool) -> tuple[Schema, list[str]]:
     """What is in each example, and those of the files that have any; ValueError if none has."""
     schemas = {file: file_schema(file, skip_corrupt) for file in files}
@@ -350,42 +439,8 @@ def _schemas(files: Sequence[str], skip_corrupt: bool) -> tuple[Schema, list[str
     return expected, list(known)
 
 
-def _shuffled(records: tf.data.Dataset, seed: int, epoch: int | tf.Tensor) -> tf.data.Dataset:
-    order = seed * 1_000_003 + tf.cast(epoch, tf.int64)
-    return records.shuffle(_SHUFFLED_TOGETHER, seed=order, reshuffle_each_iteration=False)
-
-
-def _parsed(records: tf.data.Dataset, schema: Schema) -> tf.data.Dataset:
-    return records.map(lambda r: parse_record(r, schema), num_parallel_calls=tf.data.AUTOTUNE)
-
-
 def _paths(files: Path | Sequence[Path]) -> list[str]:
     paths = [files] if isinstance(files, str | os.PathLike) else files
     if not paths:
         raise ValueError("expected at least one record file, got none")
     return [os.fspath(path) for path in paths]
-
-
-def _count_batches(
-    files: Path | Sequence[Path],
-    batch_size: int,
-    boundaries: Sequence[int] | None,
-    skip_corrupt: bool,
-) -> int:
-    examples = read_records(files, skip_corrupt=skip_corrupt)
-    limits = _limits(examples, boundaries)
-    buckets = examples.map(lambda features: _bucket(features, limits)).as_numpy_iterator()
-    return sum(math.ceil(count / batch_size) for count in Counter(buckets).values())
-
-
-def _limits(dataset: tf.data.Dataset, boundaries: Sequence[int] | None) -> tf.Tensor:
-    length = dataset.element_spec["input_ids"].shape[0]
-    boundaries = _BOUNDARIES if boundaries is None else boundaries
-    if any(boundary < 1 for boundary in boundaries):
-        raise ValueError(f"expected positive boundaries, got {list(boundaries)}")
-    return tf.constant(sorted({b for b in boundaries if b < length} | {length}), tf.int64)
-
-
-def _bucket(features: Mapping[str, tf.Tensor], limits: tf.Tensor) -> tf.Tensor:
-    num_tokens = tf.reduce_sum(tf.cast(features["input_mask"], tf.int64))
-    return tf.searchsorted(limits, [num_tokens], out_type=tf.int64)[0]

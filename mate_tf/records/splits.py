@@ -24,7 +24,8 @@ from mate_tf.records.conversion_file import (
     write_conversion,
 )
 from mate_tf.records.records import UNFINISHED, complete_file, record_writer, serialize_example
-from mate_tf.tables.table import Question, SeenIds, Table
+from mate_tf.tables.table import Question, Table
+from mate_tf.tables.text_files import SeenIds
 
 RECORDS, QUESTIONS = ".tfrecord", ".jsonl"
 _SHARD = r"-(\d{5})-of-(\d{5})"

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from mate_tf.answers.tasks import TaskModel, answering_kind
 from mate_tf.config import EncoderConfig
-from mate_tf.features.builder import FeatureConfig
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.compilation import portable_graph
 from mate_tf.layers.custom_gradient import without_gradients

@@ -10,7 +10,7 @@ from mate_tf.answers.calibration import Calibration
 from mate_tf.answers.tasks import KINDS, TaskConfig, TaskModel, answering_kind, model_of
 from mate_tf.config import EncoderConfig, read_json_object
 from mate_tf.dataclass_json import from_dict
-from mate_tf.features.builder import FeatureConfig
+from mate_tf.features.config import FeatureConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import check_vocabulary, read_conversion

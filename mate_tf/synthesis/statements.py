@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mate_tf.datasets.described_tables import DescribedTable
-from mate_tf.datasets.division import Division
+from mate_tf.datasets.tasks import Division
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.synthesis.counterfactual import counterfactual_pairs
 from mate_tf.synthesis.excerpts import Excerpts, ExcerptSize, cell_lengths, draw_excerpts

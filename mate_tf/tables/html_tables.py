@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mate_tf.tables.cells import broken_named, check_size, reading_package
 from mate_tf.tables.text_files import open_bytes
+from mate_tf.tables.typed_files import broken_named, check_size, reading_package
 
 _DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _WITHIN = 1024  # bytes

@@ -1,18 +1,14 @@
-"""A table and a question about it, as plain immutable data.
-
-Which ids a file had so far, in little memory.
-"""
+"""A table and a question about it, as plain immutable data."""
 
 import contextlib
-from collections.abc import Hashable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
 from operator import index
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeVar
 
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
 from mate_tf.tables.text_files import (
@@ -22,30 +18,6 @@ from mate_tf.tables.text_files import (
     read_json_values,
     read_text,
 )
-
-_UNSORTED = 4096
-
-
-class SeenIds:
-    """The ids seen so far, eight bytes of memory each: only their 64-bit hashes are kept."""
-
-    def __init__(self) -> None:
-        self._recent: set[int] = set()
-        self._sorted = np.zeros(0, np.int64)
-
-    def add(self, id_: Hashable) -> bool:
-        """Whether it is new."""
-        key = hash(id_)
-        place = int(np.searchsorted(self._sorted, key))
-        if key in self._recent or (place < len(self._sorted) and self._sorted[place] == key):
-            return False
-        self._recent.add(key)
-        if len(self._recent) == _UNSORTED:
-            recent = np.fromiter(self._recent, np.int64, _UNSORTED)
-            self._sorted = np.sort(np.concatenate([self._sorted, recent]))
-            self._recent.clear()
-        return True
-
 
 AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
 _MOST_CLASSES = 2**31  # records hold 32 bits
@@ -376,3 +348,51 @@ def check_coordinates(table: Table, question: Question) -> None:
                 f"expected cells within {table.num_rows} rows and {table.num_columns} columns, "
                 f"got {(row, column)}"
             )
+
+
+LARGE = 20_000  # cells, or tokens: about a megabyte once they are tokenized
+MOST = 200 * LARGE  # of the rest together
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+def remember(
+    make: Callable[[Key], Value], size_of: Callable[[Key, Value], int], count: int
+) -> Callable[[Key], Value]:
+    """As functools.lru_cache, but of the values of a size above 20,000 only the latest is held.
+
+    A cache that counts tables alone may otherwise come to hold gigabytes. One large table is held,
+    so that questions about it that follow each other share it; the rest have 4,000,000 cells or
+    tokens together at most.
+
+    Args:
+        make: what makes a value of its only argument.
+        size_of: the size of a key and its value, in cells or tokens.
+        count: how many values of at most that size are held.
+    """
+    small: OrderedDict[Key, Value] = OrderedDict()
+    sizes: dict[Key, int] = {}  # of the small ones
+    held = 0  # they together
+    large: dict[Key, Value] = {}
+
+    def remembered(key: Key) -> Value:
+        nonlocal held
+        if key in large:
+            return large[key]
+        if key in small:
+            small.move_to_end(key)
+            return small[key]
+        value = make(key)
+        size = size_of(key, value)
+        if size > LARGE:
+            large.clear()
+            large[key] = value
+        else:
+            small[key], sizes[key] = value, size
+            held += size
+            while len(small) > count or held > MOST:
+                held -= sizes.pop(small.popitem(last=False)[0])
+        return value
+
+    return remembered

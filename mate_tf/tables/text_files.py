@@ -7,9 +7,11 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
+
+import numpy as np
 
 # The csv module's limit on a cell is one of the whole process, 131,072 characters unless somebody
 # has raised it, and is looked at whenever a row is read. A cell may well be longer.
@@ -276,3 +278,27 @@ def _not_utf8(error: UnicodeDecodeError, path: str | Path, line: int) -> ValueEr
     return ValueError(
         f"expected UTF-8 text, got the byte 0x{byte:02x} (file '{path}', line {line})"
     )
+
+
+_UNSORTED = 4096
+
+
+class SeenIds:
+    """The ids seen so far, eight bytes of memory each: only their 64-bit hashes are kept."""
+
+    def __init__(self) -> None:
+        self._recent: set[int] = set()
+        self._sorted = np.zeros(0, np.int64)
+
+    def add(self, id_: Hashable) -> bool:
+        """Whether it is new."""
+        key = hash(id_)
+        place = int(np.searchsorted(self._sorted, key))
+        if key in self._recent or (place < len(self._sorted) and self._sorted[place] == key):
+            return False
+        self._recent.add(key)
+        if len(self._recent) == _UNSORTED:
+            recent = np.fromiter(self._recent, np.int64, _UNSORTED)
+            self._sorted = np.sort(np.concatenate([self._sorted, recent]))
+            self._recent.clear()
+        return True

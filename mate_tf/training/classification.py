@@ -16,7 +16,7 @@ import tensorflow as tf
 from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import SequenceClassification
-from mate_tf.records.schema import name_example
+from mate_tf.records.records import name_example
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import (
     Evaluation,

@@ -15,10 +15,16 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from mate_tf.answers.tasks import TaskModel, model_of
-from mate_tf.features.builder import FeatureConfig
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.records.batches import (
+    batch_by_length,
+    has_histogram_row,
+    read_records,
+    training_batches,
+)
 from mate_tf.records.conversion_file import (
     Conversion,
     check_vocabulary,
@@ -27,15 +33,7 @@ from mate_tf.records.conversion_file import (
     read_conversion,
     write_conversion,
 )
-from mate_tf.records.records import (
-    batch_by_length,
-    check_records,
-    has_histogram_row,
-    read_records,
-    records_schema,
-    training_batches,
-)
-from mate_tf.records.schema import OF_CANDIDATES
+from mate_tf.records.records import OF_CANDIDATES, check_records, records_schema
 from mate_tf.records.splits import QUESTIONS, split_files
 from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
 from mate_tf.training.distribution import Batch, check_batch_size, divided

@@ -12,9 +12,9 @@ import tensorflow as tf
 from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.masked_lm import MaskedLanguageModel
+from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import has_conversion, read_conversion
-from mate_tf.records.records import read_records
-from mate_tf.records.schema import name_example
+from mate_tf.records.records import name_example
 from mate_tf.records.splits import split_files
 from mate_tf.training.config import MaskedLMTrainingConfig
 from mate_tf.training.distribution import Batch, divided

@@ -15,8 +15,8 @@ from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table, c
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.models.spans import answer_spans, body_cells, span_bounds
+from mate_tf.records.batches import has_histogram_row
 from mate_tf.records.conversion_file import has_conversion, read_conversion
-from mate_tf.records.records import has_histogram_row
 from mate_tf.records.splits import split_files
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import (

@@ -21,8 +21,8 @@ from mate_tf.evaluation.predictions import Prediction, prediction_of
 from mate_tf.evaluation.scoring import is_correct, score
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.records.records import has_histogram_row
-from mate_tf.records.schema import name_example
+from mate_tf.records.batches import has_histogram_row
+from mate_tf.records.records import name_example
 from mate_tf.records.splits import read_questions, split_files
 from mate_tf.tables.table import AGGREGATIONS, Question, Table
 from mate_tf.training.config import TableQATrainingConfig

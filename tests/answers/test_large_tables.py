@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from mate_tf.answers.decoding import decode_cells
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering

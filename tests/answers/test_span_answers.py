@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from mate_tf.answers.span_answers import decode_spans, span_text
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.cell_selection import LOG_ZERO

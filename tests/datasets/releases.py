@@ -8,8 +8,8 @@ from typing import NamedTuple
 from mate_tf.datasets.hybridqa import read_hybridqa
 from mate_tf.datasets.json_lines import read_json_lines, read_linked_json_lines
 from mate_tf.datasets.sqa import read_sqa
-from mate_tf.datasets.sst2 import read_sst2
 from mate_tf.datasets.tabfact import read_tabfact
+from mate_tf.datasets.tasks import read_sst2
 from mate_tf.datasets.wikisql import read_wikisql
 from mate_tf.datasets.wtq import read_wtq
 

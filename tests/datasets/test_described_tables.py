@@ -11,7 +11,7 @@ from mate_tf.datasets.described_tables import (
     read_described_tables,
     read_table_folder,
 )
-from mate_tf.datasets.division import Division
+from mate_tf.datasets.tasks import Division
 from mate_tf.tables.table import Question, Table
 
 INLINE = {"id": "t", "header": ["a"], "rows": [["b"]], "document_title": "Title"}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.datasets.division import Division
+from mate_tf.datasets.tasks import Division
 
 DIVISION = Division.from_text("dev:train=72,calibration=8,dev=20")
 

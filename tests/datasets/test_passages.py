@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from mate_tf.datasets import passages
 from mate_tf.datasets.passages import expand_cells, score_sentences, split_sentences
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.tables.linked_table import LinkedTable, Passage
 from mate_tf.tables.table import Question, Table
 from tests.datasets.linked_tables import CITIES, CITY, NORWAY, OSLO, TEXTS, linked_tables

@@ -1,6 +1,6 @@
 import pytest
 
-from mate_tf.datasets.sst2 import read_sst2
+from mate_tf.datasets.tasks import read_sst2
 
 
 def write(directory, text: str):

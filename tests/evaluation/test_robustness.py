@@ -11,13 +11,19 @@ from mate_tf.answers.predictor import Predictor
 from mate_tf.answers.sequences import answer_sequences
 from mate_tf.config import EncoderConfig
 from mate_tf.datasets.json_lines import write_json_lines
-from mate_tf.evaluation.robustness import is_tied, measure_robustness, robustness_metrics
+from mate_tf.evaluation.robustness import (
+    is_tied,
+    measure_robustness,
+    random_order,
+    reorder,
+    robustness_metrics,
+)
 from mate_tf.evaluation.wtq import denotation_correct
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.presets import with_architecture
-from mate_tf.records.perturbation import random_order, reorder
 from mate_tf.serving.export import export_saved_model
 from mate_tf.tables.table import Question, Table
 from tests.small import run_binary, write_vocabulary

@@ -7,11 +7,12 @@ import pytest
 
 from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.datasets.tasks import TASKS, read_split, splits_there
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.records.conversion_file import read_conversion
-from mate_tf.records.records import read_records
 from mate_tf.records.splits import read_questions, split_writer
 from tests.datasets.releases import RELEASES, write_release
 from tests.small import run_binary

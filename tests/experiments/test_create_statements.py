@@ -5,7 +5,8 @@ import pytest
 from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.datasets.tasks import TASKS, read_split, splits_there
 from mate_tf.evaluation.predictions import Prediction, write_predictions
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.synthesis.pairs import kind_of_id

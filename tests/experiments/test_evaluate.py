@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.evaluation.predictions import read_predictions
-from mate_tf.features.builder import FeatureConfig
+from mate_tf.features.config import FeatureConfig
 from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.serving.export import export_saved_model

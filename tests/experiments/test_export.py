@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.answers.predictor import Predictor
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig

@@ -8,7 +8,8 @@ import pytest
 
 from experiments.config_files import PRESETS, load_preset, make_config
 from mate_tf.datasets.json_lines import write_json_lines
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import conversion_of, write_conversion

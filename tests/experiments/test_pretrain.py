@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import read_conversion
-from mate_tf.records.records import read_records
 from mate_tf.training.run_folder import load_config
 from tests.small import run_binary, write_vocabulary
 

@@ -9,7 +9,8 @@ from mate_tf.answers.sequences import answer_sequences
 from mate_tf.datasets.tasks import TASKS, read_split
 from mate_tf.evaluation.predictions import prediction_of, read_predictions, write_predictions
 from mate_tf.evaluation.scoring import score
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.conversion import convert_all
 from mate_tf.records.conversion_file import conversion_of, write_conversion

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.features.aggregation_candidates import Candidate, candidate_features, find_candidates
-from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.tokenized_table import tokenize_table
 from mate_tf.tables.table import AGGREGATIONS, Question, Table
 

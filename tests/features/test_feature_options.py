@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.features.builder import ConversionError, Example, FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import Example, FeatureBuilder
+from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.token_selection import select_tokens
 from mate_tf.tables.table import Question, Table
 

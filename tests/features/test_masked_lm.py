@@ -7,13 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.features.builder import ConversionError
-from mate_tf.features.masked_lm import (
-    MaskedLmBuilder,
-    MaskedLmConfig,
-    example_rng,
-)
-from mate_tf.records.records import batch_by_length, read_records, write_records
+from mate_tf.features.config import ConversionError, MaskedLmConfig
+from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
+from mate_tf.records.batches import batch_by_length, read_records
+from mate_tf.records.records import write_records
 from mate_tf.tables.table import Table
 
 TABLE = Table.from_rows(

@@ -4,7 +4,7 @@ import random
 import numpy as np
 import pytest
 
-from mate_tf.features.masking import draw_masks, whole_words
+from mate_tf.features.masked_lm import draw_masks, whole_words
 
 MASK, SIZE = 5, 100
 WORDS = [[1], [2, 3], [4, 5, 6], [7], [8, 9, 10, 11]]

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.token_selection import select_tokens
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.records.records import read_records, write_records
+from mate_tf.records.batches import read_records
+from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question
 from tests.golden.interactions import (
     EMPTY_EXAMPLE,

@@ -10,7 +10,8 @@ import pytest
 
 from mate_tf.datasets.sqa import read_sqa
 from mate_tf.datasets.tabfact import read_tabfact
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from tests.golden.interactions import compare_examples, load, to_question, to_table
 

@@ -16,7 +16,8 @@ import pytest
 from mate_tf.datasets.hybridqa import read_hybridqa
 from mate_tf.datasets.passages import expand_cells, expand_with, score_sentences
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.normalization import normalize_words
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.linked_table import LinkedTable

@@ -4,9 +4,11 @@ import re
 
 import pytest
 
-from mate_tf.features.masked_lm import MaskedLmBuilder, MaskedLmConfig, example_rng
+from mate_tf.features.config import MaskedLmConfig
+from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.records.records import read_records, write_records
+from mate_tf.records.batches import read_records
+from mate_tf.records.records import write_records
 from tests.golden.interactions import compare_examples, load, to_table
 
 SYNTHETIC = ("pretrain_128", "pretrain_128_nocontinue", "pretrain_512_noconcat")

@@ -24,7 +24,7 @@ from mate_tf.models.classification import ClassificationConfig, SequenceClassifi
 from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.models.spans import best_spans
 from mate_tf.models.table_qa import TableQuestionAnswering
-from mate_tf.records.records import read_records
+from mate_tf.records.batches import read_records
 from mate_tf.tables.table import Table
 from mate_tf.weights.tf1 import load_tf1_checkpoint
 from tests.golden.test_heads import ENCODER_KEYS, task_config

@@ -9,7 +9,8 @@ import pytest
 
 from mate_tf.answers.predictor import Predictor
 from mate_tf.answers.sequences import answer_sequences
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.weights.tf1 import load_tf1_checkpoint

@@ -12,7 +12,8 @@ import pytest
 
 from mate_tf.datasets.supervision import SupervisionError, supervise
 from mate_tf.datasets.wtq import read_wtq
-from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from tests.data_folders import WTQ
 from tests.golden.interactions import coordinates, load, to_table

@@ -4,7 +4,7 @@ import pytest
 
 from mate_tf.datasets.json_lines import read_json_lines, write_json_lines
 from mate_tf.datasets.tasks import TASKS
-from mate_tf.features.builder import FeatureConfig
+from mate_tf.features.config import FeatureConfig
 from mate_tf.records.beam import convert_split, make_builder
 from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.records.splits import split_writer

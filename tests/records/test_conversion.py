@@ -1,7 +1,8 @@
 import pytest
 
 from mate_tf.datasets.tasks import TASKS
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion import Summary, convert_all, outcome_counts
 from mate_tf.tables.table import Question, Table
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from mate_tf.features.builder import FeatureConfig
+from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion_file import (
     Conversion,
     check_vocabulary,

@@ -12,18 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.datasets.wtq import read_wtq
-from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.evaluation.robustness import Order, permute, random_order, reorder
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.masked_lm import MaskedLmBuilder
-from mate_tf.records.perturbation import (
-    Order,
-    permute,
-    perturbed_copy,
-    random_order,
-    reorder,
-    reorder_features,
-)
-from mate_tf.records.records import training_batches, write_records
-from mate_tf.records.schema import OF_TOKENS
+from mate_tf.records.batches import perturbed_copy, reorder_features, training_batches
+from mate_tf.records.records import OF_TOKENS, write_records
 from mate_tf.tables.table import Question, Table
 from tests.data_folders import WTQ
 from tests.datasets.linked_tables import CITIES, linked_tables

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.datasets.described_tables import DescribedTable
-from mate_tf.features.masked_lm import MaskedLmBuilder, MaskedLmConfig, example_rng
+from mate_tf.features.config import MaskedLmConfig, PretrainingConfig
+from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
+from mate_tf.records.batches import read_records
 from mate_tf.records.pretraining import (
     Member,
-    PretrainingConfig,
     draw_examples,
     make_builders,
     placed_members,
     write_split,
 )
-from mate_tf.records.records import read_records
 from mate_tf.records.splits import split_files
 from mate_tf.tables.table import Table
 
@@ -170,7 +170,7 @@ def test_any_number_of_workers_writes_the_bytes_of_one_process(
     tmp_path, vocab_file, expected, options
 ):
     pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')
-    from mate_tf.records.pretraining_beam import draw_split
+    from mate_tf.records.beam import draw_split
 
     directory, counts = expected
     found = draw_split(

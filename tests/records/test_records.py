@@ -6,16 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
-from mate_tf.records.records import (
-    batch_by_length,
-    bucket_length,
-    check_records,
-    read_records,
-    serialize_example,
-    training_batches,
-    write_records,
-)
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
+from mate_tf.records.batches import batch_by_length, bucket_length, read_records, training_batches
+from mate_tf.records.records import check_records, serialize_example, write_records
 from mate_tf.tables.table import Question, Table
 
 LENGTH = 32

@@ -3,9 +3,11 @@ import pathlib
 import pytest
 
 from mate_tf.datasets.tasks import TASKS
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
+from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import Outcome, convert_all
-from mate_tf.records.records import read_records, write_records
+from mate_tf.records.records import write_records
 from mate_tf.records.splits import (
     QUESTIONS,
     encode,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from mate_tf.features.builder import FeatureConfig
+from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion import Outcome
 from mate_tf.records.conversion_file import Conversion
 from mate_tf.records.splits import prepare_folder, split_files, split_writer

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from mate_tf.answers.predictor import Predictor
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQuestionAnswering

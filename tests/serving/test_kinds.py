@@ -9,7 +9,7 @@ import tensorflow as tf
 from mate_tf.answers.calibration import Calibration
 from mate_tf.answers.predictor import Predictor, decode_batch
 from mate_tf.answers.tasks import KINDS, kind_of
-from mate_tf.features.builder import FeatureConfig
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
 from mate_tf.models.span_reading import SpanReading, SpanReadingConfig

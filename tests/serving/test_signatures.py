@@ -12,7 +12,8 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
 from experiments.benchmarks.signature_answers import raw_input
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TAPAS_FEATURES
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification

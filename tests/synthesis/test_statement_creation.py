@@ -4,8 +4,8 @@ import json
 import pytest
 
 from mate_tf.datasets.described_tables import DescribedTable
-from mate_tf.datasets.division import Division
 from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.datasets.tasks import Division
 from mate_tf.synthesis.pairs import LAYOUTS, Source, read_sources
 from mate_tf.synthesis.statements import CreationSummary, SyntheticConfig, create_part, maker
 from mate_tf.tables.table import Table

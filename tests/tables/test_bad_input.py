@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from mate_tf.datasets.supervision import SupervisionError, supervise
 from mate_tf.datasets.tasks import TASKS
-from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.records.conversion import convert_all
 from mate_tf.records.records import serialize_example
 from mate_tf.tables.table import Question, Table

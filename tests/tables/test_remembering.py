@@ -1,4 +1,4 @@
-from mate_tf.tables.remembering import LARGE, MOST, remember
+from mate_tf.tables.table import LARGE, MOST, remember
 
 
 def test_of_the_large_only_the_latest_is_held_and_of_the_small_so_many():

@@ -549,7 +549,6 @@ def test_a_table_beyond_all_sizes_is_refused(tmp_path, monkeypatch, name):
 
     save()
     assert read_table(tmp_path / name).num_rows in (1, 2)
-    for module in ("typed_cells", "excel_tables"):
-        monkeypatch.setattr(f"mate_tf.tables.{module}.MOST_CELLS", 3)
+    monkeypatch.setattr("mate_tf.tables.typed_files.MOST_CELLS", 3)
     with pytest.raises(ValueError, match=rf"expected at most 3 cells, got more .*{name}"):
         read_table(tmp_path / name)

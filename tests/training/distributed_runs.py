@@ -16,7 +16,7 @@ import tensorflow as tf
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TAPAS_FEATURES
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.records.records import batch_by_length
+from mate_tf.records.batches import batch_by_length
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import check_like_chief, is_chief
 from mate_tf.training.examples import predict_function

@@ -19,7 +19,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.records.records import training_batches, write_records
+from mate_tf.records.batches import training_batches
+from mate_tf.records.records import write_records
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.evaluator import Evaluator
 from mate_tf.training.loop import train

@@ -10,11 +10,13 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-from mate_tf.records.records import read_records, write_records
+from mate_tf.records.batches import read_records
+from mate_tf.records.records import write_records
 from mate_tf.tables.part_of_speech import TaggedWord
 from mate_tf.tables.table import Question
 from mate_tf.training.classification import check_data, dev_evaluation

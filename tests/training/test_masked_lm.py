@@ -10,14 +10,14 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
 from mate_tf.datasets.described_tables import DescribedTable
-from mate_tf.features.config import FeatureConfig
-from mate_tf.features.masked_lm import MaskedLmConfig, PretrainingConfig
+from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
+from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.pretraining import make_builders, write_split
-from mate_tf.records.records import read_records, write_records
+from mate_tf.records.records import write_records
 from mate_tf.tables.table import Table
 from mate_tf.training.classification import check_data as check_classification
 from mate_tf.training.config import ClassificationTrainingConfig, MaskedLMTrainingConfig

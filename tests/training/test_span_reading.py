@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.records.conversion_file import conversion_of, write_conversion

@@ -26,7 +26,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histo
 from starlette.exceptions import HTTPException
 
 from mate_tf.answers.answer import answer_record
-from mate_tf.features.builder import ConversionError
+from mate_tf.features.config import ConversionError
 from mate_tf.serving.http.batching import Batcher, Pair
 from mate_tf.serving.http.connections import Connection
 from mate_tf.serving.http.limits import RefusedError, RequestLimits

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from experiments.benchmarks.signature_answers import different_features
-from mate_tf.features.builder import FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import Question, Table
 from tests.small import ENCODER, export_small, run_binary

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.benchmarks.signature_answers import raw_input
-from mate_tf.features.builder import ConversionError, FeatureBuilder, FeatureConfig
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.token_features import TAPAS_FEATURES
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.serving.raw_text.features import build_features

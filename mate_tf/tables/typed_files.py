@@ -1,10 +1,68 @@
-"""Tables in sheets of Excel, by openpyxl."""
+"""Tables in files whose cells have types: sheets of Excel by openpyxl, Parquet by pyarrow."""
 
+import contextlib
+import datetime
+import importlib
+import math
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mate_tf.tables.cells import MOST_CELLS, broken_named, check_size, plain_value, reading_package
 from mate_tf.tables.text_files import open_bytes
+
+# Small files may stand for very large tables: they are compressed, cells may span others.
+MOST_CELLS = 10_000_000
+
+
+def reading_package(name: str, path: str | Path) -> Any:
+    """A module of a package of the extra "formats", which reads a file.
+
+    Raises:
+        ModuleNotFoundError: if it is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"expected the package {name.split('.')[0]} to read '{path}'; "
+            "pip install 'mate_tf[formats]'"
+        ) from None
+
+
+@contextlib.contextmanager
+def broken_named(kind: str, path: str | Path) -> Iterator[None]:
+    """While a package reads: ValueError that names the file, whatever the package raises."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of parts of a file that it passes over
+            yield
+    except Exception as error:  # of archives, of XML, of types: there is no one class
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        raise ValueError(f"expected {kind}, got: {reason} (file '{path}')") from None
+
+
+def check_size(num_cells: int, path: str | Path) -> None:
+    """ValueError where a table has more than MOST_CELLS."""
+    if num_cells > MOST_CELLS:
+        raise ValueError(f"expected at most {MOST_CELLS:,} cells, got more (file '{path}')")
+
+
+def plain_value(value: Any) -> Any:
+    """What stands for a typed value in a table: a whole number, a date in ISO form, None.
+
+    A date with the time 00:00:00 is a date; a float that is a whole number becomes one, as long as
+    doubles tell whole numbers apart; NaN is None.
+    """
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if isinstance(value, datetime.datetime):
+        is_date = value.time() == datetime.time() and value.tzinfo is None
+        return value.date().isoformat() if is_date else value.isoformat(" ")
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return value
 
 
 def read_excel_rows(path: str | Path, sheet: str | None = None) -> list[list[Any]]:
@@ -81,3 +139,34 @@ def _without_results(sheet: Any, rows: list[list[Any]]) -> str | None:
 
 def _is_empty(value: Any) -> bool:
     return value is None or value == ""
+
+
+def read_parquet_rows(path: str | Path) -> list[list[Any]]:
+    """Reads the rows of a table, the header first; null and NaN are None.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ModuleNotFoundError: without pyarrow.
+        ValueError: if it is not such a file or has more than MOST_CELLS.
+    """
+    with open_bytes(path) as file:
+        parquet = reading_package("pyarrow.parquet", path)
+        with broken_named("a Parquet file", path):
+            opened = parquet.ParquetFile(file)
+            num_cells = opened.metadata.num_rows * len(opened.schema_arrow)
+        check_size(num_cells, path)
+        with broken_named("a Parquet file", path):
+            table = opened.read()
+            columns = [_values(column) for column in table.columns]
+    return [table.column_names, *map(list, zip(*columns, strict=True))]
+
+
+def _values(column: Any) -> list[Any]:
+    """The values of a chunked array."""
+    import pyarrow
+
+    if column.type in (pyarrow.float16(), pyarrow.float32()):
+        # By way of text, which tells just the digits that the type holds: 0.1, not 0.10000000149.
+        column = column.cast(pyarrow.float32()).cast(pyarrow.string())
+        return [None if text is None else plain_value(float(text)) for text in column.to_pylist()]
+    return [plain_value(value) for value in column.to_pylist()]
