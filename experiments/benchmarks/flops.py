@@ -1,8 +1,9 @@
 """The floating-point operations of a graph's matrix products."""
 
 import math
-from collections.abc import Iterable
 from typing import Any
+
+from mate_tf.private_apis import functions_of
 
 
 def matrix_flops(graph: Any) -> int | None:
@@ -16,7 +17,7 @@ def matrix_flops(graph: Any) -> int | None:
     Returns:
         Their number; None where a shape hangs on the data.
     """
-    functions = dict(_functions(graph))
+    functions = dict(functions_of(graph))
 
     def of_graph(graph) -> int:
         return sum(of_operation(operation) for operation in graph.get_operations())
@@ -40,14 +41,6 @@ def matrix_flops(graph: Any) -> int | None:
         return of_graph(graph)
     except (TypeError, ValueError):  # a product with None, or a shape of unknown rank
         return None
-
-
-def _functions(graph) -> Iterable[tuple[str, Any]]:
-    """The functions that a graph calls, at any depth, by their names."""
-    for name, function in graph._functions.items():  # no public name lists them with their shapes
-        if hasattr(function, "graph"):
-            yield name, function
-            yield from _functions(function.graph)
 
 
 def _is_transposed(operation) -> bool:

@@ -24,9 +24,10 @@ def is_ours_or_serious(record: logging.LogRecord) -> bool:
 
 def sentence_for_user(error: Exception) -> str | None:
     """What is said of an error of the input, the files or the machine; None of the program's."""
-    from_tensorflow = type(error).__module__.startswith("tensorflow.python.framework.errors")
-    ours = ValueError | OSError | FloatingPointError | ModuleNotFoundError
-    if not from_tensorflow and not isinstance(error, ours):
+    expected = [ValueError, OSError, FloatingPointError, ModuleNotFoundError]
+    if tensorflow := sys.modules.get("tensorflow"):
+        expected.append(tensorflow.errors.OpError)
+    if not isinstance(error, tuple(expected)):
         return None
     return str(error).strip().split("\n")[0]
 

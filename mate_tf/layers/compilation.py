@@ -8,9 +8,6 @@ import contextvars
 from collections.abc import Callable, Iterator
 
 import tensorflow as tf
-from tensorflow.python.ops import control_flow_util
-
-# No public name says whether XLA is to compile what is traced.
 
 _IS_PORTABLE = contextvars.ContextVar("is_portable", default=False)
 _HAS_CONSTANT_KERNELS = contextvars.ContextVar("has_constant_kernels", default=False)
@@ -47,11 +44,6 @@ def constant_kernels() -> contextlib.AbstractContextManager[None]:
 def has_constant_kernels() -> bool:
     """Whether a graph that is made now holds the kernels as constants."""
     return _HAS_CONSTANT_KERNELS.get() and not tf.executing_eagerly()
-
-
-def compiles_with_xla() -> bool:
-    """Whether the function that is being traced is one for XLA."""
-    return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
 
 
 def compiles_one_pass() -> bool:

@@ -13,12 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.framework import ops
 
 from mate_tf.layers.compilation import true_within
-
-# No public name takes a gradient out of the registry.
-
+from mate_tf.private_apis import gradient_registry
 
 _HAS_NO_GRADIENTS = contextvars.ContextVar("has_no_gradients", default=False)
 _KEPT = "_mate_tf_gradients"  # of a graph
@@ -73,7 +70,7 @@ def _end_with_graph(op: tf.Operation) -> None:
         name = op.get_attr("_gradient_op_type").decode()
     except ValueError:  # one of another origin
         return
-    registry = ops.gradient_registry._registry
+    registry = gradient_registry()
     entry = registry.get(name)
     if entry is None or isinstance(entry["type"], _OfGraph):
         return

@@ -17,9 +17,9 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 from google.protobuf import message
-from tensorflow.python.lib.io.tf_record import tf_record_random_reader
 
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
+from mate_tf.private_apis import record_reader
 
 FRAME_BYTES = 16
 _HEADER_BYTES = 12
@@ -53,11 +53,11 @@ def readable_records(file: str | bytes) -> Iterator[bytes]:
     first_damaged = ""
     with (
         _unpacked(file) as (unpacked, size, is_complete),
-        contextlib.closing(tf_record_random_reader(unpacked)) as reader,
+        record_reader(unpacked) as read,
     ):
         while begin < size and lost_from is None:
             try:
-                record, following = reader.read(begin)
+                record, following = read(begin)
             except (tf.errors.DataLossError, IndexError):
                 first_damaged = first_damaged or f"record {num_read}, byte {begin}"
                 length = _content_length(unpacked, begin)

@@ -1,16 +1,15 @@
 """A task's training on Orbit: steps, evaluations, checkpoints, summaries and exact resume."""
 
-import contextlib
 import math
 import pathlib
 import zlib
-from collections.abc import Iterator
 
 import keras
 import orbit
 import tensorflow as tf
 from absl import logging
 
+from mate_tf.private_apis import orbit_logs_to
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import check_like_chief, folder_to_write, is_chief
 from mate_tf.training.evaluator import BestSoFar, Evaluator
@@ -78,7 +77,7 @@ def _train(
         logging.info("resuming at step %d of %d in %s", step.numpy(), config.num_steps, model_dir)
     here = {"the config's checksum": zlib.crc32(repr(config).encode()), "step": int(step.numpy())}
     check_like_chief(here, f"start all workers alike, on a folder that all see ({model_dir})")
-    with folder_to_write(model_dir) as folder, _orbit_logs_at_debug_level():
+    with folder_to_write(model_dir) as folder, orbit_logs_to(logging.debug):
         for written in (folder, folder / BEST_FOLDER):
             remove_unfinished(written)
         save = tf.train.CheckpointManager(
@@ -178,14 +177,3 @@ def _random_state(model: keras.Model) -> list[tf.Variable]:
     """The seeds that dropout advances: variables of the model, but not among its weights."""
     weights = {id(variable) for variable in model.weights}
     return [variable.value for variable in model.variables if id(variable) not in weights]
-
-
-@contextlib.contextmanager
-def _orbit_logs_at_debug_level() -> Iterator[None]:
-    """Orbit prints and logs several lines a loop; one line of ours says the same."""
-    original = orbit.controller._log
-    orbit.controller._log = logging.debug
-    try:
-        yield
-    finally:
-        orbit.controller._log = original

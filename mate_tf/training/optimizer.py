@@ -8,6 +8,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from mate_tf.private_apis import ChangesSummedGradients, moving_averages, variable_index
+
 # Layer normalisation and everything named a bias, which includes the output biases of the heads
 # and TableFormer's table of relation biases.
 NOT_DECAYED = "LayerNorm|layer_norm|bias"
@@ -52,7 +54,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 
 @keras.saving.register_keras_serializable("mate_tf")
-class BertAdamW(keras.optimizers.Optimizer):
+class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
     """Adam with decoupled weight decay and without bias correction (Devlin et al., 2019).
 
     Gradients of the whole batch are clipped by their global norm and by value, then
@@ -111,6 +113,7 @@ class BertAdamW(keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
+        self._averaged = list(variables)
         self._m, self._v = self.add_optimizer_variables(variables, ["m", "v"])
         self._decayed = [not re.search(self.not_decayed, variable.path) for variable in variables]
         self._rate_ratios = [self._rate_ratio(variable.path) for variable in variables]
@@ -125,12 +128,9 @@ class BertAdamW(keras.optimizers.Optimizer):
         grads = [None if grad is None else tf.convert_to_tensor(grad) for grad in grads]
         super().apply(grads, trainable_variables)
 
-    def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> list[tuple[Any, Any]]:
-        # Keras would clip each replica's gradients on their own, before their sum, which makes the
-        # result depend on the number of replicas.
-        grads, variables = zip(*super()._all_reduce_sum_gradients(grads_and_vars), strict=True)
-        clipped = _clip(grads, self.max_gradient_norm, self.max_gradient_value)
-        return list(zip(clipped, variables, strict=True))
+    def change_summed(self, gradients: Sequence[Any]) -> Sequence[Any]:
+        """Clips them."""
+        return _clip(gradients, self.max_gradient_norm, self.max_gradient_value)
 
     @contextlib.contextmanager
     def averaged_weights(self) -> Iterator[None]:
@@ -143,14 +143,13 @@ class BertAdamW(keras.optimizers.Optimizer):
 
     def _swap_averages(self) -> None:
         if self.use_ema:
-            averages = self._model_variables_moving_average
-            for variable, average in zip(self._trainable_variables, averages, strict=True):
+            for variable, average in zip(self._averaged, moving_averages(self), strict=True):
                 value = tf.identity(variable.value)
                 variable.assign(average.value)
                 average.assign(value)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        index = self._get_variable_index(variable)
+        index = variable_index(self, variable)
         rate = tf.cast(learning_rate, variable.dtype) * self._rate_ratios[index]
         if self._decayed[index]:
             variable.assign_sub(rate * self.weight_decay_rate * variable)

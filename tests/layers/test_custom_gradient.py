@@ -5,9 +5,9 @@ import weakref
 
 import pytest
 import tensorflow as tf
-from tensorflow.python.framework import ops
 
 from mate_tf.layers.custom_gradient import custom_gradient, end_with_graph, without_gradients
+from mate_tf.private_apis import gradient_registry
 
 
 def tripled(inputs: tf.Tensor) -> tf.Tensor:
@@ -58,7 +58,7 @@ def gradient_function(place, variable: tf.Variable):
 
 def registered() -> set[str]:
     gc.collect()
-    return {name for name in ops.gradient_registry.list() if name.startswith("CustomGradient")}
+    return {name for name in gradient_registry() if name.startswith("CustomGradient")}
 
 
 @pytest.mark.parametrize("place", PLACES)

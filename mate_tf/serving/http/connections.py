@@ -1,4 +1,4 @@
-"""HTTP/1.1 connections that may not be had for nothing: their number, and the time of a head."""
+"""HTTP/1.1 connections: their number, and the time of a head."""
 
 import asyncio
 import socket
@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from mate_tf.private_apis import http_protocol
 from mate_tf.serving.http.limits import RefusedError
 
+_HttpProtocol: Any = http_protocol()
 _PHRASES = {400: "Bad Request", 408: "Request Timeout", 503: "Service Unavailable"}
 
 
-class Connection(H11Protocol):
+class Connection(_HttpProtocol):
     """uvicorn's connection, which by itself waits for a request's head for ever.
 
     A head has 64 KB at most (h11_max_incomplete_event_size). What is not HTTP, comes too slowly or
@@ -25,7 +26,7 @@ class Connection(H11Protocol):
     on_refused: Callable[[str], None] = staticmethod(lambda code: None)
     _cut_off: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         _forget_readers_that_do_not_read(transport, self.head_seconds)
         if len(self.connections) > self.max_connections:

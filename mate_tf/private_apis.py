@@ -1,0 +1,133 @@
+"""What this project uses of other libraries that they do not promise to keep, all of it.
+
+setup.py bounds the versions of these libraries; tests/test_private_apis.py fails where a newer one
+has moved or changed what stands here. Each library is imported by the function that needs it.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+# --- TensorFlow, 2.20 and 2.21 ---
+
+
+def compiles_with_xla() -> bool:
+    """Whether the function that is being traced is one for XLA.
+
+    XLA lacks some operations and is faster without others. No public name tells which kind of
+    graph is being made.
+    """
+    import tensorflow as tf
+    from tensorflow.python.ops import control_flow_util
+
+    return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
+
+
+def gradient_registry() -> dict[str, dict[str, Any]]:
+    """All registered gradients by name: each entry holds the function as "type".
+
+    tf.custom_gradient registers one for each call within a graph, and the registry keeps it, and
+    with it the graph, until the process ends. No public name takes one out.
+    """
+    from tensorflow.python.framework import ops
+
+    return ops.gradient_registry._registry
+
+
+def functions_of(graph: "tf.Graph") -> Iterable[tuple[str, Any]]:
+    """The functions that a graph calls, by name, each with its own `graph`, at any depth.
+
+    A graph's GraphDef names them too, but without the shapes of their tensors.
+    """
+    for name, function in graph._functions.items():
+        if hasattr(function, "graph"):
+            yield name, function
+            yield from functions_of(function.graph)
+
+
+@contextlib.contextmanager
+def record_reader(file: str) -> Iterator[Callable[[int], tuple[bytes, int]]]:
+    """Reads single records of a TFRecord file.
+
+    tf.data stops at the first damaged record; this goes on behind it.
+
+    Yields:
+        From where a record begins, in bytes, to the record and where the next one begins. It raises
+        tf.errors.DataLossError where the record is damaged, and IndexError at the file's end.
+    """
+    from tensorflow.python.lib.io.tf_record import tf_record_random_reader
+
+    with contextlib.closing(tf_record_random_reader(file)) as reader:
+        yield reader.read
+
+
+# --- Keras, 3.10 to 3.15 ---
+
+
+class ChangesSummedGradients:
+    """A Keras optimizer, by inheritance, that changes gradients once they are summed up.
+
+    Keras itself clips each replica's gradients before their sum, so that the result depends on the
+    number of replicas.
+    """
+
+    def change_summed(self, gradients: Sequence[Any]) -> Sequence[Any]:
+        """From the sums over all replicas to what the update is made of."""
+        raise NotImplementedError
+
+    def _all_reduce_sum_gradients(self, grads_and_vars: Any) -> list[tuple[Any, Any]]:
+        summed = super()._all_reduce_sum_gradients(grads_and_vars)  # type: ignore[misc]
+        gradients, variables = zip(*summed, strict=True)
+        return list(zip(self.change_summed(gradients), variables, strict=True))
+
+
+def moving_averages(optimizer: Any) -> Sequence[Any]:
+    """The averages that an optimizer with `use_ema` keeps, in the order of the variables.
+
+    The public `finalize_variable_values` overwrites the variables; they are needed again.
+    """
+    return optimizer._model_variables_moving_average
+
+
+def variable_index(optimizer: Any, variable: Any) -> int:
+    """The place of the variable that `update_step` is given among those of `build`.
+
+    On several replicas it is a replica's part of the variable, which has no path.
+    """
+    return optimizer._get_variable_index(variable)
+
+
+# --- Orbit, in tf-models-official 2.20 ---
+
+
+@contextlib.contextmanager
+def orbit_logs_to(log: Callable[..., None]) -> Iterator[None]:
+    """Within it Orbit's controller writes its lines with `log`.
+
+    It prints several lines a loop, which one line of ours says too; no option turns them off.
+    """
+    import orbit
+
+    original = orbit.controller._log
+    orbit.controller._log = log
+    try:
+        yield
+    finally:
+        orbit.controller._log = original
+
+
+# --- uvicorn, 0.30 to 0.54 ---
+
+
+def http_protocol() -> Any:
+    """The class of uvicorn's connections, of which each connection is an instance.
+
+    uvicorn takes such a class as an option, but does not say what it consists of. Our own limits
+    the time of a request's head, which uvicorn waits for without end.
+    """
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    return H11Protocol

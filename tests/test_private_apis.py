@@ -1,0 +1,157 @@
+"""What is used of other libraries without their promise is there, and does what it is used for."""
+
+import ast
+import pathlib
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from mate_tf import private_apis
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PRIVATE_MODULE = re.compile(r"(tensorflow\.python|keras\.src|uvicorn\.protocols)\b")
+
+
+def test_a_graph_for_xla_is_told_from_another():
+    found = []
+
+    def function(number: tf.Tensor) -> tf.Tensor:
+        found.append(private_apis.compiles_with_xla())
+        return number + 1
+
+    for jit_compile in (False, True):
+        tf.function(function, jit_compile=jit_compile, autograph=False)(tf.constant(1))
+    assert found == [False, True]
+    assert not private_apis.compiles_with_xla()
+
+
+def test_a_gradient_of_a_graph_is_in_the_registry():
+    def gradient(upstream: tf.Tensor) -> tf.Tensor:
+        return 3.0 * upstream
+
+    before = set(private_apis.gradient_registry())
+    with tf.Graph().as_default():
+        tf.custom_gradient(lambda number: (number, gradient))(tf.constant(1.0))
+    (name,) = set(private_apis.gradient_registry()) - before
+    assert callable(private_apis.gradient_registry().pop(name)["type"])
+
+
+def test_functions_within_functions_are_listed():
+    inner = tf.function(lambda number: number + 1, autograph=False)
+    outer = tf.function(lambda number: inner(number) * 2, autograph=False)
+    graph = tf.function(outer, autograph=False).get_concrete_function(tf.constant(1)).graph
+    functions = dict(private_apis.functions_of(graph))
+    operations = [{op.type for op in one.graph.get_operations()} for one in functions.values()]
+    assert len(operations) == 2
+    assert {"AddV2", "Mul"} <= set.union(*operations)
+
+
+def test_single_records_are_read_behind_a_damaged_one(tmp_path):
+    file = tmp_path / "records"
+    with tf.io.TFRecordWriter(str(file)) as writer:
+        for record in (b"one", b"two"):
+            writer.write(record)
+    content = bytearray(file.read_bytes())
+    content[12] ^= 1  # of the first record's content
+    file.write_bytes(content)
+    with private_apis.record_reader(str(file)) as read:
+        with pytest.raises(tf.errors.DataLossError, match="corrupted record at 12"):
+            read(0)
+        assert read(19) == (b"two", len(content))
+        with pytest.raises(IndexError, match="Out of range"):
+            read(len(content))
+
+
+class Halved(private_apis.ChangesSummedGradients, keras.optimizers.SGD):
+    def change_summed(self, gradients):
+        return [gradient / 2 for gradient in gradients]
+
+
+def test_summed_gradients_are_changed_before_the_update():
+    variable = keras.Variable([1.0, 2.0])
+    optimizer = Halved(learning_rate=1.0, use_ema=True, ema_momentum=0.5)
+    optimizer.build([variable])
+    optimizer.apply([tf.constant([2.0, 4.0])])
+    np.testing.assert_array_equal(variable.numpy(), [0.0, 0.0])
+    (average,) = private_apis.moving_averages(optimizer)
+    assert average.shape == (2,)
+
+
+def test_a_variable_is_found_among_those_of_the_optimizer():
+    variables = [keras.Variable([1.0]), keras.Variable([2.0])]
+    optimizer = keras.optimizers.SGD()
+    optimizer.build(variables)
+    found = [private_apis.variable_index(optimizer, variable.value) for variable in variables]
+    assert found == [0, 1]
+
+
+def test_orbit_writes_where_it_is_told(tmp_path):
+    orbit = pytest.importorskip("orbit", reason="the extra train is not installed")
+    lines: list[str] = []
+    before = orbit.controller._log
+    with private_apis.orbit_logs_to(lines.append):
+        orbit.Controller(
+            global_step=tf.Variable(0, dtype=tf.int64),
+            checkpoint_manager=None,
+            evaluator=type("Silent", (orbit.AbstractEvaluator,), {"evaluate": lambda *_: {}})(),
+        ).evaluate(steps=1)
+    assert lines
+    assert orbit.controller._log is before
+
+
+def test_uvicorn_has_what_a_connection_of_ours_extends():
+    pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+    import asyncio
+
+    import uvicorn
+
+    async def connection():
+        config = uvicorn.Config(app=lambda *_: None, http=private_apis.http_protocol())
+        config.load()
+        state = uvicorn.server.ServerState()
+        return private_apis.http_protocol()(config=config, server_state=state, app_state={})
+
+    made = asyncio.run(connection())
+    for name in ("connections", "cycle", "loop", "transport"):
+        assert hasattr(made, name), name
+    for name in ("send_400_response", "timeout_keep_alive_handler"):
+        assert callable(getattr(made, name)), name
+    assert isinstance(made, asyncio.Protocol)
+
+
+# Methods of named tuples, and a function that Python documents.
+PUBLIC = {"_asdict", "_exit", "_fields", "_make", "_replace"}
+
+
+def private_names(path: pathlib.Path) -> list[str]:
+    """The private modules that a file imports, and the private attributes that it does not define.
+
+    What a file assigns to an object of its own, or names anywhere, counts as its own.
+    """
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    own = PUBLIC | {getattr(node, "name", None) or getattr(node, "id", None) for node in nodes}
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    own |= {node.attr for node in attributes if isinstance(node.ctx, ast.Store)}
+    imported = [
+        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+    ]
+    imported += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return [name for name in imported if PRIVATE_MODULE.match(name)] + [
+        ast.unparse(node)
+        for node in attributes
+        if re.match("_[a-z]", node.attr) and node.attr not in own
+    ]
+
+
+@pytest.mark.parametrize("folder", ["mate_tf", "experiments"])
+def test_private_names_of_other_libraries_stand_in_one_file(folder):
+    found = {
+        path.relative_to(ROOT).as_posix(): names
+        for path in (ROOT / folder).rglob("*.py")
+        if (names := private_names(path))
+    }
+    assert bool(found.pop("mate_tf/private_apis.py", None)) == (folder == "mate_tf")
+    assert found == {}
