@@ -8,7 +8,6 @@ from typing import Any
 from absl import app, flags, logging
 
 CONFIGS = pathlib.Path(__file__).parent / "configs"
-# _base.py is what they share.
 PRESETS = {
     path.stem: f"experiments.configs.{path.parent.name}.{path.stem}"
     for path in sorted(CONFIGS.glob("*/[!_]*.py"))
@@ -36,7 +35,7 @@ def make_config(name: str, architecture: str | None, overrides: list[str]):
 
     Args:
         name: of a preset; or a run's folder, or its config.json.
-        architecture: replaces the config's; None leaves it.
+        architecture: replaces the config's, of a PointR the pointer's; None leaves it.
         overrides: the changes.
 
     Raises:
@@ -50,27 +49,23 @@ def make_config(name: str, architecture: str | None, overrides: list[str]):
     config: Any = load_preset(name) if folder is None else load_config(folder)
     if architecture is None:
         return apply_overrides(config, overrides)
-    if not hasattr(config, "encoder"):
-        raise ValueError(
-            f"expected no --architecture with {name}, whose stages have one each, got "
-            f"{architecture}; change --config.point.encoder.attention"
-        )
-    encoder = with_architecture(config.encoder, architecture)
-    if encoder.fixed_length is None:
-        return apply_overrides(config, overrides, encoder=encoder)
-    # A Linformer takes sequences of one length: that of the records, also where it is overridden.
-    attention = replace(encoder.attention, sequence_length=config.max_seq_length)
-    lengths = [
-        override.replace("max_seq_length", "encoder.attention.sequence_length", 1)
-        for override in overrides
-        if override.startswith(f"{PREFIX}max_seq_length=")
-    ]
-    return apply_overrides(
-        config,
-        [*lengths, *overrides],
-        encoder=replace(encoder, attention=attention),
-        length_buckets=(),
-    )
+    # Of a PointR, the stage that reads tables.
+    stage, prefix = (config.point, "point.") if hasattr(config, "point") else (config, "")
+    encoder = with_architecture(stage.encoder, architecture)
+    changes: dict[str, Any] = {"encoder": encoder}
+    if encoder.fixed_length is not None:
+        # A Linformer takes sequences of one length: that of the records, also if it is overridden.
+        attention = replace(encoder.attention, sequence_length=stage.max_seq_length)
+        changes = {"encoder": replace(encoder, attention=attention), "length_buckets": ()}
+        lengths = [
+            override.replace("max_seq_length", "encoder.attention.sequence_length", 1)
+            for override in overrides
+            if override.startswith(f"{PREFIX}{prefix}max_seq_length=")
+        ]
+        overrides = [*lengths, *overrides]
+    if prefix:
+        changes = {"point": replace(stage, **changes)}
+    return apply_overrides(config, overrides, **changes)
 
 
 def check_kind(config, name: str, program: str) -> None:

@@ -18,7 +18,8 @@ interruption it goes on:
 
 The input is HybridQA's release or, with --task=LINKED_JSONL, one's own tables and passages
 (docs/linked_tables.md). A config is a preset of experiments/configs named pointr_...; every value
-can be changed: --config.point.num_steps=1000, --config.inputs.evidence=table.
+can be changed: --config.point.num_steps=1000, --config.inputs.evidence=table. --architecture=sat
+replaces the pointer's attention.
 
 --output_dir takes point_data and read_data (records), point and read (runs, as of
 experiments/finetune.py), model (both exported; mate_tf.pointr.answering.load_pointr answers with
@@ -37,6 +38,9 @@ _CONFIG = flags.DEFINE_string(
     None,
     "name of a preset pointr_... of experiments/configs; change its values with --config.KEY=VALUE",
     required=True,
+)
+_ARCHITECTURE = flags.DEFINE_string(
+    "architecture", None, "a name of mate_tf/presets.py: replaces the pointer's architecture"
 )
 _STAGE = flags.DEFINE_enum(
     "stage", "all", ["all", "create", "point", "read", "evaluate"], "what to do"
@@ -72,7 +76,7 @@ def splits_of_source() -> tuple[dict[str, str], list[str]]:
 
 
 def main(argv: list[str]) -> None:
-    config = make_config(_CONFIG.value, None, argv[1:])
+    config = make_config(_CONFIG.value, _ARCHITECTURE.value, argv[1:])
     check_kind(config, _CONFIG.value, "pointr")
 
     from mate_tf.pointr.inputs import Source

@@ -268,7 +268,7 @@ def test_what_cannot_work_is_refused_in_a_sentence(data_dir, tmp_path):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_says_how_it_is_run_and_what_to_expect(name):
-    preset = importlib.import_module(f"experiments.configs.{name}")
+    preset = importlib.import_module(PRESETS[name])
     assert isinstance(preset.CONFIG, PointRConfig if "pointr" in name else ExamplesConfig)
     assert f"--config={name}" in preset.__doc__
     for part in ("Hardware: ", "Time: ", "Score: "):

@@ -1,21 +1,22 @@
-"""The presets of the papers: the release's values, and that each of them trains."""
+"""The presets of the papers: published values, other architectures, and that they train."""
 
 import dataclasses
 import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from experiments.config_files import PRESETS, load_preset, make_config
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.masked_lm import MaskedLanguageModel
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
-from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.run import train_run
 from mate_tf.training.run_folder import load_config, save_config
 from tests.small import PIECES, write_vocabulary
@@ -118,24 +119,33 @@ RELEASE = {
         "max_span_length": 10,
     },
 }
+# The MATE paper's (appendix A.1); the learning rate and the warm-up are the release's defaults.
+PRETRAINING = {
+    name: {
+        "architecture": architecture,
+        "max_seq_length": length,
+        "length_buckets": (),
+        "batch_size": batch_size,
+        "examples": steps * batch_size,
+        "learning_rate": 5e-5,
+        "warmup_ratio": 0.01,
+        "next_sentence": True,
+    }
+    for name, architecture, length, batch_size, steps in (
+        ("mlm_mate_base", "mate", 128, 512, 1_000_000),
+        ("mlm_mate_large", "mate", 128, 512, 1_000_000),
+        ("mlm_linformer_large", "linformer", 2048, 128, 2_000_000),
+        ("mlm_table_etc_large", "table_etc", 2048, 32, 2_000_000),
+    )
+}
 SIZES = {
     "base": {"hidden_size": 768, "num_layers": 12, "num_heads": 12, "intermediate_size": 3072},
     "large": {"hidden_size": 1024, "num_layers": 24, "num_heads": 16, "intermediate_size": 4096},
 }
-# One of each kind.
-TRAINED = (
-    "sqa_perturbed_base",
-    "wtq_tableformer_base",
-    "wikisql_base",
-    "wikisql_supervised_base",
-    "tabfact_base",
-    "hybridqa_mate_large",
-    "hybridqa_reader_large",
-)
 
 
-@pytest.mark.parametrize("name", RELEASE)
-def test_a_preset_has_the_values_of_the_release(name):
+@pytest.mark.parametrize(("name", "published"), (RELEASE | PRETRAINING).items())
+def test_a_preset_has_the_published_values(name, published):
     config = load_preset(name)
     values = {
         field.name: getattr(part, field.name)
@@ -143,7 +153,7 @@ def test_a_preset_has_the_values_of_the_release(name):
         for field in dataclasses.fields(part)
     }
     values["examples"] = config.num_steps * config.batch_size
-    expected = RELEASE[name] | SIZES[name.rpartition("_")[2]]
+    expected = published | SIZES[name.rpartition("_")[2]]
     assert {key: values[key] for key in expected} == expected
 
 
@@ -155,55 +165,41 @@ def test_a_preset_goes_to_a_file_and_back(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in RELEASE if name.endswith("_base")])
-def test_tapas_s_presets_train_mate_too(name):
+@pytest.mark.parametrize("architecture", ["mate", "tableformer_pcp"])
+def test_another_architecture_changes_the_encoder_alone(name, architecture):
     config = load_preset(name)
     assert config.encoder.attention.architecture == "tapas"
-    expected = dataclasses.replace(config, encoder=with_architecture(config.encoder, "mate"))
-    assert make_config(name, "mate", []) == expected
-
-
-@pytest.mark.parametrize("task", ["sqa", "wtq", "tabfact"])
-def test_tableformer_s_presets_differ_from_tapas_s_in_the_encoder_alone(task):
-    config, base = load_preset(f"{task}_tableformer_base"), load_preset(f"{task}_base")
-    assert config == make_config(f"{task}_base", "tableformer_pcp", [])
-    assert dataclasses.replace(config, encoder=base.encoder) == base
     assert config.encoder.position == "per_cell"
-
-
-def test_copies_are_all_that_the_augmented_preset_adds():
-    config = load_preset("sqa_perturbed_base")
-    assert config.perturbed_copies == 8
-    assert dataclasses.replace(config, perturbed_copies=0) == load_preset("sqa_base")
+    expected = with_architecture(config.encoder, architecture)
+    changed = make_config(name, architecture, [])
+    assert changed == dataclasses.replace(config, encoder=expected)
 
 
 def test_what_presets_share_is_none():
-    message = r"expected --config to be one of default_answers, .*, got '_base'"
+    message = r"expected --config to be one of default_answers, .*, got '_shared'"
     with pytest.raises(ValueError, match=message):
-        load_preset("_base")
+        load_preset("_shared")
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    """Records of cells and records of spans."""
-    directory = tmp_path_factory.mktemp("records")
-    table = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
-    question = Question(
-        "a", answers=("c",), answer_coordinates=((0, 0),), answer_number=None, class_index=1
-    )
-    made = []
-    for spans in (False, True):
-        folder = directory / str(spans)
-        folder.mkdir()
-        write_vocabulary(folder / "vocab.txt")
-        features = FeatureConfig(max_seq_length=24, label_answer_spans=spans)
-        builder = FeatureBuilder(Wordpiece(folder / "vocab.txt"), features)
-        for split in ("train", "dev"):
-            example = builder.build(table, question).features
-            write_records(folder / f"{split}.tfrecord", [example] * 4)
-            write_json_lines(folder / f"{split}.jsonl", [(table, question)])
-        write_conversion(folder, conversion_of("JSONL", features, folder / "vocab.txt", None))
-        made.append(folder)
-    return made
+def test_mate_at_2048_tokens_has_as_many_tokens_in_each_batch():
+    sets = load_preset("mlm_mate_base_2048").record_sets
+    assert [(records.max_seq_length, records.batch_size) for records in sets] == [
+        (128, 512),
+        (512, 128),
+        (2048, 32),
+    ]
+
+
+@pytest.mark.parametrize(("name", "millions"), [("mlm_mate_base", 110), ("mlm_mate_large", 340)])
+def test_mate_has_as_many_parameters_as_tapas_and_as_its_paper_says(name, millions):
+    counts = []
+    for config in (load_preset(name), make_config(name, "tapas", [])):
+        with tf.Graph().as_default():  # whose variables take no memory
+            model = MaskedLanguageModel(config.encoder, config.task)
+            model.build()
+            counts.append(sum(int(np.prod(weight.shape)) for weight in model.weights))
+    assert counts[0] == counts[1]
+    assert round(counts[0] / 1e6, -1) == millions  # the paper rounds to ten millions
 
 
 def small(config):
@@ -231,12 +227,27 @@ def small(config):
     )
 
 
-@pytest.mark.parametrize("name", TRAINED)
-def test_a_preset_trains_at_a_small_size(name, folders, tmp_path):
-    config = small(load_preset(name))
-    metrics = train_run(
-        config, folders[isinstance(config, SpanReadingTrainingConfig)], tmp_path, None
-    )
+@pytest.mark.parametrize(
+    ("name", "architecture", "overrides"),
+    [
+        ("hybridqa_reader_large", None, []),
+        ("sqa_base", "tableformer_pcp", ["--config.perturbed_copies=8"]),
+    ],
+)
+def test_what_test_tasks_does_not_train_trains_at_a_small_size(
+    name, architecture, overrides, tmp_path
+):
+    config = small(make_config(name, architecture, overrides))
+    table = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
+    question = Question("a", answers=("c",), answer_coordinates=((0, 0),), answer_number=None)
+    vocab_file = write_vocabulary(tmp_path / "vocab.txt")
+    features = FeatureConfig(max_seq_length=24, label_answer_spans=name == "hybridqa_reader_large")
+    example = FeatureBuilder(Wordpiece(vocab_file), features).build(table, question).features
+    for split in ("train", "dev"):
+        write_records(tmp_path / f"{split}.tfrecord", [example] * 4)
+        write_json_lines(tmp_path / f"{split}.jsonl", [(table, question)])
+    write_conversion(tmp_path, conversion_of("JSONL", features, vocab_file, None))
+    metrics = train_run(config, tmp_path, tmp_path / "run", None)
     assert metrics and all(map(np.isfinite, metrics.values()))
-    (line,) = (tmp_path / "evaluations.jsonl").read_text().splitlines()
+    (line,) = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
     assert json.loads(line)["step"] == 2

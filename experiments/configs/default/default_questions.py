@@ -1,20 +1,16 @@
-"""The default model, stage 3 of 4: synthetic questions, on a CPU.
+"""The default model, stage 3 of 4: synthetic questions whose cells and aggregations are known.
 
     scripts/train_default_model.sh WikiTableQuestions minilm questions
 
-makes the data and runs
+makes 69,589 questions about excerpts of the first stage's tables, and runs
 
     python -m experiments.finetune --config=default_questions \
         --data_dir=out/default/questions_data --init_checkpoint=out/default/statements_weights \
         --reset_heads --model_dir=out/default/questions
 
-on 69,589 questions about excerpts of the tables of the first stage, whose cells and aggregations
-are known (experiments/create_questions.py).
-
 Hardware: 2 CPU cores with AMX.
-Time: 33 minutes, other work running beside.
-Score: 73.5 % of 400 synthetic questions about the tenth of the tables that is kept (41.0 % after a
-quarter of the steps, 60.0 % after half).
+Time: 33 minutes beside other work.
+Score: 73.5 % of 400 synthetic questions about held-out tables.
 """
 
 from experiments.configs.default.default_words import CONFIG as _WORDS
@@ -23,7 +19,7 @@ from mate_tf.training.config import TableQATrainingConfig
 
 CONFIG = TableQATrainingConfig(
     encoder=_WORDS.encoder,
-    # The cells and what is computed from them are known here; the rest is as in the next stage.
+    # The cells and the aggregation are known here; the rest is as in the next stage.
     task=TableQAConfig(
         use_answer_as_supervision=False,
         init_cell_selection_weights_to_zero=True,

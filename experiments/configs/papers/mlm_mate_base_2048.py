@@ -1,4 +1,4 @@
-"""MATE with linear attention, pre-trained at the length that it is used with; in no paper.
+"""MATE with linear attention, pre-trained at the length at which it is used. In no paper.
 
     python -m experiments.create_pretraining_data --task=TEXTS --input_dir=my_tables \
         --output_dir=out/mlm_lengths --vocab_file=bert_base/vocab.txt \
@@ -6,24 +6,23 @@
     python -m experiments.pretrain --config=mlm_mate_base_2048 --data_dir=out/mlm_lengths \
         --init_checkpoint=bert_base --model_dir=out/mlm_mate_base_2048
 
-Batches of 128, 512 and 2,048 tokens take turns, of 512, 128 and 32 examples: each has as many
-tokens as one of MATE's own pre-training.
+Batches of 128, 512 and 2,048 tokens take turns, with 512, 128 and 32 examples: always as many
+tokens as in a batch of mlm_mate_base.
 
-Hardware: as mlm_mate_base; where a batch does not fit, --config.gradient_accumulation_steps=16
-computes it in parts.
+Hardware: as mlm_mate_base.
 Time: not measured.
 Score: not run here.
 """
 
 import dataclasses
 
-from experiments.configs.papers._base import BERT_BASE, PRETRAINING
+from experiments.configs._shared import BERT_BASE, PRETRAINING
 from mate_tf.config import AttentionConfig
 from mate_tf.training.config import MaskedLMTrainingConfig
 
 CONFIG = MaskedLMTrainingConfig(
     encoder=dataclasses.replace(
-        BERT_BASE, attention=AttentionConfig(architecture="mate", evaluator="multi_view")
+        BERT_BASE, attention=AttentionConfig("mate", evaluator="multi_view")
     ),
     **PRETRAINING | dict(max_seq_length=2048, length_buckets=(128, 512), batch_size=32),
 )

@@ -5,27 +5,22 @@
     python -m experiments.finetune --config=sqa_base --data_dir=out/sqa \
         --init_checkpoint=tapas_base --model_dir=out/sqa_base
 
-with `tapas_base` the weights after intermediate pre-training, tapas_inter_masklm_base_reset of the
-release, which is google/tapas-base on the Hugging Face Hub; without that step
-tapas_masklm_base_reset. --architecture=mate trains MATE,
---architecture=mate --config.encoder.attention.evaluator=dense faster at this length. For weights
-without "reset": --config.encoder.position=absolute.
+--architecture=mate trains MATE, --architecture=tableformer_pcp TableFormer. With mate,
+--config.encoder.attention.evaluator=dense is faster at this length.
 
-Hardware: an accelerator; where 128 examples of 512 tokens do not fit,
---config.gradient_accumulation_steps=8 computes them in parts.
-Time: not measured; 200,000 steps. Scores are medians of 5 seeds.
-Score: not run here. The release has 68.7 % denotation accuracy on dev, with gold previous answers
-(base, reset); the TableFormer paper 67.5 % ALL and 38.8 % SEQ on test for the base model, the MATE
-paper, of large models, 71.0 % and 44.8 % for TAPAS and 71.7 % and 46.1 % for MATE.
+Hardware: an accelerator.
+Time: not measured; 200,000 steps.
+Score: not run here. Release, dev, gold previous answers: 68.7 %. On test: TableFormer paper, base,
+67.5 % ALL, 38.8 % SEQ; MATE paper, large, 71.0 % and 44.8 % for TAPAS, 71.7 % and 46.1 % for MATE.
 """
 
-from experiments.configs.papers._base import BERT_BASE, TAPAS_TRAINING
+from experiments.configs._shared import BERT_BASE, TAPAS_TRAINING
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
 
 CONFIG = TableQATrainingConfig(
     encoder=BERT_BASE,
-    # Nothing is computed from the cells that answer.
+    # SQA's answers are cells; nothing is computed from them.
     task=TableQAConfig(
         num_aggregation_labels=0,
         select_one_column=True,

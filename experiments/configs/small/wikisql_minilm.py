@@ -1,4 +1,4 @@
-"""WikiSQL from the weights of all-MiniLM-L6-v2, small enough for a CPU.
+"""WikiSQL from all-MiniLM-L6-v2, small enough for a CPU.
 
     python -m experiments.create_data --task=WIKISQL_SUPERVISED --input_dir=WikiSQL \
         --output_dir=out/wikisql_384 --vocab_file=minilm/vocab.txt --max_seq_length=384 \
@@ -6,11 +6,11 @@
     python -m experiments.finetune --config=wikisql_minilm --data_dir=out/wikisql_384 \
         --init_checkpoint=minilm --model_dir=out/wikisql_minilm
 
-with `minilm` the folder of wtq_minilm, whose choices these are, and the queries as supervision;
-with --task=WIKISQL and --config.task.use_answer_as_supervision=true it learns from answers alone.
+The queries are the supervision. To learn from answers alone: --task=WIKISQL and
+--config.task.use_answer_as_supervision=true.
 
 Hardware: 2 CPU cores.
-Time: not run on WikiSQL here, whose data is not at hand; as wtq_minilm for as many steps.
+Time: not run here; about that of wtq_minilm for as many steps.
 Score: not run here.
 """
 

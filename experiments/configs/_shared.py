@@ -1,0 +1,59 @@
+"""Values that several presets share. It is not a preset itself."""
+
+import dataclasses
+from typing import Any
+
+from mate_tf.config import AttentionConfig, EncoderConfig
+
+# Like the published checkpoints whose positions restart in each cell ("reset").
+BERT_BASE = EncoderConfig(
+    original_ids=True, position="per_cell", attention=AttentionConfig(architecture="tapas")
+)
+BERT_LARGE = dataclasses.replace(
+    BERT_BASE, hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096
+)
+# The window of the MATE paper: buckets of 42 behind 116 global tokens, half of the heads in rows.
+MATE_WINDOW = AttentionConfig("mate", evaluator="multi_view", bucket_size=42, global_size=116)
+# The release clips gradients at 10 in all tasks but SQA. After a norm of 1 this never acts.
+TAPAS_TRAINING: dict[str, Any] = dict(
+    max_seq_length=512,
+    length_buckets=(128, 256),
+    batch_size=512,
+    max_gradient_value=10.0,
+    dtype="mixed_bfloat16",
+    eval_interval=2_000,
+    checkpoint_interval=1_000,
+    keep_checkpoints=5,
+)
+# The MATE paper's values for MATE (appendix A.1). The paper does not give the learning rate and
+# the warm-up; these are the defaults of the release's program.
+PRETRAINING: dict[str, Any] = dict(
+    max_seq_length=128,
+    batch_size=512,
+    num_steps=1_000_000,
+    learning_rate=5e-5,
+    warmup_ratio=0.01,
+    dtype="mixed_bfloat16",
+    eval_examples=10_000,
+    eval_interval=10_000,
+    checkpoint_interval=1_000,
+    keep_checkpoints=5,
+)
+# The sizes of all-MiniLM-L6-v2. The runs are too short to need dropout.
+MINILM = EncoderConfig(
+    hidden_size=384,
+    num_layers=6,
+    num_heads=12,
+    intermediate_size=1536,
+    activation="gelu",
+    hidden_dropout=0.0,
+    attention_dropout=0.0,
+    # These weights know positions counted through the sequence. Positions that restart in each
+    # cell can be learned too, but not in half an hour.
+    position="absolute",
+    # MiniLM's word embeddings are at most 0.06. New type embeddings at BERT's 0.02 would drown
+    # them at first.
+    initializer_range=0.004,
+    # Below 1,000 tokens the dense evaluator is the faster one. It misses no pair.
+    attention=AttentionConfig("mate", evaluator="dense", bucket_size=0),
+)
