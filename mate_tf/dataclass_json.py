@@ -28,7 +28,8 @@ def from_dict(cls: type[Dataclass], values: Any, name: str = "config") -> Datacl
 
     Args:
         cls: the dataclass.
-        values: a mapping; a field with a default may be missing.
+        values: a mapping; a field with a default may be missing. A key in the dataclass's
+            FORMER_FIELDS, options of former versions, may have the value that it has there.
         name: what the dataclass is called in errors.
 
     Raises:
@@ -87,12 +88,19 @@ def _convert_fields(
     known = ", ".join(fields)
     if not isinstance(value, Mapping):
         raise ValueError(f"expected {name} to be set by its keys {known}, got {value!r}")
+    former = getattr(kind, "FORMER_FIELDS", {})
     for key in value:
-        if key not in fields:
+        if key in former and value[key] != former[key]:
+            raise ValueError(
+                f"expected {former[key]!r} for {name}.{key}, an option of former versions, got "
+                f"{value[key]!r}"
+            )
+        if key not in (*fields, *former):
             raise ValueError(f"unknown key {name}.{key}; the known keys are {known}")
     values = {
         key: convert(item, fields[key], f"{name}.{key}", getattr(current, key, None), read)
         for key, item in value.items()
+        if key in fields
     }
     if current is not None:
         return dataclasses.replace(current, **values)

@@ -19,12 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate_tf.features.aggregation_candidates import candidate_features
 from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.fitting import check_size, fit, select_columns
 from mate_tf.features.numeric import is_single
 from mate_tf.features.token_features import PART_OF_SPEECH
-from mate_tf.features.token_selection import TokenSelector, checked_selection
 from mate_tf.features.tokenized_table import (
     Layout,
     TokenizedTable,
@@ -112,7 +110,7 @@ class ConversionReport:
     Attributes:
         num_tokens: tokens of the sequence, without padding.
         rows_dropped: rows of the body of which no token is in the sequence.
-        columns_dropped: the same of columns, of which only a token selector leaves out any.
+        columns_dropped: the same of columns, which only prune_columns leaves out.
         tokens_trimmed: tokens that were left out of the rows that remain.
         answers_dropped: answer cells (or texts, for FeatureConfig.label_answer_spans), of this and
             the previous question, that no token stands for.
@@ -193,9 +191,6 @@ class FeatureBuilder:
         tagger: tags the question's words with their parts of speech, for grammar-guided
             attention; the tags that a question brings along come first. Without a tagger they are
             not used, so that all examples of a builder have the same features.
-        token_selector: says for each question which of the table's tokens may be in the sequence,
-            before the limits are looked at (mate_tf/features/token_selection.py); by default the
-            one that the config asks for.
     """
 
     def __init__(
@@ -203,16 +198,10 @@ class FeatureBuilder:
         wordpiece: Wordpiece,
         config: FeatureConfig | None = None,
         tagger: Tagger | None = None,
-        token_selector: TokenSelector | None = None,
     ):
         self.wordpiece = wordpiece
         self.config = config or FeatureConfig()
         self.tagger = tagger
-        if token_selector is None and self.config.prune_columns:
-            token_selector = functools.partial(
-                select_columns, original=self.config.original_conversion
-            )
-        self.token_selector = token_selector
         self._tokenized = remember(
             functools.partial(
                 tokenize_table,
@@ -241,13 +230,11 @@ class FeatureBuilder:
             the example, question_id_ints [64], of the identifier's end, and the ids as bytes,
             object [1]. Padding is 0, except for numeric_values (NaN) and numeric_values_scale (1).
             The histogram row's ids are those of the row after the last one kept. With a tagger also
-            part_of_speech_ids [S]; with aggregation candidates also theirs
-            (aggregation_candidates.candidate_features).
+            part_of_speech_ids [S].
 
         Raises:
             ConversionError: if the table has too many rows or columns, if the sequence is too long,
                 or if require_answers and no token stands for an answer.
-            ValueError: if the token selector returns anything but bool [N].
         """
         return self._build(table, question, require_answers, self._pieces([(table, question)]))
 
@@ -286,9 +273,9 @@ class FeatureBuilder:
             question_ids += [self.wordpiece.sep, *pieces[title]]
         start = len(question_ids) + 2
         selected = None
-        if self.token_selector is not None and table is not None:
-            budget = None if config.max_seq_length is None else config.max_seq_length - start
-            selected = checked_selection(self.token_selector, table, question, tokens, budget)
+        if config.prune_columns and config.max_seq_length is not None and table is not None:
+            budget = config.max_seq_length - start
+            selected = select_columns(table, question, tokens, budget, config.original_conversion)
         num_rows, kept = fit(config, tokens, num_rows, start, where, selected)
         text_ids = [self.wordpiece.cls, *question_ids, self.wordpiece.sep]
         layout = Layout(tokens, kept, text_ids, config.max_seq_length)
@@ -321,10 +308,6 @@ class FeatureBuilder:
             tag_ids = self._part_of_speech_ids(question, self.tagger)
             features[PART_OF_SPEECH] = np.zeros(layout.length, np.int32)
             features[PART_OF_SPEECH][1 : 1 + len(tag_ids)] = tag_ids
-        if config.add_aggregation_candidates:
-            features |= candidate_features(
-                tokens, layout.cells, start, question, config.original_conversion
-            )
         report = report_conversion(tokens, layout, labels, previous)
         return Example(features, report)
 

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,6 @@ class FeatureConfig:
             comes last.
         label_answer_spans: whether the labels are the pieces of each answer text where it first
             occurs in the body, for a reader, and not those of the whole answer cells.
-        add_aggregation_candidates: whether the example also says which aggregations of which cells
-            give the answer's number (mate_tf/features/aggregation_candidates.py).
         histogram_row: whether a row of each column's most frequent values follows the last row
             (mate_tf/features/tokenized_table.py). It is of the whole table, also where rows are
             dropped or cells trimmed, is never dropped itself, and is no answer: label 0, no ranks,
@@ -42,9 +41,8 @@ class FeatureConfig:
             Decoding has to be told of it (mate_tf/answers/answer.py).
         original_conversion: whether numbers and dates are read with the defects of the authors'
             release (mate_tf/features/numeric.py says which), as its published checkpoints were
-            trained. Then also a table may lose all its rows or columns, an answer text that is not
-            in the sequence is no error, and aggregation candidates are found as the release finds
-            them.
+            trained. Then also a table may lose all its rows or columns, and an answer text that is
+            not in the sequence is no error.
 
     Raises:
         ValueError: if a limit leaves no room for anything.
@@ -61,9 +59,10 @@ class FeatureConfig:
     use_document_title: bool = False
     use_context_heading: bool = False
     label_answer_spans: bool = False
-    add_aggregation_candidates: bool = False
     histogram_row: bool = False
     original_conversion: bool = False
+    # What files that were written by former versions may say.
+    FORMER_FIELDS: ClassVar = {"add_aggregation_candidates": False}
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -81,8 +80,7 @@ class ConversionError(ValueError):
     """A question and its table do not fit the limits.
 
     Attributes:
-        reason: "too many columns", "too many rows", "too long", "answer cut off" or "several
-            answer cells".
+        reason: "too many columns", "too many rows", "too long" or "answer cut off".
     """
 
     def __init__(self, reason: str, message: str) -> None:

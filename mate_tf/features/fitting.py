@@ -32,17 +32,15 @@ def select_columns(
     table: Table,
     question: Question,
     tokens: TokenizedTable,
-    budget: int | None,
+    budget: int,
     original: bool = False,
 ) -> np.ndarray:
-    """Selects the tokens of the columns to keep: a token selector (token_selection.py), bool [N].
+    """Selects the tokens of the columns to keep: bool [N].
 
     Columns that answered the previous question come before all others. Where no column fits, the
     first of them is kept, for its cells to be cut, its rows to be dropped or the table to be
     refused; with `original` none is, as in the authors' release.
     """
-    if budget is None:
-        return np.ones(len(tokens.column_ids), bool)
     costs = np.bincount(tokens.column_ids - 1, minlength=table.num_columns)  # [C]
     previous = {column for _, column in question.previous_coordinates}
     kept = keep_columns(table, question.text, costs.tolist(), budget, previous, original)

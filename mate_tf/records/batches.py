@@ -44,9 +44,8 @@ def read_records(
 
     Returns:
         A dataset of features by name, int32, float32 or string: [S] for the tokens and [1] for
-        the example (question_id_ints [64], masked_lm_* as many as predictions); aggregation
-        candidates as aggregation_candidates.candidate_features has them. Unknown features are left
-        out.
+        the example (question_id_ints [64], masked_lm_* as many as predictions). Unknown features,
+        such as the release's aggregation candidates, are left out.
 
     Raises:
         FileNotFoundError: if a file is missing.
@@ -122,9 +121,7 @@ def batch_by_length(
 
         if remainder == "repeat":
             window = window.repeat().take(batch_size)
-        # Only padded_batch takes aggregation candidates, which vary in number.
-        together = window.padded_batch if "can_indexes" in window.element_spec else window.batch
-        window = together(batch_size, drop_remainder=remainder != "keep")
+        window = window.batch(batch_size, drop_remainder=remainder != "keep")
         # One length is a static one, as long as nothing is cut to it.
         return window if limits.shape[0] == 1 else window.map(trim)
 
@@ -244,7 +241,7 @@ def _bucket(features: Mapping[str, tf.Tensor], limits: tf.Tensor) -> tf.Tensor:
 
 
 # Features that are places in the sequence.
-_OF_PLACES = ("can_indexes", "masked_lm_positions")
+_OF_PLACES = ("masked_lm_positions",)
 
 
 def reorder_features(
@@ -254,8 +251,8 @@ def reorder_features(
 
     Of a table that is in the sequence whole they are those of the reordered table, but for what a
     conversion chooses by the order itself: the first occurrence of an answer's text
-    (FeatureConfig.label_answer_spans), the order of equally frequent values in a histogram row, and
-    aggregation candidates. These go with their tokens. A histogram row stays the last.
+    (FeatureConfig.label_answer_spans) and the order of equally frequent values in a histogram row.
+    These go with their tokens. A histogram row stays the last.
 
     Args:
         features: of one example, by name; [S] for the tokens.

@@ -149,7 +149,7 @@ def _masked_crc32c(content: bytes) -> int:
 
 
 Path = str | os.PathLike[str]
-Schema = Mapping[str, tf.io.FixedLenFeature | tf.io.FixedLenSequenceFeature]
+Schema = Mapping[str, tf.io.FixedLenFeature]
 
 # Of the token features, those that a record may lack: they are then 0 everywhere.
 OPTIONAL = ("prev_label_ids", "column_ranks", "inv_column_ranks", "numeric_relations")
@@ -172,14 +172,6 @@ OF_EXAMPLES = {
     "next_sentence_labels": tf.int64,
     "is_random_table": tf.int64,
 }
-# Aggregation candidates, where a file has them.
-OF_CANDIDATES = {
-    "cand_num": tf.int64,
-    "can_aggregation_function_ids": tf.int64,
-    "can_sizes": tf.int64,
-    "can_indexes": tf.int64,
-}
-VARYING_IN_LENGTH = ("can_indexes",)
 WIDER_THAN_INT32 = ("table_id_hash",)
 _KINDS = {"int64_list": tf.int64, "float_list": tf.float32, "bytes_list": tf.string}
 
@@ -232,16 +224,13 @@ def read_examples(file: str, skip_corrupt: bool = False) -> Iterator[tf.train.Ex
 
 def example_schema(example: tf.train.Example, file: str) -> Schema:
     """The known features of an example; ValueError where it does not follow the schema."""
-    schema: dict[str, tf.io.FixedLenFeature | tf.io.FixedLenSequenceFeature] = {}
-    for name, dtype in {**OF_TOKENS, **OF_EXAMPLES, **OF_CANDIDATES}.items():
+    schema: dict[str, tf.io.FixedLenFeature] = {}
+    for name, dtype in {**OF_TOKENS, **OF_EXAMPLES}.items():
         if name in example.features.feature:
             feature = example.features.feature[name]
             kind = feature.WhichOneof("kind")
             if _KINDS.get(kind) != dtype:
                 raise ValueError(f"expected {name} as {dtype.name}, got {kind} (file {file})")
-            if name in VARYING_IN_LENGTH:
-                schema[name] = tf.io.FixedLenSequenceFeature([], dtype, allow_missing=True)
-                continue
             length = len(getattr(feature, kind).value)
             schema[name] = tf.io.FixedLenFeature([length], dtype)
     missing = set(TAPAS_FEATURES) - set(OPTIONAL) - set(schema)

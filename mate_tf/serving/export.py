@@ -135,7 +135,6 @@ def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureC
         max_seq_length=max_seq_length,
         drop_rows_to_fit=False,
         label_answer_spans=False,
-        add_aggregation_candidates=False,
     )
 
 

@@ -33,7 +33,7 @@ from mate_tf.records.conversion_file import (
     read_conversion,
     write_conversion,
 )
-from mate_tf.records.records import OF_CANDIDATES, check_records, records_schema
+from mate_tf.records.records import check_records, records_schema
 from mate_tf.records.splits import QUESTIONS, split_files
 from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
 from mate_tf.training.distribution import Batch, check_batch_size, divided
@@ -262,9 +262,5 @@ def piece_text(pieces: Iterable[int], wordpiece: Wordpiece) -> str:
 
 
 def without_texts(batch: Batch) -> dict[str, tf.Tensor]:
-    """What a model may use: no ids as text, and no features as long as an example's candidates."""
-    return {
-        name: values
-        for name, values in batch.items()
-        if values.dtype != tf.string and name not in OF_CANDIDATES
-    }
+    """What a model may use: no ids as text."""
+    return {name: values for name, values in batch.items() if values.dtype != tf.string}

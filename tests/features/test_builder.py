@@ -393,7 +393,7 @@ def test_tables_of_few_tokens_and_much_text_are_not_held(wordpiece):
 def test_half_a_surrogate_pair_in_a_name_is_escaped(wordpiece):
     table = dataclasses.replace(TABLE, table_id="t\ud800")
     question = dataclasses.replace(QUESTION, question_id="q\udfff")
-    for options in ({}, {"add_aggregation_candidates": True, "label_answer_spans": True}):
+    for options in ({}, {"label_answer_spans": True}):
         features = build(wordpiece, table, question, require_answers=False, **options).features
         assert features["table_id"] == [rb"t\ud800"]
         assert features["question_id"] == [rb"q\udfff"]

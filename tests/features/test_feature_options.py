@@ -4,12 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mate_tf.features.builder import Example, FeatureBuilder
 from mate_tf.features.config import ConversionError, FeatureConfig
-from mate_tf.features.token_selection import select_tokens
 from mate_tf.tables.table import Question, Table
 
 TABLE = Table(
@@ -21,8 +18,8 @@ TABLE = Table(
 )
 
 
-def build(wordpiece, question, table=TABLE, require_answers=True, selector=None, **config):
-    builder = FeatureBuilder(wordpiece, FeatureConfig(**config), token_selector=selector)
+def build(wordpiece, question, table=TABLE, require_answers=True, **config):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(**config))
     return builder.build(table, question, require_answers)
 
 
@@ -138,66 +135,6 @@ def test_previous_answers_are_labelled_alike(wordpiece):
     question = Question("a", previous_answers=("york",))
     features = build(wordpiece, question, label_answer_spans=True).features
     assert np.count_nonzero(features["prev_label_ids"]) == 1 and not features["label_ids"].any()
-
-
-def test_selected_tokens_alone_are_in_the_sequence(wordpiece):
-    selector = select_tokens([(0, 0, 1), (1, 0, 0), (3, 1, 1), (9, 9, 9)])
-    question = Question("a", answer_coordinates=((0, 0), (2, 1)), previous_coordinates=((1, 0),))
-    example = build(wordpiece, question, require_answers=False, selector=selector)
-    assert pieces(wordpiece, example) == "[CLS] a [SEP] name new x"
-    assert list(example.features["row_ids"][:6]) == [0, 0, 0, 0, 1, 3]
-    assert list(example.features["column_ids"][:6]) == [0, 0, 0, 1, 1, 2]
-    report = example.report
-    assert (report.rows_dropped, report.columns_dropped) == (1, 0)
-    assert (report.answers_dropped, report.answer_survived) == (1, True)
-
-
-def test_columns_of_which_nothing_is_selected_are_reported(wordpiece):
-    def second_column(table, question, tokens, budget):
-        return tokens.column_ids == 2
-
-    example = build(wordpiece, Question("a"), selector=second_column)
-    assert pieces(wordpiece, example) == "[CLS] a [SEP] people 8 [EMPTY] 3 x"
-    assert (example.report.rows_dropped, example.report.columns_dropped) == (0, 1)
-
-
-def test_a_table_of_which_nothing_is_selected_leaves_the_question(wordpiece):
-    example = build(wordpiece, Question("a"), selector=select_tokens([]))
-    assert pieces(wordpiece, example) == "[CLS] a [SEP]"
-    assert list(example.features["table_id"]) == [b"cities"]
-
-
-def test_a_selector_sees_the_question_and_the_room_that_it_leaves(wordpiece):
-    seen = []
-
-    def selector(table, question, tokens, budget):
-        seen.append((table.table_id, question.text, budget))
-        return tokens.row_ids < 2
-
-    build(wordpiece, Question("a b"), selector=selector, max_seq_length=16)
-    build(wordpiece, Question("a b"), selector=selector, max_seq_length=None)
-    assert seen == [("cities", "a b", 12), ("cities", "a b", None)]
-
-
-def test_what_a_selector_must_return_is_said(wordpiece):
-    with pytest.raises(ValueError, match=r"return bool \[14\], got int64 \[1\] \(table 'cities'"):
-        build(wordpiece, Question("a"), selector=lambda *_: np.zeros(1, np.int64))
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1), st.integers(0, 3))))
-def test_selection_commutes_with_the_places_of_tokens(wordpiece, selected):
-    everything = build(wordpiece, Question("a"), max_seq_length=None).features
-    of_table = everything["segment_ids"] == 1
-    rows, columns = everything["row_ids"][of_table], everything["column_ids"][of_table]
-    places, seen = [], {}
-    for cell in zip(rows.tolist(), columns.tolist(), strict=True):
-        seen[cell] = seen.get(cell, -1) + 1
-        places.append((cell[0], cell[1] - 1, seen[cell]))
-    expected = [n for n, place in enumerate(places) if place in set(selected)]
-    example = build(wordpiece, Question("a"), selector=select_tokens(selected), max_seq_length=None)
-    np.testing.assert_array_equal(
-        example.features["input_ids"][3:], everything["input_ids"][of_table][expected]
-    )
 
 
 def test_questions_converted_together_are_as_one_by_one(wordpiece):

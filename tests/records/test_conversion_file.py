@@ -40,7 +40,7 @@ def test_a_vocabulary_other_than_the_conversions_is_refused(tmp_path, vocab_file
         FeatureConfig(trim_cells=True, drop_rows_to_fit=True, prune_columns=True),
         FeatureConfig(strip_column_names=True, use_document_title=True, use_context_heading=True),
         FeatureConfig(cell_trim_length=4, histogram_row=True, original_conversion=True),
-        FeatureConfig(label_answer_spans=True, add_aggregation_candidates=True),
+        FeatureConfig(label_answer_spans=True),
     ],
 )
 @pytest.mark.parametrize(("task", "tagger"), [("WTQ", None), (None, "textblob")])
@@ -51,12 +51,13 @@ def test_a_folder_says_how_its_records_were_made(tmp_path, vocab_file, config, t
     assert [file.name for file in tmp_path.iterdir()] == ["conversion.json"]
 
 
-def test_an_option_that_came_later_is_off(tmp_path, vocab_file):
+def test_options_that_came_later_are_off_and_former_ones_have_to_be(tmp_path, vocab_file):
     write_conversion(
         tmp_path, conversion_of("WTQ", FeatureConfig(trim_cells=True), vocab_file, None)
     )
     said = json.loads((tmp_path / "conversion.json").read_text())
     del said["features"]["prune_columns"]
+    said["features"]["add_aggregation_candidates"] = False
     (tmp_path / "conversion.json").write_text(json.dumps(said))
     assert read_conversion(tmp_path).features == FeatureConfig(trim_cells=True)
 
@@ -76,6 +77,10 @@ def test_an_option_that_came_later_is_off(tmp_path, vocab_file):
         (
             {"features": {"trim_cells": "true"}},
             "expected bool for conversion.features.trim_cells, got 'true'",
+        ),
+        (
+            {"features": {"add_aggregation_candidates": True}},
+            "expected False for conversion.features.add_aggregation_candidates, an option of",
         ),
         ({"features": {"max_seq_length": 2}}, "expected max_seq_length to be at least 4, got 2"),
         ({"weather": "fine"}, "unknown key conversion.weather; the known keys are task, features"),

@@ -209,17 +209,6 @@ def test_a_histogram_row_stays_last_and_its_cells_go_with_their_columns(wordpiec
     assert len({copy["input_ids"].numpy().tobytes() for copy in copies}) > 1
 
 
-def test_places_of_candidates_go_with_their_tokens(wordpiece):
-    rows = [["a", "1"], ["new york", "2"], ["b", "3"]]
-    table = Table.from_rows(rows, ["name", "people"])
-    question = Question("city?", answer_number=3)
-    features = features_of(wordpiece, table, question, add_aggregation_candidates=True)
-    actual = reordered(features, Order((2, 0, 1), (1, 0)))
-    former, latter = (values["input_ids"][values["can_indexes"]] for values in (features, actual))
-    np.testing.assert_array_equal(former, latter)
-    assert (actual["can_indexes"] != features["can_indexes"]).any()
-
-
 def test_places_of_masked_tokens_go_with_them(wordpiece):
     table = Table.from_rows([[str(n), "new york", "city"] for n in range(9)], ["a", "b", "c"])
     features = MaskedLmBuilder(wordpiece).build(

@@ -102,26 +102,6 @@ def test_features_that_a_record_may_lack_are_zero_and_unknown_ones_left_out(tmp_
     assert set(read) == set(examples[0])
 
 
-def test_aggregation_candidates_are_read_and_batched_whatever_their_number(tmp_path, wordpiece):
-    builder = FeatureBuilder(
-        wordpiece, FeatureConfig(max_seq_length=LENGTH, add_aggregation_candidates=True)
-    )
-    path = tmp_path / "candidates"
-    questions = [Question("a", f"q{n}", answer_number=n) for n in (None, 1, 2)]
-    examples = [builder.build(TABLE, question).features for question in questions]
-    write_records(path, examples)
-    assert check_records(path) == 3
-    (batch,) = batch_by_length(read_records(path), 3)
-    lengths = [len(example["can_indexes"]) for example in examples]
-    assert lengths[0] == 0 < lengths[1] != lengths[2]
-    assert batch["can_indexes"].shape == (3, max(lengths))
-    for n, example in enumerate(examples):
-        for name in ("cand_num", "can_sizes", "can_aggregation_function_ids"):
-            np.testing.assert_array_equal(batch[name][n], example[name])
-        np.testing.assert_array_equal(batch["can_indexes"][n, : lengths[n]], example["can_indexes"])
-        assert not batch["can_indexes"][n, lengths[n] :].numpy().any()
-
-
 def test_several_files_are_read_one_after_the_other(tmp_path, examples):
     write_records(tmp_path / "1", examples[:5])
     write_records(tmp_path / "2", examples[5:], compression="")

@@ -396,7 +396,7 @@ def test_a_model_s_sequences_are_made_as_in_its_training(option, value, trains_w
     trained_on = FeatureConfig(**{"max_seq_length": 24, option: value})
     expected = dataclasses.replace(trained_on, max_seq_length=2048)
     if trains_with_more:
-        for name in ("drop_rows_to_fit", "label_answer_spans", "add_aggregation_candidates"):
+        for name in ("drop_rows_to_fit", "label_answer_spans"):
             trained_on = dataclasses.replace(trained_on, **{name: True})
     assert serving_features(trained_on, 2048) == expected
 

@@ -82,7 +82,6 @@ CONFIGS = st.builds(
     use_document_title=st.booleans(),
     use_context_heading=st.booleans(),
     label_answer_spans=st.booleans(),
-    add_aggregation_candidates=st.booleans(),
     histogram_row=st.booleans(),
     original_conversion=st.booleans(),
 )
