@@ -25,9 +25,8 @@ _NOT_FOR_CALIBRATION = ("train", "dev", "test")
 
 def main(_) -> None:
     from mate_tf.answers.calibration import fit_calibration
-    from mate_tf.evaluation.calibration import auroc, expected_calibration_error
     from mate_tf.evaluation.predictions import prediction_of
-    from mate_tf.evaluation.scoring import is_correct
+    from mate_tf.evaluation.scoring import auroc, expected_calibration_error, is_correct
     from mate_tf.serving.folder import check_calibrates, write_calibration
 
     if model_flags.ARCHITECTURE.value:

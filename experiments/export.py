@@ -65,7 +65,7 @@ _OF_CHECKPOINTS = (_REVISION, _CONFIG, _POSITION, _ARCHITECTURE, _VOCAB)
 def published(checkpoint: str):
     """The model of --checkpoint."""
     from experiments.config_files import load_preset
-    from mate_tf.serving.stored_model import published_model
+    from mate_tf.serving.loading import published_model
     from mate_tf.weights.hugging_face import hugging_face_task_config
     from mate_tf.weights.initial import kind_of_weights, locate_weights
 
@@ -97,15 +97,17 @@ def main(_) -> None:
     if _MODEL_DIR.value is not None and given:
         raise ValueError(f"expected --{given[0]} with --checkpoint alone, got --model_dir")
 
-    from mate_tf.answers.tasks import answering_kind
-    from mate_tf.serving.stored_model import export_stored, run_model
+    from mate_tf.serving.export import export_stored
+    from mate_tf.serving.loading import run_model
+    from mate_tf.tasks import answering_task
 
     if _MODEL_DIR.value is not None:
         stored = run_model(_MODEL_DIR.value, max_seq_length=_MAX_SEQ_LENGTH.value)
     else:
         stored = published(_CHECKPOINT.value)
     export_stored(stored, _OUTPUT_DIR.value)
-    print(f"exported {stored.name} ({answering_kind(stored.task_config)}) to {_OUTPUT_DIR.value}")
+    task = answering_task(stored.task_config).name
+    print(f"exported {stored.name} ({task}) to {_OUTPUT_DIR.value}")
 
 
 if __name__ == "__main__":

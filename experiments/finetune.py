@@ -96,7 +96,7 @@ def use_inputs_of_run(config: str) -> None:
         FileNotFoundError: if the run does not say what it was made from.
         ValueError: if there is no data: the config is a preset.
     """
-    from mate_tf.training.run_folder import load_inputs
+    from mate_tf.training.run import load_inputs
 
     folder = run_folder(config)
     if folder is None:
@@ -128,7 +128,7 @@ def train_as_told(argv: list[str], program: str) -> None:
     """
     from mate_tf.evaluation.markdown import evaluations_table
     from mate_tf.training.distribution import is_chief
-    from mate_tf.training.evaluator import read_evaluations
+    from mate_tf.training.loop import read_evaluations
     from mate_tf.training.run import train_run
 
     overrides = [*argv[1:], *(["--config.skip_corrupt=true"] if _SKIP_CORRUPT.value else [])]

@@ -39,7 +39,7 @@ _ALL_REDUCE_ALG = flags.DEFINE_enum(
 
 def make_strategy():
     """The strategy that the flags say; to be made before TensorFlow does anything else."""
-    from mate_tf.training import strategies
+    from mate_tf.training import distribution as strategies
 
     return strategies.make_strategy(
         _STRATEGY.value,

@@ -19,6 +19,7 @@ _WHERE = {
     "TokenFeatures": "mate_tf.features.token_features",
     "from_pretrained": "mate_tf.serving.loading",
     "multi_view_attention": "mate_tf.layers.attention.multi_view",
+    "register_keras_classes": "mate_tf.models",
 }
 __all__ = sorted(_WHERE)
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         multi_view_attention,
     )
     from mate_tf.layers.encoder import TableEncoder
+    from mate_tf.models import register_keras_classes
     from mate_tf.serving.loading import from_pretrained
     from mate_tf.tables.table import Question, Table
 

@@ -66,8 +66,8 @@ def write_run(folder: pathlib.Path) -> pathlib.Path:
     from mate_tf.records.conversion_file import conversion_of, write_conversion
     from mate_tf.training.config import TableQATrainingConfig
     from mate_tf.training.examples import build_model
-    from mate_tf.training.run_folder import save_config
-    from mate_tf.weights.names import weights_by_path
+    from mate_tf.training.run import save_config
+    from mate_tf.weights.loading import weights_by_path
 
     config = TableQATrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
     keras.utils.set_random_seed(0)
@@ -113,6 +113,6 @@ def two_cpus() -> list:
 
 def best_evaluation(model_dir: pathlib.Path, metric: str) -> dict:
     """The evaluation of a run, with its "step", that has the highest value of a metric."""
-    from mate_tf.training.evaluator import read_evaluations
+    from mate_tf.training.loop import read_evaluations
 
     return max(read_evaluations(model_dir), key=lambda evaluation: evaluation[metric])

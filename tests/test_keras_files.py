@@ -7,18 +7,18 @@ import keras
 import numpy as np
 import pytest
 
-from mate_tf.answers.tasks import MODELS
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
-from mate_tf.models.keras_classes import (
-    DenseAttention,
-    LinformerAttention,
-    MultiViewAttention,
-    MultiViewEmbedding,
-    TableEncoder,
-    TiledAttention,
-)
+from mate_tf.layers.attention.dense import DenseAttention
+from mate_tf.layers.attention.linformer import LinformerAttention
+from mate_tf.layers.attention.multi_view import MultiViewAttention
+from mate_tf.layers.attention.tiles import TiledAttention
+from mate_tf.layers.attention.views import MultiViewEmbedding
+from mate_tf.layers.encoder import TableEncoder
+from mate_tf.tasks import TASKS
 from tests.small import ENCODER, ROOT
+
+MODELS = {name: task.model_class for name, task in TASKS.items()}
 
 LENGTH = 24
 LAYERS = {
@@ -116,7 +116,8 @@ def test_a_fresh_process_imports_the_layers_and_no_more(tmp_path):
     model.save(tmp_path / "model.keras")
     np.savez(tmp_path / "features.npz", **features())
     program = (
-        "import keras, numpy, sys, mate_tf.models.keras_classes\n"
+        "import keras, numpy, sys, mate_tf\n"
+        "mate_tf.register_keras_classes()\n"
         "model = keras.saving.load_model(sys.argv[1] + '/model.keras')\n"
         "batch = dict(numpy.load(sys.argv[1] + '/features.npz'))\n"
         "numpy.save(sys.argv[1] + '/output.npy', model(batch))\n"
@@ -178,8 +179,8 @@ def test_features_of_another_number_are_refused():
 
 
 def test_every_class_that_keras_saves_is_imported():
-    """Each registration but the optimizer's is of a module that keras_classes imports."""
-    program = "import sys, mate_tf.models.keras_classes; print('\\n'.join(sys.modules))"
+    """Each registration but the optimizer's is of a module that is imported."""
+    program = "import mate_tf, sys; mate_tf.register_keras_classes(); print(*sys.modules)"
     run = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
     )

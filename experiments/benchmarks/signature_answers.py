@@ -78,18 +78,18 @@ class Folder:
     def __init__(self, directory: pathlib.Path):
         import tensorflow as tf
 
-        from mate_tf.answers.tasks import KINDS
         from mate_tf.config import EncoderConfig, read_json_object
         from mate_tf.dataclass_json import from_dict
         from mate_tf.features.builder import FeatureBuilder
         from mate_tf.features.config import FeatureConfig
         from mate_tf.features.wordpiece import Wordpiece
         from mate_tf.serving.folder import CONFIG_FILE, VOCAB_FILE, check_exported
+        from mate_tf.tasks import TASKS
 
         check_exported(directory)
         config = read_json_object(directory / CONFIG_FILE)
         self.encoder = EncoderConfig.from_dict(config["encoder"])
-        self.task = from_dict(KINDS[config["kind"]].config, config["task"], "task")
+        self.task = from_dict(TASKS[config["kind"]].config_class, config["task"], "task")
         self.features = from_dict(FeatureConfig, config["features"], "features")
         self.wordpiece = Wordpiece(directory / VOCAB_FILE)
         self.builder = FeatureBuilder(self.wordpiece, self.features)
@@ -204,7 +204,7 @@ def _ask_tokens(
     import numpy as np
     import tensorflow as tf
 
-    from mate_tf.answers.predictor import decode_batch
+    from mate_tf.answers.decoding import Asked, decode_batch
     from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
     from mate_tf.records.records import serialize_example
 
@@ -225,15 +225,10 @@ def _ask_tokens(
             for index in range(len(examples))
         ]
         outputs = folder.signatures[name](examples=tf.constant(records))
-    answers = decode_batch(
-        folder.task,
-        [table for table, _ in pairs],
-        features,
-        outputs,
-        folder.wordpiece,
-        folder.features.histogram_row,
+    asked = Asked(
+        [table for table, _ in pairs], features, folder.wordpiece, folder.features.histogram_row
     )
-    return [given(answer) for answer in answers]
+    return [given(answer) for answer in decode_batch(folder.task, outputs, asked)]
 
 
 def _ask_tables(folder: Folder, pairs: Sequence[tuple]) -> list[Given]:
@@ -272,8 +267,7 @@ def different_features(folder: Folder, table, question) -> list[str]:
 
     from experiments.benchmarks.signature_answers import raw_input
     from mate_tf.features.token_features import TAPAS_FEATURES
-    from mate_tf.serving.raw_text.features import build_features
-    from mate_tf.serving.raw_text.fitting import RawInput
+    from mate_tf.serving.raw_text.features import RawInput, build_features
 
     raw = {
         key: tf.constant(values.tolist())

@@ -61,10 +61,8 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     from mate_tf.models.classification import ClassificationConfig
     from mate_tf.training.config import ClassificationTrainingConfig
     from mate_tf.training.examples import build_model
-    from mate_tf.training.faults import Termination
     from mate_tf.training.optimizer import BertAdamW
-    from mate_tf.training.task import Task
-    from mate_tf.training.trainer import Trainer
+    from mate_tf.training.trainer import Task, Termination, Trainer
 
     tf.config.threading.set_intra_op_parallelism_threads(options["threads"])
     tf.config.threading.set_inter_op_parallelism_threads(options["threads"])

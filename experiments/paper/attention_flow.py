@@ -37,12 +37,12 @@ _LENGTHS = (128, 256, 512, 1024)  # that batches are cut to
 
 def flow_of_records():
     """The flow of the model of --model on the records of --data_dir."""
-    from mate_tf.answers.attention_flow import attention_flow
+    from experiments.paper.attention_shares import attention_flow
     from mate_tf.features.token_features import TokenFeatures
     from mate_tf.records.batches import batch_by_length, read_records
     from mate_tf.records.conversion_file import file_sha256, read_conversion
     from mate_tf.records.splits import split_files
-    from mate_tf.serving.stored_model import find_model
+    from mate_tf.serving.loading import find_model
 
     files = split_files(_DATA.value, _SPLIT.value)
     stored = find_model(
@@ -91,7 +91,7 @@ def draw(kinds, shares, path: pathlib.Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from mate_tf.answers.attention_flow import UNASKED
+    from experiments.paper.attention_shares import UNASKED
 
     figure, axis = plt.subplots(figsize=(8.4, 4.2))
     names = [name for name in shares if not name.endswith(UNASKED)]
@@ -110,7 +110,7 @@ def draw(kinds, shares, path: pathlib.Path) -> None:
 
 
 def main(_) -> None:
-    from mate_tf.answers.attention_flow import KINDS
+    from experiments.paper.attention_shares import KINDS
     from mate_tf.tables.text_files import complete_text_file
 
     importlib.import_module("matplotlib")  # missing, it is known before the work

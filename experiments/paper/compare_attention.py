@@ -161,7 +161,7 @@ def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
     Of the attention, which each has of its own, it is what was changed for all.
     """
     from mate_tf.training.examples import SPLITS
-    from mate_tf.training.run_folder import config_values, data_files
+    from mate_tf.training.run import config_values, data_files
 
     config = make_config(flags.FLAGS.config, None, overrides)
     check_kind(config, flags.FLAGS.config, "finetune")

@@ -1,10 +1,6 @@
 """Answers for many questions: features in, batches of like length through a model, answers out.
 
 Shapes: B batch, S sequence.
-
-Answers of a batch of questions, by the kind of the model that was asked.
-
-Shapes: B batch, S sequence.
 """
 
 import dataclasses
@@ -19,68 +15,15 @@ import tensorflow as tf
 from mate_tf.answers.answer import Answer, apply_min_score, calibrated
 from mate_tf.answers.attended_cells import AttendedCells, attended_cells
 from mate_tf.answers.calibration import Calibration
-from mate_tf.answers.tasks import KINDS, Asked, Kind, TaskConfig, answering_kind
+from mate_tf.answers.decoding import Asked, decode_batch
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder
 from mate_tf.features.config import ConversionError
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.table import Question, Table
 
-
-def decode_batch(
-    config: TaskConfig,
-    tables: Sequence[Table | None],
-    features: TokenFeatures,
-    outputs: Mapping[str, tf.Tensor],
-    wordpiece: Wordpiece,
-    histogram_row: bool = False,
-    num_alternatives: int = 0,
-) -> list[Answer]:
-    """Reads the answers off a model's outputs for a batch.
-
-    Args:
-        config: the model's task config, which says what kind it is.
-        tables: the tables asked, B of them; None for a sentence alone, which can be classified.
-        features: int32 [B, S].
-        outputs: what the model returned (`kinds.KINDS`).
-        wordpiece: what the features were made with, to find a span's text in its cell.
-        histogram_row: whether the features end in a histogram row, which is never an answer.
-        num_alternatives: the most alternatives that an answer gets.
-
-    Raises:
-        ValueError: if an output is not finite, an id is beyond its table's size, or a question that
-            needs a table has none.
-    """
-    kind = KINDS[answering_kind(config)]
-    _check_finite(kind, outputs)
-    with_tables = [table for table in tables if table is not None]
-    if kind.needs_tables and len(with_tables) < len(tables):
-        raise ValueError(
-            f"expected a table for each of {len(tables)} questions, got {len(with_tables)}; only a "
-            "classifier takes a sentence alone"
-        )
-    asked = Asked(with_tables, features, wordpiece, histogram_row)
-    return kind.decode(config, asked, outputs, num_alternatives)
-
-
-def _check_finite(kind: Kind, outputs: Mapping[str, tf.Tensor]) -> None:
-    """ValueError where a number that answers are read from is none."""
-    for name in kind.outputs:
-        if name not in outputs:
-            continue
-        values = np.asarray(outputs[name])  # [B, ...]
-        broken = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))  # [b]
-        if len(broken):
-            raise ValueError(
-                f"expected finite {name} of the model, got NaN or infinity for {len(broken)} of "
-                f"{len(values)} questions; see whether its weights are finite, and take a "
-                "checkpoint of which they are"
-            )
-
-
-# From token features int32 [B, S] to the outputs that a kind of model has (kinds.KINDS).
+# From token features int32 [B, S] to the outputs that a task reads (mate_tf/tasks.py).
 ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
 
 MaybeTable = TypeVar("MaybeTable", bound=Table | None)
@@ -232,15 +175,14 @@ class Predictor:
     def _answer_batch(self, batch: Sequence[tuple[Table | None, Example]]) -> list[Answer]:
         length = self._padded_length(max(example.report.num_tokens for _, example in batch))
         features = self._features([example for _, example in batch], length)
-        answers = decode_batch(
-            self._task_config,
+        asked = Asked(
             [table for table, _ in batch],
             features,
-            self._model(features),
             self._builder.wordpiece,
             self._builder.config.histogram_row,
-            self._num_alternatives,
         )
+        outputs = self._model(features)
+        answers = decode_batch(self._task_config, outputs, asked, self._num_alternatives)
         return [
             self._finished(answer, example.report.rows_dropped)
             for answer, (_, example) in zip(answers, batch, strict=True)

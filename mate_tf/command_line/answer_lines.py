@@ -5,8 +5,7 @@ A table as text, for a terminal.
 
 from collections.abc import Collection, Iterator
 
-from mate_tf.answers.answer import Answer, SelectedCell
-from mate_tf.answers.numbers import format_number
+from mate_tf.answers.answer import Answer, SelectedCell, format_number
 from mate_tf.tables.table import Table
 
 _CELL_WIDTH = 24

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mate_tf.datasets.hybridqa import read_hybridqa_reference
+from mate_tf.datasets.sqa import split_question_id
 from mate_tf.datasets.tabfact import read_table_ids
-from mate_tf.evaluation import hybridqa, sqa, wtq
-from mate_tf.evaluation import official as tabfact
+from mate_tf.evaluation import hybridqa, wtq
 from mate_tf.evaluation.predictions import Prediction
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Coordinates, Question, Table
+from mate_tf.tables.text_files import complete_text_file
 
 PARTS = ("simple", "complex", "small")
 
@@ -114,6 +115,23 @@ def check_official_format(task: str, question_ids: Iterable[str]) -> None:
     _WRITERS[task](os.devnull, {id_: Prediction(id_) for id_ in question_ids})
 
 
+def write_sqa_cells(path: str | Path, cells: Mapping[str, Coordinates]) -> None:
+    """Writes cells by question id as the release's evaluation reads them, with tabs between.
+
+    Raises:
+        ValueError: if an id is not that of a question in a sequence of an annotator.
+    """
+    lines = ["id\tannotator\tposition\tanswer_coordinates"]
+    for question_id, coordinates in cells.items():
+        sequence, position = split_question_id(question_id)
+        id_, separator, annotator = sequence.rpartition("-")
+        if not separator:
+            raise ValueError(f"expected an id such as 'nt-639-0_1', got '{question_id}'")
+        lines.append(f"{id_}\t{annotator}\t{position}\t{[str(cell) for cell in coordinates]}")
+    with complete_text_file(path) as file:
+        file.write("\n".join(lines) + "\n")
+
+
 def _check_has_format(task: str) -> None:
     if task not in _WRITERS:
         raise ValueError(
@@ -132,7 +150,7 @@ def _read_wtq(directory: Path, split: str, pairs: list[tuple[Table, Question]]) 
 
 
 def _read_tabfact(directory: Path, split: str, pairs: list[tuple[Table, Question]]) -> Official:
-    return Official(parts=tabfact.read_parts(directory, pairs))
+    return Official(parts=read_parts(directory, pairs))
 
 
 def _read_hybridqa(directory: Path, split: str, pairs: list[tuple[Table, Question]]) -> Official:
@@ -170,7 +188,7 @@ def _write_wtq(path: str | Path, predictions: Mapping[str, Prediction]) -> None:
 
 
 def _write_sqa(path: str | Path, predictions: Mapping[str, Prediction]) -> None:
-    sqa.write_official(path, {id_: p.cells for id_, p in predictions.items()})
+    write_sqa_cells(path, {id_: p.cells for id_, p in predictions.items()})
 
 
 def _write_hybridqa(path: str | Path, predictions: Mapping[str, Prediction]) -> None:

@@ -1,15 +1,89 @@
-"""Scores of predictions by the official definition of each task."""
+"""Scores of predictions by the official definition of each task.
 
+How well the scores of answers say which of them are right.
+
+Shapes: N answers.
+"""
+
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from mate_tf.evaluation import hybridqa, sqa
-from mate_tf.evaluation.calibration import auroc, expected_calibration_error
+from mate_tf.datasets.sqa import split_question_id
+from mate_tf.evaluation import hybridqa
 from mate_tf.evaluation.official import Official
 from mate_tf.evaluation.predictions import Prediction, match_predictions
 from mate_tf.evaluation.wtq import Denotation, denotation_correct
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Coordinates, Question, Table
+
+_Scores = Sequence[float] | np.ndarray
+_Correct = Sequence[bool] | np.ndarray
+
+
+def expected_calibration_error(scores: _Scores, correct: _Correct, bins: int = 10) -> float:
+    """The mean distance of scores from accuracy, over bins of like scores (Guo et al., 2017).
+
+    Bins are equally wide, and weigh as much as they hold answers. Defined also where all answers
+    are right, or all wrong.
+
+    Args:
+        scores: N probabilities, 0 to 1.
+        correct: for each whether its answer is right.
+        bins: their number.
+
+    Returns:
+        0 for scores that are right on average in each bin, to 1.
+
+    Raises:
+        ValueError: if there are no answers, not as many of the one as of the other, or a score is
+            no probability.
+    """
+    scores, correct = _checked(scores, correct)
+    if bins < 1:
+        raise ValueError(f"expected at least 1 bin, got {bins}")
+    of_bin = np.minimum((scores * bins).astype(np.int64), bins - 1)  # [N]; a score of 1 in the last
+    gaps = np.bincount(of_bin, weights=scores - correct, minlength=bins)  # [bins]
+    return float(np.sum(np.abs(gaps)) / len(scores))
+
+
+def auroc(scores: _Scores, correct: _Correct) -> float | None:
+    """The chance that a right answer has a higher score than a wrong one; ties count half.
+
+    Args:
+        scores: N probabilities, 0 to 1.
+        correct: for each whether its answer is right.
+
+    Returns:
+        0.5 for scores that say nothing, 1 for those that part right from wrong; None where there
+        is nothing to part, since all answers are right or all wrong.
+
+    Raises:
+        ValueError: as `expected_calibration_error`.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    scores, correct = _checked(scores, correct)
+    if correct.all() or not correct.any():
+        return None
+    return float(roc_auc_score(correct, scores))
+
+
+def _checked(scores: _Scores, correct: _Correct) -> tuple[np.ndarray, np.ndarray]:
+    """float64 [N] and bool [N]."""
+    scores, correct = np.asarray(scores, np.float64), np.asarray(correct, np.bool_)
+    if scores.shape != correct.shape or scores.ndim != 1:
+        raise ValueError(
+            f"expected a score for each of {correct.size} answers, got {scores.size} scores"
+        )
+    if not scores.size:
+        raise ValueError("expected at least 1 answer, got 0")
+    is_probability = (scores >= 0) & (scores <= 1)  # NaN is none
+    if not is_probability.all():
+        worst = scores[~is_probability][0]
+        raise ValueError(f"expected scores from 0 to 1, got {worst}")
+    return scores, correct
+
 
 _HITS_AT = (1, 3, 5)
 _LINKED = ("HYBRIDQA", "LINKED_JSONL")  # of tables whose cells link to passages
@@ -82,8 +156,8 @@ def score(
     metrics = _means(scores)
     if task == "SQA":
         correct = {id_: bool(of_question["all"]) for id_, of_question in scores.items()}
-        metrics["seq"] = sqa.sequence_accuracy(correct)
-        positions = sqa.position_accuracies(correct)
+        metrics["seq"] = sequence_accuracy(correct)
+        positions = position_accuracies(correct)
         metrics |= {f"all_position_{position}": share for position, share in positions.items()}
     for part, ids in official.parts.items():
         of_part = _means({id_: scores[id_] for id_ in scores if id_ in ids})
@@ -143,7 +217,7 @@ def _score_sequential(prediction: Prediction, question: Question, gold: _Gold) -
     # Of a few questions the release has cells beyond the table, of which there are none here.
     _require_gold(bool(gold or question.answer_coordinates), question)
     return {
-        "all": float(sqa.cells_correct(prediction.cells, question)),
+        "all": float(cells_correct(prediction.cells, question)),
         "all_d": float(denotation_correct(prediction.answer, gold)),
     }
 
@@ -195,3 +269,41 @@ def _calibration(scores: Sequence[float], correct: Sequence[bool]) -> dict[str, 
     metrics = {"expected_calibration_error": expected_calibration_error(scores, correct)}
     area = auroc(scores, correct)
     return metrics if area is None else metrics | {"auroc": area}
+
+
+def cells_correct(cells: Coordinates, question: Question) -> bool:
+    """Says whether just the cells of the answer are selected, in any order.
+
+    An answer outside of the table's body, which has texts and no cells here, is never right.
+    """
+    gold = set(question.answer_coordinates)
+    return set(cells) == gold and bool(gold or not question.answers)
+
+
+def sequence_accuracy(correct: Mapping[str, bool]) -> float:
+    """SEQ, 0 to 1.
+
+    Args:
+        correct: for each question id whether it was answered right.
+
+    Raises:
+        ValueError: if there is none, or one is no id of a question in a sequence.
+    """
+    of_sequence: defaultdict[str, list[bool]] = defaultdict(list)
+    for question_id, is_right in correct.items():
+        of_sequence[split_question_id(question_id)[0]].append(is_right)
+    return _share([all(answers) for answers in of_sequence.values()])
+
+
+def position_accuracies(correct: Mapping[str, bool]) -> dict[int, float]:
+    """ALL among the questions of each position, counted from 0; errors as `sequence_accuracy`."""
+    of_position: defaultdict[int, list[bool]] = defaultdict(list)
+    for question_id, is_right in correct.items():
+        of_position[split_question_id(question_id)[1]].append(is_right)
+    return {position: _share(of_position[position]) for position in sorted(of_position)}
+
+
+def _share(correct: list[bool]) -> float:
+    if not correct:
+        raise ValueError("expected at least 1 question, got 0")
+    return sum(correct) / len(correct)

@@ -13,11 +13,11 @@ import tensorflow as tf
 from mate_tf.config import EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.dropout import Dropout
-from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassificationConfig:
+class ClassificationConfig(TaskConfig):
     """The head of a classifier, and its loss.
 
     Attributes:

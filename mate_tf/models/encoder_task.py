@@ -13,6 +13,11 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.encoder import TableEncoder
 
 
+@dataclasses.dataclass(frozen=True)
+class TaskConfig:
+    """What a task's heads and loss are made of; each task has its own options."""
+
+
 class EncoderTask(keras.Model):
     """A model with an encoder, made of the encoder's config and its task's.
 
@@ -26,7 +31,7 @@ class EncoderTask(keras.Model):
     """
 
     normalized_by: ClassVar[tuple[str, ...]] = ()
-    config_class: ClassVar[type]
+    config_class: ClassVar[type[TaskConfig]]
     task_config: Any
 
     def __init__(

@@ -13,14 +13,14 @@ from mate_tf.config import EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.layer_norm import LayerNorm
 from mate_tf.layers.linear import Linear
-from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 
 # In the mean over predicted tokens, for a batch without any; as in BERT's published code.
 _EPSILON = 1e-5
 
 
 @dataclasses.dataclass(frozen=True)
-class MaskedLMConfig:
+class MaskedLMConfig(TaskConfig):
     """What pre-training predicts.
 
     Attributes:

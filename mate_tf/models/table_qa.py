@@ -18,11 +18,11 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.dropout import Dropout, draw_seed
 from mate_tf.models import aggregation, cell_selection
 from mate_tf.models import cell_selection as cell_cross_entropy
-from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class TableQAConfig:
+class TableQAConfig(TaskConfig):
     """What the heads and losses of table question answering do (TAPAS, section 3).
 
     The names are those of the TAPAS release; the defaults are its flags', except that a table may

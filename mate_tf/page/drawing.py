@@ -9,8 +9,7 @@ from html import escape
 
 import numpy as np
 
-from mate_tf.answers.answer import Answer, SelectedCell
-from mate_tf.answers.numbers import format_number
+from mate_tf.answers.answer import Answer, SelectedCell, format_number
 from mate_tf.tables.table import Table
 
 MOST_ROWS = 40

@@ -27,14 +27,14 @@ from mate_tf.pointr.inputs import Source, pointing_features, pointing_task, rest
 from mate_tf.pointr.report import Places, answers_report
 from mate_tf.records.conversion_file import file_sha256
 from mate_tf.records.splits import read_questions
-from mate_tf.serving.stored_model import export_stored, run_model
+from mate_tf.serving.export import export_stored
+from mate_tf.serving.loading import run_model
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question
 from mate_tf.tables.text_files import complete_text_file, read_json
 from mate_tf.training.config import FinetuningConfig
 from mate_tf.training.examples import SPLITS
-from mate_tf.training.run import train_run
-from mate_tf.training.run_folder import INPUTS_FILE, data_files, differences, load_inputs
+from mate_tf.training.run import INPUTS_FILE, data_files, differences, load_inputs, train_run
 
 
 def as_read(content: Any) -> Any:

@@ -1,7 +1,7 @@
 """A model as a SavedModel.
 
 The folder is a plain SavedModel with up to three signatures, and carries the vocabulary, the
-configuration and what kind of model it is (mate_tf/answers/tasks.py) in `assets.extra`, so that a
+configuration and what kind of model it is (mate_tf/tasks.py) in `assets.extra`, so that a
 raw table can be asked where only the folder is. So is a calibration of its scores, where there is
 one, and a text about the signatures.
 
@@ -15,21 +15,26 @@ import shutil
 
 import tensorflow as tf
 
-from mate_tf.answers.tasks import TaskModel, answering_kind
-from mate_tf.config import EncoderConfig
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.compilation import portable_graph
 from mate_tf.layers.custom_gradient import without_gradients
-from mate_tf.serving.folder import CONFIG_FILE, EXTRA, SIGNATURES_FILE, VOCAB_FILE
+from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.serving.folder import (
+    CONFIG_FILE,
+    EXTRA,
+    SIGNATURES_FILE,
+    VOCAB_FILE,
+    write_calibration,
+)
+from mate_tf.serving.loading import StoredModel, check_longest
 from mate_tf.serving.signatures import describe_signatures, exported_signatures, why_no_tables
-from mate_tf.weights.names import weights_by_path
-
-_LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
+from mate_tf.tasks import answering_task
+from mate_tf.weights.loading import weights_by_path
 
 
 def export_saved_model(
-    model: TaskModel,
+    model: EncoderTask,
     vocab_file: str | pathlib.Path,
     feature_config: FeatureConfig,
     directory: str | pathlib.Path,
@@ -95,7 +100,7 @@ def export_saved_model(
     (unfinished / EXTRA).mkdir()
     shutil.copyfile(vocab_file, unfinished / VOCAB_FILE)
     config = {
-        "kind": answering_kind(model.task_config),
+        "kind": answering_task(model.task_config).name,
         "encoder": model.encoder_config.to_dict(),
         "task": dataclasses.asdict(model.task_config),
         "features": dataclasses.asdict(feature_config),
@@ -109,40 +114,12 @@ def export_saved_model(
     unfinished.rename(directory)
 
 
-def longest_input(encoder: EncoderConfig) -> int:
-    """The longest input, in tokens, that an encoder is exported for unless one asks for another.
+def export_stored(stored: StoredModel, directory: str | pathlib.Path) -> None:
+    """Writes a stored model as a SavedModel, with its calibration.
 
-    It is as long as the encoder takes; where that is without end, 16,384, and 2,048 with dense
-    attention, whose memory grows with the square.
+    Raises:
+        ValueError, FileExistsError, FileNotFoundError: as `export_saved_model`.
     """
-    if encoder.longest_sequence is not None:
-        return encoder.longest_sequence
-    return _LONGEST_LINEAR if encoder.attention.is_linear else _LONGEST_DENSE
-
-
-def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureConfig:
-    """How features are made for a model that was trained on records made in this way.
-
-    A sequence is made of the same as in training. What was only for training, the labels, is left
-    away, and no row is dropped unless whoever asks allows it (`from_pretrained`).
-
-    Args:
-        trained_on: how the training's features were made.
-        max_seq_length: the longest input, in tokens; examples may have been shorter.
-    """
-    return dataclasses.replace(
-        trained_on,
-        max_seq_length=max_seq_length,
-        drop_rows_to_fit=False,
-        label_answer_spans=False,
-    )
-
-
-def check_longest(encoder: EncoderConfig, features: FeatureConfig) -> None:
-    """ValueError where features could be longer than the encoder takes."""
-    limit, longest = encoder.longest_sequence, features.max_seq_length
-    if limit is not None and (longest is None or longest > limit):
-        what = "sequence_length" if limit == encoder.fixed_length else "position embeddings"
-        raise ValueError(
-            f"expected max_seq_length of at most {limit}, the {what} of this model, got {longest}"
-        )
+    export_saved_model(stored.model(), stored.vocab_file, stored.feature_config, directory)
+    if stored.calibration is not None:
+        write_calibration(directory, stored.calibration)

@@ -1,20 +1,255 @@
-"""A model that answers questions, from where it is stored."""
+"""A model that answers questions, from where it is stored.
+
+A model that answers, wherever it is stored: exported, as a run, or published.
+"""
 
 import dataclasses
 import functools
 import pathlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from mate_tf.answers.calibration import Calibration
 from mate_tf.answers.predictor import ModelFunction, Predictor
+from mate_tf.config import EncoderConfig, read_json_object
+from mate_tf.dataclass_json import from_dict
 from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.inference import inference_function
-from mate_tf.serving.export import check_longest
-from mate_tf.serving.folder import DEFAULT_MODEL, is_exported
-from mate_tf.serving.stored_model import find_model
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
+from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.presets import with_architecture
+from mate_tf.records.conversion_file import check_vocabulary, read_conversion
+from mate_tf.serving.folder import (
+    CONFIG_FILE,
+    DEFAULT_MODEL,
+    VARIABLES,
+    VOCAB_FILE,
+    check_exported,
+    is_exported,
+    read_calibration,
+)
 from mate_tf.tables.part_of_speech import Tagger
+from mate_tf.tasks import ANSWERING, TASKS, answering_task, model_of
+from mate_tf.training.run import load_config
+from mate_tf.weights.initial import (
+    kind_of_weights,
+    locate_weights,
+    published_configs,
+    restore_published,
+)
+from mate_tf.weights.run import checkpoint_of_run, restore_checkpoint, step_of
+
+_LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
+
+
+class StoredModel(NamedTuple):
+    """What there is to know of a model before it is built.
+
+    Attributes:
+        name: what to call it in a sentence.
+        encoder_config: with the attention that was asked for.
+        task_config: of one of the kinds that answer.
+        feature_config: how features are made for it, max_seq_length included.
+        vocab_file: the vocabulary that it was trained with.
+        restore: gives a built model its weights.
+        step: of a run, the one that its weights are of.
+        calibration: of its scores; None where it has none.
+    """
+
+    name: str
+    encoder_config: EncoderConfig
+    task_config: TaskConfig
+    feature_config: FeatureConfig
+    vocab_file: pathlib.Path
+    restore: Callable[[EncoderTask], object]
+    step: int | None = None
+    calibration: Calibration | None = None
+
+    def model(self, dtype: str = "float32") -> EncoderTask:
+        """The Keras model with its weights, computing in a dtype such as "mixed_bfloat16"."""
+        model = model_of(self.encoder_config, self.task_config, dtype)
+        self.restore(model)
+        return model
+
+
+def find_model(
+    path: str | pathlib.Path, revision: str | None = None, architecture: str | None = None
+) -> StoredModel:
+    """The model at a path or of a name, of whatever kind.
+
+    Args:
+        path: an exported model's folder, that of a run, a Hugging Face folder of TAPAS or BERT, or
+            the name of one on the Hub.
+        revision: of a name on the Hub.
+        architecture: a name of mate_tf/presets.py that adds no weights, such as mate: how tokens
+            attend to each other, in place of what the model was trained with.
+
+    Raises:
+        FileNotFoundError, ModuleNotFoundError, OSError: if there is no model.
+        ValueError: if there is one that answers no questions, or it is not what it should be.
+    """
+    folder = pathlib.Path(path)
+    if revision is None and is_exported(folder):
+        return exported_model(folder, architecture)
+    try:
+        location = locate_weights(path, revision)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{error}, nor an exported model") from None
+    if kind_of_weights(location) == "run":
+        return run_model(location, architecture)
+    return published_model(location, architecture=architecture)
+
+
+def exported_model(directory: str | pathlib.Path, architecture: str | None = None) -> StoredModel:
+    """What `export_saved_model` wrote; errors as `find_model`."""
+    directory = pathlib.Path(directory)
+    check_exported(directory)
+    config = read_json_object(directory / CONFIG_FILE)
+    kind = config.get("kind")
+    if kind not in ANSWERING:
+        raise ValueError(
+            f"expected a model of one of the kinds {', '.join(ANSWERING)} at {directory}, got "
+            f"{kind}; export it again"
+        )
+    if missing := [name for name in ("encoder", "task", "features") if name not in config]:
+        raise ValueError(
+            f"expected the keys encoder, task and features in {directory / CONFIG_FILE}, "
+            f"which lacks {', '.join(missing)}; export it again"
+        )
+    return StoredModel(
+        name=str(directory),
+        encoder_config=_attending(EncoderConfig.from_dict(config["encoder"]), architecture),
+        task_config=from_dict(TASKS[kind].config_class, config["task"], "task"),
+        feature_config=from_dict(FeatureConfig, config["features"], "features"),
+        vocab_file=directory / VOCAB_FILE,
+        restore=functools.partial(restore_checkpoint, prefix=str(directory / VARIABLES)),
+        calibration=read_calibration(directory),
+    )
+
+
+def run_model(
+    model_dir: str | pathlib.Path,
+    architecture: str | None = None,
+    max_seq_length: int | None = None,
+) -> StoredModel:
+    """The model of a run, with the weights of its best evaluation.
+
+    Args:
+        model_dir: the run's folder.
+        architecture: as of `find_model`.
+        max_seq_length: the longest input, in tokens; None for `longest_input`.
+
+    Raises:
+        FileNotFoundError: if there is no run, or it has no weights yet.
+        ValueError: if the run's model answers nothing, or its vocabulary is another than that of
+            the records it was trained on.
+    """
+    model_dir = pathlib.Path(model_dir)
+    if not model_dir.is_dir():
+        raise FileNotFoundError(f"expected the folder of a run at {model_dir}, found none")
+    config = load_config(model_dir)
+    task_config = _answering(config.task)
+    trained_on = read_conversion(model_dir).features
+    if (model_dir / "vocab.txt").is_file():  # missing, it is named where it is read
+        check_vocabulary(model_dir)
+    prefix = checkpoint_of_run(model_dir)
+    step = step_of(prefix)
+    encoder_config = _attending(config.encoder, architecture)
+    return StoredModel(
+        name=f"step {step} of {model_dir}",
+        encoder_config=encoder_config,
+        task_config=task_config,
+        feature_config=serving_features(
+            trained_on, max_seq_length or longest_input(encoder_config)
+        ),
+        vocab_file=model_dir / "vocab.txt",
+        restore=functools.partial(restore_checkpoint, prefix=prefix),
+        step=step,
+        calibration=read_calibration(model_dir),
+    )
+
+
+def published_model(
+    path: str | pathlib.Path,
+    task_config: TaskConfig | None = None,
+    *,
+    revision: str | None = None,
+    architecture: str | None = None,
+    vocab_file: str | pathlib.Path | None = None,
+    max_seq_length: int | None = None,
+    **encoder_overrides: Any,
+) -> StoredModel:
+    """A published model, with features made as the authors' release makes them.
+
+    Args:
+        path: as `load_pretrained` takes it.
+        task_config: its heads; None for those that a Hugging Face folder describes, but for its
+            limits of rows and columns, beyond which cells would not be told apart.
+        revision: of a name on the Hub.
+        architecture: as of `find_model`; None for all to all, as TAPAS was trained.
+        vocab_file: the vocabulary; None for vocab.txt beside the weights.
+        max_seq_length: the longest input, in tokens; None for `longest_input`.
+        **encoder_overrides: as `load_pretrained` takes them.
+
+    Raises:
+        FileNotFoundError: if there are no weights or no vocabulary.
+        ModuleNotFoundError, OSError, ValueError: as `load_pretrained`.
+    """
+    attention = _attending(EncoderConfig(), architecture or "tapas").attention
+    encoder_overrides.setdefault("original_ids", True)
+    location, encoder_config, described = published_configs(
+        path,
+        task_config,
+        revision=revision,
+        attention=attention,
+        **encoder_overrides,
+    )
+    folder = location if location.is_dir() else location.parent
+    vocab_file = pathlib.Path(vocab_file or folder / "vocab.txt")
+    if not vocab_file.is_file():
+        raise FileNotFoundError(
+            f"expected the vocabulary of {path} at {vocab_file}, found none; name its vocab_file"
+        )
+    return StoredModel(
+        name=str(path),
+        encoder_config=encoder_config,
+        task_config=_answering(task_config or _of_any_table(described)),
+        feature_config=serving_features(
+            FeatureConfig(original_conversion=True),
+            max_seq_length or longest_input(encoder_config),
+        ),
+        vocab_file=vocab_file,
+        restore=functools.partial(restore_published, location=location),
+    )
+
+
+def _of_any_table(task_config: Any) -> Any:
+    """The task config with as many rows and columns as ours has by itself."""
+    if not isinstance(task_config, TableQAConfig):
+        return task_config
+    default = TableQAConfig()
+    return dataclasses.replace(
+        task_config, max_num_rows=default.max_num_rows, max_num_columns=default.max_num_columns
+    )
+
+
+def _answering(task_config: Any) -> Any:
+    """The task config; ValueError where it is not that of a model that answers."""
+    answering_task(task_config)
+    return task_config
+
+
+def _attending(encoder: EncoderConfig, architecture: str | None) -> EncoderConfig:
+    """The encoder with the attention of an architecture's preset, and all else as it was."""
+    if architecture is None:
+        return encoder
+    attention = with_architecture(EncoderConfig(), architecture).attention
+    return dataclasses.replace(encoder, attention=attention)
 
 
 def from_pretrained(
@@ -102,3 +337,42 @@ def _exported_function(directory: str | pathlib.Path) -> ModelFunction:
         return signature(**{name: getattr(features, name) for name in names})
 
     return run
+
+
+def longest_input(encoder: EncoderConfig) -> int:
+    """The longest input, in tokens, that an encoder is exported for unless one asks for another.
+
+    It is as long as the encoder takes; where that is without end, 16,384, and 2,048 with dense
+    attention, whose memory grows with the square.
+    """
+    if encoder.longest_sequence is not None:
+        return encoder.longest_sequence
+    return _LONGEST_LINEAR if encoder.attention.is_linear else _LONGEST_DENSE
+
+
+def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureConfig:
+    """How features are made for a model that was trained on records made in this way.
+
+    A sequence is made of the same as in training. What was only for training, the labels, is left
+    away, and no row is dropped unless whoever asks allows it (`from_pretrained`).
+
+    Args:
+        trained_on: how the training's features were made.
+        max_seq_length: the longest input, in tokens; examples may have been shorter.
+    """
+    return dataclasses.replace(
+        trained_on,
+        max_seq_length=max_seq_length,
+        drop_rows_to_fit=False,
+        label_answer_spans=False,
+    )
+
+
+def check_longest(encoder: EncoderConfig, features: FeatureConfig) -> None:
+    """ValueError where features could be longer than the encoder takes."""
+    limit, longest = encoder.longest_sequence, features.max_seq_length
+    if limit is not None and (longest is None or longest > limit):
+        what = "sequence_length" if limit == encoder.fixed_length else "position embeddings"
+        raise ValueError(
+            f"expected max_seq_length of at most {limit}, the {what} of this model, got {longest}"
+        )

@@ -12,16 +12,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from mate_tf.answers.tasks import KINDS, TaskConfig, TaskModel, answering_kind
 from mate_tf.config import EncoderConfig
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.answers import cell_answers, class_answers
-from mate_tf.serving.raw_text.features import build_features
-from mate_tf.serving.raw_text.fitting import RawInput
+from mate_tf.serving.raw_text.features import RawInput, build_features
+from mate_tf.tasks import answering_task
 
 Outputs = dict[str, tf.Tensor]
 
@@ -46,7 +46,9 @@ _REFUSED = (
 def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureConfig) -> str | None:
     """Why a model has no signature `tables`, None where it has one."""
     if not isinstance(task, TableQAConfig | ClassificationConfig):
-        return f"a model of the kind {answering_kind(task)} reads its answers outside the graph"
+        return (
+            f"a model of the kind {answering_task(task).name} reads its answers outside the graph"
+        )
     if encoder.attention.is_grammar_guided:
         return "grammar-guided attention needs a tagger of parts of speech"
     refused = [name for name in _REFUSED if getattr(features, name)]
@@ -56,7 +58,7 @@ def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureCon
 
 
 def exported_signatures(
-    model: TaskModel, wordpiece: Wordpiece, feature_config: FeatureConfig
+    model: EncoderTask, wordpiece: Wordpiece, feature_config: FeatureConfig
 ) -> dict[str, Any]:
     """The signatures of a built model, concrete: `serving_default`, `features`, perhaps `tables`.
 
@@ -66,7 +68,7 @@ def exported_signatures(
         feature_config: how its features are made.
     """
     encoder, task = model.encoder_config, model.task_config
-    output_names = KINDS[answering_kind(task)].outputs
+    output_names = answering_task(task).outputs
 
     names = (*TAPAS_FEATURES, *([PART_OF_SPEECH] if encoder.attention.is_grammar_guided else ()))
     of_features = [tf.TensorSpec([None, None], tf.int32, name) for name in names]

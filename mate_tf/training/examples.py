@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.answers.tasks import TaskModel, model_of
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
@@ -35,10 +34,11 @@ from mate_tf.records.conversion_file import (
 )
 from mate_tf.records.records import check_records, records_schema
 from mate_tf.records.splits import QUESTIONS, split_files
+from mate_tf.tasks import model_of
 from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
 from mate_tf.training.distribution import Batch, check_batch_size, divided
-from mate_tf.training.run_folder import differences
-from mate_tf.training.task import Task
+from mate_tf.training.run import differences
+from mate_tf.training.trainer import Task
 
 SPLITS = ("train", "dev")
 
@@ -236,7 +236,7 @@ def dev_batches(
 
 
 def predict_function(
-    model: TaskModel,
+    model: EncoderTask,
 ) -> Callable[[Batch], tuple[Mapping[str, tf.Tensor], tf.Tensor]]:
     """A function from a batch to the model's outputs and the examples' losses, float [B]."""
 

@@ -1,38 +1,233 @@
 """A training run in its folder: from records to weights, or on from where it stopped.
 
-What the training of each kind of model (mate_tf/answers/tasks.py) has of its own.
+What the training of each kind of model (mate_tf/tasks.py) has of its own.
 
 Each module has `check_data`, which refuses a folder of records that the model cannot learn from,
 and `dev_evaluation`, which measures it meanwhile.
+
+The config of a run, kept as JSON in its folder.
+
+The file, config.json, also says the kind of the model (mate_tf/tasks.py).
+
+What a run was made from beside its config: data and first weights, as JSON in its folder.
 """
 
+import dataclasses
+import hashlib
 import json
 import os
 import pathlib
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict
-from types import ModuleType
+from typing import Any
 
-import keras
 import tensorflow as tf
 from absl import logging
 
-from mate_tf.answers.tasks import kind_of
+from mate_tf.config import read_json_object
+from mate_tf.dataclass_json import from_dict
 from mate_tf.records.records import complete_file
-from mate_tf.training import classification, masked_lm, span_reading, table_qa
+from mate_tf.records.splits import split_files
+from mate_tf.tables.text_files import complete_text_file, read_json
+from mate_tf.tasks import TASKS, task_of
 from mate_tf.training.config import RunConfig
-from mate_tf.training.distribution import is_chief
-from mate_tf.training.examples import SPLITS, build_model, make_task, save_conversion
-from mate_tf.training.loop import train
-from mate_tf.training.run_folder import RunInputs, data_files, save_config, save_inputs
-from mate_tf.weights.initial import load_weights
 
-MODULES: dict[str, ModuleType] = {
-    "table_qa": table_qa,
-    "classification": classification,
-    "span_reading": span_reading,
-    "masked_lm": masked_lm,
-}
+INPUTS_FILE = "inputs.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class InputFile:
+    """A file of the data by its name and the SHA-256 of its bytes, in hexadecimal digits."""
+
+    name: str
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True)
+class RunInputs:
+    """What a run was made from.
+
+    Attributes:
+        data_dir: the folder of records.
+        files: its record files.
+        init_checkpoint: the weights that it began with, as they were asked for; None for random.
+        init_revision: of weights on the Hub.
+        reset_heads: whether all heads began anew.
+        loaded_from: the checkpoint or folder that these were at the time.
+    """
+
+    data_dir: str
+    files: tuple[InputFile, ...]
+    init_checkpoint: str | None = None
+    init_revision: str | None = None
+    reset_heads: bool = False
+    loaded_from: str | None = None
+
+    def began_with(self, init_checkpoint: str | None) -> bool:
+        """Whether these are its first weights; what is not on the Hub is kept by its whole path."""
+        whole = init_checkpoint and os.path.abspath(init_checkpoint)
+        return self.init_checkpoint in (init_checkpoint, whole)
+
+
+def data_files(data_dir: str | pathlib.Path, splits: Sequence[str]) -> tuple[InputFile, ...]:
+    """The record files of a folder's splits; errors as `split_files`."""
+    files = []
+    for path in (path for split in splits for path in split_files(data_dir, split)):
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        files.append(InputFile(os.path.basename(path), digest))
+    return tuple(files)
+
+
+def save_inputs(
+    inputs: RunInputs,
+    model_dir: str | pathlib.Path,
+    begins: bool,
+    may_differ: bool = False,
+) -> None:
+    """Writes to a run's folder what the run is made from; where it goes on, checks that it is.
+
+    Args:
+        inputs: what this run is made from; first weights that are None are those of the run so
+            far, where it goes on.
+        model_dir: the run's folder.
+        begins: whether the run begins here, having no checkpoint yet.
+        may_differ: whether the data may be other than that of the run so far.
+
+    Raises:
+        ValueError: if the run in the folder was made from other records or first weights.
+    """
+    path = pathlib.Path(model_dir) / INPUTS_FILE
+    if begins or not path.exists():
+        with complete_text_file(path) as file:
+            file.write(json.dumps(dataclasses.asdict(inputs), indent=2) + "\n")
+        return
+    there = load_inputs(model_dir)
+    different = sorted({file.name for file in {*there.files} ^ {*inputs.files}})
+    if different and not may_differ:
+        raise ValueError(
+            f"expected the records that the run in {model_dir} began with, got others in "
+            f"{inputs.data_dir}: {', '.join(different)}; choose another folder for the run"
+        )
+    _check_same_start(inputs, there, model_dir)
+
+
+def _check_same_start(inputs: RunInputs, there: RunInputs, model_dir: str | pathlib.Path) -> None:
+    if inputs.init_checkpoint is None:
+        return
+    here, said = (
+        f"{of.init_checkpoint or 'random ones'}"
+        f"{f' ({of.init_revision})' if of.init_revision else ''}"
+        f"{' with new heads' if of.reset_heads else ''}"
+        for of in (inputs, there)
+    )
+    same_options = (inputs.init_revision, inputs.reset_heads) == (
+        there.init_revision,
+        there.reset_heads,
+    )
+    if not (same_options and there.began_with(inputs.init_checkpoint)):
+        raise ValueError(
+            f"expected the first weights that the run in {model_dir} began with, {said}, got "
+            f"{here}; choose another folder for the run, or name no weights to go on with it"
+        )
+
+
+def load_inputs(model_dir: str | pathlib.Path) -> RunInputs:
+    """Reads what the run in a folder was made from.
+
+    Raises:
+        FileNotFoundError: if the folder does not say.
+        ValueError: if the file is not one of `save_inputs`.
+    """
+    path = pathlib.Path(model_dir) / INPUTS_FILE
+    try:
+        return from_dict(RunInputs, read_json(path), "inputs")
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+CONFIG_FILE = "config.json"
+_MAY_CHANGE = ("skip_corrupt", "recompute")  # when a run goes on
+
+
+def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
+    """Writes the full config to a run's folder, or checks that it holds the same already.
+
+    Raises:
+        ValueError: if the folder belongs to a run with another config, or holds a checkpoint of
+            something else.
+    """
+    path = pathlib.Path(model_dir) / CONFIG_FILE
+    here = config_values(config)
+    if path.exists():
+        there = config_values(load_config(model_dir))
+        here |= {name: there[name] for name in _MAY_CHANGE}
+        different = differences(there, here)
+        if different:
+            raise ValueError(
+                f"expected the config of the run in {model_dir}, got another: "
+                f"{', '.join(different)}; choose another folder or the same config"
+            )
+        return
+    if latest := tf.train.latest_checkpoint(str(model_dir)):
+        raise ValueError(
+            f"expected a new folder or that of a run, got {model_dir} with the checkpoint "
+            f"{pathlib.Path(latest).name} and without {CONFIG_FILE}; choose another folder"
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with complete_text_file(path) as file:
+        file.write(json.dumps(here, indent=2) + "\n")
+
+
+def load_config(model_dir: str | pathlib.Path) -> RunConfig:
+    """Reads the config of a run's folder, of whatever kind.
+
+    Raises:
+        FileNotFoundError: if the folder does not hold one.
+        ValueError: if it is not a run's.
+    """
+    path = pathlib.Path(model_dir) / CONFIG_FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"expected {CONFIG_FILE} in {model_dir}; is it a run's folder?")
+    values = read_json_object(path)
+    kind = values.pop("kind") if "kind" in values else _kind_of_task(values.get("task"))
+    if not isinstance(kind, str) or kind not in TASKS:
+        raise ValueError(
+            f"{path}: expected the config of a run of one of the kinds {', '.join(TASKS)}, got "
+            f"{kind!r}"
+        )
+    try:
+        return from_dict(TASKS[kind].training_config_class, values)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
+    """The keys whose values differ, as "key=here (there: value)", those of one alone left out."""
+    found = []
+    for key, value in here.items():
+        if key not in there:
+            continue
+        if isinstance(value, dict) and isinstance(there[key], dict):
+            found += differences(there[key], value, f"{prefix}{key}.")
+        elif value != there[key]:
+            found.append(f"{prefix}{key}={value} (there: {there[key]})")
+    return found
+
+
+def config_values(config: RunConfig) -> dict[str, Any]:
+    """What a run's file holds of its config, with tuples where JSON has lists."""
+    return {"kind": task_of(config.task).name} | dataclasses.asdict(config)
+
+
+def _kind_of_task(task: Any) -> str:
+    """The kind of a run that was made before runs said it: the first that has all the options."""
+    options = set(task) if isinstance(task, dict) else set()
+    for kind in ("classification", "span_reading"):
+        if options <= {field.name for field in dataclasses.fields(TASKS[kind].config_class)}:
+            return kind
+    return "table_qa"
 
 
 def train_run(
@@ -60,8 +255,15 @@ def train_run(
         FileNotFoundError, ValueError: if data, weights or folder do not fit the config; the error
             says which.
     """
-    of_kind = MODULES[kind_of(config.task)]
-    of_kind.check_data(config, data_dir)
+    import keras
+
+    from mate_tf.training.distribution import is_chief
+    from mate_tf.training.examples import SPLITS, build_model, make_task, save_conversion
+    from mate_tf.training.loop import train
+    from mate_tf.weights.initial import load_weights
+
+    task_spec = task_of(config.task)
+    task_spec.function("check_data")(config, data_dir)
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope():
         model = build_model(config)
@@ -74,7 +276,7 @@ def train_run(
             source = report.source
             if source.startswith(os.path.normpath(init_checkpoint)):  # not on the Hub
                 init_checkpoint = os.path.abspath(init_checkpoint)
-        evaluation = of_kind.dev_evaluation(config, data_dir, model)
+        evaluation = task_spec.function("metrics")(config, data_dir, model)
         task = make_task(config, data_dir, model, evaluation)
         # Only now: a run that was refused leaves no folder behind.
         if is_chief():

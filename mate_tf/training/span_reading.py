@@ -13,8 +13,13 @@ import numpy as np
 
 from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.models.spans import answer_spans, body_cells, span_bounds
+from mate_tf.models.span_reading import (
+    SpanReading,
+    SpanReadingConfig,
+    answer_spans,
+    body_cells,
+    span_bounds,
+)
 from mate_tf.records.batches import has_histogram_row
 from mate_tf.records.conversion_file import has_conversion, read_conversion
 from mate_tf.records.splits import split_files

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.answers.decoding import decode_cells
+from mate_tf.answers.decoding import Asked, decode_cells
 from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
 from mate_tf.evaluation.predictions import Prediction, prediction_of
 from mate_tf.evaluation.scoring import is_correct, score
@@ -160,7 +160,8 @@ def dev_evaluation(
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables = [asked[key][0] for key in keys]
             features = TokenFeatures.from_dict(batch)
-            answers = decode_cells(config.task, tables, features, outputs, histogram_row)
+            asked = Asked(tables, features, histogram_row=histogram_row)
+            answers = decode_cells(config.task, outputs, asked)
             for key, answer in zip(keys, answers, strict=True):
                 if key in predictions:
                     predictions[key] = prediction_of(key, answer)

@@ -5,23 +5,95 @@ The gradients of a batch that does not fit into memory at once.
 Shapes: B examples of a batch, P parts.
 
 The line that says, every few seconds, how a training run is doing.
+
+What the loop trains.
 """
 
+import dataclasses
 import math
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
 from typing import Any
 
+import keras
 import orbit
 import tensorflow as tf
 from absl import logging
 
+from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.custom_gradient import end_with_graph
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import Batch, distribute_batches, mean_share
-from mate_tf.training.faults import Terminated, Termination
 from mate_tf.training.optimizer import BertAdamW
-from mate_tf.training.task import Task
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A model, what it learns from, and how it is measured.
+
+    Attributes:
+        model: with its weights created.
+        train_dataset: from the number of steps already made to the batches that follow, without
+            end; their order must be a function of the seed alone.
+        compute_loss: from a batch and the model's outputs to metrics, among them "loss", the mean
+            over the batch's examples, or a sum over "mean_NAME" (see `normalized_by`); of other
+            tensors the mean is logged.
+        evaluate: metrics on held-out data; and texts in Markdown that show more, by name.
+        best_by: the metric of `evaluate` that a higher value is better of.
+        model_inputs: the model's positional arguments, from a batch.
+        normalized_by: names of features, floats [B, ...], whose sum over the global batch the loss
+            is to be divided by, such as weights of which each example has others. For each the
+            batch of `compute_loss` has the scalar "mean_NAME", the feature's sum over the global
+            batch by the number of parts that the batch is computed in, so that the loss does not
+            depend on how many there are.
+    """
+
+    model: keras.Model
+    train_dataset: Callable[[int], tf.data.Dataset]
+    compute_loss: Callable[[Batch, Any], Mapping[str, tf.Tensor]]
+    evaluate: Callable[[], Mapping[str, float | str]]
+    best_by: str
+    model_inputs: Callable[[Batch], tuple[Any, ...]] = lambda batch: (
+        TokenFeatures.from_dict(batch),
+    )
+    normalized_by: tuple[str, ...] = ()
+
+
+class Terminated(SystemExit):
+    """Training has ended, with all that it did saved, because SIGTERM asked it to."""
+
+    def __init__(self) -> None:
+        super().__init__(128 + signal.SIGTERM)
+
+
+class Termination:
+    """Notes that SIGTERM came, as a machine sends it before it is taken away.
+
+    A second one ends the process at once. In a thread that is not the main one, which gets no
+    signals, none is noted.
+    """
+
+    def __init__(self) -> None:
+        self.is_asked = False
+
+    def __enter__(self) -> "Termination":
+        self._is_main = threading.current_thread() is threading.main_thread()
+        if self._is_main:
+            self._previous = signal.signal(signal.SIGTERM, self._note)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._is_main:
+            signal.signal(signal.SIGTERM, self._previous)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        self.is_asked = True
+        logging.warning("SIGTERM: ending after this step; a second one ends at once")
+
 
 # Of a batch: the gradient of each variable, None where it has none, and named means.
 Gradients = tuple[list[tf.Tensor | None], dict[str, tf.Tensor]]

@@ -18,8 +18,7 @@ from mate_tf.dataclass_json import from_dict
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.masked_lm import MaskedLMConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.weights.loading import LoadReport, assign_variables, check_num_heads
-from mate_tf.weights.names import variables_by_name
+from mate_tf.weights.loading import LoadReport, assign_variables, check_num_heads, variables_by_name
 
 _CONFIG = "config.json"
 _KINDS = ("bert", "tapas")

@@ -24,8 +24,15 @@ import tensorflow as tf
 from mate_tf.config import read_json_object
 from mate_tf.records.records import complete_file
 from mate_tf.weights import run as half_precision
-from mate_tf.weights.loading import ENCODER, LoadReport, assign_variables, check_num_heads
-from mate_tf.weights.names import encoder_of, variables_by_name, weights_by_path
+from mate_tf.weights.loading import (
+    ENCODER,
+    LoadReport,
+    assign_variables,
+    check_num_heads,
+    encoder_of,
+    variables_by_name,
+    weights_by_path,
+)
 
 FILE = "model.safetensors"
 _STEP = "step"

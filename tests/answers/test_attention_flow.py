@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from experiments.paper.attention_shares import KINDS, attention_flow
 from mate_tf.answers.attended_cells import layer_inputs, received_attention
-from mate_tf.answers.attention_flow import KINDS, attention_flow
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.patterns import group_mask, head_groups

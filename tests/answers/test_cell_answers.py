@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.answers.decoding import decode_cells
+from mate_tf.answers.decoding import Asked, decode_cells
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.table import Table
@@ -36,7 +36,8 @@ def decode_one(table, column_ids, row_ids, probabilities, aggregation_logits=Non
         outputs["aggregation_logits"] = np.array([aggregation_logits])
     outputs |= {name: np.array([options.pop(name)]) for name in LOGITS if name in options}
     config = options.pop("config", TableQAConfig())
-    (answer,) = decode_cells(config, [table], features, outputs, **options)
+    asked = Asked([table], features, histogram_row=options.pop("histogram_row", False))
+    (answer,) = decode_cells(config, outputs, asked, **options)
     return answer
 
 

@@ -23,14 +23,18 @@ def test_the_likeliest_class_is_the_answer_and_the_others_are_alternatives():
 
 
 def test_classes_without_names_are_called_by_their_numbers():
-    first, second = decode_classes(ClassificationConfig(3), {"class_logits": LOGITS}, 1)
+    first, second = decode_classes(
+        ClassificationConfig(3), {"class_logits": LOGITS}, num_alternatives=1
+    )
     assert (first.text, second.text) == ("1", "0")
     assert [other.text for other in first.alternatives] == ["2"]
 
 
 @given(arrays.arrays(np.float32, (2, 4), elements=st.floats(-50, 50, width=32)))
 def test_every_class_is_said_once_by_falling_probability(logits):
-    for answer in decode_classes(ClassificationConfig(4), {"class_logits": logits}, 3):
+    for answer in decode_classes(
+        ClassificationConfig(4), {"class_logits": logits}, num_alternatives=3
+    ):
         said = [answer, *answer.alternatives]
         assert sorted(other.class_index for other in said) == [0, 1, 2, 3]
         scores = [other.score for other in said]

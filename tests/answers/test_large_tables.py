@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.answers.decoding import decode_cells
+from mate_tf.answers.decoding import Asked, decode_cells
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
@@ -58,7 +58,7 @@ def selected(builder, rows: int, columns: int, cell: tuple[int, int], **limits):
     head = model.cell_selection
     head.output_weights.assign(separating(features["label_ids"]))
     head.column_output_weights.assign(separating(features["column_ids"] == cell[1] + 1))
-    (answer,) = decode_cells(model.task_config, [table], batch, model(batch))
+    (answer,) = decode_cells(model.task_config, model(batch), Asked([table], batch))
     return [(found.row, found.column) for found in answer.cells]
 
 

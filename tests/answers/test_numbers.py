@@ -2,7 +2,7 @@
 
 import pytest
 
-from mate_tf.answers.numbers import compute, format_number, unit_free_number
+from mate_tf.answers.answer import compute, format_number, unit_free_number
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,13 @@ Shapes: S sequence, N spans.
 import numpy as np
 import pytest
 
-from mate_tf.answers.span_answers import decode_spans, span_text
+from mate_tf.answers.decoding import Asked, decode_spans, span_text
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.cell_selection import LOG_ZERO
-from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.models.spans import span_bounds
+from mate_tf.models.span_reading import SpanReadingConfig, span_bounds
 from mate_tf.tables.table import Question, Table
 
 VOCABULARY = (
@@ -42,15 +41,8 @@ def read(wordpiece, table, spans, features_config=None, num_alternatives=0, **ou
     for first, last, logit in spans:
         logits[0, (starts == begin + first) & (ends == begin + last)] = logit
     outputs = {"span_logits": logits} | outputs
-    (answer,) = decode_spans(
-        CONFIG,
-        [table],
-        batch,
-        outputs,
-        wordpiece,
-        config.histogram_row,
-        num_alternatives,
-    )
+    asked = Asked([table], batch, wordpiece, config.histogram_row)
+    (answer,) = decode_spans(CONFIG, outputs, asked, num_alternatives)
     return answer
 
 

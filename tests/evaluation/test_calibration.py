@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.evaluation.calibration import auroc, expected_calibration_error
+from mate_tf.evaluation.scoring import auroc, expected_calibration_error
 
 ANSWERS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50)
 

@@ -3,11 +3,11 @@ import csv
 import pytest
 
 from mate_tf.datasets.sqa import split_question_id
-from mate_tf.evaluation.sqa import (
+from mate_tf.evaluation.official import write_sqa_cells
+from mate_tf.evaluation.scoring import (
     cells_correct,
     position_accuracies,
     sequence_accuracy,
-    write_official,
 )
 from mate_tf.tables.table import Question
 
@@ -67,7 +67,7 @@ def test_no_question_is_refused():
 
 def test_cells_are_written_as_the_official_script_reads_them(tmp_path):
     path = tmp_path / "pred.tsv"
-    write_official(path, {"nt-639-0_1": ((0, 1), (2, 3)), "nt-640-2_0": ()})
+    write_sqa_cells(path, {"nt-639-0_1": ((0, 1), (2, 3)), "nt-640-2_0": ()})
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     assert rows[0] == {
@@ -78,4 +78,4 @@ def test_cells_are_written_as_the_official_script_reads_them(tmp_path):
     }
     assert (rows[1]["annotator"], rows[1]["answer_coordinates"]) == ("2", "[]")
     with pytest.raises(ValueError, match="expected an id such as 'nt-639-0_1', got 'mine_1'"):
-        write_official(path, {"mine_1": ()})
+        write_sqa_cells(path, {"mine_1": ()})

@@ -19,7 +19,7 @@ from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import ClassificationTrainingConfig, SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model
-from mate_tf.training.run_folder import save_config
+from mate_tf.training.run import save_config
 from tests.small import ENCODER, PIECES, run_binary, write_vocabulary
 from tests.weights.small_models import (
     BERT_CONFIG,

@@ -17,8 +17,7 @@ from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
-from mate_tf.training.run import train_run
-from mate_tf.training.run_folder import load_config, save_config
+from mate_tf.training.run import load_config, save_config, train_run
 from tests.small import PIECES, write_vocabulary
 
 CLIPPED = {"max_gradient_value": 10.0}

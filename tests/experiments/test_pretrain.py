@@ -7,7 +7,7 @@ import pytest
 
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import read_conversion
-from mate_tf.training.run_folder import load_config
+from mate_tf.training.run import load_config
 from tests.small import run_binary, write_vocabulary
 
 SMALL = (

@@ -15,8 +15,8 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.conversion import convert_all
 from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.splits import read_questions, split_writer
-from mate_tf.serving.export import export_saved_model, serving_features
-from mate_tf.serving.loading import from_pretrained
+from mate_tf.serving.export import export_saved_model
+from mate_tf.serving.loading import from_pretrained, serving_features
 from mate_tf.training.examples import build_model
 from mate_tf.training.run import train_run
 from mate_tf.weights.run import restore_weights

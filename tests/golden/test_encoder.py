@@ -13,8 +13,8 @@ from mate_tf.layers.attention.buckets import bucket_ids, computed_pairs, token_o
 from mate_tf.layers.attention.patterns import head_groups, pattern_mask
 from mate_tf.layers.attention.relations import pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
+from mate_tf.weights.initial import load_tf1_checkpoint
 from mate_tf.weights.loading import assign_variables
-from mate_tf.weights.tf1 import load_tf1_checkpoint
 
 TOLERANCE = 2e-5
 

@@ -17,8 +17,8 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.weights.names import variables_by_name
-from mate_tf.weights.tf1 import load_tf1_checkpoint
+from mate_tf.weights.initial import load_tf1_checkpoint
+from mate_tf.weights.loading import variables_by_name
 
 TOLERANCE = 1e-5
 # Of the gradients recorded here the original's own are 1.4e-5 off a float64 run, so that processors

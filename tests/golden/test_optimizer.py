@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
-from mate_tf.weights.names import variables_by_name
+from mate_tf.weights.loading import variables_by_name
 from tests.golden.test_heads import load_batch
 from tests.golden.test_pretraining import pretraining_model
 

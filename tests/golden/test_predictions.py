@@ -15,18 +15,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from mate_tf.answers.decoding import decode_cells, decode_classes
-from mate_tf.answers.span_answers import decode_spans
+from mate_tf.answers.decoding import (
+    Asked,
+    decode_cells,
+    decode_classes,
+    decode_spans,
+    group_body_cells,
+    mean_by_cell,
+)
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.cell_probabilities import group_body_cells, mean_by_cell
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.models.spans import best_spans
+from mate_tf.models.span_reading import SpanReading, SpanReadingConfig, best_spans
 from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.batches import read_records
 from mate_tf.tables.table import Table
-from mate_tf.weights.tf1 import load_tf1_checkpoint
+from mate_tf.weights.initial import load_tf1_checkpoint
 from tests.golden.test_heads import ENCODER_KEYS, task_config
 
 TOLERANCE = 1e-5
@@ -116,7 +120,7 @@ def test_cells_and_aggregations_are_the_originals(golden, request, run):
     outputs = run.outputs(TableQuestionAnswering, config)
     cells = group_body_cells(run.tables, run.features.column_ids, run.features.row_ids)
     means = mean_by_cell(outputs["token_probabilities"], cells)
-    answers = decode_cells(config, run.tables, run.features, outputs)
+    answers = decode_cells(config, outputs, Asked(run.tables, run.features))
     ids, rows, columns = (
         np.asarray(getattr(run.features, key)) for key in ("input_ids", "row_ids", "column_ids")
     )
@@ -166,7 +170,7 @@ def test_spans_are_the_originals(golden, run):
     config = SpanReadingConfig(kind=run.tapas["span_prediction"])
     outputs = run.outputs(SpanReading, config)
     wordpiece = Wordpiece(run.vocab_file)
-    answers = decode_spans(config, run.tables, run.features, outputs, wordpiece)
+    answers = decode_spans(config, outputs, Asked(run.tables, run.features, wordpiece))
     best = best_spans(
         outputs["span_logits"], run.features.input_ids.shape[1], config.max_span_length
     )

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.masked_lm import MaskedLanguageModel
-from mate_tf.weights.tf1 import load_tf1_checkpoint
+from mate_tf.weights.initial import load_tf1_checkpoint
 from tests.golden.test_heads import load_batch
 
 TOLERANCE = 1e-5

@@ -13,7 +13,7 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.weights.tf1 import load_tf1_checkpoint
+from mate_tf.weights.initial import load_tf1_checkpoint
 from tests.golden.interactions import load, to_question, to_table
 
 FAMILY = "e2e"

@@ -6,10 +6,9 @@ import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.cell_selection import LOG_ZERO
-from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.models.spans import over_spans, span_bounds
-from mate_tf.weights.names import variables_by_name
-from mate_tf.weights.tf1 import load_tf1_checkpoint
+from mate_tf.models.span_reading import SpanReading, SpanReadingConfig, over_spans, span_bounds
+from mate_tf.weights.initial import load_tf1_checkpoint
+from mate_tf.weights.loading import variables_by_name
 from tests.golden.test_heads import ENCODER_KEYS, load_batch
 
 TOLERANCE = 1e-5

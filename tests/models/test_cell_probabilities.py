@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mate_tf.models.cell_probabilities import group_body_cells, mean_by_cell, select_cells
+from mate_tf.answers.decoding import group_body_cells, mean_by_cell, select_cells
 from mate_tf.tables.table import Table
 
 

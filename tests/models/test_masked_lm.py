@@ -8,7 +8,7 @@ import tensorflow as tf
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.masked_lm import MaskedLanguageModel, MaskedLMConfig
-from mate_tf.weights.names import variables_by_name
+from mate_tf.weights.loading import variables_by_name
 
 ENCODER = EncoderConfig(
     vocab_size=20,

@@ -10,9 +10,8 @@ import tensorflow as tf
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.cell_selection import LOG_ZERO
-from mate_tf.models.span_reading import SpanHead, SpanReading, SpanReadingConfig
-from mate_tf.models.spans import span_bounds
-from mate_tf.weights.names import variables_by_name
+from mate_tf.models.span_reading import SpanHead, SpanReading, SpanReadingConfig, span_bounds
+from mate_tf.weights.loading import variables_by_name
 
 ENCODER = EncoderConfig(
     vocab_size=30,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.models.cell_selection import LOG_ZERO
-from mate_tf.models.spans import (
+from mate_tf.models.span_reading import (
     answer_bounds,
     answer_spans,
     best_spans,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.page.tables import given_table, pasted_table, read_table
+from mate_tf.page.app import given_table, pasted_table, read_table
 from mate_tf.tables.table import Table
 
 ROWS = (("Oslo", "1"), ("Rome, Italy", "2"))

@@ -16,8 +16,8 @@ from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.records import serialize_example
-from mate_tf.serving.export import export_saved_model, serving_features
-from mate_tf.serving.loading import from_pretrained
+from mate_tf.serving.export import export_saved_model
+from mate_tf.serving.loading import from_pretrained, serving_features
 from mate_tf.tables.table import Question, Table
 from tests.small import write_vocabulary
 

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.answers.calibration import Calibration
-from mate_tf.answers.predictor import Predictor, decode_batch
-from mate_tf.answers.tasks import KINDS, kind_of
+from mate_tf.answers.decoding import Asked, decode_batch
+from mate_tf.answers.predictor import Predictor
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
@@ -18,6 +18,7 @@ from mate_tf.serving.export import export_saved_model
 from mate_tf.serving.folder import read_calibration, write_calibration
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Question, Table
+from mate_tf.tasks import ANSWERING, TASKS, task_of
 from tests.small import ENCODER, write_vocabulary
 
 TABLE = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
@@ -55,14 +56,14 @@ def calibration(classifier):
     (classifier / "assets.extra" / "calibration.json").unlink()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ANSWERING)
 def test_every_kind_is_known_by_its_config_and_has_the_outputs_it_is_read_from(kind):
     model = MODELS[kind]
-    assert kind_of(model.task_config) == kind
+    assert task_of(model.task_config).name == kind
     features = TokenFeatures(*[tf.ones([1, 8], tf.int32)] * 9)
     outputs = model(features)
-    assert set(KINDS[kind].outputs) <= set(outputs)
-    remade = KINDS[kind].model(ENCODER, model.task_config)
+    assert set(TASKS[kind].outputs) <= set(outputs)
+    remade = TASKS[kind].model_class(ENCODER, model.task_config)
     assert type(remade) is type(model)
 
 
@@ -82,21 +83,21 @@ def test_a_question_that_needs_a_table_is_refused_without_one(kind):
     features = TokenFeatures(*[tf.ones([2, 8], tf.int32)] * 9)
     message = "expected a table for each of 2 questions, got 1; only a classifier"
     with pytest.raises(ValueError, match=message):
-        decode_batch(model.task_config, [TABLE, None], features, model(features), None)
+        decode_batch(model.task_config, model(features), Asked([TABLE, None], features))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ANSWERING)
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_outputs_that_are_not_finite_are_no_answer(kind, value):
     model = MODELS[kind]
     features = TokenFeatures(*[tf.ones([2, 8], tf.int32)] * 9)
     outputs = {name: values.numpy() for name, values in model(features).items()}
-    for name in KINDS[kind].outputs:
+    for name in TASKS[kind].outputs:
         broken = outputs[name].copy()
         broken[1, -1] = value
         message = f"expected finite {name} of the model, got NaN or infinity for 1 of 2 questions"
         with pytest.raises(ValueError, match=message):
-            decode_batch(model.task_config, [TABLE] * 2, features, outputs | {name: broken}, None)
+            decode_batch(model.task_config, outputs | {name: broken}, Asked([TABLE] * 2, features))
 
 
 def test_a_calibration_in_the_folder_is_applied(classifier, predictor, calibration):

@@ -12,11 +12,12 @@ from mate_tf.answers.predictor import Predictor
 from mate_tf.config import AttentionConfig
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.serving.export import export_stored
 from mate_tf.serving.folder import CONFIG_FILE, VOCAB_FILE, write_calibration
-from mate_tf.serving.stored_model import export_stored, find_model, run_model
+from mate_tf.serving.loading import find_model, run_model
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import MaskedLMTrainingConfig
-from mate_tf.training.run_folder import save_config
+from mate_tf.training.run import save_config
 from tests.small import ENCODER, write_run
 
 TABLE = Table.from_rows([["a", "b"], ["c d", "e"], ["f", "g h"], ["c", "e e"]])

@@ -18,11 +18,10 @@ from mate_tf.features.token_features import TAPAS_FEATURES
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.records.batches import batch_by_length
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.distribution import check_like_chief, is_chief
+from mate_tf.training.distribution import check_like_chief, is_chief, make_strategy
 from mate_tf.training.examples import predict_function
 from mate_tf.training.loop import train
-from mate_tf.training.strategies import make_strategy
-from mate_tf.training.task import Task
+from mate_tf.training.trainer import Task
 
 LENGTHS = (16, 32)
 NUM_STEPS = 50

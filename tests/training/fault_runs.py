@@ -22,10 +22,8 @@ import tensorflow as tf
 from mate_tf.records.batches import training_batches
 from mate_tf.records.records import write_records
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.evaluator import Evaluator
-from mate_tf.training.loop import train
-from mate_tf.training.task import Task
-from mate_tf.training.trainer import Progress
+from mate_tf.training.loop import Evaluator, train
+from mate_tf.training.trainer import Progress, Task
 
 LENGTH, PADDING, VOCABULARY = 8, 2, 20
 # Fourteen examples in batches of four: each epoch has an order of its own, and so has dropout.

@@ -10,8 +10,7 @@ import tensorflow as tf
 
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train
-from mate_tf.training.task import Task
-from mate_tf.training.trainer import accumulate
+from mate_tf.training.trainer import Task, accumulate
 from tests.small import two_cpus
 
 CONFIG = TrainingConfig(

@@ -23,7 +23,7 @@ from mate_tf.training.classification import check_data, dev_evaluation
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model, make_task
 from mate_tf.training.loop import train
-from mate_tf.training.run_folder import load_config, save_config
+from mate_tf.training.run import load_config, save_config
 
 Event = tf.compat.v1.Event
 WORDS = ("good", "bad", "film", "very")

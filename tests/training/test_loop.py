@@ -12,7 +12,7 @@ from mate_tf.layers.dropout import Dropout
 from mate_tf.serving.folder import CALIBRATION_FILE
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train
-from mate_tf.training.task import Task
+from mate_tf.training.trainer import Task
 from mate_tf.weights.run import restore_weights
 from tests.small import best_evaluation, two_cpus
 

@@ -14,7 +14,7 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model
 from mate_tf.training.loop import train
-from mate_tf.training.task import Task
+from mate_tf.training.trainer import Task
 from tests.small import two_cpus
 
 CONFIG = ClassificationTrainingConfig(

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from mate_tf.training.run_folder import INPUTS_FILE, RunInputs, data_files, load_inputs, save_inputs
+from mate_tf.training.run import INPUTS_FILE, RunInputs, data_files, load_inputs, save_inputs
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model, make_task
-from mate_tf.training.run import train_run
-from mate_tf.training.run_folder import load_config, save_config
+from mate_tf.training.run import load_config, save_config, train_run
 from mate_tf.training.span_reading import check_data, dev_evaluation
 
 CITIES = ("oslo", "rome", "lima", "cairo")

@@ -5,7 +5,7 @@ import json
 import pytest
 import tensorflow as tf
 
-from mate_tf.training.strategies import make_strategy
+from mate_tf.training.distribution import make_strategy
 from tests.small import two_cpus
 
 HOSTS = "127.0.0.1:1,127.0.0.1:2"

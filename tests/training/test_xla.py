@@ -12,10 +12,8 @@ from mate_tf.config import ARCHITECTURES, AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
 from mate_tf.training.config import ClassificationTrainingConfig
-from mate_tf.training.faults import Termination
 from mate_tf.training.optimizer import BertAdamW
-from mate_tf.training.task import Task
-from mate_tf.training.trainer import Trainer
+from mate_tf.training.trainer import Task, Termination, Trainer
 
 BATCH, LENGTH = 2, 40
 ENCODER = EncoderConfig(

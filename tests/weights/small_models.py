@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 from mate_tf.config import EncoderConfig
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.weights.names import variables_by_name
+from mate_tf.weights.loading import variables_by_name
 
 BERT_CONFIG = {
     "model_type": "bert",

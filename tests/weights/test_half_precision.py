@@ -8,12 +8,13 @@ import pytest
 
 import mate_tf
 from mate_tf.answers.calibration import Calibration
+from mate_tf.serving.export import export_stored
 from mate_tf.serving.folder import read_calibration, write_calibration
-from mate_tf.serving.stored_model import export_stored, find_model
+from mate_tf.serving.loading import find_model
 from mate_tf.tables.table import Table
 from mate_tf.weights import run as half_precision
 from mate_tf.weights.initial import load_weights
-from mate_tf.weights.names import weights_by_path
+from mate_tf.weights.loading import weights_by_path
 from mate_tf.weights.run import checkpoint_of_run, export_weights, step_of
 from tests.small import run_binary, write_run
 

@@ -8,10 +8,10 @@ import pytest
 
 import mate_tf
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.serving.stored_model import published_model
+from mate_tf.serving.loading import published_model
 from mate_tf.tables.table import Table
 from mate_tf.weights.hub import download
-from mate_tf.weights.pretrained import published_configs
+from mate_tf.weights.initial import published_configs
 from tests.small import PIECES, write_vocabulary
 from tests.weights.small_models import BERT_CONFIG, table_qa, values_of, write_hugging_face
 

@@ -18,10 +18,9 @@ from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.loop import train
-from mate_tf.training.run_folder import save_config
-from mate_tf.training.task import Task
-from mate_tf.weights.initial import load_weights
-from mate_tf.weights.pretrained import load_pretrained
+from mate_tf.training.run import save_config
+from mate_tf.training.trainer import Task
+from mate_tf.weights.initial import load_pretrained, load_weights
 from mate_tf.weights.run import restore_weights
 from tests.weights.small_models import (
     classifier,

@@ -28,8 +28,7 @@ from starlette.exceptions import HTTPException
 from mate_tf.answers.answer import answer_record
 from mate_tf.features.config import ConversionError
 from mate_tf.serving.http.batching import Batcher, Pair
-from mate_tf.serving.http.connections import Connection
-from mate_tf.serving.http.limits import RefusedError, RequestLimits
+from mate_tf.serving.http.limits import Connection, RefusedError, RequestLimits
 from mate_tf.serving.http.requests import Limits, read_request
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)

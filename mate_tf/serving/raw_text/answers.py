@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
-from mate_tf.models.cell_probabilities import SELECTION_THRESHOLD
+from mate_tf.answers.decoding import SELECTION_THRESHOLD
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.features import RawFeatures

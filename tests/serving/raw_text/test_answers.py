@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from experiments.benchmarks.signature_answers import raw_input
-from mate_tf.answers.decoding import decode_cells, decode_classes
-from mate_tf.answers.numbers import format_number
+from mate_tf.answers.answer import format_number
+from mate_tf.answers.decoding import Asked, decode_cells, decode_classes
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
@@ -67,7 +67,7 @@ def of_tables(number):
 
 
 def assert_read_like_the_library(config, outputs):
-    expected = decode_cells(config, TABLES, features(), outputs)
+    expected = decode_cells(config, outputs, Asked(TABLES, features()))
     tensors = {name: tf.constant(values) for name, values in outputs.items()}
     actual = {n: v.numpy() for n, v in cell_answers(config, raw_features(), tensors).items()}
     for index, answer in enumerate(expected):

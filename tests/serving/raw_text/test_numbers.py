@@ -8,7 +8,7 @@ import tensorflow as tf
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mate_tf.answers.numbers import unit_free_number
+from mate_tf.answers.answer import unit_free_number
 from mate_tf.features import numeric
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.features.numeric import Date
