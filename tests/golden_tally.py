@@ -56,9 +56,13 @@ class Tally:
             lines.append(
                 f"{family:<12} {len(rows):>8} {largest:>10.2e} {worst[2]:>10.2e}  {worst[0]}"
             )
+        by_reason = collections.defaultdict(list)
         for family, name, reason in self.left_out:
-            lines.append(f"not compared: {family} {name}: {reason}")
-        lines.append(f"absent files: {len(self.absent)}")
+            by_reason[family, reason].append(name)
+        for (family, reason), names in sorted(by_reason.items()):
+            first = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+            lines.append(f"not compared: {len(names)} of {family} ({first}): {reason}")
+        lines.append(f"absent files: {', '.join(sorted(set(self.absent))) or 'none'}")
         lines.append(f"compared: {sum(map(len, self.compared.values()))}")
         return lines
 

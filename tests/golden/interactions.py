@@ -10,10 +10,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.numeric import Date, NumericValue
 from mate_tf.tables.table import Question, Table
 
 EMPTY_EXAMPLE = "EMPTY-0_0"
+# The original's options by our names.
+OPTIONS = {
+    "max_seq_length": "max_seq_length",
+    "max_column_id": "max_column_id",
+    "max_row_id": "max_row_id",
+    "cell_trim_length": "cell_trim_length",
+    "drop_rows_to_fit": "drop_rows_to_fit",
+    "strip_column_names": "strip_column_names",
+    "use_document_title": "use_document_title",
+    "use_context_title": "use_context_heading",
+    "update_answer_coordinates": "label_answer_spans",
+}
+# trim_question_ids cuts identifiers to their last 64 characters, which is always done here;
+# aggregation candidates are not made here, and the other features are the same without them.
+OPTIONS_WITHOUT_A_NAME = {"vocab_file", "trim_question_ids", "add_aggregation_candidates"}
 
 
 def load(path: Path) -> Any:
@@ -80,16 +96,32 @@ def values(feature: dict[str, Any]) -> np.ndarray:
     return np.array(numbers, np.float32 if feature["kind"] == "float_list" else np.int64)
 
 
+def feature_config(original: dict[str, Any]) -> FeatureConfig:
+    unknown = original.keys() - OPTIONS - OPTIONS_WITHOUT_A_NAME
+    assert not unknown, f"expected the original's options {list(OPTIONS)}, got {unknown}"
+    return FeatureConfig(
+        **{OPTIONS[name]: value for name, value in original.items() if name in OPTIONS},
+        trim_cells="cell_trim_length" not in original,
+        original_conversion=True,
+    )
+
+
 def compare_examples(golden, name: str, actual: list[dict], expected: list[dict]) -> None:
-    """Compares examples, all of a feature together; those of different length one after another."""
-    assert len(actual) == len(expected)
+    """Compares every feature of examples, all examples of a feature together."""
+    assert len(actual) == len(expected), f"{name}: {len(actual)} examples, not {len(expected)}"
+    for index, (example, wanted) in enumerate(zip(actual, expected, strict=True)):
+        differing = sorted(example.keys() ^ wanted.keys())
+        assert not differing, f"{name}: only one side has {differing} in example {index}"
     for feature in expected[0] if expected else ():
         got = [example[feature] for example in actual]
         want = [values(example[feature]) for example in expected]
         if want[0].dtype == object:
-            assert np.array_equal(got, want), f"{name} {feature}"
+            same = [np.array_equal(a, b) for a, b in zip(got, want, strict=True)]
+            assert all(same), f"{name} {feature}: first other at example {same.index(False)}"
+            golden.compare("data", f"{name} {feature}", sum(same), len(want), 0.0)
             continue
-        assert list(map(len, got)) == list(map(len, want)), f"{name} {feature}: lengths"
+        lengths, right = list(map(len, got)), list(map(len, want))
+        assert lengths == right, f"{name} {feature}: lengths {lengths}, not {right}"
         golden.compare("data", f"{name} {feature}", np.concatenate(got), np.concatenate(want), 0.0)
 
 
@@ -97,6 +129,14 @@ def value(value: dict[str, Any]) -> NumericValue:
     if "date" in value:
         return Date(*(value["date"].get(field) for field in Date._fields))
     return float(np.float32(value["float_value"]))
+
+
+def of_question(read: dict[str, Any], question_id: str) -> Any:
+    """What was read of a question, which must have been read."""
+    assert question_id in read, (
+        f"question {question_id!r} was not read, but {sorted(read)[:3]}, ..."
+    )
+    return read[question_id]
 
 
 def paired(examples: list[dict], interactions: list[dict]) -> Iterator[tuple[dict, dict | None]]:
@@ -153,21 +193,30 @@ def conversion_goldens(config: Any) -> list[ConversionGolden]:
         for name, entry in config.golden.load_index("data").items()
         if not name.startswith("_")
     ]
-    for name, entry in config.golden_real.load_index("").items():
-        if name.startswith("public/"):
-            name = name.removeprefix("public/")
+    # The folder of real tables holds one part of what its index lists: two entries of one name.
+    real = config.golden_real.load_index("").items()
+    by_name = {re.sub(r"^(public|holdout)/", "", name): entry for name, entry in real}
+    for name, entry in by_name.items():
+        if not name.startswith("_"):
             found.append(ConversionGolden("golden_real", "", name, entry))
     return found
 
 
-def parametrize_goldens(metafunc: Any, kinds: str) -> None:
-    """Gives tests that take a `conversion` those whose kind begins with the pattern."""
+# Patterns of the kinds of golden conversions.
+CLASSIFIER = "classifier"
+READER = "hybridqa reader"
+CELL_SELECTION = "hybridqa cell selection"
+MASKED_LM = "pretrain"
+
+
+def parametrize_goldens(metafunc: Any, *kinds: str) -> None:
+    """Gives tests that take a `conversion` the ones whose kind begins with a pattern."""
     if "conversion" not in metafunc.fixturenames:
         return
     goldens = [
         pytest.param(golden, id=f"{golden.fixture}-{golden.name}")
         for golden in conversion_goldens(metafunc.config)
-        if re.match(kinds, golden.entry["kind"])
+        if golden.entry["kind"].startswith(kinds)
     ]
     none = [pytest.param(None, marks=pytest.mark.skip("no golden conversions"))]
     metafunc.parametrize("conversion", goldens or none)

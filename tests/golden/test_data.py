@@ -4,21 +4,26 @@ Every feature of every classifier example is compared exactly, and a conversion 
 original must fail here, for the same reason.
 """
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 
 from mate_tf.features.builder import FeatureBuilder
-from mate_tf.features.config import ConversionError, FeatureConfig
+from mate_tf.features.config import ConversionError
 from mate_tf.features.tokenized_table import table_features
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.batches import read_records
 from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question
 from tests.golden.interactions import (
+    CELL_SELECTION,
+    CLASSIFIER,
     EMPTY_EXAMPLE,
+    READER,
     compare_examples,
+    feature_config,
     load,
     paired,
     parametrize_goldens,
@@ -28,28 +33,14 @@ from tests.golden.interactions import (
 )
 
 FAMILY = "data"
-# What is converted from an interaction alone; test_hybridqa.py and test_masked_lm.py have the rest.
-KINDS = "classifier|hybridqa reader"
-# The original's options by our names.
-OPTIONS = {
-    "max_seq_length": "max_seq_length",
-    "max_column_id": "max_column_id",
-    "max_row_id": "max_row_id",
-    "cell_trim_length": "cell_trim_length",
-    "drop_rows_to_fit": "drop_rows_to_fit",
-    "strip_column_names": "strip_column_names",
-    "use_document_title": "use_document_title",
-    "use_context_title": "use_context_heading",
-    "update_answer_coordinates": "label_answer_spans",
-}
-# trim_question_ids cuts identifiers to their last 64 characters, which is always done here;
-# aggregation candidates are not made here, and the other features are the same without them.
-OPTIONS_WITHOUT_A_NAME = {"vocab_file", "trim_question_ids", "add_aggregation_candidates"}
+# What the project does not compute: aggregation candidates, and tokens chosen beforehand.
 CANDIDATES = ("cand_num", "can_aggregation_function_ids", "can_sizes", "can_indexes")
-# A failure that supervision reports here, before a question is converted.
-INVALID_ANSWER = "Invalid answer"
-# A failure to make aggregation candidates.
-SEVERAL_ANSWER_CELLS = "Expected a single answer coordinate."
+WITH_CHOSEN_TOKENS = "the original chose tokens beforehand"
+# Failures of the original that are none of a conversion here, and why.
+ELSEWHERE = {
+    "Invalid answer": "supervision refuses them before conversion, see test_wtq_outcomes.py",
+    "Expected a single answer coordinate.": "the original made no aggregation candidates for them",
+}
 REASONS = {
     "Sequence too long": "too long",
     "Too many columns": "too many columns",
@@ -58,29 +49,25 @@ REASONS = {
 }
 
 
-def feature_config(original: dict[str, Any]) -> FeatureConfig:
-    unknown = original.keys() - OPTIONS - OPTIONS_WITHOUT_A_NAME
-    assert not unknown, f"expected the original's options {list(OPTIONS)}, got {unknown}"
-    return FeatureConfig(
-        **{OPTIONS[name]: value for name, value in original.items() if name in OPTIONS},
-        trim_cells="cell_trim_length" not in original,
-        original_conversion=True,
-    )
-
-
-def without_candidates(features: dict[str, Any]) -> dict[str, Any]:
-    return {name: values for name, values in features.items() if name not in CANDIDATES}
-
-
 def pytest_generate_tests(metafunc) -> None:
+    # What is converted from an interaction alone; test_hybridqa.py has the others.
     is_read = metafunc.function is test_records_of_the_original_are_read_and_written_again
-    parametrize_goldens(metafunc, f"{KINDS}|hybridqa" if is_read else KINDS)
+    parametrize_goldens(metafunc, CLASSIFIER, READER, *([CELL_SELECTION] if is_read else []))
 
 
 @pytest.fixture
 def folder(request, conversion):
     """The golden folder of a conversion."""
     return request.getfixturevalue(conversion.fixture)
+
+
+def without_candidates(folder, name: str, features: dict[str, Any]) -> dict[str, Any]:
+    """The features that the project has; the others are listed."""
+    if left_out := [key for key in CANDIDATES if key in features]:
+        listed = (FAMILY, f"{left_out} of {name}", "the project makes no aggregation candidates")
+        if listed not in folder.tally.left_out:
+            folder.tally.left_out.append(listed)
+    return {key: value for key, value in features.items() if key not in CANDIDATES}
 
 
 def test_conversion_equals_the_originals(folder, conversion):
@@ -90,9 +77,11 @@ def test_conversion_equals_the_originals(folder, conversion):
     examples, interactions, vocab_file = folder.require(*map(conversion.path, files))
     wordpiece = Wordpiece(vocab_file)
     builder = FeatureBuilder(wordpiece, config)
-    actual, expected, reasons = [], [], {}
+    actual, expected, refused = [], [], []
+    left_out = Counter[str]()
     for example, interaction in paired(load(examples)["examples"], load(interactions)):
-        if example.get("error") in (INVALID_ANSWER, SEVERAL_ANSWER_CELLS):
+        if reason := ELSEWHERE.get(example.get("error")):
+            left_out[reason] += 1
             continue
         table, question, of_table = None, Question("", EMPTY_EXAMPLE), {}
         if interaction is not None:
@@ -102,21 +91,23 @@ def test_conversion_equals_the_originals(folder, conversion):
                 interaction["table"], interaction["questions"][example["index"]]
             )
             if selected:
-                continue  # tokens chosen beforehand, which no part of this project does
+                left_out[WITH_CHOSEN_TOKENS] += 1
+                continue
             if selected == []:
                 table, of_table = None, table_features(table)
         try:
             features = builder.build(table, question).features | of_table
         except ConversionError as error:
-            reasons[example["question_id"], example["index"]] = (
-                error.reason,
-                REASONS.get(example.get("error")),
-            )
+            refused.append((example.get("error"), REASONS.get(example.get("error")), error.reason))
             continue
         assert "error" not in example, f"converted in spite of {example['error']!r}"
         actual.append(features)
-        expected.append(without_candidates(example["features"]))
-    assert all(ours == theirs for ours, theirs in reasons.values()), reasons
+        expected.append(without_candidates(folder, conversion.name, example["features"]))
+    different = [errors for errors in refused if errors[1] != errors[2]]
+    assert not different, f"the original's error, what it is here, what came: {different}"
+    folder.compare(FAMILY, f"{conversion.name} refusals", len(refused), len(refused), 0.0)
+    for reason, count in left_out.items():
+        folder.tally.left_out.append((FAMILY, f"{count} of {conversion.name}", reason))
     compare_examples(folder, conversion.name, actual, expected)
 
 
@@ -126,7 +117,7 @@ def test_records_of_the_original_are_read_and_written_again(folder, conversion, 
         conversion.path(f"{conversion.name}.tfrecord"),
     )
     expected = [
-        without_candidates(example["features"])
+        without_candidates(folder, conversion.name, example["features"])
         for example in load(json_file)["examples"]
         if example["features"]
     ]

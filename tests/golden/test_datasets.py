@@ -11,9 +11,15 @@ import pytest
 from mate_tf.datasets.sqa import read_sqa
 from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.features.builder import FeatureBuilder
-from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
-from tests.golden.interactions import compare_examples, load, to_question, to_table
+from tests.golden.interactions import (
+    compare_examples,
+    feature_config,
+    load,
+    of_question,
+    to_question,
+    to_table,
+)
 
 
 class Case(NamedTuple):
@@ -98,21 +104,13 @@ def test_features_of_what_is_read_equal_the_originals(folder, case, pairs):
             f"{case.folder}/{name}.json.gz", f"{case.folder}/vocab.txt"
         )
         content = load(file)
-        options = content["meta"]["config"]
-        config = FeatureConfig(
-            max_seq_length=options["max_seq_length"],
-            max_column_id=options["max_column_id"],
-            max_row_id=options["max_row_id"],
-            trim_cells=True,
-            drop_rows_to_fit=options.get("drop_rows_to_fit", False),
-            original_conversion=True,
-        )
+        config = feature_config(content["meta"]["config"])
         builder = FeatureBuilder(Wordpiece(vocab_file), config)
         actual, expected = [], []
         for example in content["examples"]:
-            table, question = pairs[example["question_id"]]
+            table, question = of_question(pairs, example["question_id"])
             if example["features"] is None:
-                assert example["error"] == "Sequence too long"
+                assert example["error"] == "Sequence too long", f"unknown: {example['error']!r}"
                 with pytest.raises(ValueError, match=r"expected at most .* tokens"):
                     builder.build(table, question)
             else:

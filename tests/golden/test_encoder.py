@@ -1,6 +1,5 @@
 """The encoder against the original's outputs in each attention mode, layer by layer."""
 
-import functools
 import re
 
 import numpy as np
@@ -13,41 +12,20 @@ from mate_tf.layers.attention.buckets import bucket_ids, computed_pairs, token_o
 from mate_tf.layers.attention.patterns import head_groups, pattern_mask
 from mate_tf.layers.attention.relations import pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
-from mate_tf.weights.initial import load_tf1_checkpoint
-from mate_tf.weights.loading import assign_variables
+from tests.golden.comparison import read_arrays
 
 TOLERANCE = 2e-5
+NOT_COMPARED = {
+    r"probs_.*": "no attention layer here returns its weights; the layer's output is compared",
+    "token_weights": "an input",
+}
 
 
 def read_features(golden, batch: str) -> TokenFeatures:
     (path,) = golden.require(f"encoder/{batch}__inputs.npz")
-    with np.load(path) as arrays:
-        return TokenFeatures.from_dict({name: tf.constant(arrays[name]) for name in arrays.files})
-
-
-def load_encoder(golden, config) -> TableEncoder:
-    golden.require("ckpt/classifier_all/model.ckpt.index")
-    checkpoint = golden.directory / "ckpt/classifier_all/model.ckpt"
-    encoder = TableEncoder(config)
-    encoder.build()
-    if config.attention.architecture != "linformer":
-        load_tf1_checkpoint(encoder, checkpoint)
-        return encoder
-    # The checkpoint has the projections for one length; those for others are in a file of theirs.
-    (path,) = golden.require("ckpt/linformer_extra_kernels.npz")
-    reader = tf.train.load_checkpoint(str(checkpoint))
-    tensors = {
-        name: functools.partial(reader.get_tensor, name)
-        for name in reader.get_variable_to_shape_map()
-    }
-    size = f"{config.attention.sequence_length}x{config.attention.projected_length}"
-    with np.load(path) as kernels:
-        for key in kernels.files:
-            name, _, of_size = key.replace("|", "/").partition("__")
-            if of_size == size:
-                tensors[name] = functools.partial(np.array, kernels[key])
-    assign_variables(encoder, tensors, str(path))
-    return encoder
+    return TokenFeatures.from_dict(
+        {name: tf.constant(value) for name, value in read_arrays(path).items()}
+    )
 
 
 def test_encoder_equals_the_original(golden, encoder_name):
@@ -64,32 +42,36 @@ def test_encoder_equals_the_original(golden, encoder_name):
         )
     except golden.NotSupportedError as error:
         golden.not_compared("encoder", encoder_name, str(error))
-    encoder = load_encoder(golden, config)
-    with np.load(path) as arrays:
-        token_weights = arrays["token_weights"] if "token_weights" in arrays.files else None
-    output = encoder(features, return_intermediates=True, token_weights=token_weights)
-    real = features.input_mask.numpy()[..., None]  # [B, S, 1]
-    for padding_output in output.intermediates.values():
-        assert np.isfinite(padding_output.numpy()).all()
-
-    def compare(name, actual, expected):
-        golden.compare("encoder", f"{encoder_name} {name}", actual, expected, TOLERANCE)
-
-    with np.load(path) as arrays:
-        for name in arrays.files:
-            if name == "pooled":
-                compare(name, output.pooled_output, arrays[name])
-            elif re.fullmatch(r"layer_\d+", name):
-                compare(name, output.intermediates[name] * real, arrays[name] * real)
-    (path,) = golden.require(f"encoder/{entry['embedding']}")
-    with np.load(path) as arrays:
-        compare("embedding", output.intermediates["embedding"] * real, arrays["embedding"] * real)
+    encoder = TableEncoder(config)
+    encoder.build()
+    try:
+        golden.load_weights(encoder)
+    except golden.NotSupportedError as error:
+        golden.not_compared("encoder", encoder_name, str(error))
+    expected = read_arrays(path)
+    if embedding := entry.get("embedding"):
+        (embedding_path,) = golden.require(f"encoder/{embedding}")
+        expected |= read_arrays(embedding_path)
+    output = encoder(
+        features, return_intermediates=True, token_weights=expected.get("token_weights")
+    )
+    for name, value in output.intermediates.items():
+        assert np.isfinite(value.numpy()).all(), f"{name}: expected numbers for padding too"
+    real = features.input_mask.numpy() > 0  # [B, S]
+    golden.compare_arrays(
+        "encoder",
+        encoder_name,
+        output.intermediates | {"pooled": output.pooled_output},
+        expected,
+        TOLERANCE,
+        counts=dict.fromkeys(output.intermediates, real),
+        left_out=NOT_COMPARED,
+    )
 
 
 def test_masks_equal_the_original(golden, mask_name):
     (path,) = golden.require("encoder/masks.npz")
-    with np.load(path) as arrays:
-        expected = arrays[mask_name]
+    expected = read_arrays(path)[mask_name]
     batch, kind = mask_name.split("__")
     features = read_features(golden, batch)
     if kind == "sat":
@@ -132,17 +114,15 @@ def pytest_generate_tests(metafunc):
         path = golden.directory / "encoder/masks.npz"
         names: list[str] = []
         if path.exists():
-            with np.load(path) as arrays:
-                names = arrays.files
+            names = list(read_arrays(path))
         metafunc.parametrize("mask_name", names)
 
 
 @pytest.mark.parametrize("checkpoint", ["pretraining", "classifier_all"])
 def test_checkpoint_variables_are_all_named(golden, checkpoint):
-    golden.require(f"ckpt/{checkpoint}/model.ckpt.index", "bert_config.json")
     encoder = TableEncoder(golden.encoder_config({}))
     encoder.build()
-    report = load_tf1_checkpoint(encoder, golden.directory / "ckpt" / checkpoint / "model.ckpt")
+    report = golden.load_weights(encoder, checkpoint)
     assert not report.new
     assert not [
         name

@@ -5,8 +5,6 @@ pre-training, and test_optimizer.py the training steps.
 """
 
 import dataclasses
-import gzip
-import json
 from typing import Any
 
 import numpy as np
@@ -17,14 +15,17 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.weights.initial import load_tf1_checkpoint
 from mate_tf.weights.loading import variables_by_name
+from tests.golden.comparison import read_arrays
+from tests.golden.interactions import load
 
 TOLERANCE = 1e-5
 # Of the gradients recorded here the original's own are 1.4e-5 off a float64 run, so that processors
 # with other vector units round to one or the other side of 1e-5.
 ILL_CONDITIONED = {"wtq_first_order": 2e-5}
 ENCODER_KEYS = (
+    "attention_bias_disabled",
+    "attention_bias_use_relative_scalar_only",
     "disable_position_embeddings",
     "disabled_features",
     "proj_value_length",
@@ -34,69 +35,130 @@ ENCODER_KEYS = (
     "restrict_attention_mode",
     "restrict_attention_row_heads_ratio",
 )
-# What the project does not have, with the value that leaves it out. The original takes
-# cell_cross_entropy and does not act on it.
-UNSUPPORTED = {
-    "classification_label_weight": None,
-    "cell_cross_entropy": False,
-    "table_pruning_config_file": None,
-    "use_gumbel_for_agg": False,  # what it draws cannot be drawn again
-    "use_gumbel_for_cells": False,
+# What the original's configuration has beside the encoder's keys and the fields of TableQAConfig.
+OTHER_KEYS = {
+    "bert_config",
+    "classification_label_weight",
+    "disable_per_token_loss",
+    "num_classification_labels",
+    "span_prediction",
+    # Of a run alone, without effect on a batch with weights that are given.
+    "grad_clipping",
+    "init_checkpoint",
+    "learning_rate",
+    "num_train_steps",
+    "num_warmup_steps",
+    "reset_output_cls",
+    "use_tpu",
 }
+# What the project does not have, with the values that leave it out. The original takes
+# cell_cross_entropy and does not act on it.
+UNSUPPORTED: dict[str, tuple[Any, ...]] = {
+    "cell_cross_entropy": (False,),
+    "num_aggregation_labels": (0, 4),
+    "table_pruning_config_file": (None, ""),
+    "use_gumbel_for_agg": (False,),  # what it draws cannot be drawn again
+    "use_gumbel_for_cells": (False,),
+}
+OF_TOKENS = ("sequence_output", "token_logits", "masked_token_logits", "out_logits", "out_probs")
+# Where these are 10000 lower than others, the column, token or span can never be chosen.
+WITH_IMPOSSIBLE = ("column_logits", "masked_token_logits", "out_logits", "span_logits")
 
 
 def pytest_generate_tests(metafunc) -> None:
     index = metafunc.config.golden.load_index("heads")
-    names = [
-        name
-        for name, entry in index.items()
-        if "tapas_config" in entry and entry["tapas_config"]["span_prediction"] == "none"
-    ]
+    names = [name for name, entry in index.items() if span_prediction(entry) == "none"]
     metafunc.parametrize("name", names or [pytest.param("", marks=pytest.mark.skip("no heads"))])
+
+
+def span_prediction(entry: Any) -> str | None:
+    """How a classifier's entry reads spans, "none" where it does not; None for other entries."""
+    if not isinstance(entry, dict) or "tapas_config" not in entry:
+        return None
+    return entry["tapas_config"].get("span_prediction", "none")
 
 
 def test_logits_losses_and_gradients_equal_the_originals(golden, name):
     entry = golden.load_index("heads")[name]
+    (path,) = golden.require(f"heads/{name}.npz")
+    expected = read_arrays(path)
+    batch = load_batch(golden, entry)
     try:
-        tapas = supported_config(golden, entry)
-        kwargs = {key: tapas[key] for key in ENCODER_KEYS}
-        encoder_config = golden.encoder_config(kwargs, tapas["bert_config"])
+        tapas, encoder_config = supported_config(golden, entry, batch["input_ids"].shape[1])
+        actual = cell_selection_arrays(golden, encoder_config, batch, tapas)
+        if tapas.get("num_classification_labels"):
+            # Both models have the encoder; the original's loss is the sum of theirs.
+            of_classes = classification_arrays(golden, encoder_config, batch, tapas)
+            for key, value in of_classes.items():
+                actual[key] = actual[key] + value if key in actual else value
     except golden.NotSupportedError as error:
         golden.not_compared("heads", name, str(error))
-    files = golden.require(f"heads/{name}.npz", "ckpt/classifier_all/model.ckpt.index")
-    expected = dict(np.load(files[0]))
-    batch = load_batch(golden, entry)
 
-    table_qa = TableQuestionAnswering(encoder_config, task_config(tapas))
-    table_qa.build()
-    load_tf1_checkpoint(table_qa, files[1].with_suffix(""))
-    actual = arrays(table_qa, batch, tapas)
-    if num_classes := tapas["num_classification_labels"]:
-        # The original's classifier has a head for tokens too, on which its loss does not depend.
-        assert tapas["disable_per_token_loss"] and not tapas["num_aggregation_labels"]
-        classifier = load_classifier(golden, encoder_config, num_classes, files[1])
-        actual |= classification_arrays(classifier, batch)
+    counts = counted_examples(batch, actual, tapas)
+    counts |= dict.fromkeys(OF_TOKENS, batch["input_mask"].numpy() > 0)  # padding is no contract
+    counts |= possible_choices(name, actual, expected, counts)
+    golden.compare_arrays(
+        "heads",
+        name,
+        actual,
+        expected,
+        TOLERANCE,
+        counts=counts,
+        tolerances=tolerances_of_gradients(expected, ILL_CONDITIONED.get(name, TOLERANCE)),
+    )
 
-    real = batch["input_mask"].numpy() > 0  # [B, S]; what padding computes is no contract
-    for key, value in expected.items():
-        if key not in actual:
-            golden.left_out.append(("heads", f"{name} {key}", "no such array here"))
-            continue
-        found = np.asarray(actual[key])
-        if found.shape[:2] == real.shape:
-            found, value = found[real], value[real]
-        # What is 10000 lower can never be chosen. It may rest on padding, and its size would
-        # hide an error in the others.
-        possible = value > LOG_ZERO / 2
-        assert ((found > LOG_ZERO / 2) == possible).all(), f"{name} {key}: others are possible"
-        tolerance = TOLERANCE
+
+def counted_examples(batch: dict, actual: dict, tapas: dict) -> dict[str, np.ndarray]:
+    """Which examples count, bool [B], in the losses that the original records before its masks.
+
+    An example without a labelled cell has a loss of about 10000 on its column; the original masks
+    it where it computes the answer, and with mask_examples_without_labels.
+    """
+    labelled = np.any(np.asarray(batch["label_ids"]) > 0, axis=1)
+    keeps_all = not tapas.get("mask_examples_without_labels")
+    selects = np.ones_like(labelled) if keeps_all else labelled
+    if "aggregate_mask" not in actual:
+        return {"selection_loss_per_example": np.asarray(selects)}
+    computes = np.asarray(actual["aggregate_mask"]) > 0
+    return {
+        "selection_loss_per_example": selects & ~computes,
+        "expected_result": computes,
+        "answer_loss": computes,
+    }
+
+
+def possible_choices(
+    name: str, actual: dict, expected: dict, counts: dict
+) -> dict[str, np.ndarray]:
+    """Which logits belong to what can be chosen, and that it is the same here.
+
+    The others may rest on padding, and their size would hide an error in these.
+    """
+    found = {}
+    for key in set(WITH_IMPOSSIBLE) & actual.keys() & expected.keys():
+        possible = expected[key] > LOG_ZERO / 2
+        here = np.asarray(actual[key]) > LOG_ZERO / 2
+        assert here.shape == possible.shape, f"{name} {key}: {here.shape} != {possible.shape}"
+        which = counts.get(key, np.True_)
+        assert ((here == possible) | ~which).all(), f"{name} {key}: others are possible"
+        found[key] = np.asarray(possible & which)
+    return found
+
+
+def tolerances_of_gradients(expected: dict, tolerance: float) -> dict[str, float]:
+    """The tolerance of each gradient of a golden file.
+
+    The bias of the keys shifts all scores of a query alike: its gradient is zero but for rounding,
+    which is as large as the kernel's gradient makes it.
+    """
+    found = {}
+    for key in expected:
         if key.startswith("grad:"):
-            tolerance = ILL_CONDITIONED.get(name, tolerance)
-        if key.endswith("key|bias"):
-            # It shifts all scores of a query alike: its gradient is zero but for rounding, which
-            # is as large as the kernel's gradient makes it.
-            tolerance *= max(1.0, np.abs(expected[key.replace("bias", "kernel")]).max())
-        golden.compare("heads", f"{name} {key}", found[possible], value[possible], tolerance)
+            found[key] = tolerance
+        kernel = expected.get(key.replace("key|bias", "key|kernel"))
+        if key.endswith("key|bias") and kernel is not None:
+            found[key] = tolerance * max(1.0, np.abs(kernel).max())
+    return found
 
 
 def gradients(model, batch: dict[str, tf.Tensor]) -> tuple[dict, dict, dict]:
@@ -114,25 +176,23 @@ def gradients(model, batch: dict[str, tf.Tensor]) -> tuple[dict, dict, dict]:
     return outputs, losses, by_name
 
 
-def load_classifier(golden, encoder_config, num_classes: int, checkpoint) -> SequenceClassification:
-    """The classifier of the checkpoint, which has two classes; other heads have files."""
-    classifier = SequenceClassification(encoder_config, ClassificationConfig(2))
-    classifier.build()
-    load_tf1_checkpoint(classifier, checkpoint.with_suffix(""))
+def classification_arrays(golden, encoder_config, batch: dict, tapas: dict) -> dict[str, Any]:
+    """What the golden files hold of a classifier, by their names.
+
+    The checkpoint's has two classes; heads of other numbers have files.
+    """
+    num_classes = tapas["num_classification_labels"]
+    config = ClassificationConfig(num_classes, label_weights=label_weights(tapas))
+    model = SequenceClassification(encoder_config, config)
+    model.build()
     if num_classes == 2:
-        return classifier
-    (path,) = golden.require(f"ckpt/cls{num_classes}_extra.npz")
-    values = np.load(path)
-    other = SequenceClassification(encoder_config, ClassificationConfig(num_classes))
-    other.build()
-    for name, variable in variables_by_name(classifier).items():
-        value = values.get(name, variable)
-        variables_by_name(other)[name].assign(value)
-    return other
-
-
-def classification_arrays(model: SequenceClassification, batch: dict[str, tf.Tensor]) -> dict:
-    """What the golden files hold of a classifier, by their names."""
+        golden.load_weights(model)
+    else:
+        (path,) = golden.require(f"ckpt/cls{num_classes}_extra.npz")
+        golden.load_weights(model.encoder)
+        variables = variables_by_name(model)
+        for name, value in read_arrays(path).items():
+            variables[name].assign(value)
     outputs, losses, by_name = gradients(model, batch)
     return by_name | {
         "out_logits_cls": outputs["class_logits"],
@@ -140,11 +200,26 @@ def classification_arrays(model: SequenceClassification, batch: dict[str, tf.Ten
     }
 
 
-def arrays(model: TableQuestionAnswering, batch: dict[str, tf.Tensor], tapas: dict) -> dict:
-    """What the golden files hold, by their names."""
+def label_weights(tapas: dict) -> tuple[float, ...]:
+    """The weights of the classes; the original's are by class, 1 where it names none."""
+    given = tapas.get("classification_label_weight") or {}
+    if isinstance(given, str):  # the flag's form, as "0:0.5,1:2"
+        given = dict(pair.split(":") for pair in given.split(","))
+    by_class = {int(label): float(weight) for label, weight in given.items()}
+    classes = range(tapas["num_classification_labels"])
+    assert by_class.keys() <= set(classes), f"expected classes {classes}, got weights of {by_class}"
+    return tuple(by_class.get(label, 1.0) for label in classes) if by_class else ()
+
+
+def cell_selection_arrays(golden, encoder_config, batch: dict, tapas: dict) -> dict[str, Any]:
+    """What the golden files hold of cell selection and aggregation, by their names."""
+    model = TableQuestionAnswering(encoder_config, task_config(tapas))
+    model.build()
+    report = golden.load_weights(model)
+    assert not report.new, report
     outputs, losses, by_name = gradients(model, batch)
-    features = TokenFeatures.from_dict(batch)
-    encoded = model.encoder(features)
+    encoded = model.encoder(TokenFeatures.from_dict(batch))
+    labelled = (batch["label_ids"].numpy() > 0).any(axis=1)
     found: dict[str, Any] = {
         "sequence_output": encoded.sequence_output,
         "pooled": encoded.pooled_output,
@@ -153,44 +228,52 @@ def arrays(model: TableQuestionAnswering, batch: dict[str, tf.Tensor], tapas: di
         "out_logits": outputs["selection_logits"],
         "out_probs": outputs["token_probabilities"],
         "out_total_loss": losses["loss"],
+        "column_logits": outputs.get("column_logits"),
+        "out_logits_aggregation": outputs.get("aggregation_logits"),
     }
-    if "column_logits" in outputs:
-        found["column_logits"] = outputs["column_logits"]
-    if "aggregation_logits" in outputs:
-        found["out_logits_aggregation"] = outputs["aggregation_logits"]
-    if not tapas["disable_per_token_loss"]:
+    if not tapas.get("disable_per_token_loss"):
         found["selection_loss_per_example"] = losses["selection_loss"]
+        found["masked_example_loss"] = losses["selection_loss"] * labelled
     for key in ("aggregate_mask", "expected_result", "answer_loss", "large_answer_loss_mask"):
-        if key in losses:
-            found[key] = losses[key]
+        found[key] = losses.get(key)
     if "aggregation_loss" in losses:
-        loss = losses["aggregation_loss"]
-        computed = losses.get("aggregate_mask", tf.zeros_like(loss))
-        unscaled = loss / tapas["aggregation_loss_importance"]
-        found["aggregation_loss"] = loss
+        found["aggregation_loss"] = losses["aggregation_loss"]
+        # What it is made of is recorded before the importance, which may be 0.
+        unit = dataclasses.replace(model.task_config, aggregation_loss_importance=1.0)
+        of_unit = TableQuestionAnswering(encoder_config, unit).compute_task_loss(batch, outputs)
+        unscaled = of_unit["aggregation_loss"]
+        computed = losses.get("aggregate_mask", tf.zeros_like(unscaled))
         found["aggregation_loss_known"] = unscaled * (1 - computed)
         found["aggregation_loss_unknown"] = unscaled * computed
-    return found | by_name
+    return {key: value for key, value in found.items() if value is not None} | by_name
 
 
-def supported_config(golden, entry: dict) -> dict:
-    """The original's configuration of an entry, if the project has all that it asks for."""
-    for key, value in UNSUPPORTED.items():
-        if entry["tapas_config"].get(key, value) != value:
-            raise golden.NotSupportedError(f"{key}={entry['tapas_config'][key]}")
-    if entry["tapas_config"]["num_aggregation_labels"] not in (0, 4):
-        raise golden.NotSupportedError("other aggregations")
-    return entry["tapas_config"]
+def supported_config(golden, entry: dict, length: int) -> tuple[dict, Any]:
+    """The original's configuration of an entry, and the encoder's made of it.
+
+    Raises:
+        NotSupportedError: if it asks for what the project does not have.
+    """
+    tapas = entry["tapas_config"]
+    fields = {field.name for field in dataclasses.fields(TableQAConfig)}
+    unknown = tapas.keys() - {*ENCODER_KEYS, *UNSUPPORTED} - OTHER_KEYS - fields
+    assert not unknown, f"unknown keys of tapas_config: {sorted(unknown)}"
+    for key, values in UNSUPPORTED.items():
+        if tapas.get(key, values[0]) not in values:
+            raise golden.NotSupportedError(f"{key}={tapas[key]}")
+    kwargs = {key: tapas[key] for key in ENCODER_KEYS if key in tapas}
+    return tapas, golden.encoder_config(kwargs, tapas.get("bert_config"), length)
 
 
 def task_config(tapas: dict) -> TableQAConfig:
-    known = {field.name for field in dataclasses.fields(TableQAConfig)}
+    known = {field.name for field in dataclasses.fields(TableQAConfig)} - UNSUPPORTED.keys()
+    known |= {"num_aggregation_labels"}
     optional = ("answer_loss_cutoff",)
     values = {k: v for k, v in tapas.items() if k in known and (v is not None or k in optional)}
-    importance = 0.0 if tapas["disable_per_token_loss"] else 1.0
-    if not tapas["select_one_column"]:
+    importance = 0.0 if tapas.get("disable_per_token_loss") else 1.0
+    if not tapas.get("select_one_column"):
         # The original's weight multiplies every token, labelled or not.
-        importance *= values.pop("positive_weight")
+        importance *= values.pop("positive_weight", TableQAConfig.positive_weight)
         values["positive_weight"] = 1.0
     return TableQAConfig(**values, cell_loss_importance=importance, count_padding=True)
 
@@ -198,10 +281,12 @@ def task_config(tapas: dict) -> TableQAConfig:
 def load_batch(golden, entry: dict) -> dict[str, tf.Tensor]:
     """The examples of an entry, from the converted data that it names."""
     rows = []
+    assert entry.get("batch"), f"expected a batch of (file, position), got {entry.get('batch')!r}"
     for source, position in entry["batch"]:
         (path,) = golden.require(f"data/{source}.json.gz")
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            rows.append(json.load(file)["examples"][position]["features"])
+        features = load(path)["examples"][position]["features"]
+        assert features, f"expected features of example {position} in {path.name}, which has none"
+        rows.append(features)
     batch = {}
     for key, feature in rows[0].items():
         if feature["kind"] != "bytes_list" and key != "table_id_hash":

@@ -7,6 +7,7 @@ those sentences; on the real ones, which have none, for the choice that is made 
 """
 
 import itertools
+import re
 import zipfile
 from collections.abc import Iterator
 
@@ -17,14 +18,29 @@ from mate_tf.datasets.hybridqa import read_hybridqa
 from mate_tf.datasets.passages import expand_cells, expand_with, score_sentences
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.features.builder import FeatureBuilder
-from mate_tf.features.config import FeatureConfig
 from mate_tf.features.normalization import normalize_words
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
-from tests.golden.interactions import compare_examples, coordinates, load, to_table, values
+from tests.golden.interactions import (
+    CELL_SELECTION,
+    compare_examples,
+    coordinates,
+    feature_config,
+    load,
+    of_question,
+    parametrize_goldens,
+    to_table,
+    values,
+)
 
 FAMILY = "hybridqa"
+# The options of passages; the others are those of every conversion.
+OF_PASSAGES = (
+    "entity_descriptions_sentence_limit",
+    "expand_entity_descriptions",
+    "use_entity_title",
+)
 # A folder of goldens, where in it the files and the input are.
 SYNTHETIC = ("golden", "data/", "data/hybridqa_mini_input")
 REAL = ("golden_real", "", "inputs/hybridqa_mini")
@@ -34,18 +50,6 @@ INTERACTIONS = [
     (*SYNTHETIC, "test", "hybridqa_interactions_test"),
     (*REAL, "dev", "hybridqa_dev24_interactions"),
     (*REAL, "test", "hybridqa_test24_interactions"),
-]
-EXAMPLES = [
-    (*SYNTHETIC, "train", "hybridqa_train_512"),
-    (*SYNTHETIC, "train", "hybridqa_train_2048"),
-    (*SYNTHETIC, "train", "hybridqa_train_512_title_limit2"),
-    (*SYNTHETIC, "dev", "hybridqa_dev_512"),
-    (*SYNTHETIC, "test", "hybridqa_test_512"),
-    (*REAL, "dev", "hybridqa_dev24_2048"),
-    (*REAL, "dev", "hybridqa_dev24_2048_drop"),
-    (*REAL, "dev", "hybridqa_dev24_512_drop"),
-    (*REAL, "dev", "hybridqa_dev24_2048_title_limit20"),
-    (*REAL, "test", "hybridqa_test24_2048"),
 ]
 _EXTENSION = "[language.tapas.{}_ext]"
 LINKS = _EXTENSION.format("AnnotatedText.annotated_cell")
@@ -83,7 +87,7 @@ def test_what_is_read_equals_the_originals(request, read_split, folder, place, s
     read = read_split(folder, source, split)
     for interaction in load(file):
         (asked,) = interaction["questions"]
-        linked, question = read[asked["id"]]
+        linked, question = of_question(read, asked["id"])
         assert interaction["id"] == asked["id"].removesuffix("_0")
         assert linked.table == to_table(interaction["table"])
         assert question.text == asked["original_text"]
@@ -101,30 +105,29 @@ def links(cell: dict) -> list[str]:
     return [link["identifier"] for link in cell.get(LINKS, {}).get("annotations", ())]
 
 
-@pytest.mark.parametrize(("folder", "place", "source", "split", "name"), EXAMPLES)
-def test_features_equal_the_originals(request, read_split, folder, place, source, split, name):
-    folder = request.getfixturevalue(folder)
+def pytest_generate_tests(metafunc) -> None:
+    parametrize_goldens(metafunc, CELL_SELECTION)
+
+
+def test_features_equal_the_originals(request, read_split, conversion):
+    folder = request.getfixturevalue(conversion.fixture)
+    _, place, source = SYNTHETIC if conversion.fixture == "golden" else REAL
+    name = conversion.name
     file, vocab_file = folder.require(f"{place}{name}.json.gz", f"{place}vocab.txt")
     golden = load(file)
     options = golden["meta"]["config"]
-    builder = FeatureBuilder(
-        Wordpiece(vocab_file),
-        FeatureConfig(
-            max_seq_length=options["max_seq_length"],
-            max_column_id=options["max_column_id"],
-            max_row_id=options["max_row_id"],
-            trim_cells=True,
-            drop_rows_to_fit=options.get("drop_rows_to_fit", False),
-            original_conversion=True,
-        ),
-    )
+    assert options.get("expand_entity_descriptions"), f"expected cells with passages, got {options}"
+    config = feature_config({k: v for k, v in options.items() if k not in OF_PASSAGES})
+    split = re.search("train|dev|test", conversion.source)
+    assert split, f"expected a split in the name of the source, got {conversion.source!r}"
+    builder = FeatureBuilder(Wordpiece(vocab_file), config)
     limit = options.get("entity_descriptions_sentence_limit", 5)
     with_titles = options.get("use_entity_title", False)
-    read = read_split(folder, source, split)
+    read = read_split(folder, source, split.group())
     actual, expected = [], []
     for example in golden["examples"]:
-        assert "error" not in example
-        linked, question = read[example["question_id"]]
+        assert "error" not in example, f"expected features only, got {example['error']!r}"
+        linked, question = of_question(read, example["question_id"])
         wanted = values(example["features"]["input_ids"])
         ours = expand_cells(linked, question, limit, with_titles, original=True)
         others = expansions(linked, question, limit, with_titles) if place else ()

@@ -9,26 +9,47 @@ from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.batches import read_records
 from mate_tf.records.records import write_records
-from tests.golden.interactions import compare_examples, load, to_table
+from tests.golden.interactions import (
+    MASKED_LM,
+    compare_examples,
+    load,
+    parametrize_goldens,
+    to_table,
+)
 
-SYNTHETIC = ("pretrain_128", "pretrain_128_nocontinue", "pretrain_512_noconcat")
-REAL = ("wtq_pretrain_128", "wtq_pretrain_512_p80")
-BEAM = "pretrain_beam_128"
 # The original's program creates these by its flags' defaults, which are those of the other files.
+BEAM = "pretrain (create_pretrain_examples_main"
 BEAM_DEFAULTS_OF = "pretrain_128"
+# vocab_file is read; the others are the defaults of the original where they are absent.
+OPTIONS = {
+    "always_continue_cells",
+    "concatenate_snippets",
+    "masked_lm_prob",
+    "max_column_id",
+    "max_predictions_per_seq",
+    "max_question_length",
+    "max_row_id",
+    "max_seq_length",
+    "min_question_length",
+    "random_seed",
+    "strip_column_names",
+    "vocab_file",
+}
 
 
-def folder(name, golden, golden_real):
-    """The golden folder of a file, its path there without suffix, and its entry in the index."""
-    if name in REAL:
-        source, path, part, key = golden_real, name, "", f"public/{name}"
-    else:
-        source, path, part, key = golden, f"data/{name}", "data", name
-    source.require(f"{path}.json.gz")
-    return source, path, source.load_index(part)[key]
+def pytest_generate_tests(metafunc) -> None:
+    parametrize_goldens(metafunc, MASKED_LM)
+
+
+@pytest.fixture
+def folder(request, conversion):
+    """The golden folder of a conversion."""
+    return request.getfixturevalue(conversion.fixture)
 
 
 def to_config(options):
+    unknown = sorted(options.keys() - OPTIONS)
+    assert not unknown, f"expected the original's options {sorted(OPTIONS)}, got {unknown}"
     return MaskedLmConfig(
         max_seq_length=options["max_seq_length"],
         max_predictions=options["max_predictions_per_seq"],
@@ -53,21 +74,13 @@ def convert(builder, interaction, seed, negatives):
         yield builder.build(table, texts, rng, negative)
 
 
-def check_same(source, name, actual, expected):
-    assert [sorted(example) for example in actual] == [sorted(example) for example in expected]
-    compare_examples(source, name, actual, expected)
-
-
-@pytest.mark.parametrize("name", SYNTHETIC + REAL)
-def test_examples_equal_the_originals(golden, golden_real, name):
-    source, path, entry = folder(name, golden, golden_real)
-    options = entry["config"]
-    directory = path.removesuffix(name)
-    example_file, interaction_file, vocab_file = source.require(
-        f"{path}.json.gz",
-        f"{directory}{entry['source']}.json.gz",
-        f"{directory}{options['vocab_file']}",
-    )
+def test_examples_equal_the_originals(folder, conversion):
+    if conversion.entry["kind"].startswith(BEAM):
+        check_pipeline(folder, conversion)
+        return
+    options = conversion.entry["config"]
+    names = (f"{conversion.name}.json.gz", f"{conversion.source}.json.gz", options["vocab_file"])
+    example_file, interaction_file, vocab_file = folder.require(*map(conversion.path, names))
     examples = load(example_file)["examples"]
     interactions = {interaction["id"]: interaction for interaction in load(interaction_file)}
     builder = MaskedLmBuilder(Wordpiece(vocab_file), to_config(options))
@@ -84,19 +97,22 @@ def test_examples_equal_the_originals(golden, golden_real, name):
         for key, of_interaction in negatives.items()
         for example in convert(builder, interactions[key], options["random_seed"], of_interaction)
     ]
-    check_same(source, name, actual, [example["features"] for example in examples])
+    compare_examples(folder, conversion.name, actual, [example["features"] for example in examples])
 
 
-def test_examples_equal_those_of_the_originals_pipeline(golden):
-    golden.require(f"data/{BEAM}.json.gz")
-    index = golden.load_index("data")
-    entry, options = index[BEAM], index[BEAM_DEFAULTS_OF]["config"]
+def check_pipeline(folder, conversion) -> None:
+    """The examples of the original's program, which are in no order."""
+    index = folder.load_index(conversion.folder)
+    entry, options = conversion.entry, index[BEAM_DEFAULTS_OF]["config"]
     assert entry["config"]["max_seq_length"] == options["max_seq_length"]
-    example_file, input_file, interaction_file, vocab_file = golden.require(
-        f"data/{BEAM}.json.gz",
-        f"data/{entry['source']}",
-        f"data/{index[BEAM_DEFAULTS_OF]['source']}.json.gz",
-        f"data/{options['vocab_file']}",
+    names = (
+        f"{conversion.name}.json.gz",
+        entry["source"],
+        f"{index[BEAM_DEFAULTS_OF]['source']}.json.gz",
+        options["vocab_file"],
+    )
+    example_file, input_file, interaction_file, vocab_file = folder.require(
+        *map(conversion.path, names)
     )
     text = input_file.read_text(encoding="utf-8")
     interactions = {interaction["id"]: interaction for interaction in load(interaction_file)}
@@ -108,20 +124,20 @@ def test_examples_equal_those_of_the_originals_pipeline(golden):
         for example in convert(builder, interactions[key], options["random_seed"], negatives)
     ]
     expected = [example["features"] for example in load(example_file)["examples"]]
-    # The pipeline's order is not defined.
     actual.sort(key=lambda example: list(example["input_ids"]))
     expected.sort(key=lambda example: example["input_ids"]["values"])
-    check_same(golden, BEAM, actual, expected)
+    compare_examples(folder, conversion.name, actual, expected)
 
 
-@pytest.mark.parametrize("name", (*SYNTHETIC, *REAL, BEAM))
-def test_records_of_the_original_are_read_and_written_again(golden, golden_real, name, tmp_path):
-    source, path, _ = folder(name, golden, golden_real)
-    example_file, record_file = source.require(f"{path}.json.gz", f"{path}.tfrecord")
+def test_records_of_the_original_are_read_and_written_again(folder, conversion, tmp_path):
+    name = conversion.name
+    example_file, record_file = folder.require(
+        conversion.path(f"{name}.json.gz"), conversion.path(f"{name}.tfrecord")
+    )
     expected = [example["features"] for example in load(example_file)["examples"]]
     read = list(read_records(record_file).as_numpy_iterator())
-    check_same(source, f"{name} read", read, expected)
+    compare_examples(folder, f"{name} read", read, expected)
     written = tmp_path / "again.tfrecord"
     assert write_records(written, read) == len(expected)
     again = list(read_records(written).as_numpy_iterator())
-    check_same(source, f"{name} written", again, expected)
+    compare_examples(folder, f"{name} written", again, expected)

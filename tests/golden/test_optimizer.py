@@ -8,6 +8,7 @@ import tensorflow as tf
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
 from mate_tf.weights.loading import variables_by_name
+from tests.golden.comparison import read_arrays
 from tests.golden.test_heads import load_batch
 from tests.golden.test_pretraining import pretraining_model
 
@@ -15,6 +16,7 @@ from tests.golden.test_pretraining import pretraining_model
 OF_ONE_UPDATE = 2e-7
 TOLERANCE = 1e-5
 SCHEDULE = ("init_lr", "num_train_steps", "num_warmup_steps")
+OPTIONS = {*SCHEDULE, "gradient_accumulation_steps", "grad_clipping"}
 
 
 def pytest_generate_tests(metafunc) -> None:
@@ -84,7 +86,16 @@ def test_six_steps_are_the_originals(golden, name):
     entry = golden.load_index("heads")[name]
     (path,) = golden.require(f"heads/{name}.npz")
     batch = load_batch(golden, entry)
-    model = pretraining_model(golden, entry, batch["input_ids"].shape[1])
+    unknown = entry["optimizer"].keys() - {
+        *SCHEDULE,
+        "gradient_accumulation_steps",
+        "grad_clipping",
+    }
+    assert not unknown, f"unknown options of the optimizer: {sorted(unknown)}"
+    try:
+        model = pretraining_model(golden, entry, batch["input_ids"].shape[1])
+    except golden.NotSupportedError as error:
+        golden.not_compared("optimizer", name, str(error))
     variables = variables_by_name(model)
     num_parts = entry["optimizer"].get("gradient_accumulation_steps", 1)
     rates = entry["learning_rate_used_at_each_step"][num_parts - 1 :: num_parts]
@@ -131,8 +142,6 @@ def test_six_steps_are_the_originals(golden, name):
     norm = entry["global_grad_norm_step0"]
     actual_norm = tf.linalg.global_norm(list(of_path.values()))
     golden.compare("optimizer", f"{name} norm", actual_norm, norm, TOLERANCE)
-    with np.load(path) as expected:
-        for key in expected.files:
-            if key.endswith(":counter"):  # of the parts since the last update
-                continue
-            golden.compare("optimizer", f"{name} {key}", found[key], expected[key], TOLERANCE)
+    # The counter is of the parts since the last update.
+    expected = {key: v for key, v in read_arrays(path).items() if not key.endswith(":counter")}
+    golden.compare_arrays("optimizer", name, found, expected, TOLERANCE)

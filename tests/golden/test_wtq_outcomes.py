@@ -16,7 +16,7 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from tests.data_folders import WTQ
-from tests.golden.interactions import coordinates, load, to_table
+from tests.golden.interactions import coordinates, load, of_question, to_table
 
 FAMILY = "wtq"
 CONVERSIONS = ("plain512", "drop512", "plain2048", "drop2048")
@@ -137,14 +137,11 @@ def test_official_files_become_the_originals_interactions(
     expected = {item["id"]: item for item in load(file)}
     read = 0
     for table, question in read_wtq(directory, split, original=True):
-        interaction = expected[question.question_id.removesuffix("_0")]
-        (of_question,) = interaction["questions"]
-        answer = of_question["answer"]
+        interaction = of_question(expected, question.question_id.removesuffix("_0"))
+        (asked,) = interaction["questions"]
+        answer = asked["answer"]
         assert table == to_table(interaction["table"])
-        assert (question.question_id, question.text) == (
-            of_question["id"],
-            of_question["original_text"],
-        )
+        assert (question.question_id, question.text) == (asked["id"], asked["original_text"])
         assert question.answers == tuple(answer["answer_texts"])
         read += 1
         if not answer.get("is_valid", True):
@@ -152,6 +149,6 @@ def test_official_files_become_the_originals_interactions(
                 supervise(table, question, strict, original=True)
             continue
         question = supervise(table, question, strict, original=True)
-        assert question.answer_coordinates == coordinates(of_question)
+        assert question.answer_coordinates == coordinates(asked)
         assert question.answer_number == answer.get("float_value")
     golden.compare(FAMILY, interactions, read, len(expected), 0.0)
