@@ -25,7 +25,7 @@ it is complete; the same flags give the same files.
 from absl import flags
 
 from experiments import terminal
-from experiments.paper.made_of_tables import SEED, write_parts
+from experiments.paper.made_of_tables import SEED, files
 
 _LENGTH = flags.DEFINE_integer("max_seq_length", 192, "tokens of a question with its excerpt")
 _PER_TABLE = flags.DEFINE_integer("questions_per_table", 64, "at most")
@@ -35,7 +35,8 @@ _HELD_OUT = flags.DEFINE_bool("held_out_forms", False, "words that are used nowh
 
 
 def main(_) -> None:
-    from mate_tf.synthesis.questions import OPERATIONS, QuestionsConfig, synthetic_questions
+    from mate_tf.synthesis.creation import write_questions
+    from mate_tf.synthesis.questions import OPERATIONS, QuestionsConfig
 
     config = QuestionsConfig(
         questions_per_table=_PER_TABLE.value,
@@ -45,10 +46,7 @@ def main(_) -> None:
         held_out_forms=_HELD_OUT.value,
         seed=SEED.value,
     )
-    write_parts(
-        "questions",
-        lambda wordpiece: [lambda source: synthetic_questions(source.table, wordpiece, config)],
-    )
+    print(write_questions(files(), config))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ give the same files.
 from absl import flags
 
 from experiments import terminal
-from experiments.paper.made_of_tables import SEED, write_parts
+from experiments.paper.made_of_tables import SEED, files
 
 _KINDS = flags.DEFINE_list("kinds", "synthetic", "of synthetic and counterfactual")
 _LENGTH = flags.DEFINE_integer("max_seq_length", 128, "tokens of a statement with its excerpt")
@@ -43,9 +43,10 @@ _COLUMNS = flags.DEFINE_integer("max_columns", 4, "of an excerpt")
 
 
 def main(_) -> None:
-    from mate_tf.synthesis.statements import SyntheticConfig, maker
+    from mate_tf.synthesis.creation import write_statements
+    from mate_tf.synthesis.statements import StatementsConfig
 
-    config = SyntheticConfig(
+    config = StatementsConfig(
         excerpts_per_table=_EXCERPTS.value,
         operations_per_excerpt=_OPERATIONS.value,
         max_seq_length=_LENGTH.value,
@@ -53,10 +54,7 @@ def main(_) -> None:
         max_columns=_COLUMNS.value,
         seed=SEED.value,
     )
-    write_parts(
-        "statements",
-        lambda wordpiece: [maker(kind, wordpiece, config) for kind in _KINDS.value],
-    )
+    print(write_statements(files(), config, _KINDS.value))
 
 
 if __name__ == "__main__":

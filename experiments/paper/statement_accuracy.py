@@ -26,7 +26,7 @@ _PREDICTIONS = flags.DEFINE_string(
 def main(_) -> None:
     from mate_tf.evaluation.predictions import match_predictions, read_predictions
     from mate_tf.evaluation.scoring import is_correct
-    from mate_tf.synthesis.pairs import ENTAILED, REFUTED, kind_of_id
+    from mate_tf.synthesis.statements import ENTAILED, REFUTED, kind_of_id
 
     predictions = read_predictions(_PREDICTIONS.value)
     task, _, pairs = read_asked()

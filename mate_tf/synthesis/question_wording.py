@@ -1,25 +1,21 @@
-"""Questions in English: forms for each operation, of which one is drawn, and what fills them.
+"""Questions in English: the forms of each operation, one of which is drawn and filled.
 
-The places of a form are the columns and cells of `Drawn` by name, such as {T} for the column of the
-answer and {v} for a quoted cell; {who} asks for the answer, as "which driver" or "who". Some forms
-are held out, so that a model can be asked in words that its training did not have.
-
-How a question calls a column, a cell, and what it asks for.
+A form has places for columns, such as {T} for the column of the answer, and for cells, such as {v};
+{who} asks for the answer, as "which driver" or "who". Some forms are held out, so that a model can
+be asked in words that its training did not have.
 """
 
 import random
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from mate_tf.synthesis.question_drawing import Drawn
-from mate_tf.synthesis.typed_table import TypedTable
+from mate_tf.synthesis.typed_table import Kind, TypedTable
 
 _PARENTHESES = re.compile(r"\s*[(\[][^)\]]*[)\]]")
 _NO_WORDS = re.compile(r"[^\w%$]+")
+_CHOICE = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
 _LONGEST_CELL = 10  # words of a cell that are quoted at most
-_SHARE_SHORTENED = 0.25
-_SHARE_OF_QUESTION_WORDS = 0.6
-_WHICH = ("which {}", "what {}")
 _PEOPLE = frozenset(
     "name names player players driver drivers rider winner champion director author artist singer "
     "president mayor governor coach manager captain candidate nominee opponent actor actress "
@@ -30,375 +26,143 @@ _PLACES = frozenset(
     "country nation city town location venue place state county province region stadium site arena "
     "hometown birthplace district municipality village area territory".split()
 )
+_TIMES = frozenset(("year", "date", "season"))
+
+# The names of forms, and the forms. A pair is written as one: "[more|less]" is "more" in the first
+# and "less" in the second, in the name and in the forms.
+_PHRASE_BOOK = """
+look_up: what is the {T} of {v} ? / what was the {T} of {v} ? / what was the {T} for {v} ? /
+  what is the {T} for the {K} {v} ? / {who} is listed for {v} ? / {who} does {v} have ? /
+  {who} did {v} have ? / what is {v} 's {T} ? / what {T} was {v} ? / {who} has the {K} {v} ? /
+  {who} has a {K} of {v} ? / {who} had {v} as {K} ? / {who} was {v} ? /
+  {who} is in the same row as {v} ? / what is the {T} when the {K} is {v} ? /
+  what was the {T} where {K} was {v} ? / for {v} , what is the {T} ? / {T} of {v} ? /
+  tell me the {T} of the {K} {v} . / name the {T} with {K} {v} . / {v} is the {K} of {who} ? /
+  in {v} , what was the {T} ? / {who} was there in {v} ? / with {v} , {who} is it ? /
+  {who} , if {K} is {v} ?
+look_up_by_two: what is the {T} of {v} with {L} {w} ? / {who} has {K} {v} and {L} {w} ? /
+  {who} had {v} as {K} and {w} as {L} ? / what is the {T} when the {K} is {v} and the {L} is {w} ? /
+  {who} was {v} in {w} ? / which {T} has {v} and {w} ? / {who} has both {v} and {w} ?
+select: {who} has {v} ? / which {T} have the {K} {v} ? / {who} had {v} as {K} ? /
+  what are the {T} with {K} {v} ? / name all {T} with {v} . / list the {T} of {v} . /
+  which {T} are {v} ?
+other: besides {a} , {who} has {v} ? / other than {a} , {who} has the {K} {v} ? /
+  {who} has the same {K} as {a} ? / which other {T} has the same {K} as {a} ? /
+  aside from {a} , which {T} is {v} ? / what other {T} has {v} as {K} besides {a} ? /
+  {who} shares the {K} of {a} ?
+count: how many {T} have {K} {v} ? / how many {T} have a {K} of {v} ? / how many {T} are {v} ? /
+  how many {T} had {v} as {K} ? / how many {T} were {v} ? / what is the number of {T} with {v} ? /
+  what is the total number of {T} with {K} {v} ? / how many of the {T} have {v} ? /
+  count the {T} of {v} . / how many {v} {T} are there ? /
+  how many {T} in total have {v} listed as {K} ?
+count_of_value: how many times is {v} listed ? / how many times does {v} appear ? /
+  how many times was {v} the {K} ? / how often is {v} the {K} ? / how many {v} are there ? /
+  what is the number of times {v} is listed as {K} ?
+count_all: how many {T} are there ? / how many {T} are listed ? /
+  how many different {T} are in the table ? / what is the total number of {T} ? /
+  how many {T} are on the list ? / how many total {T} are there ? / number of {T} in the chart ?
+sum: what is the total {N} ? / what is the sum of all {N} ? / how many {N} are there in total ? /
+  what is the combined {N} of all ? / how many total {N} were there ? /
+  what is the overall number of {N} ?
+sum_where: what is the total {N} of {v} ? / what is the combined {N} with {K} {v} ? /
+  how many {N} did {v} have in total ? / what is the sum of {N} for {v} ? /
+  how many total {N} does {v} have ? / what is the total {N} where the {K} is {v} ?
+average: what is the average {N} ? / what is the mean {N} ? / what was the average number of {N} ? /
+  average {N} ?
+average_where: what is the average {N} of {v} ? / what is the average {N} with {K} {v} ? /
+  what is the mean {N} for {v} ? / what was the average {N} when the {K} was {v} ?
+[largest|smallest]_number: {who} has the [most|least] {N} ? / {who} had the [highest|lowest] {N} ? /
+  {who} has the [largest|smallest] {N} ? / {who} has the [greatest number of|fewest] {N} ? /
+  which {T} has the [highest|lowest] {N} ? / what {T} has the [most|least] {N} ? /
+  what is the {T} with the [highest|lowest] {N} ? / name the {T} with the [most|fewest] {N} . /
+  [{who} is the top {T} by {N} ?|] / {who} ranks [highest|lowest] in {N} ? /
+  the [highest|least] {N} belongs to {who} ?
+[largest|smallest]_number_value: what is the [highest|lowest] {N} ? /
+  what was the [most|least] {N} ? / what is the [largest|smallest] {N} ? /
+  the [highest|lowest] {N} is what ? / what is the [maximum|minimum] {N} listed ?
+[largest|smallest]_date: {who} has the [latest|earliest] {N} ? /
+  {who} is the [most recent|oldest] by {N} ? / which {T} was the [last|first] by {N} ? /
+  what is the {T} with the [latest|earliest] {N} ? / what was the [most recent|earliest] {T} ? /
+  {who} was [last|first] ? / name the {T} with the [most recent|earliest] {N} .
+[largest|smallest]_date_value: what is the [latest|earliest] {N} ? /
+  [what is the most recent {N} ?|] / what is the [last|first] {N} listed ? /
+  when was the [last|first] {N} ? / [|what is the oldest {N} ?]
+position_[first|last]: what is the [first|last] {T} listed ? / {who} is listed [first|last] ? /
+  which {T} is at the [top|bottom] of the table ? / what is the [first|last] {T} on the list ? /
+  {who} is the [first|last] {T} ? / [{who} tops the list ?|] / what was the [first|final] {T} ? /
+  [|{who} is at the end of the list ?]
+position_[next|previous]: {who} is listed [after|before] {a} ? /
+  what {T} comes [after|before] {a} ? / which {T} is [next after|just before] {a} ? /
+  {who} is directly [below|above] {a} ? / {who} came [next after|right before] {a} ? /
+  what is the [next {T} after|previous {T} to] {a} ? / {who} [follows|precedes] {a} ? /
+  [after {a} , {who} is next|before {a} , {who} was there] ?
+comparison_[more|less]_number: {who} has [more|less] {N} , {a} or {b} ? /
+  {who} had the [higher|lower] {N} , {a} or {b} ? /
+  which has the [larger|smaller] {N} , {a} or {b} ? /
+  between {a} and {b} , {who} has [more|fewer] {N} ? / is the {N} of {a} or {b} [higher|lower] ? /
+  does {a} or {b} have the [higher|lower] {N} ?
+comparison_[more|less]_date: {who} was [later|earlier] , {a} or {b} ? /
+  which has the [later|earlier] {N} , {a} or {b} ? /
+  {who} came [after the other|first] , {a} or {b} ? /
+  {who} [has the more recent {N}|was before the other] , {a} or {b} ? /
+  between {a} and {b} , {who} was [last|first] ?
+beyond_[more|less]_number: {who} has [more|less] than {v} {N} ? /
+  which {T} have a {N} [above|below] {v} ? / {who} has a {N} of [over|under] {v} ? /
+  name the {T} with {N} [greater|smaller] than {v} .
+beyond_[more|less]_date: {who} was [after|before] {v} ? /
+  which {T} have a {N} [after|before] {v} ? / {who} has a {N} [later|earlier] than {v} ?
+count_[more|less]_number: how many {T} have [more|less] than {v} {N} ? /
+  how many {T} had a {N} of [more|less] than {v} ? / how many {T} have {N} [above|below] {v} ? /
+  how many {T} have a {N} [higher|lower] than {v} ? / number of {T} with {N} [over|under] {v} ? /
+  how many {T} have [over|fewer than] {v} {N} ?
+count_[more|less]_date: how many {T} were [after|before] {v} ? /
+  how many {T} have a {N} [after|before] {v} ? /
+  how many {T} have a {N} [later|earlier] than {v} ? / how many {T} [since|until] {v} ?
+"""
+_HELD_OUT_PHRASES = """
+look_up: which {T} goes with the {K} {v} ? / give the {T} that corresponds to {v} . /
+  what {T} can be found for {v} ? / i would like to know the {T} belonging to {v} . /
+  suppose the {K} equals {v} ; then what would the {T} be ? / do you know the {T} of {K} {v} ?
+"""
 
 
-def column_mention(table: TypedTable, column: int, rng: random.Random) -> str:
-    """A column's name in lower case, mostly without what stands in parentheses."""
-    name = table.columns[column].name.lower()
-    plain = _PARENTHESES.sub("", name).strip()
-    return plain if _has_words(plain) and rng.random() < 0.8 else name
+def _forms_in(book: str) -> Mapping[str, tuple[str, ...]]:
+    """The forms of a phrase book by name, with both sides of what is written as a pair."""
+    forms = {}
+    for entry in re.split(r"\n(?! )", book.strip()):
+        name, text = " ".join(entry.split()).split(": ", 1)
+        for side in (0, 1):
+            of_side = (_side(form, side) for form in text.split(" / "))
+            forms[_side(name, side)] = tuple(filter(None, of_side))
+    return forms
 
 
-def cell_mention(table: TypedTable, row: int, column: int, rng: random.Random) -> str:
-    """A cell's text, at times a part of it that no other cell of its column has."""
-    column_cells = table.columns[column].cells
-    text = column_cells[row]
-    plain = _PARENTHESES.sub("", text).strip().strip('"')
-    choices = [plain] if _has_words(plain) else [text]
-    words = choices[0].split()
-    if len(words) > _LONGEST_CELL:
-        choices = [" ".join(words[:_LONGEST_CELL])]
-    elif len(words) > 1 and table.columns[column].kind == "text":
-        parts = [" ".join(part) for part in (words[1:], words[:-1], words[-1:])]
-        if rng.random() < _SHARE_SHORTENED:
-            choices = [part for part in parts if _is_telling(part, text, column_cells)] or choices
-    return rng.choice(choices).lower()
+def _side(text: str, side: int) -> str:
+    return _CHOICE.sub(lambda choice: choice[1 + side], text)
 
 
-def asking_for(table: TypedTable, column: int, name: str, rng: random.Random) -> str:
-    """What a question asks for, by its column: "who", "which driver"."""
-    words = set(_NO_WORDS.sub(" ", name).split())
-    kind = table.columns[column].kind
-    question_words = []
-    if words & _PEOPLE:
-        question_words += ["who", "who"]
-    if words & _PLACES:
-        question_words += ["where"]
-    if kind == "date" or words & {"year", "date", "season"}:
-        question_words += ["when", "what year"]
-    if kind == "number":
-        question_words += [f"how many {name}"]
-    if question_words and rng.random() < _SHARE_OF_QUESTION_WORDS:
-        return rng.choice(question_words)
-    return rng.choice(_WHICH).format(name)
+FORMS, HELD_OUT = _forms_in(_PHRASE_BOOK), _forms_in(_HELD_OUT_PHRASES)
 
 
-def _is_telling(part: str, text: str, cells: tuple[str, ...]) -> bool:
-    """Whether a part of a cell's text is long enough, and in no other cell of its column."""
-    return len(part) >= 4 and not any(part in cell for cell in cells if cell != text)
+@dataclass(frozen=True)
+class Drawn:
+    """A question before it has words.
 
+    Attributes:
+        form: which of FORMS it may take.
+        column: the column of the cells that answer.
+        rows: the rows of these cells, ascending.
+        columns: the columns that the words name, by the name of their place.
+        cells: the cells (row, column) that the words quote, by the name of their place.
+        aggregation: NONE, COUNT, SUM or AVERAGE.
+    """
 
-def _has_words(text: str) -> bool:
-    return any(map(str.isalnum, text))
-
-
-_LOOK_UP = (
-    "what is the {T} of {v} ?",
-    "what was the {T} of {v} ?",
-    "what was the {T} for {v} ?",
-    "what is the {T} for the {K} {v} ?",
-    "{who} is listed for {v} ?",
-    "{who} does {v} have ?",
-    "{who} did {v} have ?",
-    "what is {v} 's {T} ?",
-    "what {T} was {v} ?",
-    "{who} has the {K} {v} ?",
-    "{who} has a {K} of {v} ?",
-    "{who} had {v} as {K} ?",
-    "{who} was {v} ?",
-    "{who} is in the same row as {v} ?",
-    "what is the {T} when the {K} is {v} ?",
-    "what was the {T} where {K} was {v} ?",
-    "for {v} , what is the {T} ?",
-    "{T} of {v} ?",
-    "tell me the {T} of the {K} {v} .",
-    "name the {T} with {K} {v} .",
-    "{v} is the {K} of {who} ?",
-    "in {v} , what was the {T} ?",
-    "{who} was there in {v} ?",
-    "with {v} , {who} is it ?",
-    "{who} , if {K} is {v} ?",
-)
-_LOOK_UP_HELD_OUT = (
-    "which {T} goes with the {K} {v} ?",
-    "give the {T} that corresponds to {v} .",
-    "what {T} can be found for {v} ?",
-    "i would like to know the {T} belonging to {v} .",
-    "suppose the {K} equals {v} ; then what would the {T} be ?",
-    "do you know the {T} of {K} {v} ?",
-)
-_LARGEST_NUMBER = (
-    "{who} has the most {N} ?",
-    "{who} had the highest {N} ?",
-    "{who} has the largest {N} ?",
-    "{who} has the greatest number of {N} ?",
-    "which {T} has the highest {N} ?",
-    "what {T} has the most {N} ?",
-    "what is the {T} with the highest {N} ?",
-    "name the {T} with the most {N} .",
-    "{who} is the top {T} by {N} ?",
-    "{who} ranks highest in {N} ?",
-    "the highest {N} belongs to {who} ?",
-)
-_SMALLEST_NUMBER = (
-    "{who} has the least {N} ?",
-    "{who} had the lowest {N} ?",
-    "{who} has the smallest {N} ?",
-    "{who} has the fewest {N} ?",
-    "which {T} has the lowest {N} ?",
-    "what {T} has the least {N} ?",
-    "what is the {T} with the lowest {N} ?",
-    "name the {T} with the fewest {N} .",
-    "{who} ranks lowest in {N} ?",
-    "the least {N} belongs to {who} ?",
-)
-_LARGEST_DATE = (
-    "{who} has the latest {N} ?",
-    "{who} is the most recent by {N} ?",
-    "which {T} was the last by {N} ?",
-    "what is the {T} with the latest {N} ?",
-    "what was the most recent {T} ?",
-    "{who} was last ?",
-    "name the {T} with the most recent {N} .",
-)
-_SMALLEST_DATE = (
-    "{who} has the earliest {N} ?",
-    "{who} is the oldest by {N} ?",
-    "which {T} was the first by {N} ?",
-    "what is the {T} with the earliest {N} ?",
-    "what was the earliest {T} ?",
-    "{who} was first ?",
-    "name the {T} with the earliest {N} .",
-)
-_COUNT_MORE_NUMBER = (
-    "how many {T} have more than {v} {N} ?",
-    "how many {T} had a {N} of more than {v} ?",
-    "how many {T} have {N} above {v} ?",
-    "how many {T} have a {N} higher than {v} ?",
-    "number of {T} with {N} over {v} ?",
-    "how many {T} have over {v} {N} ?",
-)
-_COUNT_LESS_NUMBER = (
-    "how many {T} have less than {v} {N} ?",
-    "how many {T} had a {N} of less than {v} ?",
-    "how many {T} have {N} below {v} ?",
-    "how many {T} have a {N} lower than {v} ?",
-    "number of {T} with {N} under {v} ?",
-    "how many {T} have fewer than {v} {N} ?",
-)
-_FORMS: Mapping[str, tuple[str, ...]] = {
-    "look_up": _LOOK_UP,
-    "look_up_by_two": (
-        "what is the {T} of {v} with {L} {w} ?",
-        "{who} has {K} {v} and {L} {w} ?",
-        "{who} had {v} as {K} and {w} as {L} ?",
-        "what is the {T} when the {K} is {v} and the {L} is {w} ?",
-        "{who} was {v} in {w} ?",
-        "which {T} has {v} and {w} ?",
-        "{who} has both {v} and {w} ?",
-    ),
-    "select": (
-        "{who} has {v} ?",
-        "which {T} have the {K} {v} ?",
-        "{who} had {v} as {K} ?",
-        "what are the {T} with {K} {v} ?",
-        "name all {T} with {v} .",
-        "list the {T} of {v} .",
-        "which {T} are {v} ?",
-    ),
-    "other": (
-        "besides {a} , {who} has {v} ?",
-        "other than {a} , {who} has the {K} {v} ?",
-        "{who} has the same {K} as {a} ?",
-        "which other {T} has the same {K} as {a} ?",
-        "aside from {a} , which {T} is {v} ?",
-        "what other {T} has {v} as {K} besides {a} ?",
-        "{who} shares the {K} of {a} ?",
-    ),
-    "largest_number": _LARGEST_NUMBER,
-    "largest_number_value": (
-        "what is the highest {N} ?",
-        "what was the most {N} ?",
-        "what is the largest {N} ?",
-        "the highest {N} is what ?",
-        "what is the maximum {N} listed ?",
-    ),
-    "smallest_number": _SMALLEST_NUMBER,
-    "smallest_number_value": (
-        "what is the lowest {N} ?",
-        "what was the least {N} ?",
-        "what is the smallest {N} ?",
-        "the lowest {N} is what ?",
-        "what is the minimum {N} listed ?",
-    ),
-    "largest_date": _LARGEST_DATE,
-    "largest_date_value": (
-        "what is the latest {N} ?",
-        "what is the most recent {N} ?",
-        "what is the last {N} listed ?",
-        "when was the last {N} ?",
-    ),
-    "smallest_date": _SMALLEST_DATE,
-    "smallest_date_value": (
-        "what is the earliest {N} ?",
-        "what is the first {N} listed ?",
-        "when was the first {N} ?",
-        "what is the oldest {N} ?",
-    ),
-    "position_first": (
-        "what is the first {T} listed ?",
-        "{who} is listed first ?",
-        "which {T} is at the top of the table ?",
-        "what is the first {T} on the list ?",
-        "{who} is the first {T} ?",
-        "{who} tops the list ?",
-        "what was the first {T} ?",
-    ),
-    "position_last": (
-        "what is the last {T} listed ?",
-        "{who} is listed last ?",
-        "which {T} is at the bottom of the table ?",
-        "what is the last {T} on the list ?",
-        "{who} is the last {T} ?",
-        "what was the final {T} ?",
-        "{who} is at the end of the list ?",
-    ),
-    "position_next": (
-        "{who} is listed after {a} ?",
-        "what {T} comes after {a} ?",
-        "which {T} is next after {a} ?",
-        "{who} is directly below {a} ?",
-        "{who} came next after {a} ?",
-        "what is the next {T} after {a} ?",
-        "{who} follows {a} ?",
-        "after {a} , {who} is next ?",
-    ),
-    "position_previous": (
-        "{who} is listed before {a} ?",
-        "what {T} comes before {a} ?",
-        "which {T} is just before {a} ?",
-        "{who} is directly above {a} ?",
-        "{who} came right before {a} ?",
-        "what is the previous {T} to {a} ?",
-        "{who} precedes {a} ?",
-        "before {a} , {who} was there ?",
-    ),
-    "comparison_more_number": (
-        "{who} has more {N} , {a} or {b} ?",
-        "{who} had the higher {N} , {a} or {b} ?",
-        "which has the larger {N} , {a} or {b} ?",
-        "between {a} and {b} , {who} has more {N} ?",
-        "is the {N} of {a} or {b} higher ?",
-        "does {a} or {b} have the higher {N} ?",
-    ),
-    "comparison_less_number": (
-        "{who} has less {N} , {a} or {b} ?",
-        "{who} had the lower {N} , {a} or {b} ?",
-        "which has the smaller {N} , {a} or {b} ?",
-        "between {a} and {b} , {who} has fewer {N} ?",
-        "is the {N} of {a} or {b} lower ?",
-        "does {a} or {b} have the lower {N} ?",
-    ),
-    "comparison_more_date": (
-        "{who} was later , {a} or {b} ?",
-        "which has the later {N} , {a} or {b} ?",
-        "{who} came after the other , {a} or {b} ?",
-        "{who} has the more recent {N} , {a} or {b} ?",
-        "between {a} and {b} , {who} was last ?",
-    ),
-    "comparison_less_date": (
-        "{who} was earlier , {a} or {b} ?",
-        "which has the earlier {N} , {a} or {b} ?",
-        "{who} came first , {a} or {b} ?",
-        "{who} was before the other , {a} or {b} ?",
-        "between {a} and {b} , {who} was first ?",
-    ),
-    "beyond_more_number": (
-        "{who} has more than {v} {N} ?",
-        "which {T} have a {N} above {v} ?",
-        "{who} has a {N} of over {v} ?",
-        "name the {T} with {N} greater than {v} .",
-    ),
-    "beyond_less_number": (
-        "{who} has less than {v} {N} ?",
-        "which {T} have a {N} below {v} ?",
-        "{who} has a {N} of under {v} ?",
-        "name the {T} with {N} smaller than {v} .",
-    ),
-    "beyond_more_date": (
-        "{who} was after {v} ?",
-        "which {T} have a {N} after {v} ?",
-        "{who} has a {N} later than {v} ?",
-    ),
-    "beyond_less_date": (
-        "{who} was before {v} ?",
-        "which {T} have a {N} before {v} ?",
-        "{who} has a {N} earlier than {v} ?",
-    ),
-    "count": (
-        "how many {T} have {K} {v} ?",
-        "how many {T} have a {K} of {v} ?",
-        "how many {T} are {v} ?",
-        "how many {T} had {v} as {K} ?",
-        "how many {T} were {v} ?",
-        "what is the number of {T} with {v} ?",
-        "what is the total number of {T} with {K} {v} ?",
-        "how many of the {T} have {v} ?",
-        "count the {T} of {v} .",
-        "how many {v} {T} are there ?",
-        "how many {T} in total have {v} listed as {K} ?",
-    ),
-    "count_of_value": (
-        "how many times is {v} listed ?",
-        "how many times does {v} appear ?",
-        "how many times was {v} the {K} ?",
-        "how often is {v} the {K} ?",
-        "how many {v} are there ?",
-        "what is the number of times {v} is listed as {K} ?",
-    ),
-    "count_more_number": _COUNT_MORE_NUMBER,
-    "count_less_number": _COUNT_LESS_NUMBER,
-    "count_more_date": (
-        "how many {T} were after {v} ?",
-        "how many {T} have a {N} after {v} ?",
-        "how many {T} have a {N} later than {v} ?",
-        "how many {T} since {v} ?",
-    ),
-    "count_less_date": (
-        "how many {T} were before {v} ?",
-        "how many {T} have a {N} before {v} ?",
-        "how many {T} have a {N} earlier than {v} ?",
-        "how many {T} until {v} ?",
-    ),
-    "count_all": (
-        "how many {T} are there ?",
-        "how many {T} are listed ?",
-        "how many different {T} are in the table ?",
-        "what is the total number of {T} ?",
-        "how many {T} are on the list ?",
-        "how many total {T} are there ?",
-        "number of {T} in the chart ?",
-    ),
-    "sum": (
-        "what is the total {N} ?",
-        "what is the sum of all {N} ?",
-        "how many {N} are there in total ?",
-        "what is the combined {N} of all ?",
-        "how many total {N} were there ?",
-        "what is the overall number of {N} ?",
-    ),
-    "sum_where": (
-        "what is the total {N} of {v} ?",
-        "what is the combined {N} with {K} {v} ?",
-        "how many {N} did {v} have in total ?",
-        "what is the sum of {N} for {v} ?",
-        "how many total {N} does {v} have ?",
-        "what is the total {N} where the {K} is {v} ?",
-    ),
-    "average": (
-        "what is the average {N} ?",
-        "what is the mean {N} ?",
-        "what was the average number of {N} ?",
-        "average {N} ?",
-    ),
-    "average_where": (
-        "what is the average {N} of {v} ?",
-        "what is the average {N} with {K} {v} ?",
-        "what is the mean {N} for {v} ?",
-        "what was the average {N} when the {K} was {v} ?",
-    ),
-}
-_HELD_OUT: Mapping[str, tuple[str, ...]] = {"look_up": _LOOK_UP_HELD_OUT}
+    form: str
+    column: int
+    rows: tuple[int, ...]
+    columns: Mapping[str, int]
+    cells: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    aggregation: str = "NONE"
 
 
 def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool = False) -> str:
@@ -408,15 +172,58 @@ def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool =
         drawn: the question, about columns that have names.
         table: the table that it was drawn from.
         rng: draws the form, and how columns and cells are called.
-        held_out: whether the form is one of those that are held out.
+        held_out: whether the form is one of HELD_OUT.
 
     Raises:
-        KeyError: if no form of the operation is held out.
+        KeyError: if the form has none that are held out.
     """
-    form = rng.choice((_HELD_OUT if held_out else _FORMS)[drawn.operation])
-    places = {name: column_mention(table, column, rng) for name, column in drawn.columns.items()}
-    places |= {name: cell_mention(table, *cell, rng) for name, cell in drawn.cells.items()}
+    form = rng.choice((HELD_OUT if held_out else FORMS)[drawn.form])
+    places = {name: _column_mention(table, column, rng) for name, column in drawn.columns.items()}
+    places |= {name: _cell_mention(table, *cell, rng) for name, cell in drawn.cells.items()}
     if "T" in drawn.columns:
-        places["who"] = asking_for(table, drawn.columns["T"], places["T"], rng)
+        places["who"] = _asking_for(table.columns[drawn.columns["T"]].kind, places["T"], rng)
     text = form.format(**places)
     return text if rng.random() < 0.85 else text.rstrip(" ?.")
+
+
+def _column_mention(table: TypedTable, column: int, rng: random.Random) -> str:
+    """A column's name in lower case, mostly without what stands in parentheses."""
+    name = table.columns[column].name.lower()
+    plain = _PARENTHESES.sub("", name).strip()
+    return plain if _has_words(plain) and rng.random() < 0.8 else name
+
+
+def _cell_mention(table: TypedTable, row: int, column: int, rng: random.Random) -> str:
+    """A cell's text, or at times a part of it that no other cell of its column has."""
+    column_cells = table.columns[column].cells
+    text = column_cells[row]
+    plain = _PARENTHESES.sub("", text).strip().strip('"')
+    choices = [plain] if _has_words(plain) else [text]
+    words = choices[0].split()
+    if len(words) > _LONGEST_CELL:
+        choices = [" ".join(words[:_LONGEST_CELL])]
+    elif len(words) > 1 and table.columns[column].kind == "text" and rng.random() < 0.25:
+        parts = [" ".join(part) for part in (words[1:], words[:-1], words[-1:])]
+        others = [cell for cell in column_cells if cell != text]
+        telling = [p for p in parts if len(p) >= 4 and not any(p in cell for cell in others)]
+        choices = telling or choices
+    return rng.choice(choices).lower()
+
+
+def _asking_for(kind: Kind, name: str, rng: random.Random) -> str:
+    """What a question asks for, by the kind and the name of its column: "who", "which driver"."""
+    words = set(_NO_WORDS.sub(" ", name).split())
+    question_words = ["who", "who"] if words & _PEOPLE else []
+    if words & _PLACES:
+        question_words += ["where"]
+    if kind == "date" or words & _TIMES:
+        question_words += ["when", "what year"]
+    if kind == "number":
+        question_words += [f"how many {name}"]
+    if question_words and rng.random() < 0.6:
+        return rng.choice(question_words)
+    return rng.choice(("which {}", "what {}")).format(name)
+
+
+def _has_words(text: str) -> bool:
+    return any(map(str.isalnum, text))

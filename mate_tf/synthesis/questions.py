@@ -1,53 +1,238 @@
-"""Synthetic questions about a table or excerpts of it, with the cells that answer them.
+"""Synthetic questions about tables, with the cells that answer them.
 
-An excerpt is a run of rows and some columns, in their order, that fit a sequence: questions about
-it ask for nothing that was cut.
-
-Shape letters: R rows and C columns of a table's body.
+A question is about an excerpt, a run of rows and some columns that fit a sequence, or about a whole
+table. Its operation is what has to be done with the table to answer it. The operations are those of
+WikiTableQuestions that one column's cells answer: selected, counted, added up or averaged (Pasupat
+and Liang, 2015, table 3; their differences have no such answer).
 """
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import NamedTuple
+from functools import partial
 
-import numpy as np
-
+from mate_tf.dataclass_json import require
+from mate_tf.features.numeric import ranks
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.synthesis.excerpts import cell_lengths
-from mate_tf.synthesis.pairs import StatementsError
-from mate_tf.synthesis.question_drawing import OPERATIONS, Drawn, draw, number
-from mate_tf.synthesis.question_wording import phrase
-from mate_tf.synthesis.typed_table import TypedTable
+from mate_tf.synthesis.question_wording import Drawn, phrase
+from mate_tf.synthesis.typed_table import (
+    FEWEST,
+    Made,
+    NothingMadeError,
+    TypedTable,
+    cell_lengths,
+    draw_often,
+    draw_run,
+    need,
+    pick,
+    require_at_least,
+    table_tokens,
+)
 from mate_tf.tables.table import Question, Table
 
-_SPECIAL_TOKENS = 2
-_FEWEST = 2  # rows, and columns
-_SHARE_OF_ALL_COLUMNS = 0.5
-_SHARE_FROM_THE_TOP = 0.5
-_ATTEMPTS = 3  # for each question, of another operation
-# How often each operation is drawn, in parts.
-SHARES: Mapping[str, int] = MappingProxyType(
-    {
-        "look_up": 28,
-        "look_up_by_two": 5,
-        "select": 5,
-        "other": 6,
-        "largest": 10,
-        "smallest": 7,
-        "position": 5,
-        "neighbour": 8,
-        "comparison": 7,
-        "beyond": 2,
-        "count": 7,
-        "count_of_value": 3,
-        "count_beyond": 4,
-        "count_all": 3,
-        "sum": 3,
-        "average": 2,
-    }
-)
+_ATTEMPTS = 3  # for each question, each time with another operation
+_ATTEMPTS_OF_OPERATION = 12
+_MOST_SELECTED = 4  # cells that answer a question without aggregation
+_LARGEST_SUM = 1e7
+
+
+def _look_up(table: TypedTable, rng: random.Random) -> Drawn:
+    """The cell beside another one, whose value no other row has."""
+    target, key = _columns(table, rng, 2)
+    row = pick(table.unique_rows(key), rng)
+    need(table.has_values((row,), target))
+    return Drawn("look_up", target, (row,), {"T": target, "K": key}, {"v": (row, key)})
+
+
+def _look_up_by_two(table: TypedTable, rng: random.Random) -> Drawn:
+    """The cell in the one row that has two values, each of which is in other rows too."""
+    target, first, second = _columns(table, rng, 3)
+    row = rng.randrange(table.num_rows)
+    need(all(table.has_values((row,), column) for column in (target, first, second)))
+    with_first, with_second = (set(table.rows_like(row, column)) for column in (first, second))
+    need(len(with_first) > 1 and len(with_second) > 1 and with_first & with_second == {row})
+    columns = {"T": target, "K": first, "L": second}
+    cells = {"v": (row, first), "w": (row, second)}
+    return Drawn("look_up_by_two", target, (row,), columns, cells)
+
+
+def _select(table: TypedTable, rng: random.Random) -> Drawn:
+    """The cells of the rows, at least two, that have a value."""
+    target, key = _columns(table, rng, 2)
+    row = rng.randrange(table.num_rows)
+    rows = table.rows_like(row, key)
+    need(2 <= len(rows) <= _MOST_SELECTED and table.are_different(rows, target))
+    return Drawn("select", target, rows, {"T": target, "K": key}, {"v": (row, key)})
+
+
+def _other(table: TypedTable, rng: random.Random) -> Drawn:
+    """The other of two rows that share a value."""
+    target, key = _columns(table, rng, 2)
+    row = pick(table.unique_rows(target), rng)
+    rows = table.rows_like(row, key)
+    need(len(rows) == 2 and table.are_different(rows, target))
+    cells = {"a": (row, target), "v": (row, key)}
+    return Drawn("other", target, (sum(rows) - row,), {"T": target, "K": key}, cells)
+
+
+def _extreme(name: str, place: int, table: TypedTable, rng: random.Random) -> Drawn:
+    """The cell of the row that has the largest or smallest number or date, or that one itself."""
+    by = pick(table.of_kind("number", "date"), rng)
+    row = _ordered_rows(table, by)[place]
+    need(len(table.rows_like(row, by)) == 1)
+    form = f"{name}_{table.columns[by].kind}"
+    if rng.random() < 0.15:
+        return Drawn(f"{form}_value", by, (row,), {"N": by})
+    target = pick(table.of_kind(but=by), rng)
+    need(table.has_values((row,), target))
+    return Drawn(form, target, (row,), {"T": target, "N": by})
+
+
+def _position(table: TypedTable, rng: random.Random) -> Drawn:
+    """The first or the last cell of a column, in the table's order."""
+    target = pick(table.subjects(), rng)
+    name, row = rng.choice((("first", 0), ("last", table.num_rows - 1)))
+    need(table.has_values((row,), target))
+    return Drawn(f"position_{name}", target, (row,), {"T": target})
+
+
+def _neighbour(table: TypedTable, rng: random.Random) -> Drawn:
+    """The cell below or above another."""
+    target = pick(table.subjects(), rng)
+    row = pick(table.unique_rows(target), rng)
+    name, other = rng.choice((("next", row + 1), ("previous", row - 1)))
+    need(0 <= other < table.num_rows and table.are_different((row, other), target))
+    return Drawn(f"position_{name}", target, (other,), {"T": target}, {"a": (row, target)})
+
+
+def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
+    """The one of two cells whose row has the larger or smaller number or date."""
+    by = pick(table.of_kind("number", "date"), rng)
+    target = pick(table.subjects(but=by), rng)
+    rows = [row for row in table.unique_rows(target) if table.has_values((row,), by)]
+    need(len(rows) >= 2)
+    pair = rng.sample(rows, 2)
+    order = _ordered_rows(table, by)
+    need(table.are_different(pair, by))
+    less, more = sorted(pair, key=order.index)
+    name, row = rng.choice((("less", less), ("more", more)))
+    form = f"comparison_{name}_{table.columns[by].kind}"
+    cells = {"a": (pair[0], target), "b": (pair[1], target)}
+    return Drawn(form, target, (row,), {"T": target, "N": by}, cells)
+
+
+def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
+    """The cells of the rows that have more, or less, than one row's number or date; or a count."""
+    by = pick(table.of_kind("number", "date"), rng)
+    target = pick(table.subjects(but=by), rng)
+    order = _ordered_rows(table, by)
+    threshold = rng.choice(order)
+    at = [order.index(row) for row in table.rows_like(threshold, by)]
+    name, beyond = rng.choice((("less", order[: min(at)]), ("more", order[max(at) + 1 :])))
+    rows = tuple(sorted(beyond))
+    need(len(rows) > 0 and table.has_values(rows, target))
+    if aggregation == "NONE":
+        need(len(rows) <= _MOST_SELECTED and table.are_different(rows, target))
+    form = f"{'beyond' if aggregation == 'NONE' else 'count'}_{name}_{table.columns[by].kind}"
+    columns = {"T": target, "N": by}
+    return Drawn(form, target, rows, columns, {"v": (threshold, by)}, aggregation)
+
+
+def _count(table: TypedTable, rng: random.Random) -> Drawn:
+    """How many rows have a value."""
+    key = pick(table.of_kind(), rng)
+    target = pick(table.subjects(but=key), rng)
+    row, rows = _frequent_value(table, key, rng)
+    need(len(rows) > 0 and table.has_values(rows, target))
+    return Drawn("count", target, rows, {"T": target, "K": key}, {"v": (row, key)}, "COUNT")
+
+
+def _count_of_value(table: TypedTable, rng: random.Random) -> Drawn:
+    """How often a value stands in its column."""
+    key = pick(table.of_kind("text"), rng)
+    row, rows = _frequent_value(table, key, rng)
+    need(len(rows) > 1)
+    return Drawn("count_of_value", key, rows, {"K": key}, {"v": (row, key)}, "COUNT")
+
+
+def _count_all(table: TypedTable, rng: random.Random) -> Drawn:
+    """How many rows there are, by a column whose cells all differ."""
+    rows = tuple(range(table.num_rows))
+    target = pick([c for c in table.subjects() if table.are_different(rows, c)], rng)
+    return Drawn("count_all", target, rows, {"T": target}, aggregation="COUNT")
+
+
+def _total(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
+    """The sum or average of a column, over all rows or those that have a value."""
+    target = pick(table.of_kind("number"), rng)
+    rows = tuple(range(table.num_rows))
+    form, columns, cells = aggregation.lower(), {"N": target}, {}
+    if rng.random() >= 0.4:
+        key = pick(table.of_kind(but=target), rng)
+        row = rng.randrange(table.num_rows)
+        rows = table.rows_like(row, key)
+        form, columns, cells = f"{form}_where", columns | {"K": key}, {"v": (row, key)}
+    need(len(rows) > 1 and table.has_values(rows, target))
+    need(sum(map(abs, _numbers(table, rows, target))) < _LARGEST_SUM)
+    return Drawn(form, target, rows, columns, cells, aggregation)
+
+
+def _columns(table: TypedTable, rng: random.Random, count: int) -> list[int]:
+    columns = table.of_kind()
+    need(len(columns) >= count)
+    return rng.sample(columns, count)
+
+
+def _numbers(table: TypedTable, rows: tuple[int, ...], column: int) -> list[float]:
+    """The numbers in some rows of a column of numbers."""
+    values = (table.columns[column].values[row] for row in rows)
+    return [value for value in values if isinstance(value, float)]
+
+
+def _frequent_value(
+    table: TypedTable, column: int, rng: random.Random
+) -> tuple[int, tuple[int, ...]]:
+    """A row, and all rows with its value: of four random rows, the one with the most frequent."""
+    candidates = [rng.randrange(table.num_rows) for _ in range(4)]
+    row = max(candidates, key=lambda r: len(table.rows_like(r, column)))
+    return row, table.rows_like(row, column)
+
+
+def _ordered_rows(table: TypedTable, column: int) -> list[int]:
+    """The rows with a value, from the smallest to the largest; they all have to be comparable."""
+    values = table.columns[column].values
+    present = {row: value for row, value in enumerate(values) if value is not None}
+    order = ranks({row: value for row, value in present.items() if not isinstance(value, str)})
+    need(len(order) == len(present) >= 2)
+    return sorted(present, key=lambda row: order[row][0])
+
+
+_Drawer = Callable[[TypedTable, random.Random], Drawn]
+# How often each operation is drawn, relative to the others, and what draws it.
+_OPERATIONS: dict[str, tuple[int, _Drawer]] = {
+    "look_up": (28, _look_up),
+    "look_up_by_two": (5, _look_up_by_two),
+    "select": (5, _select),
+    "other": (6, _other),
+    "largest": (10, partial(_extreme, "largest", -1)),
+    "smallest": (7, partial(_extreme, "smallest", 0)),
+    "position": (5, _position),
+    "neighbour": (8, _neighbour),
+    "comparison": (7, _comparison),
+    "beyond": (2, partial(_beyond, "NONE")),
+    "count": (7, _count),
+    "count_of_value": (3, _count_of_value),
+    "count_beyond": (4, partial(_beyond, "COUNT")),
+    "count_all": (3, _count_all),
+    "sum": (3, partial(_total, "SUM")),
+    "average": (2, partial(_total, "AVERAGE")),
+}
+OPERATIONS = tuple(_OPERATIONS)
+
+
+def draw(operation: str, table: TypedTable, rng: random.Random) -> Drawn | None:
+    """A question of one of OPERATIONS; None if none was found."""
+    return draw_often(_ATTEMPTS_OF_OPERATION, lambda: _OPERATIONS[operation][1](table, rng))
 
 
 @dataclass(frozen=True)
@@ -55,20 +240,19 @@ class QuestionsConfig:
     """How many questions are made of a table, and how long they are.
 
     Attributes:
-        questions_per_table: the most that are made.
-        questions_per_excerpt: of them, those about one excerpt.
-        whole_tables: asks about tables as they are, not about excerpts of them.
-        max_seq_length: tokens of a question with its excerpt, special tokens included; longer
-            tables are left out where they are to be whole.
-        max_question_tokens: of them, those of the question.
-        max_rows: of an excerpt.
-        operations: of OPERATIONS, those that questions are of.
-        held_out_forms: asks in words that questions have nowhere else
-            (mate_tf/synthesis/question_wording.py has some for look_up).
-        seed: of everything that is drawn, with the table's identifier.
+        questions_per_table: the most questions about a table.
+        questions_per_excerpt: the most questions about one excerpt.
+        whole_tables: asks about tables as they are, not about excerpts. Tables that do not fit
+            are left out.
+        max_seq_length: tokens of a question with its table, special tokens included.
+        max_question_tokens: tokens of the question alone.
+        max_rows: the most rows of an excerpt.
+        operations: those of OPERATIONS that are used.
+        held_out_forms: asks in words that no other question has; for look_up alone.
+        seed: all draws follow from it and from the table's identifier.
 
     Raises:
-        ValueError: if there is nothing to make, or an operation is not known.
+        ValueError: if nothing can be made, or an operation is unknown.
     """
 
     questions_per_table: int = 64
@@ -82,91 +266,77 @@ class QuestionsConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("questions_per_table", "questions_per_excerpt", "max_question_tokens"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"expected {name} of at least 1, got {getattr(self, name)}")
-        if self.max_rows < _FEWEST:
-            raise ValueError(f"expected max_rows of at least {_FEWEST}, got {self.max_rows}")
-        if self.max_table_tokens < (_FEWEST + 1) * _FEWEST:
-            raise ValueError(
-                f"expected max_seq_length above {self.max_question_tokens + _SPECIAL_TOKENS}, "
-                f"which a question may take alone, and room for a table, got {self.max_seq_length}"
-            )
-        if unknown := [name for name in self.operations if name not in OPERATIONS]:
-            raise ValueError(f"expected operations among {OPERATIONS}, got {unknown[0]!r}")
-        if not self.operations:
-            raise ValueError(f"expected some of the operations {OPERATIONS}, got none")
-        if self.held_out_forms and self.operations != ("look_up",):
-            raise ValueError(
-                f"expected held_out_forms with the operation look_up alone, got {self.operations}"
-            )
+        require_at_least(
+            self,
+            questions_per_table=1,
+            questions_per_excerpt=1,
+            max_question_tokens=1,
+            max_rows=FEWEST,
+        )
+        _ = self.max_table_tokens
+        unknown = [name for name in self.operations if name not in OPERATIONS]
+        require(
+            bool(self.operations) and not unknown,
+            f"expected operations among {OPERATIONS}, got {unknown or 'none'}",
+        )
+        require(
+            not self.held_out_forms or self.operations == ("look_up",),
+            f"expected held_out_forms with the operation look_up alone, got {self.operations}",
+        )
 
     @property
     def max_table_tokens(self) -> int:
-        return self.max_seq_length - self.max_question_tokens - _SPECIAL_TOKENS
-
-
-class SyntheticQuestion(NamedTuple):
-    """A question with its answer, cells and aggregation.
-
-    Attributes:
-        operation: one of OPERATIONS.
-        examples: the question with the table, or the excerpt, that it is about.
-    """
-
-    operation: str
-    examples: tuple[tuple[Table, Question], ...]
+        return table_tokens(self.max_seq_length, self.max_question_tokens)
 
 
 def synthetic_questions(
     table: Table, wordpiece: Wordpiece, config: QuestionsConfig
-) -> Iterator[SyntheticQuestion]:
+) -> Iterator[Made]:
     """Yields questions about a table, the same for the same seed and name.
 
     Raises:
-        StatementsError: if none can be made, with the reason, before the first is yielded.
+        NothingMadeError: if there is none, with the reason.
     """
+    of_table = f"(table '{table.table_id}')"
     whole = TypedTable(table)
-    if len(whole.of_kind()) < _FEWEST:
-        raise StatementsError(
+    if len(whole.of_kind()) < FEWEST:
+        raise NothingMadeError(
             "fewer than two columns to ask about",
-            f"expected two columns with a name of their own and different values "
-            f"(table '{table.table_id}')",
+            f"expected two columns with a name of their own and different values {of_table}",
         )
     rng = random.Random(f"{config.seed}/{table.table_id}")
-    lengths = cell_lengths(wordpiece, table)
-    if config.whole_tables and lengths.sum() > config.max_table_tokens:
-        raise StatementsError(
-            "too long",
-            f"expected at most {config.max_table_tokens} tokens, got {lengths.sum()} "
-            f"(table '{table.table_id}')",
+    lengths, room = cell_lengths(wordpiece, table), config.max_table_tokens
+    if config.whole_tables and lengths.sum() > room:
+        raise NothingMadeError(
+            "too long", f"expected at most {room} tokens, got {lengths.sum()} {of_table}"
         )
     made = 0
     for index in range(-(-config.questions_per_table // config.questions_per_excerpt)):
-        asked = table if config.whole_tables else _excerpt(table, lengths, index, config, rng)
+        asked: Table | None = table
+        if not config.whole_tables:
+            name = f"{table.table_id}#{index}"
+            asked = draw_run(table, lengths, room, config.max_rows, name, rng)
         if asked is None:
             continue
         typed = whole if config.whole_tables else TypedTable(asked)
-        here = min(config.questions_per_excerpt, config.questions_per_table - made)
-        for operation, text, drawn in _drawn_of(typed, here, wordpiece, config, rng):
+        count = min(config.questions_per_excerpt, config.questions_per_table - made)
+        for operation, text, drawn in _draw_several(typed, count, wordpiece, config, rng):
             question = _question(text, f"{table.table_id}#{made}:{operation}", drawn, typed)
-            yield SyntheticQuestion(operation, ((asked, question),))
+            yield Made(operation, ((asked, question),))
             made += 1
     if not made:
-        raise StatementsError(
-            "no question found", f"expected a question (table '{table.table_id}')"
-        )
+        raise NothingMadeError("no question found", f"expected a question {of_table}")
 
 
-def _drawn_of(
+def _draw_several(
     table: TypedTable, count: int, wordpiece: Wordpiece, config: QuestionsConfig, rng: random.Random
 ) -> Iterator[tuple[str, str, Drawn]]:
-    """Draws up to so many different questions about an excerpt: operation, words, answer."""
+    """Draws up to `count` different questions: operation, words, and what they ask."""
     texts: set[str] = set()
+    shares = [_OPERATIONS[name][0] for name in config.operations]
     for _ in range(_ATTEMPTS * count):
         if len(texts) == count:
             return
-        shares = [SHARES[name] for name in config.operations]
         operation = rng.choices(config.operations, shares)[0]
         drawn = draw(operation, table, rng)
         if drawn is None:
@@ -186,43 +356,7 @@ def _question(text: str, name: str, drawn: Drawn, table: TypedTable) -> Question
         return Question(text, name, tuple(cells[row] for row in drawn.rows), coordinates)
     result = float(len(drawn.rows))
     if drawn.aggregation != "COUNT":
-        result = sum(number(table, row, drawn.column) for row in drawn.rows)
+        result = sum(_numbers(table, drawn.rows, drawn.column))
         result /= len(drawn.rows) if drawn.aggregation == "AVERAGE" else 1
     answer = f"{result:.10g}"
     return Question(text, name, (answer,), coordinates, float(answer), drawn.aggregation)
-
-
-def _excerpt(
-    table: Table, lengths: np.ndarray, index: int, config: QuestionsConfig, rng: random.Random
-) -> Table | None:
-    """Some columns and a run of rows of a table that fit; None where not two of both do.
-
-    Args:
-        table: the table.
-        lengths: of its cells in wordpieces, the header's first: int [R+1, C].
-        index: the excerpt's, in its identifier.
-        config: the limits.
-        rng: draws it.
-    """
-    columns: Sequence[int] = range(table.num_columns)
-    if rng.random() >= _SHARE_OF_ALL_COLUMNS:
-        columns = sorted(rng.sample(columns, rng.randint(_FEWEST, table.num_columns)))
-    costs = lengths[:, columns].sum(axis=1)  # [R+1]
-    most = min(table.num_rows, config.max_rows)
-    if most < _FEWEST:
-        return None
-    num_rows = rng.randint(_FEWEST, most)
-    start = 0 if rng.random() < _SHARE_FROM_THE_TOP else rng.randint(0, table.num_rows - num_rows)
-    room = config.max_table_tokens - costs[0]
-    num_rows = int((np.cumsum(costs[start + 1 : start + 1 + num_rows]) <= room).sum())
-    if num_rows < _FEWEST:
-        return None
-    return Table(
-        tuple(table.header[column] for column in columns),
-        tuple(
-            tuple(row[column] for column in columns) for row in table.rows[start : start + num_rows]
-        ),
-        f"{table.table_id}#{index}",
-        table.document_title,
-        table.context_heading,
-    )

@@ -1,15 +1,13 @@
-"""Draws true statements of each operation from a table.
-
-Expressions that differ from one in a single thing: an aggregation, a column, a condition...
-"""
+"""Draws true statements of each operation from a table, and puts statements in English."""
 
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import get_args
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 from mate_tf.synthesis.statement_execution import (
     AGGREGATIONS,
+    COMPARATORS,
     Aggregate,
     Aggregation,
     Comparator,
@@ -21,117 +19,90 @@ from mate_tf.synthesis.statement_execution import (
     Select,
     Statement,
     UndefinedError,
+    evaluate,
     execute,
     operation_of,
     selected_rows,
+    variants,
 )
-from mate_tf.synthesis.statement_wording import constant_text
-from mate_tf.synthesis.typed_table import TypedTable
+from mate_tf.synthesis.typed_table import Kind, NotDrawnError, TypedTable, draw_often, need, pick
 
-_OPPOSITES: dict[Comparator, Comparator] = {"greater": "less", "less": "greater"}
-
-
-def variants(expression: Expression, table: TypedTable) -> Iterator[Expression]:
-    """Expressions with another aggregation, column, condition, or operand of one."""
-    match expression:
-        case Aggregate():
-            for aggregation in AGGREGATIONS:
-                if aggregation != expression.aggregation:
-                    yield replace(expression, aggregation=aggregation)
-            yield from _with_other_column(expression, table)
-            yield from _with_other_conditions(expression, table)
-        case Select():
-            yield from _with_other_column(expression, table)
-            yield from _with_other_conditions(expression, table)
-        case Count():
-            yield from _with_other_conditions(expression, table)
-        case Difference(left, right):
-            yield from (Difference(other, right) for other in variants(left, table))
-            yield from (Difference(left, other) for other in variants(right, table))
-
-
-def _with_other_column(expression: Select | Aggregate, table: TypedTable) -> Iterator[Expression]:
-    # A condition on the new column, such as the Year of the Year 2004, would be no change to judge.
-    taken = {condition.column for condition in expression.conditions} | {expression.column}
-    for column in table.of_kind(table.columns[expression.column].kind):
-        if column not in taken:
-            yield replace(expression, column=column)
-
-
-def _with_other_conditions(
-    expression: Select | Aggregate | Count, table: TypedTable
-) -> Iterator[Expression]:
-    for i, condition in enumerate(expression.conditions):
-        for other in _other_conditions(condition, table):
-            conditions = (*expression.conditions[:i], other, *expression.conditions[i + 1 :])
-            yield replace(expression, conditions=conditions)
-
-
-def _other_conditions(condition: Condition, table: TypedTable) -> Iterator[Condition]:
-    column = table.columns[condition.column]
-    if condition.comparator in _OPPOSITES:
-        yield replace(condition, comparator=_OPPOSITES[condition.comparator])
-    if not isinstance(condition.operand, Constant):
-        yield from (
-            replace(condition, operand=other)
-            for other in variants(condition.operand, table)
-            # The highest Points is a condition on Points alone.
-            if not isinstance(other, Aggregate) or other.column == condition.column
-        )
-        return
-    for cell, value in dict(zip(column.cells, column.values, strict=True)).items():
-        if value is not None and cell != condition.operand.text:
-            yield replace(condition, operand=Constant(cell))
-
-
+_UNEQUAL: tuple[Comparator, ...] = ("greater", "less")
+_EXTREMES: tuple[Aggregation, ...] = ("minimum", "maximum")
 _ATTEMPTS = 30
 _COUNTS_DRAWN = 6
 _SHARE_OF_EQUALITIES = 0.7
 _SHARE_OF_FILTERED = 0.4
 _SHARE_OF_SECOND_CONDITIONS = 0.15
 
+_AGGREGATE_WORDS: dict[Aggregation, tuple[str, ...]] = {
+    "sum": ("the sum of {}", "the total {}", "the total of {}"),
+    "average": ("the average {}", "the mean {}", "the average of {}"),
+    "minimum": ("the lowest {}", "the smallest {}", "the minimum {}"),
+    "maximum": ("the highest {}", "the largest {}", "the maximum {}"),
+}
+_AGGREGATE_DATES: dict[Aggregation, tuple[str, ...]] = {
+    "minimum": ("the earliest {}", "the first {}"),
+    "maximum": ("the latest {}", "the last {}"),
+}
+# In a condition, such as "Points is the highest", by the kind of the column.
+_EXTREME_WORDS: dict[Kind, dict[Aggregation, tuple[str, ...]]] = {
+    "number": {
+        "minimum": ("the lowest", "the smallest"),
+        "maximum": ("the highest", "the largest"),
+    },
+    "date": {"minimum": ("the earliest",), "maximum": ("the latest",)},
+}
+_COMPARATOR_WORDS: dict[Kind | None, dict[Comparator, tuple[str, ...]]] = {
+    "number": {
+        "equal": ("is", "is equal to"),
+        "greater": ("is greater than", "is more than", "is higher than"),
+        "less": ("is less than", "is lower than", "is smaller than"),
+    },
+    "date": {
+        "equal": ("is",),
+        "greater": ("is after", "is later than"),
+        "less": ("is before", "is earlier than"),
+    },
+    "text": {"equal": ("is",)},
+}
+_WHERE = ("when", "where", "for which")
+_COUNTS = ("the number of rows", "the count of rows", "the number of entries")
+# {1} rows meet the conditions {0}, or have the names and values {2}.
+_COUNTS_OF_ALL: dict[Comparator, tuple[str, ...]] = {
+    "equal": ("there are exactly {1} rows {0}", "exactly {1} of the rows have {2}"),
+    "greater": ("there are more than {1} rows {0}", "more than {1} of the rows have {2}"),
+    "less": ("there are fewer than {1} rows {0}", "fewer than {1} of the rows have {2}"),
+}
+_DIFFERENCES = ("the difference between {} and {}", "the gap between {} and {}")
+
 
 def draw_true(operation: str, table: TypedTable, rng: random.Random) -> Statement | None:
-    """A true statement of an operation (`operation_of`); None where none was found.
+    """A true statement of one of OPERATIONS; None if none was found."""
 
-    Args:
-        operation: one of OPERATIONS.
-        table: what it is about.
-        rng: draws it.
-    """
-    for _ in range(_ATTEMPTS):
-        try:
-            statement = _DRAWERS[operation](table, rng)
-            if operation_of(statement) == operation and execute(statement, table):
-                return statement
-        except (UndefinedError, _NoneThereError):
-            continue
-    return None
+    def draw() -> Statement | None:
+        drawn = _DRAWERS[operation](table, rng)
+        statement = drawn if isinstance(drawn, Statement) else _about(drawn, table, rng)
+        is_wanted = operation_of(statement) == operation and execute(statement, table)
+        return statement if is_wanted else None
 
-
-class _NoneThereError(Exception):
-    """The table has no such column, or none but one."""
+    return draw_often(_ATTEMPTS, draw)
 
 
 def _selection(table: TypedTable, rng: random.Random) -> Statement:
-    left = _select(rng.choice(_some(table.of_kind())), table, rng)
-    return Statement(left, "equal", Constant(constant_text(left, table)))
+    return _equal(_select(pick(table.of_kind(), rng), table, rng), table)
 
 
 def _comparison(table: TypedTable, rng: random.Random) -> Statement:
-    column = rng.choice(_some(table.of_kind("number", "date")))
+    column = pick(table.of_kind("number", "date"), rng)
     left = _select(column, table, rng)
     if rng.random() < 0.5:
         return _ordered(left, _select(column, table, rng), table, rng)
     return _ordered(left, Constant(rng.choice(table.columns[column].cells)), table, rng)
 
 
-def _count(table: TypedTable, rng: random.Random) -> Statement:
-    return _about(_count_of_rows(table, rng), table, rng)
-
-
-def _count_of_rows(table: TypedTable, rng: random.Random) -> Count:
-    """Counts rows; of several counts one whose value is drawn, for most of them would be 1."""
+def _count(table: TypedTable, rng: random.Random) -> Count:
+    """Counts rows; its value is drawn among those of several counts, most of which are 1."""
     by_value: dict[int, Count] = {}
     for _ in range(_COUNTS_DRAWN):
         count = Count(_conditions(table, rng))
@@ -139,86 +110,77 @@ def _count_of_rows(table: TypedTable, rng: random.Random) -> Count:
     return by_value[rng.choice(sorted(by_value))]
 
 
-def _aggregate(aggregation: Aggregation) -> Callable[[TypedTable, random.Random], Statement]:
-    def draw(table: TypedTable, rng: random.Random) -> Statement:
-        return _about(_aggregate_of(aggregation, table, rng), table, rng)
-
-    return draw
-
-
-def _aggregate_of(aggregation: Aggregation, table: TypedTable, rng: random.Random) -> Aggregate:
-    with_dates = aggregation in ("minimum", "maximum")
-    columns = table.of_kind("number", "date") if with_dates else table.of_kind("number")
-    column = rng.choice(_some(columns))
+def _aggregate(aggregation: Aggregation, table: TypedTable, rng: random.Random) -> Aggregate:
+    kinds: tuple[Kind, ...] = ("number", "date") if aggregation in _EXTREMES else ("number",)
+    column = pick(table.of_kind(*kinds), rng)
     is_filtered = rng.random() < _SHARE_OF_FILTERED
     conditions = _conditions(table, rng, but=column) if is_filtered else ()
     return Aggregate(aggregation, column, conditions)
 
 
-def _difference(table: TypedTable, rng: random.Random) -> Statement:
-    column = rng.choice(_some(table.of_kind("number")))
-    left, right = _select(column, table, rng), _select(column, table, rng)
-    return _about(Difference(left, right), table, rng)
+def _difference(table: TypedTable, rng: random.Random) -> Difference:
+    column = pick(table.of_kind("number"), rng)
+    return Difference(_select(column, table, rng), _select(column, table, rng))
 
 
-def _nesting(table: TypedTable, rng: random.Random) -> Statement:
+def _nesting(table: TypedTable, rng: random.Random) -> Statement | Expression:
     return rng.choice(_NESTINGS)(table, rng)
 
 
 def _selection_of_extreme(table: TypedTable, rng: random.Random) -> Statement:
-    by = rng.choice(_some(table.of_kind("number", "date")))
-    column = rng.choice(_some([column for column in table.of_kind() if column != by]))
-    extreme = Aggregate(rng.choice(("minimum", "maximum")), by)
-    left = Select(column, (Condition(by, "equal", extreme),))
-    return Statement(left, "equal", Constant(constant_text(left, table)))
+    by = pick(table.of_kind("number", "date"), rng)
+    column = pick(table.of_kind(but=by), rng)
+    extreme = Aggregate(rng.choice(_EXTREMES), by)
+    return _equal(Select(column, (Condition(by, "equal", extreme),)), table)
 
 
-def _count_beside_average(table: TypedTable, rng: random.Random) -> Statement:
-    return _about(Count((_beside_average(table, rng),)), table, rng)
+def _count_beside_average(table: TypedTable, rng: random.Random) -> Count:
+    return Count((_beside_average(table, rng),))
 
 
-def _aggregate_beside_average(table: TypedTable, rng: random.Random) -> Statement:
+def _aggregate_beside_average(table: TypedTable, rng: random.Random) -> Aggregate:
     condition = _beside_average(table, rng)
-    columns = [column for column in table.of_kind("number") if column != condition.column]
-    aggregation = rng.choice(get_args(Aggregation))
-    return _about(Aggregate(aggregation, rng.choice(_some(columns)), (condition,)), table, rng)
+    aggregation = rng.choice(AGGREGATIONS)
+    column = pick(table.of_kind("number", but=condition.column), rng)
+    return Aggregate(aggregation, column, (condition,))
 
 
-def _range(table: TypedTable, rng: random.Random) -> Statement:
-    column = rng.choice(_some(table.of_kind("number")))
-    sides = (Aggregate("maximum", column), Aggregate("minimum", column))
-    return _about(Difference(*sides), table, rng)
+def _range(table: TypedTable, rng: random.Random) -> Difference:
+    column = pick(table.of_kind("number"), rng)
+    return Difference(Aggregate("maximum", column), Aggregate("minimum", column))
 
 
 def _two_aggregates(table: TypedTable, rng: random.Random) -> Statement:
-    left = _aggregate_of(rng.choice(get_args(Aggregation)), table, rng)
-    # Of the same aggregation: that a maximum is above the minimum needs no table.
+    left = _aggregate(rng.choice(AGGREGATIONS), table, rng)
+    # With the same aggregation: no table is needed to say that a maximum is above the minimum.
     others = [
         other
         for other in variants(left, table)
         if isinstance(other, Aggregate) and other.aggregation == left.aggregation
     ]
-    return _ordered(left, rng.choice(_some(others)), table, rng)
+    return _ordered(left, pick(others, rng), table, rng)
 
 
 def _two_counts(table: TypedTable, rng: random.Random) -> Statement:
-    return _ordered(_count_of_rows(table, rng), _count_of_rows(table, rng), table, rng)
+    return _ordered(_count(table, rng), _count(table, rng), table, rng)
 
 
 def _cell_beside_aggregate(table: TypedTable, rng: random.Random) -> Statement:
-    column = rng.choice(_some(table.of_kind("number")))
+    column = pick(table.of_kind("number"), rng)
     return _ordered(_select(column, table, rng), Aggregate("average", column), table, rng)
 
 
-_DRAWERS: dict[str, Callable[[TypedTable, random.Random], Statement]] = {
+# Draws a statement, or an expression to be compared with a constant.
+_Drawer = Callable[[TypedTable, random.Random], Statement | Expression]
+_DRAWERS: dict[str, _Drawer] = {
     "selection": _selection,
     "comparison": _comparison,
     "count": _count,
-    **{aggregation: _aggregate(aggregation) for aggregation in get_args(Aggregation)},
+    **{aggregation: partial(_aggregate, aggregation) for aggregation in AGGREGATIONS},
     "difference": _difference,
     "nesting": _nesting,
 }
-_NESTINGS = (
+_NESTINGS: tuple[_Drawer, ...] = (
     _selection_of_extreme,
     _count_beside_average,
     _aggregate_beside_average,
@@ -229,73 +191,183 @@ _NESTINGS = (
 )
 
 
+def _equal(left: Expression, table: TypedTable) -> Statement:
+    return Statement(left, "equal", Constant(_constant_text(left, table)))
+
+
 def _about(left: Expression, table: TypedTable, rng: random.Random) -> Statement:
     """Compares an expression with a constant: its value, or one that a variant of it has."""
     if rng.random() < _SHARE_OF_EQUALITIES:
-        return Statement(left, "equal", Constant(constant_text(left, table)))
-    other = rng.choice(_some(list(variants(left, table))))
-    return _ordered(left, Constant(constant_text(other, table)), table, rng)
+        return _equal(left, table)
+    other = pick(list(variants(left, table)), rng)
+    return _ordered(left, Constant(_constant_text(other, table)), table, rng)
 
 
 def _ordered(
     left: Expression, right: Expression, table: TypedTable, rng: random.Random
 ) -> Statement:
-    """Compares two expressions as they do compare."""
-    if left == right:
-        raise _NoneThereError
+    """Two expressions with the comparator that makes a true statement of them."""
+    need(left != right)
     if rng.random() < 0.5 and not isinstance(right, Constant):
         left, right = right, left
-    comparators: list[Comparator] = list(get_args(Comparator))
-    if isinstance(right, Constant):
-        comparators.remove("equal")
-    for comparator in comparators:
+    for comparator in COMPARATORS:
         statement = Statement(left, comparator, right)
-        if execute(statement, table):
+        is_told = comparator == "equal" and isinstance(right, Constant)  # told by `_equal`
+        if not is_told and execute(statement, table):
             return statement
-    raise _NoneThereError
+    raise NotDrawnError("expected two expressions that compare")
 
 
 def _select(column: int, table: TypedTable, rng: random.Random) -> Select:
-    """Selects the value of a random row, by its value in another column."""
+    """Selects the value of a random row, by its value in another column or two."""
     row = rng.randrange(table.num_rows)
-    others = [other for other in table.of_kind() if other != column]
-    by = [rng.choice(_some(others))]
+    others = table.of_kind(but=column)
+    by = [pick(others, rng)]
     others.remove(by[0])
     if others and rng.random() < _SHARE_OF_SECOND_CONDITIONS:
         by.append(rng.choice(others))
-    return Select(column, tuple(_equal(key, row, table) for key in by))
+    return Select(column, tuple(_has_cell(key, row, table) for key in by))
 
 
-def _equal(column: int, row: int, table: TypedTable) -> Condition:
-    if table.columns[column].values[row] is None:
-        raise _NoneThereError
+def _has_cell(column: int, row: int, table: TypedTable) -> Condition:
+    need(table.has_values((row,), column))
     return Condition(column, "equal", Constant(table.columns[column].cells[row]))
 
 
 def _conditions(
     table: TypedTable, rng: random.Random, but: int | None = None
 ) -> tuple[Condition, ...]:
-    """One or two conditions of a random row's cells, on other columns than one."""
-    columns = [column for column in table.of_kind() if column != but]
+    """One or two conditions with a random row's cells, without those of the column `but`."""
+    columns = table.of_kind(but=but)
     number = 2 if rng.random() < _SHARE_OF_SECOND_CONDITIONS else 1
     row = rng.randrange(table.num_rows)
+    need(len(columns) > 0)
     conditions = []
-    for column in rng.sample(columns, min(number, len(_some(columns)))):
-        condition = _equal(column, row, table)
+    for column in rng.sample(columns, min(number, len(columns))):
+        condition = _has_cell(column, row, table)
         if table.columns[column].kind != "text" and rng.random() < 0.7:
-            comparator: Comparator = rng.choice(("greater", "less"))
-            condition = Condition(column, comparator, condition.operand)
+            condition = replace(condition, comparator=rng.choice(_UNEQUAL))
         conditions.append(condition)
     return tuple(conditions)
 
 
 def _beside_average(table: TypedTable, rng: random.Random) -> Condition:
-    column = rng.choice(_some(table.of_kind("number")))
-    comparator: Comparator = rng.choice(("greater", "less"))
-    return Condition(column, comparator, Aggregate("average", column))
+    column = pick(table.of_kind("number"), rng)
+    return Condition(column, rng.choice(_UNEQUAL), Aggregate("average", column))
 
 
-def _some(columns: list) -> list:
-    if not columns:
-        raise _NoneThereError
-    return columns
+def _constant_text(expression: Expression, table: TypedTable) -> str:
+    """The value of an expression as a statement gives it: a cell's text, or a number.
+
+    Raises:
+        UndefinedError: as `evaluate`.
+    """
+    value = evaluate(expression, table)
+    is_extreme = isinstance(expression, Aggregate) and expression.aggregation in _EXTREMES
+    if isinstance(expression, Select) or (isinstance(expression, Aggregate) and is_extreme):
+        column = table.columns[expression.column]
+        return next(c for c, v in zip(column.cells, column.values, strict=True) if v == value)
+    if not isinstance(value, float):
+        raise UndefinedError("expected a number")
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def verbalize(statement: Statement, table: TypedTable, rng: random.Random) -> str:
+    """A statement in English, with the names and cells of the table and the constants.
+
+    Args:
+        statement: the statement, whose columns have names.
+        table: what it is about.
+        rng: draws the wordings.
+    """
+    return _Wording(table, rng).statement(statement)
+
+
+@dataclass(frozen=True)
+class _Wording:
+    table: TypedTable
+    rng: random.Random
+
+    def statement(self, statement: Statement) -> str:
+        left, right = statement.sides
+        match left, right:
+            case Count(conditions), Constant(text) if conditions and self.rng.random() < 0.5:
+                return self._there_are(conditions, statement.comparator, text)
+        kinds = [self._kind(side) for side in (left, right)]
+        kind: Kind = "date" if "date" in kinds else kinds[0]
+        verb = self.rng.choice(_COMPARATOR_WORDS[kind][statement.comparator])
+        return f"{self._expression(left)} {verb} {self._expression(right)}"
+
+    def _there_are(
+        self, conditions: tuple[Condition, ...], comparator: Comparator, number: str
+    ) -> str:
+        """That so many rows meet conditions, with the number in front."""
+        chosen = " and ".join(map(self._condition, conditions))
+        having = self._having(conditions)
+        forms = _COUNTS_OF_ALL[comparator]
+        form = self.rng.choice(forms if having else forms[:1])
+        return form.format(f"{self.rng.choice(_WHERE[:2])} {chosen}", number, having)
+
+    def _having(self, conditions: tuple[Condition, ...]) -> str:
+        """Conditions as what rows have, "Country Peru"; "" if one does not equal a constant."""
+        told = []
+        for condition in conditions:
+            if condition.comparator != "equal" or not isinstance(condition.operand, Constant):
+                return ""
+            told.append(f"{self._name(condition.column)} {condition.operand.text}")
+        return " and ".join(told)
+
+    def _expression(self, expression: Expression) -> str:
+        match expression:
+            case Constant(text):
+                return text
+            case Select(column, conditions):
+                return self._select(self._name(column), conditions)
+            case Aggregate(aggregation, column, conditions):
+                is_date = self.table.columns[column].kind == "date"
+                words = (_AGGREGATE_DATES if is_date else _AGGREGATE_WORDS)[aggregation]
+                return self._where(self.rng.choice(words).format(self._name(column)), conditions)
+            case Count(conditions):
+                return self._where(self.rng.choice(_COUNTS), conditions)
+            case Difference(left, right):
+                form = self.rng.choice(_DIFFERENCES)
+                return form.format(self._expression(left), self._expression(right))
+        raise AssertionError(expression)
+
+    def _select(self, name: str, conditions: tuple[Condition, ...]) -> str:
+        match conditions:
+            case (Condition(_, "equal", Constant(text)),) if self._is_entity(text):
+                form = self.rng.choice(("the {0} of {1}", "the {0} for {1}", ""))
+                if form:
+                    return form.format(name, text)
+        return self._where(f"the {name}", conditions)
+
+    def _is_entity(self, text: str) -> bool:
+        """Whether a text is a cell of one column alone, a column of texts, so it needs no name."""
+        columns = [column for column in self.table.columns if text in column.cells]
+        return len(columns) == 1 and columns[0].kind == "text"
+
+    def _where(self, phrase: str, conditions: tuple[Condition, ...]) -> str:
+        if not conditions:
+            return phrase
+        where = self.rng.choice(_WHERE)
+        return f"{phrase} {where} {' and '.join(map(self._condition, conditions))}"
+
+    def _condition(self, condition: Condition) -> str:
+        column, comparator, operand = condition.column, condition.comparator, condition.operand
+        name, kind = self._name(column), self.table.columns[column].kind
+        match comparator, operand:
+            case "equal", Aggregate("minimum" | "maximum" as extreme, of, ()) if of == column:
+                return f"{name} is {self.rng.choice(_EXTREME_WORDS[kind][extreme])}"
+        verb = "is" if kind == "text" else self.rng.choice(_COMPARATOR_WORDS[kind][comparator])
+        return f"{name} {verb} {self._expression(operand)}"
+
+    def _kind(self, expression: Expression) -> Kind:
+        """The kind of an expression's value; a constant and what is computed count as numbers."""
+        match expression:
+            case Select(column) | Aggregate(_, column):
+                return self.table.columns[column].kind
+        return "number"
+
+    def _name(self, column: int) -> str:
+        return self.table.columns[column].name

@@ -1,45 +1,48 @@
-"""Executes a statement on a table: true, false, or undefined.
+"""What a statement says of a table, as a tree, and whether that is true, false or undefined.
 
-Numbers compare in single precision, as everywhere in this project; sums, averages and differences
+A statement compares two expressions. An expression selects the value of a column, aggregates a
+column, counts rows, takes a difference, or is a constant. Conditions choose the rows. They compare
+a column with an expression again, so operations nest (Eisenschlos et al., 2020, section 3.2; their
+conditions have constants alone, and they have no differences).
+
+Numbers compare in single precision, as everywhere in this project. Sums, averages and differences
 are first rounded to two decimals, as statements give them. Dates compare by the fields that both
-have, texts by equality alone, without regard to case and white space.
-
-The grammar of statements: what a statement says of a table, as a tree.
-
-A statement compares two expressions; an expression selects the value of a column, aggregates a
-column, counts rows, takes a difference, or is a constant. Conditions choose the rows, and what they
-compare a column with is an expression again, so that operations nest (Eisenschlos et al., 2020,
-section 3.2; their operands of conditions are constants alone, and there are no differences).
+have. Texts are equal or not, without regard to case and white space.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.features.numeric import Date, ranks, text_values
-from mate_tf.synthesis.typed_table import TypedTable, Value
+from mate_tf.synthesis.typed_table import NotDrawnError, TypedTable, Value
 
 Comparator = Literal["equal", "greater", "less"]
 Aggregation = Literal["sum", "average", "minimum", "maximum"]
 
-AGGREGATIONS: tuple[Aggregation, ...] = ("sum", "average", "minimum", "maximum")
-# What a statement is called by; see `operation_of`.
+COMPARATORS: tuple[Comparator, ...] = get_args(Comparator)
+AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
+# What a statement is counted under; see `operation_of`.
 OPERATIONS = ("selection", "comparison", "count", *AGGREGATIONS, "difference", "nesting")
+_OPPOSITES: dict[Comparator, Comparator] = {"greater": "less", "less": "greater"}
+_DECIMALS = 2
+_FEWEST_AGGREGATED = 2
+_LARGEST_EXACT = 2.0**24
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A text, which is a number or a date where it is compared with one."""
+    """A text, which counts as a number or a date if it is compared with one."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Rows whose value in a column, counted from 0, compares with an expression's."""
+    """The rows whose value in a column, counted from 0, compares so with an expression's value."""
 
     column: int
     comparator: Comparator
@@ -89,14 +92,21 @@ class Statement:
     comparator: Comparator
     right: Expression
 
+    @property
+    def sides(self) -> tuple[Expression, Expression]:
+        return self.left, self.right
+
+
+class UndefinedError(NotDrawnError):
+    """A statement is neither true nor false of a table."""
+
 
 def parts(expression: Expression) -> Iterator[Expression]:
-    """The expressions that one is made of, itself left out."""
+    """The expressions that an expression is made of, itself left out."""
+    inner: tuple[Expression, ...] = ()
     if isinstance(expression, Difference):
-        inner: tuple[Expression, ...] = (expression.left, expression.right)
-    elif isinstance(expression, Constant):
-        inner = ()
-    else:
+        inner = (expression.left, expression.right)
+    elif not isinstance(expression, Constant):
         inner = tuple(condition.operand for condition in expression.conditions)
     for part in inner:
         yield part
@@ -106,15 +116,13 @@ def parts(expression: Expression) -> Iterator[Expression]:
 def operation_of(statement: Statement) -> str:
     """The one of OPERATIONS that a statement is counted under.
 
-    That is "nesting" where an operation works on what another one gives: where rows are chosen by
-    what is computed, or what is computed is compared with, or taken from, what is computed. The
-    values of two cells that are compared, or taken from each other, are no such thing.
+    It is "nesting" if one operation works on the result of another. Either a computed value chooses
+    rows, or it is compared with, or subtracted from, a computed value. Two cells that are compared
+    or subtracted are not nested.
     """
-    sides = (statement.left, statement.right)
-    if any(_is_nested(side) for side in sides):
-        return "nesting"
-    computed = [side for side in sides if not isinstance(side, Constant)]
-    if len(computed) > 1 and not all(isinstance(side, Select) for side in computed):
+    computed = [side for side in statement.sides if not isinstance(side, Constant)]
+    are_cells = all(isinstance(side, Select) for side in computed)
+    if any(map(_is_nested, statement.sides)) or (len(computed) > 1 and not are_cells):
         return "nesting"
     match computed[0] if computed else statement.left:
         case Aggregate(aggregation):
@@ -134,24 +142,55 @@ def _is_nested(expression: Expression) -> bool:
     return any(not isinstance(part, Constant) for part in parts(expression))
 
 
-DECIMALS = 2
-_FEWEST_AGGREGATED = 2
-_LARGEST_EXACT = 2.0**24
+def variants(expression: Expression, table: TypedTable) -> Iterator[Expression]:
+    """Expressions that differ in one thing: aggregation, column, a condition, or an operand."""
+    match expression:
+        case Difference(left, right):
+            yield from (Difference(other, right) for other in variants(left, table))
+            yield from (Difference(left, other) for other in variants(right, table))
+            return
+        case Constant():
+            return
+        case Aggregate():
+            for aggregation in AGGREGATIONS:
+                if aggregation != expression.aggregation:
+                    yield replace(expression, aggregation=aggregation)
+    if not isinstance(expression, Count):
+        # With a condition on the column, "the Year where Year is 2004" would change nothing.
+        taken = {condition.column for condition in expression.conditions}
+        for column in table.of_kind(table.columns[expression.column].kind, but=expression.column):
+            if column not in taken:
+                yield replace(expression, column=column)
+    for i, condition in enumerate(expression.conditions):
+        for other in _other_conditions(condition, table):
+            conditions = (*expression.conditions[:i], other, *expression.conditions[i + 1 :])
+            yield replace(expression, conditions=conditions)
 
 
-class UndefinedError(ValueError):
-    """A statement is neither true nor false of a table."""
+def _other_conditions(condition: Condition, table: TypedTable) -> Iterator[Condition]:
+    if condition.comparator in _OPPOSITES:
+        yield replace(condition, comparator=_OPPOSITES[condition.comparator])
+    if not isinstance(condition.operand, Constant):
+        for other in variants(condition.operand, table):
+            # The highest Points is a condition on Points alone.
+            if not isinstance(other, Aggregate) or other.column == condition.column:
+                yield replace(condition, operand=other)
+        return
+    column = table.columns[condition.column]
+    for cell, value in dict(zip(column.cells, column.values, strict=True)).items():
+        if value is not None and cell != condition.operand.text:
+            yield replace(condition, operand=Constant(cell))
 
 
 def execute(statement: Statement, table: TypedTable) -> bool:
     """Whether a statement is true of a table.
 
     Raises:
-        UndefinedError: if it is undefined: a selection of no rows or of different values, an
-            aggregate of fewer than two rows or of a cell without a number, an order of texts, a
-            comparison of different kinds, or nothing that is of the table.
+        UndefinedError: for a selection of no rows or of different values, an aggregate of fewer
+            than two rows or of a cell without a number, an order of texts, a comparison of
+            different kinds, or a statement of constants alone.
     """
-    left, right = statement.left, statement.right
+    left, right = statement.sides
     if isinstance(left, Constant):
         if isinstance(right, Constant):
             raise UndefinedError("expected an expression about the table, got two constants")
@@ -162,14 +201,13 @@ def execute(statement: Statement, table: TypedTable) -> bool:
 
 
 def is_refuted(statement: Statement, table: TypedTable) -> bool:
-    """Whether a statement is false of a table, or of a row that is not there (Russell, 1905)."""
+    """Whether a statement is false of a table, or about a row that is not there (Russell, 1905)."""
     try:
         return not execute(statement, table)
     except UndefinedError:
-        sides = (statement.left, statement.right)
         return any(
             _selects_nothing(condition, table)
-            for side in sides
+            for side in statement.sides
             for part in (side, *parts(side))
             if isinstance(part, (Select, Aggregate, Count))
             for condition in part.conditions
@@ -186,7 +224,7 @@ def _selects_nothing(condition: Condition, table: TypedTable) -> bool:
 
 
 def evaluate(expression: Expression, table: TypedTable) -> Value:
-    """The value of an expression other than a constant.
+    """The value of an expression that is no constant.
 
     Raises:
         UndefinedError: as `execute`.
@@ -197,19 +235,18 @@ def evaluate(expression: Expression, table: TypedTable) -> Value:
             if not values or any(value != values[0] for value in values):
                 raise UndefinedError(f"expected rows of one value, got {len(values)} rows")
             return values[0]
-        case Aggregate():
-            return _aggregate(expression, table)
+        case Aggregate(aggregation, column, conditions):
+            return _aggregate(aggregation, _values(column, conditions, table))
         case Count(conditions):
             return float(len(selected_rows(conditions, table)))
         case Difference(left, right):
-            sides = [evaluate(side, table) for side in (left, right)]
-            numbers = _numbers(sides)
-            return round(abs(numbers[0] - numbers[1]), DECIMALS)
+            first, second = _numbers([evaluate(side, table) for side in (left, right)])
+            return round(abs(first - second), _DECIMALS)
     raise UndefinedError("expected an expression about the table, got a constant")
 
 
 def selected_rows(conditions: Iterable[Condition], table: TypedTable) -> list[int]:
-    """The rows that meet all conditions; one without a value in a condition's column does not.
+    """The rows that meet all conditions; a row without a value in a condition's column does not.
 
     Raises:
         UndefinedError: as `execute`.
@@ -217,26 +254,21 @@ def selected_rows(conditions: Iterable[Condition], table: TypedTable) -> list[in
     rows = list(range(table.num_rows))
     for condition in conditions:
         values = table.columns[condition.column].values
-        present = [row for row in rows if values[row] is not None]
+        present = [(row, value) for row in rows if (value := values[row]) is not None]
         if not present:
             return []
-        operand = _operand(condition.operand, _present(values[present[0]]), table)
-        rows = [
-            row for row in present if _compare(_present(values[row]), condition.comparator, operand)
-        ]
+        operand = _operand(condition.operand, present[0][1], table)
+        rows = [row for row, value in present if _compare(value, condition.comparator, operand)]
     return rows
 
 
-def _aggregate(expression: Aggregate, table: TypedTable) -> Value:
-    values = _values(expression.column, expression.conditions, table)
+def _aggregate(aggregation: Aggregation, values: list[Value]) -> Value:
     if len(values) < _FEWEST_AGGREGATED:
         raise UndefinedError(f"expected at least {_FEWEST_AGGREGATED} rows, got {len(values)}")
-    if expression.aggregation in ("minimum", "maximum"):
-        return _extreme(values, is_largest=expression.aggregation == "maximum")
+    if aggregation in ("minimum", "maximum"):
+        return _extreme(values, is_largest=aggregation == "maximum")
     total = sum(_numbers(values))
-    if expression.aggregation == "average":
-        total /= len(values)
-    return round(total, DECIMALS)
+    return round(total / len(values) if aggregation == "average" else total, _DECIMALS)
 
 
 def _extreme(values: list[Value], is_largest: bool) -> Value:
@@ -251,18 +283,14 @@ def _extreme(values: list[Value], is_largest: bool) -> Value:
 
 
 def _values(column: int, conditions: Iterable[Condition], table: TypedTable) -> list[Value]:
-    values = table.columns[column].values
-    return [_present(values[row]) for row in selected_rows(conditions, table)]
-
-
-def _present(value: Value | None) -> Value:
-    if value is None:
+    values = [table.columns[column].values[row] for row in selected_rows(conditions, table)]
+    present = [value for value in values if value is not None]
+    if len(present) < len(values):
         raise UndefinedError("expected a value in each row, got an empty cell")
-    return value
+    return present
 
 
-def _numbers(values: Iterable[Value]) -> list[float]:
-    values = list(values)
+def _numbers(values: list[Value]) -> list[float]:
     numbers = [value for value in values if isinstance(value, float)]
     if len(numbers) < len(values):
         raise UndefinedError("expected numbers")
@@ -271,7 +299,7 @@ def _numbers(values: Iterable[Value]) -> list[float]:
 
 
 def _check_exact(numbers: Iterable[float]) -> None:
-    """Refuses numbers so large that a cell's, in single precision, may be another's."""
+    """Refuses numbers so large that two of them may be the same in single precision."""
     if any(abs(number) > _LARGEST_EXACT for number in numbers):
         raise UndefinedError(f"expected numbers up to {_LARGEST_EXACT:.0f}")
 
@@ -283,7 +311,7 @@ def _operand(expression: Expression, value: Value, table: TypedTable) -> Value:
 
 
 def _constant(constant: Constant, like: Value) -> Value:
-    """What a constant is where it is compared with a value."""
+    """What a constant is if it is compared with a value."""
     if isinstance(like, str):
         return normalize_for_match(constant.text)
     for value in text_values(constant.text):
@@ -299,22 +327,16 @@ def _compare(left: Value, comparator: Comparator, right: Value) -> bool:
         return left == right
     if isinstance(left, Date) is not isinstance(right, Date):
         raise UndefinedError("expected two numbers or two dates, got one of each")
-    of_left, of_right = _ranks(left, right)
-    if comparator == "equal":
-        return of_left == of_right
-    return of_left > of_right if comparator == "greater" else of_left < of_right
+    first, second = _ranks(left, right)
+    return {"equal": first == second, "greater": first > second, "less": first < second}[comparator]
 
 
 def _ranks(left: float | Date, right: float | Date) -> tuple[float, float]:
     """Two numbers in the order of both."""
     if isinstance(left, float) and isinstance(right, float):
         _check_exact((left, right))
-        return _single(left), _single(right)
+        return float(np.float32(left)), float(np.float32(right))
     ordered = ranks({0: left, 1: right})
     if not ordered:
         raise UndefinedError("expected dates with fields in common")
     return ordered[0][0], ordered[1][0]
-
-
-def _single(number: float) -> float:
-    return float(np.float32(number))

@@ -1,50 +1,59 @@
-"""From tables to statements or questions about one part of them, and what is left out.
+"""Pairs of a true and a false statement about tables: synthetic and counterfactual ones.
 
-Synthetic statements about tables, each of them true of one excerpt and false of another.
+A synthetic statement is true of one excerpt of a table and false of another. The two excerpts
+differ in their rows, or in the cells of one column. As many statements are true of one as of the
+other, so neither the statement nor the excerpt alone tells the label (Eisenschlos et al., 2020,
+section 3.2, make both statements independently; the false one has another constant).
 
-The two excerpts are of the same table, and are alike but for their rows, or for the cells of one
-column; as many statements are true of the one as of the other. So neither the statement alone nor
-the excerpt alone says anything of the label (Eisenschlos et al., 2020, section 3.2, make a true and
-a false statement each on its own, with another constant in the false one).
+A counterfactual statement is a real sentence about a table with an entity, the text of a cell, in
+place of another of its column. The sentence as it was is true, and the other one is taken to be
+false (section 3.1).
 """
 
 import random
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
-from mate_tf.datasets.described_tables import DescribedTable
-from mate_tf.datasets.tasks import Division
+from mate_tf.features.normalization import normalize_for_match
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.synthesis.counterfactual import counterfactual_pairs
-from mate_tf.synthesis.excerpts import Excerpts, ExcerptSize, cell_lengths, draw_excerpts
-from mate_tf.synthesis.pairs import Pair, Source, StatementsError, make_pair
-from mate_tf.synthesis.statement_drawing import draw_true
+from mate_tf.synthesis.statement_drawing import draw_true, verbalize
 from mate_tf.synthesis.statement_execution import OPERATIONS, is_refuted
-from mate_tf.synthesis.statement_wording import verbalize
-from mate_tf.synthesis.typed_table import TypedTable
+from mate_tf.synthesis.typed_table import (
+    FEWEST,
+    Made,
+    NothingMadeError,
+    TypedTable,
+    cell_lengths,
+    draw_two,
+    require_at_least,
+    table_tokens,
+)
 from mate_tf.tables.table import Question, Table
 
-_SPECIAL_TOKENS = 2
+REFUTED, ENTAILED = 0, 1  # the classes, as TabFact's
 _ATTEMPTS = 4
+_SHORTEST = 3  # characters of an entity that is no number
+_ONE = ("1", "one")  # says little: "one of them"
 
 
 @dataclass(frozen=True)
-class SyntheticConfig:
-    """How many statements are made of a table, and how long they are.
+class StatementsConfig:
+    """How many synthetic statements are made of a table, and how long they are.
 
     Attributes:
-        excerpts_per_table: excerpts drawn of each table.
-        operations_per_excerpt: of each operation, two statements about an excerpt and another
-            one: each is true of one of them, and false of the other.
+        excerpts_per_table: how many times two excerpts are drawn.
+        operations_per_excerpt: operations for each two excerpts. Each makes two statements, one
+            that is true of the first excerpt alone and one that is true of the second alone.
         max_seq_length: tokens of a statement with its excerpt, special tokens included.
-        max_statement_tokens: of them, those of the statement.
-        max_rows, max_columns: of an excerpt.
-        seed: of everything that is drawn, with the table's identifier.
+        max_statement_tokens: tokens of the statement alone.
+        max_rows, max_columns: the most of an excerpt.
+        seed: all draws follow from it and from the table's identifier.
 
     Raises:
-        ValueError: if there is nothing to make, or no excerpt of two rows and columns fits.
+        ValueError: if nothing can be made, or no excerpt of two rows and columns fits.
     """
 
     excerpts_per_table: int = 8
@@ -56,98 +65,90 @@ class SyntheticConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("excerpts_per_table", "operations_per_excerpt", "max_statement_tokens"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"expected {name} of at least 1, got {getattr(self, name)}")
-        _ = self.excerpt_size
+        require_at_least(
+            self,
+            excerpts_per_table=1,
+            operations_per_excerpt=1,
+            max_statement_tokens=1,
+            max_rows=FEWEST,
+            max_columns=FEWEST,
+        )
+        _ = self.max_table_tokens
 
     @property
-    def excerpt_size(self) -> ExcerptSize:
-        tokens = self.max_seq_length - self.max_statement_tokens - _SPECIAL_TOKENS
-        if tokens < 1:
-            raise ValueError(
-                f"expected max_seq_length above {self.max_statement_tokens + _SPECIAL_TOKENS}, "
-                f"which a statement may take alone, got {self.max_seq_length}"
-            )
-        return ExcerptSize(tokens, self.max_rows, self.max_columns)
+    def max_table_tokens(self) -> int:
+        return table_tokens(self.max_seq_length, self.max_statement_tokens)
 
 
-def synthetic_pairs(table: Table, wordpiece: Wordpiece, config: SyntheticConfig) -> Iterator[Pair]:
+def synthetic_pairs(table: Table, wordpiece: Wordpiece, config: StatementsConfig) -> Iterator[Made]:
     """Yields pairs of statements about excerpts of a table, the same for the same seed and name.
 
     Raises:
-        StatementsError: if none can be made, with the reason, before the first is yielded.
+        NothingMadeError: if there is none, with the reason.
     """
+    of_table = f"(table '{table.table_id}')"
     typed = TypedTable(table)
     columns, numbers = typed.of_kind(), typed.of_kind("number")
-    if table.num_rows < 2:
-        raise StatementsError("one row", f"expected 2 rows, got 1 (table '{table.table_id}')")
-    if not numbers or len(columns) < 2:
-        raise StatementsError(
+    if table.num_rows < FEWEST:
+        raise NothingMadeError("one row", f"expected 2 rows, got 1 {of_table}")
+    if not numbers or len(columns) < FEWEST:
+        raise NothingMadeError(
             "no column of numbers beside another",
-            f"expected a column of numbers and another one, both with a name of their own and "
-            f"different values (table '{table.table_id}')",
+            "expected a column of numbers and another one, both with a name of their own and "
+            f"different values {of_table}",
         )
     rng = random.Random(f"{config.seed}/{table.table_id}")
-    lengths = cell_lengths(wordpiece, table)
+    lengths, room = cell_lengths(wordpiece, table), config.max_table_tokens
+    limits = (room, config.max_rows, config.max_columns)
     made = Counter[str]()
-    drawn = 0
+    num_drawn = 0
     for number in range(config.excerpts_per_table):
         name = f"{table.table_id}#{number}"
-        excerpts = draw_excerpts(table, lengths, columns, numbers, config.excerpt_size, name, rng)
-        if excerpts is None:
-            continue
-        drawn += 1
-        yield from _pairs_of(excerpts, wordpiece, config, made, rng)
-    if not drawn:
-        raise StatementsError(
+        excerpts = draw_two(table, lengths, columns, numbers, *limits, name, rng)
+        if excerpts is not None:
+            num_drawn += 1
+            yield from _pairs_of(*excerpts, wordpiece, config, made, rng)
+    if not num_drawn:
+        raise NothingMadeError(
             "no excerpt fits",
-            f"expected two rows of two columns in {config.excerpt_size.max_tokens} tokens "
-            f"(table '{table.table_id}'); raise max_seq_length",
+            f"expected two rows of two columns in {room} tokens {of_table}; raise max_seq_length",
         )
     if not made:
-        raise StatementsError(
-            "no statement found", f"expected a statement (table '{table.table_id}')"
-        )
+        raise NothingMadeError("no statement found", f"expected a statement {of_table}")
 
 
 def _pairs_of(
-    excerpts: Excerpts,
+    way: str,
+    first: Table,
+    second: Table,
     wordpiece: Wordpiece,
-    config: SyntheticConfig,
+    config: StatementsConfig,
     made: Counter[str],
     rng: random.Random,
-) -> Iterator[Pair]:
-    """Makes pairs of the operations that there are fewest of, and counts them in `made`."""
-    first, second = TypedTable(excerpts.first), TypedTable(excerpts.second)
-    kinds = [[column.kind for column in table.columns] for table in (first, second)]
-    if kinds[0] != kinds[1] or not (first.of_kind("number") and second.of_kind("number")):
+) -> Iterator[Made]:
+    """Makes pairs of the operations that were made least often, and counts them in `made`."""
+    typed = (TypedTable(first), TypedTable(second))
+    kinds = [[column.kind for column in table.columns] for table in typed]
+    if kinds[0] != kinds[1] or not all(table.of_kind("number") for table in typed):
         return
     num_operations = 0
-    by_need = sorted(OPERATIONS, key=lambda operation: (made[operation], rng.random()))
-    for operation in by_need:
+    for operation in sorted(OPERATIONS, key=lambda operation: (made[operation], rng.random())):
         if num_operations == config.operations_per_excerpt:
             break
-        texts = [
-            _telling(operation, here, there, rng)
-            for here, there in ((first, second), (second, first))
-        ]
-        present = [text for text in texts if text is not None]
-        if len(set(present)) < len(texts):
+        told = [_telling(operation, *sides, rng) for sides in (typed, typed[::-1])]
+        texts = [text for text in told if text is not None]
+        if len(set(texts)) < len(told):
             continue
-        lengths = wordpiece.ids_and_lengths(present)[1]
-        if max(lengths) > config.max_statement_tokens:
+        if max(wordpiece.ids_and_lengths(texts)[1]) > config.max_statement_tokens:
             continue
         made[operation] += 1
         num_operations += 1
-        tables = (excerpts.first, excerpts.second)
-        for text, here, there in zip(present, tables, reversed(tables), strict=True):
-            name = here.table_id or ""
-            yield make_pair(operation, (here, text), (there, text), name, excerpts.way)
+        for text, here, there in zip(texts, (first, second), (second, first), strict=True):
+            yield make_pair(operation, (here, text), (there, text), here.table_id, way)
 
 
 def _telling(operation: str, here: TypedTable, there: TypedTable, rng: random.Random) -> str | None:
-    """A statement that is true here and false there, in words; None where none was found."""
+    """A statement in words that is true here and false there; None if none was found."""
     for _ in range(_ATTEMPTS):
         statement = draw_true(operation, here, rng)
         if statement is None:
@@ -157,112 +158,167 @@ def _telling(operation: str, here: TypedTable, there: TypedTable, rng: random.Ra
     return None
 
 
-KINDS = ("synthetic", "counterfactual")
-
-
-class Made(Protocol):
-    """What is made at once, such as a true statement and a false one."""
-
-    @property
-    def operation(self) -> str:
-        """What it is counted under."""
-
-    @property
-    def examples(self) -> tuple[tuple[Table, Question], ...]:
-        """The statements or questions, each with its table."""
-
-
-Make = Callable[[DescribedTable], Iterator[Made | StatementsError]]
-
-
-class CreationSummary:
-    """How many examples of each operation were made, and what was left out and why, as text."""
-
-    def __init__(self, what: str = "statements") -> None:
-        self.tables = 0
-        self.tables_used = 0
-        self.examples = Counter[str]()
-        self.left_out = Counter[str]()
-        self._what = what
-        self._first: dict[str, str] = {}
-
-    def add_left_out(self, what: str, error: ValueError) -> None:
-        """Counts a table or a sentence of which nothing was made."""
-        reason = error.reason if isinstance(error, StatementsError) else "malformed"
-        self.left_out[f"{what}: {reason}"] += 1
-        self._first.setdefault(f"{what}: {reason}", str(error).split("\n")[0])
-
-    def __str__(self) -> str:
-        total = self.examples.total()
-        lines = [f"{total} {self._what} about {self.tables_used} of {self.tables} tables"]
-        lines += [f"  {operation}: {count}" for operation, count in sorted(self.examples.items())]
-        for reason, count in self.left_out.most_common():
-            lines += [f"  left out: {count} {reason}", f"    {self._first[reason]}"]
-        return "\n".join(lines)
-
-
-def maker(kind: str, wordpiece: Wordpiece, config: SyntheticConfig) -> Make:
-    """What makes one of KINDS of pairs of a table; its errors end or are among what it yields."""
-    if kind == "synthetic":
-        return lambda source: synthetic_pairs(source.table, wordpiece, config)
-    if kind == "counterfactual":
-        return lambda source: counterfactual_pairs(source.table, source.texts, config.seed)
-    raise ValueError(f"expected a kind of {KINDS}, got {kind!r}")
-
-
-def create_part(
-    sources: Iterable[Source],
-    part: str,
-    division: Division,
-    makers: Iterable[Make],
-    summary: CreationSummary,
-) -> Iterator[tuple[Table, Question]]:
-    """Yields what is made of the tables of a part, such as statements, true and false in turn.
-
-    A table that is another's copy, by its header and its cells, is left out, so that no part has
-    what is in another one.
+def make_pair(
+    operation: str, true: tuple[Table, str], false: tuple[Table, str], name: str, way: str = ""
+) -> Made:
+    """A true and a false statement; `kind_of_id` knows operation and way by their identifiers.
 
     Args:
-        sources: all tables.
-        part: the name of the part.
-        division: into which part a table belongs, by its identifier.
-        makers: of statements or questions.
-        summary: is added to.
+        operation: what they are counted under.
+        true, false: what each statement is about, and its text.
+        name: what both identifiers begin with.
+        way: how their tables differ; "" if they do not.
     """
-    makers = list(makers)
-    seen: set[int] = set()
-    for source in sources:
-        if isinstance(source, ValueError):
-            if part == division.names[0]:  # it has no name to be divided by
-                summary.tables += 1
-                summary.add_left_out("table", source)
-            continue
-        table = source.table
-        content = hash((table.header, table.rows))
-        is_copy = content in seen
-        seen.add(content)
-        if division.part_of(table.table_id) != part:
-            continue
-        summary.tables += 1
-        if is_copy:
-            reason = f"expected each table once (table '{table.table_id}')"
-            summary.add_left_out("table", StatementsError("a copy of another", reason))
-            continue
-        is_used = False
-        for make in makers:
-            for made in _made(make, source, summary):
-                is_used = True
-                summary.examples[made.operation] += len(made.examples)
-                yield from made.examples
-        summary.tables_used += is_used
+    kind = f"{operation}/{way}" if way else operation
+    pair = [
+        (table, Question(text, f"{name}:{kind}:{label}", class_index=label))
+        for (table, text), label in ((true, ENTAILED), (false, REFUTED))
+    ]
+    return Made(operation, tuple(pair))
 
 
-def _made(make: Make, source: DescribedTable, summary: CreationSummary) -> Iterator[Made]:
-    try:
-        for made in make(source):
-            if isinstance(made, StatementsError):
-                summary.add_left_out("sentence", made)
-            else:
-                yield made
-    except StatementsError as error:
-        summary.add_left_out("table", error)
+def kind_of_id(question_id: str) -> tuple[str, str]:
+    """The operation and the way of a pair, by a statement's identifier.
+
+    Both are "" if the statement is of no pair; a counterfactual pair has no way.
+    """
+    parts = question_id.rsplit(":", 2)
+    operation, _, way = parts[1].partition("/") if len(parts) == 3 else ("", "", "")
+    return operation, way
+
+
+class _Entity(NamedTuple):
+    """What a cell names: how the table writes it, and the columns and rows that it is in."""
+
+    text: str
+    columns: set[int]
+    rows: set[int]
+
+
+class _Mention(NamedTuple):
+    """Where a sentence mentions an entity, by its normalized text."""
+
+    begin: int
+    end: int
+    name: str
+
+
+def counterfactual_pairs(
+    table: Table, sentences: Iterable[str], seed: int
+) -> Iterator[Made | NothingMadeError]:
+    """Yields a pair for each sentence about a table, or why there is none.
+
+    The other entity is not from a row that has everything else the sentence mentions of the first
+    one's row: the sentence might be true of that row too. All mentions of the entity are swapped,
+    in the table's own writing. The draws follow from the seed, the table's name and the sentence.
+
+    Args:
+        table: the whole table.
+        sentences: true sentences about it.
+        seed: of the draws.
+
+    Raises:
+        NothingMadeError: if there is no sentence.
+    """
+    sentences = list(sentences)
+    if not sentences:
+        raise NothingMadeError(
+            "no sentence", f"expected sentences about the table (table '{table.table_id}')"
+        )
+    entities = _entities_of(table)
+    made: set[str] = set()
+    for number, sentence in enumerate(sentences):
+        rng = random.Random(f"{seed}/{table.table_id}/{sentence}")
+        swapped = _swapped(sentence, entities, rng)
+        if isinstance(swapped, NothingMadeError):
+            yield swapped
+        elif swapped in made or sentence in made:
+            yield NothingMadeError("made before", f"expected another sentence, got {sentence!r}")
+        else:
+            made |= {swapped, sentence}
+            name = f"{table.table_id}#{number}"
+            yield make_pair("counterfactual", (table, sentence), (table, swapped), name)
+
+
+def _swapped(
+    sentence: str, entities: dict[str, _Entity], rng: random.Random
+) -> str | NothingMadeError:
+    mentions = _mentions(sentence, entities)
+    mentioned = {mention.name for mention in mentions}
+    if not mentioned:
+        return NothingMadeError("no entity of the table", f"expected an entity in {sentence!r}")
+    order = sorted(mentioned)
+    rng.shuffle(order)
+    for name in order:
+        others = _others(name, mentioned, sentence, entities)
+        if others:
+            text = entities[rng.choice(others)].text
+            for mention in reversed(mentions):
+                if mention.name == name:
+                    sentence = sentence[: mention.begin] + text + sentence[mention.end :]
+            return sentence
+    return NothingMadeError("no other entity", f"expected another entity for one in {sentence!r}")
+
+
+def _others(
+    name: str, mentioned: set[str], sentence: str, entities: dict[str, _Entity]
+) -> list[str]:
+    """The entities that may take an entity's place, in a fixed order."""
+    # What else is said of each of its rows. If that is true of another row, its entity may be too.
+    said = [
+        {other for other in mentioned - {name} if row in entities[other].rows}
+        for row in entities[name].rows
+    ]
+    plain = normalize_for_match(sentence)
+    return sorted(
+        other
+        for other, entity in entities.items()
+        if entity.columns == entities[name].columns
+        and other not in mentioned
+        and other not in plain
+        and not any(
+            of_row and all(row in entities[also].rows for also in of_row)
+            for row in entity.rows
+            for of_row in said
+        )
+    )
+
+
+def _entities_of(table: Table) -> dict[str, _Entity]:
+    """The entities that are in one column alone, by their normalized texts."""
+    found: dict[str, _Entity] = {}
+    for row, cells in enumerate(table.rows):
+        for column, cell in enumerate(cells):
+            name = normalize_for_match(cell)
+            if _is_entity(name):
+                entity = found.setdefault(name, _Entity(" ".join(cell.split()), set(), set()))
+                entity.columns.add(column)
+                entity.rows.add(row)
+    return {name: entity for name, entity in found.items() if len(entity.columns) == 1}
+
+
+def _is_entity(text: str) -> bool:
+    if not any(map(str.isalnum, text)) or text in _ONE:
+        return False
+    return len(text) >= _SHORTEST or text.isdecimal()
+
+
+def _mentions(sentence: str, entities: Iterable[str]) -> list[_Mention]:
+    """Where entities are mentioned, as whole words; of nested mentions the longest."""
+    found = [
+        _Mention(*match.span(), name)
+        for name in entities
+        for match in _pattern(name).finditer(sentence)
+    ]
+    found.sort(key=lambda mention: (mention.begin, -mention.end))
+    mentions: list[_Mention] = []
+    for mention in found:
+        if not mentions or mention.begin >= mentions[-1].end:
+            mentions.append(mention)
+    return mentions
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    words = r"\s+".join(map(re.escape, name.split()))
+    # Nor a part of another number: 12 is not in 12.5, nor in 1,012.
+    return re.compile(rf"(?<![\w.,])(?:{words})(?!\w|[.,]\d)", re.IGNORECASE)

@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.synthesis.counterfactual import counterfactual_pairs
-from mate_tf.synthesis.pairs import Pair, StatementsError
+from mate_tf.synthesis.statements import counterfactual_pairs
+from mate_tf.synthesis.typed_table import Made, NothingMadeError
 from mate_tf.tables.table import Table
 from tests.synthesis.small_tables import CITIES
 
 
-def make(*sentences: str, table: Table = CITIES, seed: int = 0) -> list[Pair | StatementsError]:
+def make(*sentences: str, table: Table = CITIES, seed: int = 0) -> list[Made | NothingMadeError]:
     return list(counterfactual_pairs(table, sentences, seed))
 
 
 def false_texts(sentence: str, table: Table = CITIES) -> set[str]:
     """What a sentence may become, by many seeds."""
     made = (make(sentence, table=table, seed=seed)[0] for seed in range(40))
-    return {pair.false[1].text for pair in made if isinstance(pair, Pair)}
+    return {pair.examples[1][1].text for pair in made if isinstance(pair, Made)}
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def test_an_entity_is_swapped_for_another_that_is_not_true_there(sentence, texts
 
 def test_a_pair_has_the_sentence_as_it_was_and_its_table_whole():
     (pair,) = make("Lima is in Peru")
-    assert isinstance(pair, Pair)
-    assert (pair.true[1].text, pair.true[1].class_index) == ("Lima is in Peru", 1)
-    assert pair.false[1].class_index == 0
-    assert pair.true[0] == pair.false[0] == CITIES
+    assert isinstance(pair, Made)
+    (here, true), (there, false) = pair.examples
+    assert (true.text, true.class_index, false.class_index) == ("Lima is in Peru", 1, 0)
+    assert here == there == CITIES
     assert make("Lima is in Peru") == [pair]
 
 
@@ -58,7 +58,7 @@ def test_a_pair_has_the_sentence_as_it_was_and_its_table_whole():
 )
 def test_a_sentence_without_an_entity_to_swap_is_left_out(sentence, reason):
     (error,) = make(sentence)
-    assert isinstance(error, StatementsError) and error.reason == reason
+    assert isinstance(error, NothingMadeError) and error.reason == reason
 
 
 def test_entities_in_two_columns_are_left_alone():
@@ -74,8 +74,8 @@ def test_the_longest_entity_is_swapped_whole():
 
 def test_the_same_pair_is_made_once():
     first, second = make("Lima is in Peru", "Lima is in Peru")
-    assert isinstance(first, Pair)
-    assert isinstance(second, StatementsError) and second.reason == "made before"
+    assert isinstance(first, Made)
+    assert isinstance(second, NothingMadeError) and second.reason == "made before"
 
 
 _sentences = st.lists(
@@ -88,9 +88,10 @@ _sentences = st.lists(
 @given(_sentences, st.integers(0, 99))
 def test_a_counterfactual_differs_in_one_entity_of_one_column(sentence, seed):
     (pair,) = make(sentence, seed=seed)
-    if isinstance(pair, StatementsError):
+    if isinstance(pair, NothingMadeError):
         return
-    assert pair.true[1].text == sentence != pair.false[1].text
+    (_, true), (_, false) = pair.examples
+    assert true.text == sentence != false.text
     explained = [
         (old, new)
         for column in zip(*CITIES.rows, strict=True)
@@ -100,7 +101,7 @@ def test_a_counterfactual_differs_in_one_entity_of_one_column(sentence, seed):
         and new
         and old != new
         # As a word: the 4 of 400 stays.
-        and pair.false[1].text == re.sub(rf"(?<!\S){re.escape(old)}(?!\S)", new, sentence)
+        and false.text == re.sub(rf"(?<!\S){re.escape(old)}(?!\S)", new, sentence)
     ]
     assert explained
     assert all(new not in sentence for _, new in explained)

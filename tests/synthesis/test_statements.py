@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.synthesis.excerpts import WAYS, ExcerptSize, cell_lengths, draw_excerpts
-from mate_tf.synthesis.pairs import StatementsError, kind_of_id
-from mate_tf.synthesis.statement_drawing import draw_true
+from mate_tf.synthesis.statement_drawing import draw_true, verbalize
 from mate_tf.synthesis.statement_execution import (
     OPERATIONS,
     Aggregate,
@@ -20,8 +18,8 @@ from mate_tf.synthesis.statement_execution import (
     Select,
     Statement,
 )
-from mate_tf.synthesis.statement_wording import verbalize
-from mate_tf.synthesis.statements import SyntheticConfig, synthetic_pairs
+from mate_tf.synthesis.statements import StatementsConfig, kind_of_id, synthetic_pairs
+from mate_tf.synthesis.typed_table import WAYS, NothingMadeError, cell_lengths, draw_often, draw_two
 from mate_tf.tables.table import Table
 from tests.synthesis.small_tables import (
     AREA,
@@ -35,7 +33,7 @@ from tests.synthesis.small_tables import (
 )
 
 # The vocabulary of the tests has a piece a character.
-CONFIG = SyntheticConfig(
+CONFIG = StatementsConfig(
     excerpts_per_table=6, operations_per_excerpt=3, max_seq_length=600, max_statement_tokens=200
 )
 # All words of the templates.
@@ -47,19 +45,12 @@ GRAMMAR = set(
 )
 
 
-def wordings(statement: Statement) -> set[str]:
-    return {verbalize(statement, TYPED_CITIES, random.Random(seed)) for seed in range(300)}
-
-
 @pytest.mark.parametrize(
-    "statement, texts",
+    "left, comparator, constant, texts",
     [
         (
-            Statement(
-                Select(COUNTRY, (Condition(CITY, "equal", Constant("Lima")),)),
-                "equal",
-                Constant("Peru"),
-            ),
+            Select(COUNTRY, (Condition(CITY, "equal", Constant("Lima")),)),
+            *("equal", "Peru"),
             {
                 "the Country of Lima is Peru",
                 "the Country for Lima is Peru",
@@ -67,39 +58,35 @@ def wordings(statement: Statement) -> set[str]:
             },
         ),
         (
-            Statement(
-                Select(CITY, (Condition(PEOPLE, "equal", Aggregate("maximum", PEOPLE)),)),
-                "equal",
-                Constant("Lima"),
-            ),
+            Select(CITY, (Condition(PEOPLE, "equal", Aggregate("maximum", PEOPLE)),)),
+            *("equal", "Lima"),
             {"the City when People is the highest is Lima"},
         ),
         (
-            Statement(
-                Count((Condition(AREA, "greater", Aggregate("average", AREA)),)),
-                "equal",
-                Constant("2"),
-            ),
+            Count((Condition(AREA, "greater", Aggregate("average", AREA)),)),
+            *("equal", "2"),
             {
                 "there are exactly 2 rows where Area is greater than the average Area",
                 "the number of rows when Area is higher than the mean Area is 2",
             },
         ),
         (
-            Statement(Aggregate("minimum", FOUNDED), "less", Constant("1535")),
+            Aggregate("minimum", FOUNDED),
+            *("less", "1535"),
             {"the earliest Founded is before 1535"},
         ),
         (
-            Statement(
-                Count((Condition(COUNTRY, "equal", Constant("Peru")),)), "greater", Constant("1")
-            ),
+            Count((Condition(COUNTRY, "equal", Constant("Peru")),)),
+            *("greater", "1"),
             {"more than 1 of the rows have Country Peru"},
         ),
     ],
 )
-def test_a_statement_has_several_wordings(statement, texts):
-    assert texts <= wordings(statement)
-    assert len(wordings(statement)) > 2 * len(texts) - 2
+def test_a_statement_has_several_wordings(left, comparator, constant, texts):
+    statement = Statement(left, comparator, Constant(constant))
+    wordings = {verbalize(statement, TYPED_CITIES, random.Random(seed)) for seed in range(300)}
+    assert texts <= wordings
+    assert len(wordings) > 2 * len(texts) - 2
 
 
 @given(st.sampled_from(OPERATIONS), st.integers(0, 10_000))
@@ -130,11 +117,11 @@ def many_pairs(wordpiece):
 
 
 def test_neither_a_statement_nor_an_excerpt_tells_the_label(many_pairs):
-    examples = [example for pair in many_pairs for example in (pair.true, pair.false)]
+    examples = [example for pair in many_pairs for example in pair.examples]
     assert {q.class_index for _, q in examples} == {0, 1}
     of_statement, of_excerpt = collections.Counter(), collections.Counter()
     for pair in many_pairs:
-        (here, true), (there, false) = pair.true, pair.false
+        (here, true), (there, false) = pair.examples
         assert (true.class_index, false.class_index) == (1, 0)
         assert true.text == false.text
         assert here.header == there.header and here.num_rows == there.num_rows
@@ -147,7 +134,7 @@ def test_neither_a_statement_nor_an_excerpt_tells_the_label(many_pairs):
 
 
 def test_ways_and_operations_are_spread_evenly(many_pairs):
-    kinds = [kind_of_id(pair.true[1].question_id) for pair in many_pairs]
+    kinds = [kind_of_id(pair.examples[0][1].question_id) for pair in many_pairs]
     of_way = collections.Counter(way for _, way in kinds)
     assert set(of_way) == set(WAYS)
     assert min(of_way.values()) >= 0.2 * len(kinds)
@@ -155,7 +142,7 @@ def test_ways_and_operations_are_spread_evenly(many_pairs):
     assert set(of_operation) == set(OPERATIONS)
     # The rarest is always made first, so that only an excerpt that has none of it sets it back.
     assert max(of_operation.values()) <= 1.25 * min(of_operation.values())
-    ids = [question.question_id for pair in many_pairs for _, question in (pair.true, pair.false)]
+    ids = [question.question_id for pair in many_pairs for _, question in pair.examples]
     assert len(set(ids)) == len(ids)
 
 
@@ -166,8 +153,8 @@ def columns_of(table: Table) -> list[tuple[str, ...]]:
 def test_the_ways_are_what_they_say(many_pairs):
     rows = set(MANY.rows)
     for pair in many_pairs:
-        way = kind_of_id(pair.true[1].question_id)[1]
-        (here, _), (there, _) = pair.true, pair.false
+        (here, true), (there, _) = pair.examples
+        way = kind_of_id(true.question_id)[1]
         columns = [MANY.header.index(name) for name in here.header]
         same = [
             sorted(one) == sorted(other)
@@ -186,7 +173,7 @@ def test_excerpts_fit_with_their_statements(wordpiece):
     pairs = make(CITIES, wordpiece, max_seq_length=130, max_statement_tokens=70)
     assert pairs
     for pair in pairs:
-        for excerpt, question in (pair.true, pair.false):
+        for excerpt, question in pair.examples:
             assert int(cell_lengths(wordpiece, excerpt).sum()) <= 130 - 70 - 2
             assert wordpiece.ids_and_lengths([question.text])[1][0] <= 70
 
@@ -194,22 +181,26 @@ def test_excerpts_fit_with_their_statements(wordpiece):
 def test_the_same_seed_and_name_give_the_same_statements(wordpiece):
     pairs = make(CITIES, wordpiece)
     assert pairs == make(CITIES, wordpiece)
-    texts = {pair.true[1].text for pair in pairs}
-    assert texts != {pair.true[1].text for pair in make(CITIES, wordpiece, seed=1)}
     renamed = dataclasses.replace(CITIES, table_id="other")
-    assert texts != {pair.true[1].text for pair in make(renamed, wordpiece)}
+    texts, of_seed, of_name = (
+        {pair.examples[0][1].text for pair in made}
+        for made in (pairs, make(CITIES, wordpiece, seed=1), make(renamed, wordpiece))
+    )
+    assert texts != of_seed and texts != of_name
 
 
 @given(tables(), st.integers(0, 9))
 def test_excerpts_are_of_the_table_s_cells(table, seed):
     lengths = np.ones((table.num_rows + 1, table.num_columns), int)
-    columns = range(table.num_columns)
-    size = ExcerptSize(max_tokens=9, max_rows=4, max_columns=3)
-    excerpts = draw_excerpts(table, lengths, columns, [0], size, "e", random.Random(seed))
-    if excerpts is None:
+    limits = {"max_tokens": 9, "max_rows": 4, "max_columns": 3}
+    columns, rng = range(table.num_columns), random.Random(seed)
+    drawn = draw_often(
+        40, lambda: draw_two(table, lengths, columns, [0], **limits, name="e", rng=rng)
+    )
+    if drawn is None:
         assert len(set(table.rows)) < table.num_rows  # all that could differ was the same
         return
-    for excerpt in (excerpts.first, excerpts.second):
+    for excerpt in drawn[1:]:
         assert (excerpt.num_rows + 1) * excerpt.num_columns <= 9
         assert 2 <= excerpt.num_columns <= 3 and 2 <= excerpt.num_rows <= 4
         chosen = [table.header.index(name) for name in excerpt.header]
@@ -217,7 +208,7 @@ def test_excerpts_are_of_the_table_s_cells(table, seed):
         for column, cells in zip(chosen, zip(*excerpt.rows, strict=True), strict=True):
             assert set(cells) <= {row[column] for row in table.rows}
     rows = iter([tuple(row[column] for column in chosen) for row in table.rows])
-    assert all(row in rows for row in excerpts.first.rows)  # each after the one before
+    assert all(row in rows for row in drawn[1].rows)  # each after the one before
 
 
 @pytest.mark.parametrize(
@@ -236,7 +227,7 @@ def test_a_table_that_nothing_is_said_about_is_left_out_with_a_reason(
     wordpiece, header, rows, reason
 ):
     table = Table.from_rows(rows, header, "bad")
-    with pytest.raises(StatementsError, match="table 'bad'") as error:
+    with pytest.raises(NothingMadeError, match="table 'bad'") as error:
         make(table, wordpiece)
     assert error.value.reason == reason
 
@@ -245,7 +236,7 @@ def test_a_table_that_nothing_is_said_about_is_left_out_with_a_reason(
     "changes, message",
     [
         ({"operations_per_excerpt": 0}, "expected operations_per_excerpt of at least 1, got 0"),
-        ({"max_seq_length": 40}, "expected max_seq_length above 202, which .* got 40"),
+        ({"max_seq_length": 40}, "expected max_seq_length of at least 208, 200 .* got 40"),
         ({"max_rows": 1}, "expected max_rows of at least 2, got 1"),
         ({"max_columns": 1}, "expected max_columns of at least 2, got 1"),
     ],

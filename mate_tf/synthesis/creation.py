@@ -1,0 +1,239 @@
+"""From folders of tables to files of questions or statements, and what was left out."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from mate_tf.dataclass_json import require
+from mate_tf.datasets.described_tables import (
+    TABLES,
+    TEXTS,
+    DescribedTable,
+    Reader,
+    read_corpus,
+    read_described_tables,
+    read_table_folder,
+)
+from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.datasets.tabfact import read_tabfact
+from mate_tf.datasets.tasks import Division
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.synthesis import KINDS, LAYOUTS
+from mate_tf.synthesis.questions import QuestionsConfig, synthetic_questions
+from mate_tf.synthesis.statements import (
+    ENTAILED,
+    StatementsConfig,
+    counterfactual_pairs,
+    synthetic_pairs,
+)
+from mate_tf.synthesis.typed_table import Made, NothingMadeError
+from mate_tf.tables.table import Question, Table
+
+Source = DescribedTable | ValueError  # why a table could not be read
+Maker = Callable[[DescribedTable], Iterable[Made | NothingMadeError]]
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where tables come from, and where what is made of them goes.
+
+    Attributes:
+        layout: of the input, one of LAYOUTS (docs/pretraining.md).
+        input_dir: the folder with the tables.
+        output_dir: another folder, for {part}.jsonl in the format of docs/own_data.md.
+        vocab_file: BERT's or TAPAS's vocabulary.
+        splits: those that are read; TABLES has none.
+        parts: the names of the files with their percentages of the tables.
+        progress: wraps an iterable of tables, with the part's name, as tqdm does.
+    """
+
+    layout: str
+    input_dir: str | os.PathLike[str]
+    output_dir: str | os.PathLike[str]
+    vocab_file: str | os.PathLike[str]
+    splits: Sequence[str] = ("train",)
+    parts: str = "train=90,dev=10"
+    progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda tables, part: tables
+
+
+def write_questions(files: Files, config: QuestionsConfig) -> str:
+    """Writes questions with the cells that answer them; result and errors as `write_statements`."""
+
+    def make(wordpiece: Wordpiece) -> list[Maker]:
+        return [lambda source: synthetic_questions(source.table, wordpiece, config)]
+
+    return _write(files, "questions", make)
+
+
+def write_statements(files: Files, config: StatementsConfig, kinds: Collection[str]) -> str:
+    """Writes true and false statements, of some of KINDS; the same arguments give the same files.
+
+    Returns:
+        What is in each part, and what was left out.
+
+    Raises:
+        FileNotFoundError: if a file or a folder is missing, or there is no table.
+        ValueError: if a list of tables is malformed, a part is empty, the output is the input's
+            folder, or the parts or the kinds are not as they should be.
+    """
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    require(bool(kinds) and not unknown, f"expected kinds of {KINDS}, got {unknown or 'none'}")
+
+    def make(wordpiece: Wordpiece) -> list[Maker]:
+        makers: dict[str, Maker] = {
+            "synthetic": lambda source: synthetic_pairs(source.table, wordpiece, config),
+            "counterfactual": lambda source: counterfactual_pairs(
+                source.table, source.texts, config.seed
+            ),
+        }
+        return [makers[kind] for kind in kinds]
+
+    return _write(files, "statements", make)
+
+
+def _write(files: Files, what: str, make: Callable[[Wordpiece], list[Maker]]) -> str:
+    require(files.layout in LAYOUTS, f"expected a layout of {LAYOUTS}, got {files.layout!r}")
+    if os.path.realpath(files.input_dir) == os.path.realpath(files.output_dir):
+        raise ValueError(f"expected another folder than the input's, got {files.output_dir}")
+    division = Division.from_text(f"tables:{files.parts}")
+    makers = make(Wordpiece(files.vocab_file))
+    output = Path(files.output_dir)
+    output.mkdir(parents=True, exist_ok=True)
+    report, empty = [], []
+    for part in division.names:
+        sources = read_sources(files.layout, files.input_dir, files.splits)
+        summary = CreationSummary(what)
+        made = create_part(files.progress(sources, part), part, division, makers, summary)
+        if not write_json_lines(output / f"{part}.jsonl", made):
+            empty.append(part)
+        report.append(f"{part}: {summary}")
+    text = "\n".join(report)
+    require(not empty, f"expected {what} in each part, got none in {', '.join(empty)}:\n{text}")
+    return text
+
+
+class CreationSummary:
+    """How many examples of each operation were made, and what was left out and why, as text."""
+
+    def __init__(self, what: str) -> None:
+        self.tables = 0
+        self.tables_used = 0
+        self.examples = Counter[str]()
+        self.left_out = Counter[str]()
+        self._what = what
+        self._first: dict[str, str] = {}
+
+    def leave_out(self, what: str, error: ValueError) -> None:
+        """Counts a table or a sentence of which nothing was made."""
+        reason = error.reason if isinstance(error, NothingMadeError) else "malformed"
+        self.left_out[f"{what}: {reason}"] += 1
+        self._first.setdefault(f"{what}: {reason}", str(error).split("\n")[0])
+
+    def __str__(self) -> str:
+        total = self.examples.total()
+        lines = [f"{total} {self._what} about {self.tables_used} of {self.tables} tables"]
+        lines += [f"  {operation}: {count}" for operation, count in sorted(self.examples.items())]
+        for reason, count in self.left_out.most_common():
+            lines += [f"  left out: {count} {reason}", f"    {self._first[reason]}"]
+        return "\n".join(lines)
+
+
+def create_part(
+    sources: Iterable[Source],
+    part: str,
+    division: Division,
+    makers: Sequence[Maker],
+    summary: CreationSummary,
+) -> Iterator[tuple[Table, Question]]:
+    """Yields what is made of the tables of a part, true and false statements in turn.
+
+    A table with the header and the cells of an earlier one is left out, so parts share nothing.
+
+    Args:
+        sources: all tables.
+        part: the name of the part.
+        division: says which part a table is in, by its identifier.
+        makers: of questions or statements.
+        summary: is added to.
+    """
+    seen: set[int] = set()
+    for source in sources:
+        if isinstance(source, ValueError):
+            if part == division.names[0]:  # it has no name to be divided by
+                summary.tables += 1
+                summary.leave_out("table", source)
+            continue
+        table = source.table
+        content = hash((table.header, table.rows))
+        is_copy = content in seen
+        seen.add(content)
+        if division.part_of(table.table_id) != part:
+            continue
+        summary.tables += 1
+        if is_copy:
+            message = f"expected each table once (table '{table.table_id}')"
+            summary.leave_out("table", NothingMadeError("a copy of another", message))
+            continue
+        is_used = False
+        for make in makers:
+            try:
+                for made in make(source):
+                    if isinstance(made, NothingMadeError):
+                        summary.leave_out("sentence", made)
+                        continue
+                    is_used = True
+                    summary.examples[made.operation] += len(made.examples)
+                    yield from made.examples
+            except NothingMadeError as error:
+                summary.leave_out("table", error)
+        summary.tables_used += is_used
+
+
+def read_sources(
+    layout: str, directory: str | os.PathLike[str], splits: Sequence[str]
+) -> Iterator[Source]:
+    """Yields each table of some splits, in the order of the files.
+
+    Args:
+        layout: one of LAYOUTS. "TABLES" and "TEXTS" are as in `read_corpus`; texts have to be true
+            of their tables. "WTQ" has no such texts. TabFact's are the entailed statements.
+        directory: the folder.
+        splits: those that are read; "TABLES" has none.
+
+    Raises:
+        FileNotFoundError: if there is no table.
+        ValueError: if a file that lists tables is malformed, or a table of WTQ or TABFACT. Another
+            malformed table is yielded as its error.
+    """
+    directory = Path(directory)
+    if layout == TABLES:
+        yield from _read_each(read_table_folder(directory))
+        return
+    for split in splits:
+        if layout == TEXTS:
+            yield from _read_each(read_described_tables(directory / f"{split}.jsonl"))
+        elif layout == "WTQ":
+            for described in read_corpus(layout, directory, split):
+                yield described._replace(texts=())  # they are questions
+        else:
+            yield from _read_tabfact(directory, split)
+
+
+def _read_each(readers: Iterator[Reader]) -> Iterator[Source]:
+    for read in readers:
+        try:
+            yield read()
+        except ValueError as error:
+            yield error
+
+
+def _read_tabfact(directory: Path, split: str) -> Iterator[Source]:
+    pairs = read_tabfact(directory, split)
+    for name, of_table in groupby(pairs, key=lambda pair: pair[0].table_id):
+        statements = list(of_table)
+        entailed = [q.text for _, q in statements if q.class_index == ENTAILED]
+        yield DescribedTable(name, statements[0][0], tuple(entailed))

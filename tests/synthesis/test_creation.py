@@ -1,0 +1,184 @@
+"""Folders of tables become files of questions or statements, and nothing is left out unsaid."""
+
+import dataclasses
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from mate_tf.datasets.described_tables import DescribedTable
+from mate_tf.datasets.json_lines import read_json_lines
+from mate_tf.datasets.tasks import TASKS
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
+from mate_tf.records.conversion import convert_all
+from mate_tf.synthesis import LAYOUTS
+from mate_tf.synthesis.creation import Files, read_sources, write_questions, write_statements
+from mate_tf.synthesis.questions import QuestionsConfig
+from mate_tf.synthesis.statements import StatementsConfig
+from tests.datasets.releases import CSV_TABLE, RELEASES, write_release
+from tests.synthesis.small_tables import CITIES
+
+LENGTH = 600
+QUESTIONS = QuestionsConfig(
+    questions_per_table=8, max_seq_length=LENGTH, max_question_tokens=200, seed=1
+)
+STATEMENTS = StatementsConfig(
+    excerpts_per_table=2,
+    operations_per_excerpt=2,
+    max_seq_length=LENGTH,
+    max_statement_tokens=200,
+)
+TEXTS = ["Lima is in Peru", "nothing of it"]
+BAD = {"id": "short", "header": ["a"], "rows": [["1"]]}
+
+
+def city_table(name: str, number: str) -> dict:
+    rows = [[*row[:2], f"{number}{row[2]}", *row[3:]] for row in CITIES.rows]
+    return {"id": name, "header": CITIES.header, "rows": rows}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, vocab_file):
+    """Eight tables with texts, a copy of one, one that is malformed and one that is too small."""
+    folder = tmp_path_factory.mktemp("creation")
+    lines = [{"table": city_table(f"{i}", f"{i}"), "texts": TEXTS} for i in range(1, 9)]
+    lines += [{"table": city_table("copy", "3")}, {"table": BAD | {"rows": []}}, {"table": BAD}]
+    (folder / "train.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    output = folder / "out"
+    return Files("TEXTS", folder, output, vocab_file, parts="train=60,dev=40")
+
+
+def write(kind: str, files: Files) -> str:
+    if kind == "questions":
+        return write_questions(files, QUESTIONS)
+    return write_statements(files, STATEMENTS, [kind])
+
+
+@pytest.mark.parametrize(
+    ("kind", "left_out"),
+    [
+        ("questions", {"table: fewer than two columns to ask about": 1}),
+        ("synthetic", {"table: one row": 1}),
+        ("counterfactual", {"table: no sentence": 1, "sentence: no entity of the table": 8}),
+    ],
+)
+def test_parts_share_no_table_and_leave_out_none_without_a_reason(
+    files, wordpiece, tmp_path, kind, left_out
+):
+    files = dataclasses.replace(files, output_dir=tmp_path)
+    report = write(kind, files)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dev.jsonl", "train.jsonl"]
+    tables = {}
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=LENGTH))
+    for part in ("train", "dev"):
+        pairs = list(read_json_lines(tmp_path / f"{part}.jsonl"))
+        tables[part] = {table.table_id.split("#")[0] for table, _ in pairs}
+        what = "questions" if kind == "questions" else "statements"
+        assert f"{part}: {len(pairs)} {what} about {len(tables[part])} of" in report
+        if what == "statements":
+            assert [q.class_index for _, q in pairs] == [1, 0] * (len(pairs) // 2)
+        outcomes = list(convert_all(TASKS["JSONL"], builder, pairs, is_training=True))
+        assert len(outcomes) == len(pairs) > 0
+        for outcome, (_, question) in zip(outcomes, pairs, strict=True):
+            assert outcome.features is not None, outcome.message
+            if what == "questions":
+                assert outcome.features["label_ids"].sum() > 0
+            else:
+                assert outcome.features["classification_class_index"] == [question.class_index]
+    assert not tables["train"] & tables["dev"]
+    assert tables["train"] | tables["dev"] == {str(i) for i in range(1, 9)}
+    counts: Counter[str] = Counter()
+    for count, reason in re.findall(r"left out: (\d+) (.+)", report):
+        counts[reason] += int(count)
+    assert counts == {"table: a copy of another": 1, "table: malformed": 1} | left_out
+    assert "    expected at least 1 row below the header" in report
+
+
+def test_the_same_arguments_give_the_same_files(files, tmp_path):
+    written = []
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        write_questions(dataclasses.replace(files, output_dir=folder), QUESTIONS)
+        written.append((folder / "train.jsonl").read_bytes())
+    assert written[0] == written[1]
+
+
+def test_a_file_that_is_not_complete_is_not_there(files, tmp_path):
+    def interrupted(tables, part):
+        yield next(iter(tables))
+        raise KeyboardInterrupt
+
+    files = dataclasses.replace(files, output_dir=tmp_path, progress=interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_statements(files, STATEMENTS, ["synthetic"])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changes", "kinds", "message"),
+    [
+        ({}, ["other"], r"expected kinds of .*synthetic.*, got \['other'\]"),
+        ({}, [], "expected kinds of .*, got none"),
+        ({"layout": "SQA"}, ["synthetic"], "expected a layout of .*TEXTS.*, got 'SQA'"),
+        ({"output_dir": ""}, ["synthetic"], "expected another folder than the input's"),
+        ({"parts": "train=60"}, ["synthetic"], "percentages .* that add up to 100"),
+        ({"parts": "a=1,b=99"}, ["synthetic"], "in each part, got none in a:\na: 0 statements"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(files, tmp_path, changes, kinds, message):
+    files = dataclasses.replace(files, **({"output_dir": tmp_path} | changes))
+    if not files.output_dir:
+        files = dataclasses.replace(files, output_dir=files.input_dir)
+    with pytest.raises(ValueError, match=message):
+        write_statements(files, STATEMENTS, kinds)
+
+
+@pytest.mark.parametrize(
+    "kind, release, sources",
+    [
+        ("WTQ", "WTQ", [("csv/0.csv", ())]),
+        ("TABLES", "WTQ", [("csv/0.csv", ()), ("data/random-split-1-train.tsv", ())]),
+        ("TABFACT", "TabFact", [("t.csv", ("so",))]),
+    ],
+)
+def test_tables_come_from_folders_and_releases(tmp_path, kind, release, sources):
+    write_release(tmp_path, RELEASES[release])
+    read = [
+        (source.table.table_id, source.texts)
+        for source in read_sources(kind, tmp_path, ["train"])
+        if isinstance(source, DescribedTable)
+    ]
+    assert read == sources
+
+
+def test_tables_come_from_lines_of_json(tmp_path):
+    (tmp_path / "t.csv").write_text(CSV_TABLE)
+    lines = [
+        {"table": {"id": "own", "header": ["a"], "rows": [["b"]]}, "texts": ["so"]},
+        {"table": {"header": ["a"], "rows": [["c"]]}},
+        {"table": {"header": ["a"], "rows": [["c"]]}},
+        {"table": "t.csv"},
+        {"table": {"header": ["a"], "rows": []}},
+    ]
+    (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    read = list(read_sources("TEXTS", tmp_path, ["train"]))
+    names = [str(s) if isinstance(s, ValueError) else s.table.table_id for s in read]
+    own, first, again, in_file, error = names
+    assert (own, in_file) == ("own", "t.csv")
+    assert first == again  # what is the same is one table, which one part of a division has
+    assert [source.name for source in read[:4]] == ["train-1", "train-2", "train-3", "train-4"]
+    assert "expected at least 1 row below the header" in error
+    assert read[0].texts == ("so",)
+
+
+def test_a_malformed_line_is_an_error(tmp_path):
+    (tmp_path / "train.jsonl").write_text('{"table": 3}')
+    with pytest.raises(ValueError, match=r"expected a text or an object for 'table'.*line 1\)"):
+        list(read_sources("TEXTS", tmp_path, ["train"]))
+
+
+@pytest.mark.parametrize("kind", LAYOUTS)
+def test_a_folder_without_tables_is_an_error(tmp_path, kind):
+    with pytest.raises(FileNotFoundError, match=r"expected .*found none"):
+        list(read_sources(kind, tmp_path, ["train"]))
