@@ -160,8 +160,8 @@ def dev_evaluation(
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables = [asked[key][0] for key in keys]
             features = TokenFeatures.from_dict(batch)
-            asked = Asked(tables, features, histogram_row=histogram_row)
-            answers = decode_cells(config.task, outputs, asked)
+            of_batch = Asked(tables, features, histogram_row=histogram_row)
+            answers = decode_cells(config.task, outputs, of_batch)
             for key, answer in zip(keys, answers, strict=True):
                 if key in predictions:
                     predictions[key] = prediction_of(key, answer)
