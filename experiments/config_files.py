@@ -76,7 +76,7 @@ def check_kind(config, name: str, program: str) -> None:
         name: what it was called by.
         program: "finetune", "pretrain" or "pointr", which is to train it.
     """
-    from mate_tf.pointr.config import PointRConfig
+    from mate_tf.pointr.inputs import PointRConfig
     from mate_tf.training.config import MaskedLMTrainingConfig
 
     programs = {PointRConfig: "pointr", MaskedLMTrainingConfig: "pretrain"}

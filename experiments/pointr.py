@@ -79,7 +79,7 @@ def main(argv: list[str]) -> None:
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, argv[1:])
     check_kind(config, _CONFIG.value, "pointr")
 
-    from mate_tf.pointr.inputs import Source
+    from mate_tf.pointr.data import Source
     from mate_tf.pointr.pipeline import Pipeline
 
     splits, answered = splits_of_source()

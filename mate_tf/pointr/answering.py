@@ -12,25 +12,24 @@ from mate_tf.answers.predictor import Predictor
 from mate_tf.config import read_json_object
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.builder import QUESTIONS_AT_ONCE
-from mate_tf.pointr.config import PointingInputs
-from mate_tf.pointr.inputs import cell_table, expand, restrict_pair
+from mate_tf.pointr.inputs import PointingInputs, cell_table, expand, restrict_pair
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question
 from mate_tf.tables.text_files import complete_text_file
 
-POINTER, READER = "point", "read"  # the folders of both stages in that of an exported PointR
+POINTER, READER = "point", "read"  # the folders of both stages in an exported PointR
 _INPUTS_FILE = "pointr.json"
 
 Pairs = Iterable[tuple[LinkedTable, Question]]
 
 
 class Pointed(NamedTuple):
-    """What the pointer says of a question.
+    """What the pointer says about a question.
 
     Attributes:
-        known: the table and the passages as far as the pointer knows them (`restrict`).
-        question: as it is asked of them.
+        known: what the pointer knows of the table and its passages (`restrict`).
+        question: the question, as it is asked about that.
         answer: the best cell, with the next best ones as alternatives; or why there is none.
     """
 
@@ -40,7 +39,7 @@ class Pointed(NamedTuple):
 
     @property
     def cells(self) -> list[tuple[int, int]]:
-        """(row, column) of the cells, the best first; none where nothing was seen."""
+        """(row, column) of the cells, the best first; none if nothing was seen."""
         if isinstance(self.answer, ValueError) or not self.answer.cells:
             return []
         ranked = (self.answer, *self.answer.alternatives)
@@ -51,7 +50,7 @@ class Pointer:
     """The first stage alone: selects cells.
 
     Args:
-        predictor: selects a cell of the expanded table; has other cells as alternatives.
+        predictor: selects a cell of the expanded table, with other cells as alternatives.
         inputs: what it sees, as in its training.
     """
 
@@ -60,7 +59,7 @@ class Pointer:
         self._inputs = inputs or PointingInputs()
 
     def point_all(self, pairs: Pairs) -> Iterator[Pointed]:
-        """Points to the cells of each question, in their order."""
+        """Points to the cells of each question, in the order of the questions."""
         pairs = iter(pairs)
         evidence = self._inputs.evidence
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
@@ -103,11 +102,11 @@ class PointR:
     def answer_all(
         self, pairs: Pairs
     ) -> Iterator[tuple[LinkedTable, Question, Answer | ValueError]]:
-        """Answers questions in their order; one beyond a limit yields its error as the answer.
+        """Answers questions in their order; the answer to one beyond a limit is its error.
 
-        An answer's text is what was read, and its cell the one that was pointed to, with its own
-        text; of evidence "passages" it is a cell of `restrict`. Its score is that of the cell times
-        that of the span. The alternatives are the next best cells, which nobody read.
+        An answer has the text that was read, and the cell that was pointed to, with its own text.
+        With the evidence "passages" it is a cell of `restrict`. The score is the cell's times the
+        span's. The alternatives are the next best cells; nobody read in them.
         """
         pairs = iter(pairs)
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
@@ -126,7 +125,7 @@ class PointR:
 
 
 def _joined(cell: Answer, span: Answer | ValueError) -> Answer:
-    """The answer from a selected cell and the span that was read in it, if there was one."""
+    """The answer from a selected cell and the span that was read in it, if any."""
     if isinstance(span, ValueError) or not span.answered:
         return no_answer(0.0, (cell, *cell.alternatives))
     return dataclasses.replace(
@@ -139,7 +138,7 @@ def _joined(cell: Answer, span: Answer | ValueError) -> Answer:
 
 
 def save_inputs(directory: str | pathlib.Path, inputs: PointingInputs) -> None:
-    """Says in an exported PointR's folder what its pointer sees."""
+    """Writes to an exported PointR's folder what its pointer sees."""
     with complete_text_file(pathlib.Path(directory) / _INPUTS_FILE) as file:
         file.write(json.dumps(dataclasses.asdict(inputs), indent=2) + "\n")
 
@@ -152,7 +151,8 @@ def load_pointer(
     path = directory / _INPUTS_FILE
     if not path.is_file():
         raise FileNotFoundError(
-            f"expected {_INPUTS_FILE} in {directory}; experiments/pointr.py writes such a folder"
+            f'expected {_INPUTS_FILE} in {directory}, found none; give the folder "model" of a '
+            "trained PointR"
         )
     predictor = from_pretrained(
         directory / POINTER, num_alternatives=num_alternatives, drop_rows_to_fit=drop_rows_to_fit
@@ -163,17 +163,17 @@ def load_pointer(
 def load_pointr(
     directory: str | pathlib.Path, num_alternatives: int = 4, drop_rows_to_fit: bool = True
 ) -> PointR:
-    """Loads an exported PointR, the folder "model" of experiments/pointr.py.
+    """Loads an exported PointR, the folder "model" that `Pipeline` makes.
 
     Args:
         directory: a folder with the exported pointer in "point" and the reader in "read".
         num_alternatives: how many cells beside the best one an answer names.
-        drop_rows_to_fit: whether the last rows of a table that is too long even with its cells cut
-            are not seen, as `Answer.rows_dropped` says; otherwise it is not accepted.
+        drop_rows_to_fit: whether the last rows are left out if a table is too long even with its
+            cells cut, as `Answer.rows_dropped` says; otherwise it is refused.
 
     Raises:
-        FileNotFoundError: if it is no such folder.
-        ValueError: if it was not written by experiments/pointr.py.
+        FileNotFoundError: if a part of it is missing.
+        ValueError: if a part of it is malformed.
     """
     pointer = load_pointer(directory, num_alternatives, drop_rows_to_fit)
     return PointR(pointer, from_pretrained(pathlib.Path(directory) / READER))

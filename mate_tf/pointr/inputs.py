@@ -1,61 +1,77 @@
-"""What each stage of PointR sees of a table with passages.
-
-The questions that a PointR learns from and answers, split by split.
-"""
+"""What a PointR is made of, and what each of its stages sees of a table with passages."""
 
 import dataclasses
 import functools
-import pathlib
-from collections.abc import Iterator, Mapping
+from typing import Literal, get_args
 
+from mate_tf.dataclass_json import require
 from mate_tf.datasets.passages import expand_cells
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
-from mate_tf.datasets.tasks import Task, read_split
+from mate_tf.datasets.tasks import Task
 from mate_tf.features.config import FeatureConfig
-from mate_tf.pointr.config import Evidence, PointingInputs
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
+from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
 
-
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """The questions of a data set.
-
-    Attributes:
-        task: the name of its reader, of tables with passages.
-        directory: its folder.
-        splits: what it calls the splits "train" and "dev", and others that are answered.
-    """
-
-    task: str
-    directory: str
-    splits: Mapping[str, str]
-
-    def read(self, name: str) -> Iterator[tuple[LinkedTable, Question]]:
-        """The questions of a split, by our name for it; errors as the task's reader has them."""
-        return read_split(self.task, self.directory, self.splits[name])
-
-    def state(self) -> dict[str, int]:
-        """What changes where a file of the folder does, without reading any."""
-        files = [entry for entry in pathlib.Path(self.directory).rglob("*") if entry.is_file()]
-        states = [file.stat() for file in files]
-        return {
-            "files": len(files),
-            "bytes": sum(state.st_size for state in states),
-            "changed": max((state.st_mtime_ns for state in states), default=0),
-        }
-
-
+Evidence = Literal["both", "table", "passages"]
 _BETWEEN_TEXTS = " : "
 
 
+@dataclasses.dataclass(frozen=True)
+class PointingInputs:
+    """What the pointer sees of a table and its passages, and which questions teach it.
+
+    Attributes:
+        evidence: "both", or one of the paper's baselines (table 5): "table" has no passages,
+            "passages" has the passages alone, one a row, without the table that links to them.
+        num_sentences: the paper's k: this many sentences of all passages, those most like the
+            question, are put into the cells that link to them.
+        with_titles: whether a passage's title precedes its sentences.
+        discard_ambiguous: whether training leaves out questions whose answer is in several cells
+            (table 6, "- ambiguous").
+
+    Raises:
+        ValueError: if the evidence is unknown or num_sentences is negative.
+    """
+
+    evidence: Evidence = "both"
+    num_sentences: int = 5
+    with_titles: bool = False
+    discard_ambiguous: bool = False
+
+    def __post_init__(self) -> None:
+        require(
+            self.evidence in get_args(Evidence),
+            f"expected evidence 'both', 'table' or 'passages', got {self.evidence!r}",
+        )
+        require(
+            self.num_sentences >= 0,
+            f"expected num_sentences of at least 0, got {self.num_sentences}",
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PointRConfig:
+    """Both stages.
+
+    Attributes:
+        point: the training of the pointer, which selects the cell that holds the answer.
+        read: the training of the reader, which reads the answer in that cell and its passages.
+        inputs: what the pointer sees.
+    """
+
+    point: TableQATrainingConfig
+    read: SpanReadingTrainingConfig
+    inputs: PointingInputs = dataclasses.field(default_factory=PointingInputs)
+
+
 def restrict(linked: LinkedTable, evidence: Evidence) -> LinkedTable:
-    """A table and its passages, or what is known with the one or the other alone.
+    """A table and its passages, or what is left of them with one or the other alone.
 
     Args:
         linked: the table and its passages.
-        evidence: "both" leaves it as it is; "table" takes the passages away; "passages" makes of
-            each passage a row, whose only cell says nothing itself.
+        evidence: "both" changes nothing; "table" takes the passages away; "passages" makes a row of
+            each passage, with one empty cell that links to it.
     """
     if evidence == "both":
         return linked
@@ -64,7 +80,7 @@ def restrict(linked: LinkedTable, evidence: Evidence) -> LinkedTable:
         empty = (((),) * table.num_columns,) * table.num_rows
         return LinkedTable(table, empty, dead_links=linked.dead_links)
     passages = tuple(((passage,),) for passage in linked.distinct_passages())
-    rows = passages or (((),),)  # a table has a row at least
+    rows = passages or (((),),)  # a table has at least one row
     alone = Table(("",), (("",),) * len(rows), table.table_id)
     return LinkedTable(alone, rows, linked.other_passages, linked.dead_links)
 
@@ -72,7 +88,7 @@ def restrict(linked: LinkedTable, evidence: Evidence) -> LinkedTable:
 def restrict_pair(
     linked: LinkedTable, question: Question, evidence: Evidence
 ) -> tuple[LinkedTable, Question]:
-    """The same with a question, whose answer's cells are not known of a table with less in it."""
+    """The same with a question, which forgets the cells of its answer if the table changes."""
     if evidence != "both":
         question = dataclasses.replace(question, answer_coordinates=())
     return restrict(linked, evidence), question
@@ -92,9 +108,10 @@ def pointing_task(task: Task, inputs: PointingInputs) -> Task:
 
 
 def pointing_features(max_seq_length: int) -> FeatureConfig:
-    """How the pointer's features are made: the longest cells are cut until an example fits.
+    """How the pointer's features are made.
 
-    Where that does not suffice, the last rows are left out.
+    The longest cells are cut until an example fits. If that is not enough, the last rows are left
+    out.
     """
     return FeatureConfig(max_seq_length=max_seq_length, trim_cells=True, drop_rows_to_fit=True)
 
@@ -110,10 +127,11 @@ def _supervise(
     discard_ambiguous: bool, linked: LinkedTable, question: Question, strict: bool, original: bool
 ) -> Question:
     question = supervise_linked(linked, question, original)
-    if strict and discard_ambiguous and len(question.answer_coordinates) > 1:
+    count = len(question.answer_coordinates)
+    if strict and discard_ambiguous and count > 1:
         raise SupervisionError(
             "ambiguous answer",
-            f"expected the answer in one cell, found it in {len(question.answer_coordinates)} "
+            f"expected the answer in one cell, found it in {count} "
             f"(table '{linked.table.table_id}', question '{question.question_id}')",
         )
     return question
@@ -124,10 +142,10 @@ def cell_table(linked: LinkedTable, row: int, column: int) -> Table:
 
     Args:
         linked: the table and its passages.
-        row, column: the cell, in the body, counted from zero.
+        row, column: the cell of the table's body, counted from zero.
 
     Raises:
-        IndexError: if it is not the table's.
+        IndexError: if the table has no such cell.
     """
     table = linked.table
     text = cell_text(linked, row, column)

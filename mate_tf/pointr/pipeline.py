@@ -1,9 +1,7 @@
 """The stages of a PointR: from tables with passages to two trained models and their answers.
 
-Each stage leaves what it made in a folder of its own, and in "done" of what it was made: one that
-was interrupted goes on, and what is done of the same already is not done again.
-
-What is done already, and of what it was made.
+Each stage writes to a folder of its own, and notes in the folder "done" what its output was made
+of. A stage that was interrupted goes on, and one that was done with the same is not done again.
 """
 
 import contextlib
@@ -21,9 +19,13 @@ from mate_tf.evaluation.hybridqa import write_official
 from mate_tf.evaluation.predictions import prediction_of, write_predictions
 from mate_tf.features.config import FeatureConfig
 from mate_tf.pointr.answering import POINTER, READER, load_pointer, load_pointr, save_inputs
-from mate_tf.pointr.config import PointRConfig
-from mate_tf.pointr.data import Progress, prepare_records, reading_cells, write_split
-from mate_tf.pointr.inputs import Source, pointing_features, pointing_task, restrict_pair
+from mate_tf.pointr.data import Progress, Source, prepare_records, reading_cells, write_split
+from mate_tf.pointr.inputs import (
+    PointRConfig,
+    pointing_features,
+    pointing_task,
+    restrict_pair,
+)
 from mate_tf.pointr.report import Places, answers_report
 from mate_tf.records.conversion_file import file_sha256
 from mate_tf.records.splits import read_questions
@@ -36,14 +38,25 @@ from mate_tf.training.config import FinetuningConfig
 from mate_tf.training.examples import SPLITS
 from mate_tf.training.run import INPUTS_FILE, data_files, differences, load_inputs, train_run
 
+MODEL = "model"  # the folder of both exported models
+_RANKED = 10  # cells, for each question that the reader learns from
+_READABLE = ("in table", "in passage")
+
 
 def as_read(content: Any) -> Any:
     """The content as JSON gives it back, without tuples."""
     return json.loads(json.dumps(content))
 
 
+def write_json(path: pathlib.Path, content: Any) -> None:
+    """Writes a file, which appears once it is complete, and makes its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with complete_text_file(path) as file:
+        file.write(json.dumps(content, indent=1) + "\n")
+
+
 class Done:
-    """A folder with a file for each thing that was completely made.
+    """A folder with a file for each thing that was completed.
 
     Args:
         directory: the folder.
@@ -53,13 +66,13 @@ class Done:
         self._directory = directory
 
     def once(self, what: str, made_of: Any, make: Callable[[], str], output: pathlib.Path) -> str:
-        """Makes something, unless it was made of the same.
+        """Makes something, unless it was made of the same before.
 
         Args:
             what: its name.
-            made_of: what JSON can say of all that it depends on.
+            made_of: all that it depends on, for JSON.
             make: makes it, and reports on it.
-            output: the file without which it is not there.
+            output: a file that is there if it was made.
 
         Returns:
             The report, of now or of then.
@@ -72,12 +85,12 @@ class Done:
         return report
 
     def has(self, what: str, made_of: Any, output: pathlib.Path) -> bool:
-        """Whether something was made of this, and is still there."""
+        """Whether something was made of this, and its output is still there."""
         path = self._path(what)
         return output.exists() and path.is_file() and self.made_of(what, "") == as_read(made_of)
 
     def made_of(self, what: str, stage: str) -> Any:
-        """Of what something was made.
+        """What something was made of.
 
         Args:
             what: its name.
@@ -89,8 +102,7 @@ class Done:
         path = self._path(what)
         if not path.is_file():
             raise FileNotFoundError(
-                f"expected the stage '{stage}' to be done, found no {path}; run --stage={stage} "
-                "first"
+                f"expected the stage '{stage}' to be done, found no {path}; run that stage first"
             )
         return read_json(path)["made_of"]
 
@@ -98,31 +110,19 @@ class Done:
         return self._directory / f"{what}.json"
 
 
-def write_json(path: pathlib.Path, content: Any) -> None:
-    """Writes a file, which appears once it is complete, and its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with complete_text_file(path) as file:
-        file.write(json.dumps(content, indent=1) + "\n")
-
-
-MODEL = "model"  # the folder of both exported models
-_RANKED = 10  # cells, of a question that the reader learns from
-_READABLE = ("in table", "in passage")
-
-
 class Pipeline:
     """The stages, in a folder (Eisenschlos et al., 2021, section 4).
 
     Args:
-        config: of both trainings, and what the pointer sees.
+        config: both trainings, and what the pointer sees.
         source: the questions.
-        vocab_file: BERT's or TAPAS's vocabulary, of both stages.
+        vocab_file: BERT's or TAPAS's vocabulary, for both stages.
         directory: the folder.
         progress: wraps what takes long, with a name, as tqdm does.
-        scope: the scope of the strategy to train with; by default on one device.
+        scope: the scope of the strategy to train with; one device by default.
 
     Raises:
-        ValueError: if the folder is within the input's, which would change by what comes of it.
+        ValueError: if the folder is within the input's folder, which would change with it.
     """
 
     def __init__(
@@ -134,11 +134,8 @@ class Pipeline:
         progress: Progress = lambda items, _: items,
         scope: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     ) -> None:
-        if (
-            pathlib.Path(directory)
-            .resolve()
-            .is_relative_to(pathlib.Path(source.directory).resolve())
-        ):
+        self._directory = pathlib.Path(directory)
+        if self._directory.resolve().is_relative_to(pathlib.Path(source.directory).resolve()):
             raise ValueError(
                 f"expected a folder to work in outside of the input's, {source.directory}, got "
                 f"{directory}"
@@ -146,7 +143,6 @@ class Pipeline:
         self._config = config
         self._source = source
         self._vocab_file = vocab_file
-        self._directory = pathlib.Path(directory)
         self._done = Done(self._directory / "done")
         self._progress = progress
         self._scope = scope
@@ -155,11 +151,10 @@ class Pipeline:
         """Makes the pointer's records (section 4.1).
 
         Returns:
-            Of each split what became of its questions, and where their answers stand.
+            For each split, what became of its questions and where their answers stand.
 
         Raises:
-            FileNotFoundError, ValueError: as the source's reader, and if there is nothing to train
-                on or to choose the best weights by.
+            FileNotFoundError, ValueError: as the source's reader, and if "train" or "dev" is empty.
         """
         task = pointing_task(TASKS[self._source.task], self._config.inputs)
         features = pointing_features(self._config.point.max_seq_length)
@@ -279,7 +274,7 @@ class Pipeline:
         return self._done.once(f"answers_{name}", made_of, make, folder / f"{name}.md")
 
     def _created_of(self) -> dict[str, Any]:
-        """Of what each split's records for the pointer are made."""
+        """What the pointer's records of each split are made of."""
         shared = {
             "source": [self._source.task, self._source.directory, self._source.state()],
             "inputs": dataclasses.asdict(self._config.inputs),
@@ -289,17 +284,17 @@ class Pipeline:
         return {name: shared | {"split": split} for name, split in self._source.splits.items()}
 
     def _records_of(self, name: str) -> Any:
-        """Of what a split's records are made; ValueError where the input has changed."""
+        """What a split's records are made of; ValueError if the input has changed."""
         made_of = self._done.made_of(f"point_data_{name}", "create")
         if made_of != as_read(self._created_of()[name]):
             raise ValueError(
-                f"expected the records in {self._directory} to be made of the input as it is, got "
-                f"others (split '{name}'); run --stage=create, and train in another folder"
+                f"expected records in {self._directory} that are made of the input as it is, got "
+                f"others (split '{name}'); run the stage 'create', and train in another folder"
             )
         return made_of
 
     def _trained_of(self, stage: str, config: FinetuningConfig) -> Any:
-        """Of what a model was trained; ValueError where it was with another config."""
+        """What a model was trained with; ValueError if it was another config."""
         made_of = self._done.made_of(stage, stage)
         if different := differences(made_of["config"], as_read(dataclasses.asdict(config))):
             raise ValueError(
@@ -319,7 +314,7 @@ class Pipeline:
         made_of: Mapping[str, Any],
         make: Callable[[str], str],
     ) -> str:
-        """Makes those splits of a folder of records that are not there; says what is in each."""
+        """Makes the splits of a folder of records that are missing; says what is in each."""
         directory = self._directory / folder
         missing = [
             name
@@ -370,7 +365,7 @@ def _is_readable(pair: tuple[LinkedTable, Question], places: Mapping[str, str]) 
 
 
 def _check_same_start(run: pathlib.Path, init_checkpoint: str | None) -> None:
-    """ValueError where a run, that is to go on, began with other weights."""
+    """ValueError if a run that is to go on began with other weights."""
     if not (run / INPUTS_FILE).is_file():
         return
     there = load_inputs(run)

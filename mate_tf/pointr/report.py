@@ -1,7 +1,4 @@
-"""The scores of a PointR's answers, and what is wrong with the wrong ones.
-
-Where the answers to questions about tables with passages stand (Eisenschlos et al., table 2).
-"""
+"""Where answers stand (Eisenschlos et al., table 2), their scores, and what the wrong ones lack."""
 
 import dataclasses
 from collections import Counter
@@ -23,7 +20,7 @@ PLACES: tuple[Place, ...] = get_args(Place)
 
 
 def place_of_answer(linked: LinkedTable, question: Question) -> Place:
-    """Where an answer stands: in a cell's own text, or else in a passage that a cell links to."""
+    """Where an answer stands: in a cell's own text, or otherwise in a passage of a cell."""
     if not question.answers:
         return "not given"
     if _is_in(restrict(linked, "table"), question):
@@ -48,7 +45,7 @@ class Places:
     def watch(
         self, pairs: Iterable[tuple[LinkedTable, Question]]
     ) -> Iterator[tuple[LinkedTable, Question]]:
-        """The same questions, once they are counted."""
+        """The same questions, each counted as it passes."""
         for linked, question in pairs:
             self.of_question[question.question_id] = place_of_answer(linked, question)
             yield linked, question
@@ -67,12 +64,11 @@ def answers_report(
     split: str,
     places: Mapping[str, str],
 ) -> str:
-    """What there is to say of a split's answers, in Markdown.
+    """A report on a split's answers, in Markdown.
 
-    Exact match and F1 are the official definition's, in total and of the answers in the table and
-    in passages: where HybridQA's release says which is which (its reference or traced file), as it
-    does, otherwise as the answers were found (`places`). Questions without a gold answer are
-    counted and not scored.
+    Exact match and F1 are those of the official definition, in total and for answers in the table
+    and in passages. Which is which is told by HybridQA's release (its reference or traced file) if
+    it has that, otherwise by `places`. Questions without a gold answer are counted and not scored.
 
     Args:
         name: the split's, for the title.
@@ -80,11 +76,11 @@ def answers_report(
         pairs: the questions with the pointer's tables, and the cells that hold the answers.
         task: of the data set, HYBRIDQA or LINKED_JSONL.
         directory: its folder.
-        split: what it calls the split.
-        places: where each question's answer stands.
+        split: its name for the split.
+        places: where each question's answer was found.
 
     Raises:
-        ValueError: if the release's reference is not as it should be.
+        ValueError: if the release's reference is malformed.
     """
     scored = [(table, question) for table, question in pairs if question.answers]
     counts = {
@@ -115,7 +111,7 @@ def answers_report(
 def _official(
     task: str, directory: str | Path, split: str, pairs: Sequence[tuple[Table, Question]]
 ) -> Official | None:
-    """What the release says of the answers; None where it says nothing."""
+    """What the release says about the answers; None if it says nothing."""
     if task != "HYBRIDQA":
         return None
     try:
@@ -125,7 +121,7 @@ def _official(
 
 
 def _judged(question: Question, prediction: Prediction, official: Official) -> Judged:
-    """An answer beside the gold one that it is most like."""
+    """An answer beside the gold one that is most like it."""
     golds = [str(gold) for gold in official.golds.get(question.question_id, question.answers)]
     text = prediction.text
     gold = max(golds, key=lambda gold: (exact_match(text, gold), f1(text, gold)))

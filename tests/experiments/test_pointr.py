@@ -10,7 +10,7 @@ from mate_tf.dataclass_json import from_dict
 from mate_tf.datasets.tasks import read_split
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.attention.patterns import head_groups
-from mate_tf.pointr.config import PointRConfig
+from mate_tf.pointr.inputs import PointRConfig
 from tests.small import run_binary, write_vocabulary
 from tests.test_examples import README_BLOCKS
 

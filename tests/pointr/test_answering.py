@@ -4,8 +4,8 @@ import pytest
 
 from mate_tf.answers.answer import Answer, SelectedCell, no_answer
 from mate_tf.pointr.answering import Pointed, Pointer, PointR, load_pointr
-from mate_tf.pointr.config import PointingInputs
 from mate_tf.pointr.data import reading_cells
+from mate_tf.pointr.inputs import PointingInputs
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 from tests.datasets.linked_tables import BERGEN, CITIES
@@ -137,5 +137,5 @@ def test_a_table_without_passages_is_answered():
 
 
 def test_a_folder_that_is_no_pointr_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"expected pointr\.json in .*experiments/pointr"):
+    with pytest.raises(FileNotFoundError, match=r"expected pointr\.json in .*found none"):
         load_pointr(tmp_path)

@@ -7,8 +7,8 @@ from hypothesis import given
 
 from mate_tf.datasets.supervision import SupervisionError
 from mate_tf.datasets.tasks import TASKS
-from mate_tf.pointr.config import PointingInputs
 from mate_tf.pointr.inputs import (
+    PointingInputs,
     cell_table,
     cell_text,
     pointing_task,

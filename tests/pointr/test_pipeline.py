@@ -12,8 +12,8 @@ from mate_tf.evaluation.predictions import Prediction
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.answering import load_pointr
-from mate_tf.pointr.config import PointingInputs, PointRConfig
-from mate_tf.pointr.inputs import Source
+from mate_tf.pointr.data import Source
+from mate_tf.pointr.inputs import PointingInputs, PointRConfig
 from mate_tf.pointr.pipeline import Pipeline
 from mate_tf.pointr.report import answers_report
 from mate_tf.tables.linked_table import LinkedTable
@@ -262,7 +262,7 @@ def test_a_changed_input_is_not_scored_by_old_records(made, source, vocab_file, 
     with open(folder / "dev.jsonl", "a", encoding="utf-8") as file:
         file.write(json.dumps({"question": "what ?", "table": TABLE}) + "\n")
     changed = dataclasses.replace(source, directory=str(folder))
-    with pytest.raises(ValueError, match="run --stage=create"):
+    with pytest.raises(ValueError, match="run the stage 'create'"):
         Pipeline(CONFIG, changed, vocab_file, directory).evaluate("dev")
 
 
@@ -287,7 +287,7 @@ def test_other_first_weights_need_another_folder(made, source, vocab_file, tmp_p
 def test_a_stage_names_the_one_before_it(source, vocab_file, tmp_path, stage, first):
     pipeline = Pipeline(CONFIG, source, vocab_file, tmp_path)
     arguments = ("dev",) if stage == "evaluate" else ()
-    with pytest.raises(FileNotFoundError, match=f"run --stage={first} first"):
+    with pytest.raises(FileNotFoundError, match=f"stage '{first}' .* run that stage first"):
         getattr(pipeline, stage)(*arguments)
 
 

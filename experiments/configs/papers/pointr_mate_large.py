@@ -20,7 +20,7 @@ import dataclasses
 
 from experiments.configs.papers.hybridqa_mate_large import CONFIG as _POINT
 from experiments.configs.papers.hybridqa_reader_large import CONFIG as _READ
-from mate_tf.pointr.config import PointRConfig
+from mate_tf.pointr.inputs import PointRConfig
 
 CONFIG = PointRConfig(
     point=_POINT,

@@ -15,7 +15,7 @@ Score: 23 of the 24 training questions; no cell or passage holds the other answe
 import dataclasses
 
 from experiments.configs.small import hybridqa_minilm, pointr_minilm
-from mate_tf.pointr.config import PointRConfig
+from mate_tf.pointr.inputs import PointRConfig
 
 CONFIG = PointRConfig(
     point=dataclasses.replace(hybridqa_minilm.CONFIG, dtype="mixed_bfloat16"),

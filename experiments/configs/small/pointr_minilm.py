@@ -21,7 +21,7 @@ from experiments.configs._shared import MINILM
 from mate_tf.config import AttentionConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.pointr.config import PointRConfig
+from mate_tf.pointr.inputs import PointRConfig
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
 
 _BOTH: dict[str, Any] = dict(
