@@ -5,9 +5,17 @@ TensorFlow computes a chain of elementwise operations one by one on a CPU, each 
 
 import contextlib
 import contextvars
+import functools
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 
 import tensorflow as tf
+
+_OF_FIRST_COMPILATION = (
+    b"All log messages before absl::InitializeLog() is called are written to STDERR",
+    b"Compiled cluster using XLA!",
+)
 
 _IS_PORTABLE = contextvars.ContextVar("is_portable", default=False)
 _HAS_CONSTANT_KERNELS = contextvars.ContextVar("has_constant_kernels", default=False)
@@ -47,8 +55,40 @@ def has_constant_kernels() -> bool:
 
 
 def compiles_one_pass() -> bool:
-    """Whether a `OnePass` that is called now is compiled."""
+    """Whether a `OnePass` that is called now is compiled: only as part of a graph of this machine.
+
+    Op by op, compiling takes longer than a few calls save.
+    """
+    if tf.executing_eagerly():
+        return False
     return tf.distribute.get_strategy().num_replicas_in_sync == 1 and not is_portable()
+
+
+@functools.cache
+def keep_first_compilation_quiet() -> None:
+    """Compiles a function of one number, and keeps what XLA says of its first compilation.
+
+    TensorFlow's C++ side writes two lines to standard error then, which no log level turns off.
+    Whatever else is written meanwhile is passed on.
+    """
+    with tf.init_scope():
+        if not tf.executing_eagerly():
+            return
+        try:
+            stderr = os.dup(2)
+        except OSError:  # it is closed
+            return
+        with tempfile.TemporaryFile() as written:
+            os.dup2(written.fileno(), 2)
+            try:
+                tf.function(tf.negative, jit_compile=True, autograph=False)(tf.constant(1.0))
+            finally:
+                os.dup2(stderr, 2)
+                os.close(stderr)
+                written.seek(0)
+                for line in written:
+                    if not any(message in line for message in _OF_FIRST_COMPILATION):
+                        os.write(2, line)
 
 
 class OnePass:
@@ -73,6 +113,7 @@ class OnePass:
             return self._function(*tensors)
         kind = tuple((tensor.dtype, tensor.shape.rank) for tensor in tensors)
         if kind not in self._compiled:
+            keep_first_compilation_quiet()
             self._compiled[kind] = tf.function(
                 self._function, jit_compile=True, autograph=False, reduce_retracing=True
             )

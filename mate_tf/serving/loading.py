@@ -251,6 +251,10 @@ def _attending(encoder: EncoderConfig, architecture: str | None) -> EncoderConfi
     attention = with_architecture(EncoderConfig(), architecture).attention
     return dataclasses.replace(encoder, attention=attention)
 
+# Making the default model's graph takes as long as thirty short questions op by op, or seven on the
+# longest tables.
+_CALLS_WITHOUT_GRAPH = 8
+
 
 def from_pretrained(
     path: str | pathlib.Path = DEFAULT_MODEL,
@@ -310,7 +314,12 @@ def from_pretrained(
     wordpiece.check_fits(stored.encoder_config.vocab_size)
     model = functools.cache(stored.model)  # one for the answers and what they attended to
     is_graph = is_exported(pathlib.Path(path)) and architecture is None and dtype is None
-    run = _exported_function(path) if is_graph else inference_function(model(dtype or "float32"))
+    if is_graph:
+        run = _exported_function(path)
+    else:
+        run = inference_function(
+            model(dtype or "float32"), calls_without_graph=_CALLS_WITHOUT_GRAPH
+        )
     return Predictor(
         run,
         FeatureBuilder(wordpiece, feature_config, tagger),
