@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 
@@ -21,6 +22,15 @@ ENCODER = EncoderConfig(
     initializer_range=0.5,
     attention=AttentionConfig(bucket_size=8, global_size=16, dense_up_to=0),
 )
+
+
+def restored_step(model: Any, folder: pathlib.Path) -> int:
+    """Loads the weights of a run into its own model; returns their step."""
+    from mate_tf.weights.run import run_weights  # with TensorFlow
+
+    weights = run_weights(folder)
+    weights.restore(model)
+    return weights.step
 
 
 def write_vocabulary(path: pathlib.Path, pieces: Iterable[str] = PIECES) -> pathlib.Path:

@@ -1,19 +1,20 @@
-"""A calibration of the scores of an exported model, or of a run's, in the model's folder.
+"""The folders of models that answer: exported ones, runs, and the one that comes with the package.
 
-Folders of models that answer: exported ones, runs, and the one that comes with the package.
-
-An exported model is a SavedModel, with what a reader needs in `assets.extra`.
+An exported model is a SavedModel, with what a reader needs in `assets.extra`. What is slow to
+import is imported by the functions that need it, so that a wrong name is told at once.
 """
 
 import dataclasses
 import json
 import pathlib
+from typing import TYPE_CHECKING
 
-from mate_tf.answers.calibration import Calibration
 from mate_tf.dataclass_json import from_dict
-from mate_tf.records.conversion_file import CONVERSION_FILE
 from mate_tf.tables.text_files import complete_text_file
 from mate_tf.weights.hub import is_hub_name
+
+if TYPE_CHECKING:
+    from mate_tf.answers.calibration import Calibration
 
 EXTRA = "assets.extra"
 CONFIG_FILE = f"{EXTRA}/mate_tf.json"
@@ -62,12 +63,14 @@ def is_exported(directory: pathlib.Path) -> bool:
 
 def check_calibrates(directory: str | pathlib.Path) -> None:
     """FileNotFoundError where a folder is neither an exported model's nor a run's."""
+    from mate_tf.records.conversion_file import CONVERSION_FILE
+
     directory = pathlib.Path(directory)
     if is_exported(directory) or not (directory / CONVERSION_FILE).is_file():
         check_exported(directory)
 
 
-def write_calibration(directory: str | pathlib.Path, calibration: Calibration) -> None:
+def write_calibration(directory: str | pathlib.Path, calibration: "Calibration") -> None:
     """Stores a calibration of a model's scores in its folder, in place of another.
 
     Raises:
@@ -80,12 +83,14 @@ def write_calibration(directory: str | pathlib.Path, calibration: Calibration) -
         file.write(text)
 
 
-def read_calibration(directory: str | pathlib.Path) -> Calibration | None:
+def read_calibration(directory: str | pathlib.Path) -> "Calibration | None":
     """The calibration in an exported model's folder or a run's, None where there is none.
 
     Raises:
         ValueError: if the file is not one of `write_calibration`.
     """
+    from mate_tf.answers.calibration import Calibration
+
     path = calibration_file(pathlib.Path(directory))
     if not path.is_file():
         return None

@@ -42,7 +42,7 @@ from mate_tf.weights.initial import (
     published_configs,
     restore_published,
 )
-from mate_tf.weights.run import checkpoint_of_run, restore_checkpoint, step_of
+from mate_tf.weights.run import RunWeights, run_weights
 
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
 
@@ -127,7 +127,7 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
         task_config=from_dict(TASKS[kind].config_class, config["task"], "task"),
         feature_config=from_dict(FeatureConfig, config["features"], "features"),
         vocab_file=directory / VOCAB_FILE,
-        restore=functools.partial(restore_checkpoint, prefix=str(directory / VARIABLES)),
+        restore=lambda model: RunWeights(str(directory / VARIABLES)).restore(model),
         calibration=read_calibration(directory),
     )
 
@@ -157,19 +157,18 @@ def run_model(
     trained_on = read_conversion(model_dir).features
     if (model_dir / "vocab.txt").is_file():  # missing, it is named where it is read
         check_vocabulary(model_dir)
-    prefix = checkpoint_of_run(model_dir)
-    step = step_of(prefix)
+    weights = run_weights(model_dir)
     encoder_config = _attending(config.encoder, architecture)
     return StoredModel(
-        name=f"step {step} of {model_dir}",
+        name=f"step {weights.step} of {model_dir}",
         encoder_config=encoder_config,
         task_config=task_config,
         feature_config=serving_features(
             trained_on, max_seq_length or longest_input(encoder_config)
         ),
         vocab_file=model_dir / "vocab.txt",
-        restore=functools.partial(restore_checkpoint, prefix=prefix),
-        step=step,
+        restore=weights.restore,
+        step=weights.step,
         calibration=read_calibration(model_dir),
     )
 
@@ -250,6 +249,7 @@ def _attending(encoder: EncoderConfig, architecture: str | None) -> EncoderConfi
         return encoder
     attention = with_architecture(EncoderConfig(), architecture).attention
     return dataclasses.replace(encoder, attention=attention)
+
 
 # Making the default model's graph takes as long as thirty short questions op by op, or seven on the
 # longest tables.

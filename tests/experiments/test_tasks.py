@@ -19,10 +19,9 @@ from mate_tf.serving.export import export_saved_model
 from mate_tf.serving.loading import from_pretrained, serving_features
 from mate_tf.training.examples import build_model
 from mate_tf.training.run import train_run
-from mate_tf.weights.run import restore_weights
 from tests.datasets.releases import RELEASES, write_release
 from tests.experiments.test_paper_presets import small
-from tests.small import PIECES, write_vocabulary
+from tests.small import PIECES, restored_step, write_vocabulary
 
 # The layout, the preset, and the scores, the main one first.
 TASKS_HERE = {
@@ -74,7 +73,7 @@ def test_a_task_goes_from_its_layout_to_its_scores(task, tmp_path):
     assert metrics.keys() >= {names[0], "loss"}
 
     model = build_model(config)
-    assert restore_weights(model, model_dir) == 2
+    assert restored_step(model, model_dir) == 2
     export_saved_model(model, data_dir / "vocab.txt", serving_features(features, 24), exported)
 
     pairs = list(read_questions(data_dir, "dev"))

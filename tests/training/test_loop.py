@@ -13,8 +13,7 @@ from mate_tf.serving.folder import CALIBRATION_FILE
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train
 from mate_tf.training.trainer import Task
-from mate_tf.weights.run import restore_weights
-from tests.small import best_evaluation, two_cpus
+from tests.small import best_evaluation, restored_step, two_cpus
 
 CONFIG = TrainingConfig(
     num_steps=12,
@@ -94,7 +93,7 @@ def test_training_learns_and_leaves_checkpoints_summaries_and_evaluations(tmp_pa
     assert capsys.readouterr().out == ""
 
     again = make_task()
-    assert restore_weights(again.model, tmp_path) == 12
+    assert restored_step(again.model, tmp_path) == 12
     assert again.evaluate() == metrics
 
 
@@ -123,8 +122,8 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path, stop, confi
     for actual, expected in zip(resumed.model.variables, whole.model.variables, strict=True):
         np.testing.assert_array_equal(actual.numpy(), expected.numpy())
     best = [make_task().model, make_task().model]
-    step = restore_weights(best[0], tmp_path / "whole")
-    assert restore_weights(best[1], tmp_path / "resumed") == step
+    step = restored_step(best[0], tmp_path / "whole")
+    assert restored_step(best[1], tmp_path / "resumed") == step
     for actual, expected in zip(best[1].weights, best[0].weights, strict=True):
         np.testing.assert_array_equal(actual.numpy(), expected.numpy())
     evaluations = [
@@ -166,7 +165,7 @@ def test_the_best_evaluation_is_kept_with_its_weights(tmp_path, caplog):
     assert last[0].endswith("accuracy 0.5000  (best accuracy 0.7500 at step 8)")
 
     again = make_task().model
-    assert restore_weights(again, tmp_path) == 8
+    assert restored_step(again, tmp_path) == 8
     for actual, expected in zip(again.weights, seen[0.75], strict=True):
         np.testing.assert_array_equal(actual.numpy(), expected)
     assert not np.array_equal(again.hidden.kernel.numpy(), task.model.hidden.kernel.numpy())
@@ -197,7 +196,7 @@ def test_moving_averages_are_evaluated_and_kept_and_training_goes_on_without_the
     averaging = dataclasses.replace(each_step, ema_decay=decay)
     train(dataclasses.replace(task, evaluate=evaluate_averages), averaging, tmp_path / "averaging")
     again = make_task().model
-    assert restore_weights(again, tmp_path / "averaging") == 4
+    assert restored_step(again, tmp_path / "averaging") == 4
     for actual, of_best, expected in zip(evaluated[-1], again.weights, averages, strict=True):
         # Sums of weights of about 1.
         np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
@@ -265,7 +264,7 @@ def test_weights_without_gradient_do_not_move(tmp_path):
 
 def test_restoring_from_a_folder_without_checkpoint_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="expected a checkpoint in"):
-        restore_weights(make_task().model, tmp_path)
+        restored_step(make_task().model, tmp_path)
 
 
 def test_two_replicas_give_the_weights_of_one(tmp_path):

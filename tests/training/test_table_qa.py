@@ -28,7 +28,7 @@ from mate_tf.training.examples import (
 )
 from mate_tf.training.loop import train
 from mate_tf.training.table_qa import check_data, dev_evaluation
-from mate_tf.weights.run import restore_weights
+from tests.small import restored_step
 
 NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "rank", *NAMES)
@@ -116,7 +116,7 @@ def test_a_trained_model_is_restored(data_dir, tmp_path):
     )
     keras.utils.set_random_seed(99)
     again = build_model(CONFIG)
-    assert restore_weights(again, tmp_path) == 2
+    assert restored_step(again, tmp_path) == 2
     for actual, expected in zip(again.weights, model.weights, strict=True):
         np.testing.assert_array_equal(actual.numpy(), expected.numpy())
 

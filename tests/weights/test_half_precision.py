@@ -12,10 +12,10 @@ from mate_tf.serving.export import export_stored
 from mate_tf.serving.folder import read_calibration, write_calibration
 from mate_tf.serving.loading import find_model
 from mate_tf.tables.table import Table
-from mate_tf.weights import run as half_precision
+from mate_tf.weights import run as weights_of_runs
 from mate_tf.weights.initial import load_weights
 from mate_tf.weights.loading import weights_by_path
-from mate_tf.weights.run import checkpoint_of_run, export_weights, step_of
+from mate_tf.weights.run import export_weights, run_weights
 from tests.small import run_binary, write_run
 
 TABLE = Table.from_rows([["a", "b"], ["c d", "e"], ["f", "g h"], ["c", "e e"]])
@@ -40,7 +40,7 @@ def test_weights_are_those_of_the_run_to_half_precision(run, weights):
         "model.safetensors",
         "vocab.txt",
     ]
-    assert step_of(checkpoint_of_run(weights)) == step_of(checkpoint_of_run(run)) == 1
+    assert run_weights(weights).step == run_weights(run).step == 1
     of_run, here = (weights_by_path(find_model(path).model()) for path in (run, weights))
     assert of_run.keys() == here.keys()
     for name, variable in of_run.items():
@@ -95,7 +95,7 @@ def test_a_training_starts_from_them(weights):
 def test_a_weight_beyond_half_precision_is_refused(tmp_path, value):
     tensors = {"fine": np.ones(2, np.float32), "wide": np.array([0.0, value], np.float32)}
     with pytest.raises(ValueError, match="weights up to 65504, got a larger one in 'wide'"):
-        half_precision.packed(tensors, 1)
+        weights_of_runs.packed(tensors, 1)
 
 
 def test_a_weight_that_is_refused_leaves_the_folder_as_it_was(run, weights, tmp_path, monkeypatch):
@@ -106,7 +106,7 @@ def test_a_weight_that_is_refused_leaves_the_folder_as_it_was(run, weights, tmp_
     def refuse(*_):
         raise ValueError("too large")
 
-    monkeypatch.setattr(half_precision, "packed", refuse)
+    monkeypatch.setattr(weights_of_runs, "packed", refuse)
     with pytest.raises(ValueError, match="too large"):
         export_weights(run, out)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
@@ -120,7 +120,7 @@ def test_an_interrupted_export_leaves_no_weights_beside_another_config(
     monkeypatch.setattr(shutil, "copyfile", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         export_weights(run, out)
-    assert not (out / half_precision.FILE).exists()
+    assert not (out / weights_of_runs.FILE).exists()
 
 
 def test_the_folder_of_weights_may_be_the_working_directory(weights, monkeypatch):
@@ -143,12 +143,12 @@ def test_what_is_no_run_is_refused(run, tmp_path):
 
 
 def test_damaged_files_are_named(weights):
-    path = weights / half_precision.FILE
+    path = weights / weights_of_runs.FILE
     from safetensors.numpy import save_file
 
     save_file({"a": np.ones(2, np.float16)}, path)
     with pytest.raises(ValueError, match="weights of a run with their step in"):
-        step_of(str(path))
+        _ = run_weights(weights).step
     path.write_bytes(b"no tensors")
     with pytest.raises(ValueError, match=r"expected safetensors in .*model\.safetensors"):
         find_model(weights)
@@ -166,4 +166,4 @@ def test_the_binary_says_what_it_wrote(run, tmp_path):
         "experiments.export_weights", f"--model_dir={run}", f"--output_dir={tmp_path / 'out'}"
     )
     assert done.returncode == 0, done.stderr
-    assert f"MB to {tmp_path / 'out' / half_precision.FILE}" in done.stdout
+    assert f"MB to {tmp_path / 'out' / weights_of_runs.FILE}" in done.stdout

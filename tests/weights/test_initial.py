@@ -21,7 +21,7 @@ from mate_tf.training.loop import train
 from mate_tf.training.run import save_config
 from mate_tf.training.trainer import Task
 from mate_tf.weights.initial import load_pretrained, load_weights
-from mate_tf.weights.run import restore_weights
+from tests.small import restored_step
 from tests.weights.small_models import (
     classifier,
     encoder_config,
@@ -137,13 +137,13 @@ OTHERS = [
 def test_a_run_is_restored_into_its_own_model_alone(run, options, message):
     folder, trained = run
     own = table_qa(seed=1, task=NO_AGGREGATION, num_layers=2)
-    assert restore_weights(own, folder) == 1
+    assert restored_step(own, folder) == 1
     for name, value in values_of(own).items():
         np.testing.assert_array_equal(value, trained[name])
     other = table_qa(seed=1, **{"task": NO_AGGREGATION} | options)
     first = values_of(other)
     with pytest.raises(ValueError, match=message):
-        restore_weights(other, folder)
+        restored_step(other, folder)
     for name, value in values_of(other).items():
         np.testing.assert_array_equal(value, first[name])
 
