@@ -18,7 +18,7 @@ ONLY ?=
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full reproduce demo test test-golden lint format clean
+.PHONY: help env benchmark benchmark-full reproduce results demo test test-golden lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,11 +37,14 @@ benchmark-full: env ## the same from 128 to 16,384 tokens, and training steps: h
 	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --output_dir=out/benchmark_full
 	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --output_dir=out/benchmark_training --mode=training
 
-reproduce: env ## make the README's tables and figures again, SIZE=small or full, ONLY=wtq,heads
+reproduce: env ## make the figures of docs/results.md again, SIZE=small or full, ONLY=wtq,heads
 	minilm="$$(scripts/install_minilm.sh $(VENV))" && \
 	$(VENV_PYTHON) -m experiments.paper.reproduce --size=$(SIZE) --wtq="$(MATE_TF_WTQ_DIR)" \
 	  --tabfact="$(MATE_TF_TABFACT_DIR)" --sst2="$(MATE_TF_SST2_DIR)" --minilm="$$minilm" \
 	  $(if $(ONLY),--only=$(ONLY))
+
+results: env ## write docs/results.md from the stored results
+	$(VENV_PYTHON) -m experiments.paper.results
 
 demo: env ## train, evaluate, export and ask a small model, from raw tables on
 	$(VENV_PYTHON) -m experiments.demo

@@ -32,7 +32,7 @@ from tqdm import tqdm
 from experiments import question_files, terminal
 from experiments.benchmarks.process import interleaved
 from experiments.benchmarks.runners import set_up
-from experiments.paper.compare_attention import median_and_spread, spread
+from experiments.paper.comparison_results import median_and_spread, spread
 
 _MEASURE = flags.DEFINE_multi_enum(
     "measure", ["batches", "pipeline"], ["batches", "pipeline", "coverage"], "what is timed"

@@ -6,7 +6,7 @@ from typing import Any
 
 from absl import logging
 
-from experiments.paper.compare_attention import median_and_spread
+from experiments.paper.comparison_results import median_and_spread
 
 # What the others are set beside.
 LIMIT, DENSE = "limit", "tapas"

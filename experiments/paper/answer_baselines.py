@@ -1,12 +1,12 @@
-"""Scores two ways to answer without a model, the least that one must beat.
+"""Scores two ways to answer questions without a model.
 
-    python -m experiments.paper.answer_baselines --train=out/wtq/train.jsonl
-    --data=out/wtq/dev.jsonl
+    python -m experiments.paper.answer_baselines --train=out/wtq/train.jsonl \\
+        --data=out/wtq/dev.jsonl
 
-The best constant answer: of the most frequent answers of the training questions the one that is
-right most often for the other questions, more than any constant chosen without looking could score.
-A random cell of the best column: of the columns whose headers share the most words with the
-question, or of all where none shares any; the score is what that is expected to be right in.
+The best constant answer is, of the most frequent training answers, the one that is right most often
+here: more than a constant chosen without looking could score. The other takes a random cell from
+the column whose header shares the most words with the question, or from all columns if none does;
+its score is the expected share of right answers.
 """
 
 import collections
@@ -15,6 +15,8 @@ import re
 from absl import flags
 
 from experiments import terminal
+from mate_tf.datasets.json_lines import read_json_lines
+from mate_tf.evaluation.wtq import denotation_correct
 
 _TRAIN = flags.DEFINE_string("train", None, "JSON Lines file of training questions", required=True)
 _DATA = flags.DEFINE_string("data", None, "JSON Lines file of questions to score", required=True)
@@ -23,9 +25,7 @@ _WORD = re.compile(r"\w+")
 
 
 def best_constant(answers, golds) -> tuple[tuple[str, ...], float]:
-    """Of the most frequent answers the best for the gold ones, and its denotation accuracy."""
-    from mate_tf.evaluation.wtq import denotation_correct
-
+    """The best of the most frequent answers, and its denotation accuracy for the gold ones."""
     frequent = collections.Counter(answers).most_common(_CANDIDATES)
     right = {
         answer: sum(denotation_correct(answer, gold) for gold in golds) for answer, _ in frequent
@@ -35,9 +35,7 @@ def best_constant(answers, golds) -> tuple[tuple[str, ...], float]:
 
 
 def random_cell_of_best_column(pairs) -> float:
-    """The share of the questions that a random cell of the best column is expected to answer."""
-    from mate_tf.evaluation.wtq import denotation_correct
-
+    """The share of the questions that a random cell of the best column answers, as expected."""
     expected = 0.0
     for table, question in pairs:
         asked = _words(question.text)
@@ -57,18 +55,15 @@ def _words(text: str) -> set[str]:
 
 
 def main(_) -> None:
-    from mate_tf.datasets.json_lines import read_json_lines
-
     pairs = list(read_json_lines(_DATA.value))
     if not pairs:
         raise ValueError(f"expected questions in {_DATA.value}, found none")
     answers = (question.answers for _, question in read_json_lines(_TRAIN.value))
     best, share = best_constant(answers, [question.answers for _, question in pairs])
+    random = random_cell_of_best_column(pairs)
     print(f"questions: {len(pairs)}")
-    print(f"best constant answer: {', '.join(best)}")
-    print(f"  denotation accuracy: {share:.4f}")
-    print("a random cell of the column whose header is most like the question")
-    print(f"  denotation accuracy: {random_cell_of_best_column(pairs):.4f}")
+    print(f"best constant answer: {share:.2%}, {', '.join(best)}")
+    print(f"random cell of the column whose header is most like the question: {random:.2%}")
 
 
 if __name__ == "__main__":

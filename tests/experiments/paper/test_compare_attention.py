@@ -6,8 +6,7 @@ import shutil
 
 import pytest
 
-from experiments.paper.compare_attention import spread
-from experiments.paper.comparison_results import Results
+from experiments.paper.comparison_results import Results, spread
 from tests.small import run_binary, write_vocabulary
 
 VOCABULARY = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "good", "bad", "film"]

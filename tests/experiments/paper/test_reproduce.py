@@ -1,30 +1,29 @@
-"""The README's tables made again: which steps, and what becomes of what they print."""
+"""The steps of `make reproduce`: their commands, what they need, and what they leave."""
 
-import dataclasses
 import functools
 import itertools
+import json
 import re
 
 import pytest
 
 from experiments.config_files import make_config
-from experiments.paper.reproduce import chosen, in_markdown, is_done, run_step
-from experiments.paper.reproduction.setting import Setting, Step
-from experiments.paper.reproduction.steps import steps
+from experiments.paper import reproduce
+from experiments.paper.reproduce import Step, chosen, in_markdown, is_done, read_steps, run_step
 from tests.small import ROOT, imported_names, run_binary
 
-FULL = Setting("wtq", "tabfact", "sst2", "minilm", "out", is_small=False)
-SMALL = dataclasses.replace(FULL, is_small=True)
-OUTPUTS = {"--output_dir", "--output", "--model_dir"}
+FOLDERS = {name: name for name in ("wtq", "tabfact", "sst2", "minilm", "out")}
+SMALL, FULL = (read_steps(FOLDERS, is_small) for is_small in (True, False))
+COMPARE = "experiments.paper.compare_attention"
 
 
-@pytest.mark.parametrize("setting", [SMALL, FULL], ids=["small", "full"])
-def test_steps_are_commands_of_this_project_and_follow_what_they_need(setting):
-    every = steps(setting)
-    names = [step.name for step in every]
+@pytest.mark.parametrize("steps", [SMALL, FULL], ids=["small", "full"])
+def test_steps_are_commands_of_this_project(steps):
+    names = [step.name for step in steps]
     assert len(set(names)) == len(names)
-    for index, step in enumerate(every):
-        assert set(step.needs) <= set(names[:index])
+    assert not re.search("[<>{}]", str([step.commands for step in steps]))
+    for index, step in enumerate(steps):
+        assert step.needs <= set(names[:index])
         for module, *flags in step.commands:
             known = flags_of(module)
             for flag in flags:
@@ -44,70 +43,38 @@ def flags_of(module: str) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("setting", [SMALL, FULL], ids=["small", "full"])
-def test_what_a_command_reads_was_written_before(setting):
-    written: dict[str, set[str]] = {}  # by step, with what the steps that it needs have written
-    for step in steps(setting):
-        there = set().union(*(written[name] for name in step.needs))
+@pytest.mark.parametrize("steps", [SMALL, FULL], ids=["small", "full"])
+def test_every_run_has_a_config_and_no_two_rows_are_the_same(steps):
+    kinds, architectures = set(), set()
+    for step in steps:
         for module, *flags in step.commands:
-            values = [flag.partition("=")[::2] for flag in flags]
-            read = {
-                path
-                for name, value in values
-                if name not in OUTPUTS
-                for path in re.findall(r"out/[^,]*", value)
-            }
-            for path in read:
-                assert any(path == one or path.startswith(f"{one}/") for one in there), (
-                    f"{step.name}: {module} reads {path}"
-                )
-            there |= {value for name, value in values if name in OUTPUTS}
-        written[step.name] = there
-
-
-@pytest.mark.parametrize("setting", [SMALL, FULL], ids=["small", "full"])
-def test_every_single_run_has_a_config(setting):
-    made = set()
-    for step in steps(setting):
-        for module, *flags in step.commands:
-            preset = next((f.partition("=")[2] for f in flags if f.startswith("--config=")), None)
-            if preset and module != "experiments.paper.compare_attention":
-                changes = [flag for flag in flags if flag.startswith("--config.")]
-                made.add(type(make_config(preset, None, changes)).__name__)
-    assert made == {
+            given = [flag.partition("=")[::2] for flag in flags]
+            preset = dict(given).get("--config")
+            if preset is None:
+                continue
+            changes = [flag for flag in flags if flag.startswith("--config.")]
+            if module != COMPARE:
+                kinds.add(type(make_config(preset, None, changes)).__name__)
+                continue
+            names = [name for name in dict(given)["--architectures"].split(",") if name]
+            names += [value for name, value in given if name == "--variant"]
+            configs = []
+            for architecture, *own in map(str.split, names):
+                of_row = [*changes, *(f"--config.{change}" for change in own)]
+                configs.append(make_config(preset, architecture, of_row))
+            assert all(a != b for a, b in itertools.combinations(configs, 2)), step.name
+            architectures |= {config.encoder.attention.architecture for config in configs}
+    assert kinds == {
         "MaskedLMTrainingConfig",
         "ClassificationTrainingConfig",
         "TableQATrainingConfig",
         "PointRConfig",
     }
-
-
-def test_every_architecture_and_variant_has_a_config():
-    made = set()
-    for step in steps(FULL):
-        for module, *flags in step.commands:
-            if module != "experiments.paper.compare_attention":
-                continue
-            preset = next(f.partition("=")[2] for f in flags if f.startswith("--config="))
-            shared = [flag for flag in flags if flag.startswith("--config.")]
-            architectures = next(f for f in flags if f.startswith("--architectures="))
-            names = [name for name in architectures.partition("=")[2].split(",") if name]
-            names += [f.partition("=")[2] for f in flags if f.startswith("--variant=")]
-            configs = [config_of(preset, name, shared) for name in names]
-            # No two rows are of the same model.
-            assert all(a != b for a, b in itertools.combinations(configs, 2)), step.name
-            made |= {config.encoder.attention.architecture for config in configs}
-    assert made >= {"tapas", "mate", "sat", "linformer", "table_etc", "tableformer"}
-
-
-def config_of(preset: str, name: str, shared: list[str]):
-    architecture, *own = name.split()
-    return make_config(preset, architecture, [*shared, *(f"--config.{change}" for change in own)])
+    assert architectures >= {"tapas", "mate", "linformer", "table_etc", "grammar_hard"}
 
 
 def test_what_a_step_needs_comes_with_it():
-    every = steps(SMALL)
-    assert [step.name for step in chosen(every, ["order_tapas"])] == [
+    assert [step.name for step in chosen(SMALL, ["order_tapas"])] == [
         "wtq_256",
         "wtq_2048",
         "questions_256",
@@ -116,31 +83,42 @@ def test_what_a_step_needs_comes_with_it():
         "wtq_after_questions",
         "order_tapas",
     ]
-    assert chosen(every, None) == every
+    assert chosen(SMALL, None) == SMALL
     with pytest.raises(ValueError, match=r"expected steps among .*, got 'none'"):
-        chosen(every, ["none"])
+        chosen(SMALL, ["none"])
+
+
+def test_a_step_that_reads_what_nobody_writes_is_refused(tmp_path, monkeypatch):
+    recipe = '[values]\n[small]\n[[step]]\nname = "s"\nrun = "this --data={out}/data"\n'
+    (tmp_path / "steps.toml").write_text(recipe)
+    monkeypatch.setattr(reproduce, "_STEPS", tmp_path / "steps.toml")
+    with pytest.raises(ValueError, match="step s reads <out>/data, which no step before it writes"):
+        read_steps(FOLDERS, True)
 
 
 def test_the_last_command_s_output_is_kept_and_a_failure_is_none(tmp_path, capsys):
-    path = tmp_path / "step.md"
-    twice = Step("s", "S", (), (("this",), ("this",)))
+    path = tmp_path / "s.json"
+    twice = Step("s", "S", frozenset(), [["this"], ["this"]])
+    comparison = {"config": {}, "data": {}, "weights": {}, "runs": {"tapas_1": {}}}
+    (tmp_path / "compare_s").mkdir()
+    (tmp_path / "compare_s" / "results.json").write_text(json.dumps(comparison))
     run_step(twice, path)
-    printed = path.read_text()
-    assert "Namespaces are one honking great idea" in printed
+    content = json.loads(path.read_text())
+    assert "Namespaces are one honking great idea -- let's do more of those!" in content["printed"]
+    assert content["runs"] == {"tapas_1": {}}
     assert capsys.readouterr().out.count("$ python -m this") == 2
     assert is_done(twice, path)
-    assert not is_done(Step("s", "S", (), (("this",),)), path)  # of other commands
-    assert not is_done(twice, tmp_path / "other.md")
+    assert not is_done(twice._replace(commands=[["this"]]), path)
+    assert not is_done(twice, tmp_path / "other.json")
     with pytest.raises(ValueError, match=r"no_such_module ended with 1 in the step s"):
-        run_step(Step("s", "S", (), (("no_such_module",),)), tmp_path / "other.md")
-    assert not (tmp_path / "other.md").exists()
+        run_step(twice._replace(commands=[["no_such_module"]]), tmp_path / "other.json")
+    assert not (tmp_path / "other.json").exists()
 
 
 def test_tables_stay_and_text_keeps_its_width():
-    assert in_markdown("| a |\n|---|\n") == "| a |\n|---|\n"
-    assert in_markdown("a  1\nb  2\n") == "    a  1\n    b  2\n"
-    with_headings = "# test\n\nof two:\n\n| a |\n| --- |\n| 1 |\n"
-    assert in_markdown(with_headings) == f"##{with_headings}"
+    assert in_markdown(["| a |", "|---|"]) == "| a |\n|---|\n"
+    assert in_markdown(["a  1", "b  2"]) == "    a  1\n    b  2\n"
+    assert in_markdown(["# test", "", "| a |", "| --- |"]) == "### test\n\n| a |\n| --- |\n"
 
 
 def test_folders_are_asked_for_by_name(tmp_path):
