@@ -35,7 +35,7 @@ def best_constant(answers, golds) -> tuple[tuple[str, ...], float]:
 
 
 def random_cell_of_best_column(pairs) -> float:
-    """The share of the questions that a random cell of the best column answers, as expected."""
+    """The expected share of the questions that a random cell of the best column answers."""
     expected = 0.0
     for table, question in pairs:
         asked = _words(question.text)
