@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 # Half the distance from 1 to the next number in single precision: nearer scores are rounding.
 _EPSILON = 2.0**-24
-_HIGHEST_TEMPERATURE = 100.0
+_LEAST_SLOPE = 0.01  # of logits: the highest temperature is 100
+_MOST_STEPS = 100
+_SMALLEST = 1e-10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Calibration:
         Raises:
             ValueError: if a score is not between 0 and 1.
         """
-        return special.expit(_logits(scores) / self.temperature + self.offset)
+        return sigmoid(_logits(scores) / self.temperature + self.offset)
 
 
 def fit_calibration(scores: ArrayLike, correct: Sequence[bool] | np.ndarray) -> Calibration:
@@ -66,8 +67,6 @@ def fit_calibration(scores: ArrayLike, correct: Sequence[bool] | np.ndarray) -> 
         ValueError: if scores and verdicts are not as many, a score is not between 0 and 1, or
             there are no right or no wrong answers.
     """
-    from scipy import optimize  # a second
-
     logits, is_correct = _logits(scores), np.asarray(correct, bool)
     if logits.shape != is_correct.shape or logits.ndim != 1:
         raise ValueError(
@@ -82,24 +81,46 @@ def fit_calibration(scores: ArrayLike, correct: Sequence[bool] | np.ndarray) -> 
         )
     signs = np.where(is_correct, 1.0, -1.0)  # [N]
 
-    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
-        """The negative log posterior and its gradient; it is strictly convex."""
-        slope, offset = parameters
-        margins = signs * (slope * logits + offset)  # [N]
-        slopes = -signs * special.expit(-margins)  # [N]
-        prior = 0.5 * ((slope - 1.0) ** 2 + offset**2)
-        gradient = np.array([slopes @ logits + slope - 1.0, slopes.sum() + offset])
-        return float(np.logaddexp(0.0, -margins).sum() + prior), gradient
+    design = np.stack([logits, np.ones_like(logits)])  # [2, N]
+    unchanged = np.array([1.0, 0.0])  # a slope, the inverse of the temperature, and an offset
 
-    found = optimize.minimize(
-        loss,
-        np.array([1.0, 0.0]),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(1.0 / _HIGHEST_TEMPERATURE, None), (None, None)],
-    )
-    slope, offset = found.x
-    return Calibration(temperature=float(1.0 / slope), offset=float(offset))
+    def loss(found: np.ndarray) -> float:
+        """The negative log posterior, which is strictly convex."""
+        prior = 0.5 * np.square(found - unchanged).sum()
+        return float(np.logaddexp(0.0, -signs * (found @ design)).sum() + prior)
+
+    found = unchanged
+    for _ in range(_MOST_STEPS):
+        chances = sigmoid(found @ design)  # [N]
+        gradient = design @ (chances - is_correct) + found - unchanged
+        hessian = (design * (chances * (1.0 - chances))) @ design.T + np.eye(2)
+        if found[0] == _LEAST_SLOPE and gradient[0] > 0.0:  # only the offset is left to change
+            step = np.array([0.0, -gradient[1] / hessian[1, 1]])
+        else:
+            step = -np.linalg.solve(hessian, gradient)
+        before, size = found, 1.0
+        while size > _SMALLEST:  # Newton's step, or a part of it
+            found = before + size * step
+            found[0] = max(found[0], _LEAST_SLOPE)
+            if loss(found) < loss(before):
+                break
+            size, found = size / 2, before
+        if np.abs(found - before).max() < _SMALLEST:
+            break
+    return Calibration(temperature=float(1.0 / found[0]), offset=float(found[1]))
+
+
+def sigmoid(values: ArrayLike) -> np.ndarray:
+    """1 / (1 + exp(-x)) of each value, float64; exact for large and for small ones."""
+    negated = np.negative(values, dtype=np.float64)
+    return np.exp(-np.logaddexp(0.0, negated))
+
+
+def softmax(logits: ArrayLike) -> np.ndarray:
+    """The softmax of the last axis, float64."""
+    logits = np.asarray(logits, np.float64)
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
 def _logits(scores: ArrayLike) -> np.ndarray:
@@ -107,4 +128,5 @@ def _logits(scores: ArrayLike) -> np.ndarray:
     is_score = (scores >= 0.0) & (scores <= 1.0)
     if not is_score.all():
         raise ValueError(f"expected scores between 0 and 1, got {scores[~is_score].ravel()[0]}")
-    return special.logit(np.clip(scores, _EPSILON, 1.0 - _EPSILON))
+    chances = np.clip(scores, _EPSILON, 1.0 - _EPSILON)
+    return np.log(chances) - np.log1p(-chances)

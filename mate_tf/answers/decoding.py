@@ -34,10 +34,10 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from scipy import special
 
 from mate_tf.answers.alternatives import CellProbabilities, best_others, likeliest_answer
 from mate_tf.answers.answer import Answer, SelectedCell, no_answer, unit_free_number
+from mate_tf.answers.calibration import sigmoid, softmax
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.cell_selection import LOG_ZERO
@@ -328,7 +328,7 @@ def decode_classes(
         num_alternatives: how many of the other classes are alternatives.
     """
     logits = np.asarray(outputs["class_logits"], np.float64)  # [B, C]
-    probabilities = special.softmax(logits, axis=1)
+    probabilities = softmax(logits)
     order = np.argsort(-logits, axis=1, kind="stable")[:, : num_alternatives + 1]
     scores = np.take_along_axis(probabilities, order, axis=1)
     names = config.class_names or tuple(map(str, range(config.num_classes)))
@@ -371,7 +371,7 @@ def decode_cells(
     aggregations = np.ones((len(tables), 1))
     if "aggregation_logits" in outputs:
         logits = np.asarray(outputs["aggregation_logits"], np.float64)
-        aggregations = special.softmax(logits, axis=1)  # [B, A]
+        aggregations = softmax(logits)  # [B, A]
 
     threshold, number = SELECTION_THRESHOLD, np.ones(len(tables), np.int64)  # [B]
     if config.cell_cross_entropy:
@@ -426,8 +426,8 @@ def _cell_probabilities(
     columns = np.minimum(cells.columns + 1, column_logits.shape[1] - 1)  # [K]
     # Where the model chooses column 0, no column, the answer is in the likeliest other.
     likeliest = 1 + column_logits[:, 1:].argmax(axis=1)  # [B]
-    of_columns = special.softmax(column_logits, axis=1)[cells.examples, columns]  # [K]
-    in_columns = special.expit(mean_by_cell(outputs["token_logits"], cells))
+    of_columns = softmax(column_logits)[cells.examples, columns]  # [K]
+    in_columns = sigmoid(mean_by_cell(outputs["token_logits"], cells))
     # In the column that was chosen it is the same, but for rounding.
     in_columns = np.where(probabilities > 0.0, probabilities, in_columns)
     in_columns = np.where(is_seen, in_columns, -np.inf)

@@ -3,11 +3,11 @@
 Shape letters: N sentences of a table's passages, V words and pairs of neighbouring words.
 """
 
+import collections
 import functools
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ _SHARE_OF_COMMON_TERMS = 0.9  # what is in more of the sentences tells none from
 _MAX_CHARACTERS = 10_000
 _LONGEST_OF_SIGNS = 1_000  # characters
 _WORD = re.compile(r"[^\W_]")
+_TERM = re.compile(r"\b\w\w+\b")
 _DIGITS_OF_A_SCORE = 12  # beyond them equal scores differ by rounding
 
 
@@ -28,10 +29,11 @@ class _Index(NamedTuple):
 
     sentences: tuple[str, ...]
     of_passage: Mapping[Passage, tuple[str, ...]]
-    terms_of: Callable[[str], Iterable[str]] = str.split
-    term_ids: Mapping[str, int] = MappingProxyType({})  # none where no sentence has a term
-    idf: np.ndarray = np.zeros(0)  # float64 [V]
-    weights: Any = None  # sparse [N, V], rows of length 1
+    term_ids: Mapping[str, int]
+    idf: np.ndarray  # float64 [V]
+    rows: np.ndarray  # int [weights], the sentence of each weight
+    columns: np.ndarray  # int [weights], its term
+    weights: np.ndarray  # float64 [weights], of each sentence of length 1
 
 
 def expand_cells(
@@ -83,12 +85,14 @@ def score_sentences(
     """
     index = _index(linked, original)
     asked = np.zeros(len(index.idf))  # [V]
-    for term in index.terms_of(question.text):
+    for term in _terms(question.text):
         if (id_ := index.term_ids.get(term)) is not None:
             asked[id_] += index.idf[id_]
     if not asked.any():
         return index.sentences, np.zeros(len(index.sentences))
-    scores = index.weights @ (asked / np.linalg.norm(asked))  # [N]
+    asked /= np.linalg.norm(asked)
+    products = index.weights * asked[index.columns]
+    scores = np.bincount(index.rows, products, len(index.sentences))  # [N]
     return index.sentences, scores.round(_DIGITS_OF_A_SCORE)
 
 
@@ -126,8 +130,6 @@ def expand_with(
 
 @functools.lru_cache(_TABLES_REMEMBERED)
 def _index(linked: LinkedTable, original: bool) -> _Index:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     passages = dict.fromkeys(linked.distinct_passages())
     if original:
         passages |= dict.fromkeys(linked.other_passages)
@@ -135,21 +137,31 @@ def _index(linked: LinkedTable, original: bool) -> _Index:
     sentences = tuple(sentence for of_one in of_passage.values() for sentence in of_one)
     if not original:
         sentences = tuple(dict.fromkeys(sentences))
+    counts = [collections.Counter(_terms(sentence)) for sentence in sentences]
+    with_term = collections.Counter(itertools.chain.from_iterable(counts))
     # A lone sentence shares all of its terms with all sentences.
     share = _SHARE_OF_COMMON_TERMS if len(sentences) > 1 else 1.0
-    vectorizer = TfidfVectorizer(ngram_range=(1, 2), max_df=share)
-    try:
-        weights = vectorizer.fit_transform(sentences)
-    except ValueError:  # not a single term remains
-        return _Index(sentences, of_passage)
-    return _Index(
-        sentences,
-        of_passage,
-        vectorizer.build_analyzer(),
-        vectorizer.vocabulary_,
-        vectorizer.idf_,
-        weights,
-    )
+    most = share * len(sentences)
+    kept = [term for term, number in with_term.items() if number <= most]
+    term_ids = {term: id_ for id_, term in enumerate(kept)}
+    numbers = np.array([with_term[term] for term in kept], np.float64)  # [V]
+    idf = np.log((1.0 + len(sentences)) / (1.0 + numbers)) + 1.0
+    entries = [
+        (row, term_ids[term], count)
+        for row, of_one in enumerate(counts)
+        for term, count in of_one.items()
+        if term in term_ids
+    ]
+    rows, columns, times = np.array(entries, int).reshape(-1, 3).T
+    weights = times * idf[columns]
+    lengths = np.sqrt(np.bincount(rows, np.square(weights), len(sentences)))  # [N]
+    return _Index(sentences, of_passage, term_ids, idf, rows, columns, weights / lengths[rows])
+
+
+def _terms(text: str) -> list[str]:
+    """The words of two characters and more, and the pairs of neighbours among them."""
+    words = _TERM.findall(text.lower())
+    return words + [f"{word} {following}" for word, following in itertools.pairwise(words)]
 
 
 def forget_tables() -> None:

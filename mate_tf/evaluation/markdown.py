@@ -1,5 +1,6 @@
 """What an evaluation shows beside its scores, as tables in Markdown, which TensorBoard draws."""
 
+import collections
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -50,11 +51,9 @@ def confusion_table(
         predicted: as many, of the same examples.
         names: in the order of rows and columns; others that occur follow them.
     """
-    from sklearn.metrics import confusion_matrix
-
     names = list(dict.fromkeys([*names, *golds, *predicted]))
-    counts = confusion_matrix(golds, predicted, labels=names).tolist()
-    rows = [(name, *map(str, row)) for name, row in zip(names, counts, strict=True)]
+    counts = collections.Counter(zip(golds, predicted, strict=True))
+    rows = [(gold, *(str(counts[gold, name]) for name in names)) for gold in names]
     return _table((r"gold \ predicted", *names), rows)
 
 

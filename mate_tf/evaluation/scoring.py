@@ -61,12 +61,13 @@ def auroc(scores: _Scores, correct: _Correct) -> float | None:
     Raises:
         ValueError: as `expected_calibration_error`.
     """
-    from sklearn.metrics import roc_auc_score
-
     scores, correct = _checked(scores, correct)
     if correct.all() or not correct.any():
         return None
-    return float(roc_auc_score(correct, scores))
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]  # of equal scores their mean
+    right, wrong = correct.sum(), (~correct).sum()
+    return float((ranks[correct].sum() - right * (right + 1) / 2) / (right * wrong))
 
 
 def _checked(scores: _Scores, correct: _Correct) -> tuple[np.ndarray, np.ndarray]:

@@ -43,17 +43,23 @@ def classification_metrics(
     Raises:
         ValueError: if there are none, or not as many of the one as of the other.
     """
-    from sklearn.metrics import accuracy_score, precision_recall_fscore_support
-
     if not len(labels):
         raise ValueError("expected at least 1 label, got 0")
-    precision, _, f1, _ = precision_recall_fscore_support(
-        labels, predictions, average="weighted", zero_division=0.0
-    )
+    labels, predictions = np.asarray(labels), np.asarray(predictions)
+    if len(labels) != len(predictions):
+        raise ValueError(
+            f"expected a prediction for each of {len(labels)} labels, got {len(predictions)}"
+        )
+    number = 1 + max(labels.max(), predictions.max())
+    right = np.bincount(labels[labels == predictions], minlength=number)  # [classes]
+    of_class = np.bincount(labels, minlength=number)
+    predicted = np.bincount(predictions, minlength=number)
+    precision = right / np.maximum(predicted, 1)
+    f1 = 2.0 * right / np.maximum(of_class + predicted, 1)
     return {
-        "accuracy": float(accuracy_score(labels, predictions)),
-        "precision": float(precision),
-        "f1": float(f1),
+        "accuracy": float(right.sum() / len(labels)),
+        "precision": float(np.average(precision, weights=of_class)),
+        "f1": float(np.average(f1, weights=of_class)),
     }
 
 

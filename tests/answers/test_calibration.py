@@ -125,3 +125,19 @@ def test_what_cannot_be_fitted_says_what_is_missing(scores, correct, message):
 def test_a_calibration_that_would_lose_the_order_is_refused(temperature, offset):
     with pytest.raises(ValueError, match="a finite temperature above 0 and a finite offset"):
         Calibration(temperature, offset)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 0.99), st.booleans()), min_size=2, max_size=30).filter(
+        lambda pairs: len({correct for _, correct in pairs}) == 2
+    )
+)
+def test_what_is_fitted_is_the_most_likely(pairs):
+    scores, correct = map(np.array, zip(*pairs, strict=True))
+    found = fit_calibration(scores, correct)
+    slope, offset = 1.0 / found.temperature, found.offset
+    residuals = special.expit(slope * special.logit(scores) + offset) - correct
+    by_slope = residuals @ special.logit(scores) + slope - 1.0
+    by_offset = residuals.sum() + offset
+    assert by_offset == pytest.approx(0.0, abs=1e-6)
+    assert by_slope == pytest.approx(0.0, abs=1e-6) or (slope == 0.01 and by_slope > 0.0)
