@@ -24,8 +24,8 @@ _NOT_FOR_CALIBRATION = ("train", "dev", "test")
 
 
 def main(_) -> None:
+    from mate_tf.answers.answer import Answer
     from mate_tf.answers.calibration import fit_calibration
-    from mate_tf.evaluation.predictions import prediction_of
     from mate_tf.evaluation.scoring import auroc, expected_calibration_error, is_correct
     from mate_tf.serving.folder import check_calibrates, write_calibration
 
@@ -44,7 +44,7 @@ def main(_) -> None:
     predictor = asking.load(calibrated=False)
     scores, correct = [], []
     for _table, question, answer in asking.answers(predictor, asked):
-        prediction = prediction_of(question.question_id, answer)
+        prediction = Answer.of(answer)
         if prediction.answered:
             scores.append(prediction.score)
             correct.append(is_correct(asked.task, prediction, question))

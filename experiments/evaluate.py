@@ -50,7 +50,7 @@ def main(_) -> None:
     if _OFFICIAL.value:
         official = read_official(task, _OFFICIAL.value, split, pairs)
     scores = score(task, predictions, pairs, official)
-    not_accepted = [prediction for prediction in predictions.values() if prediction.error]
+    not_accepted = [(id_, answer.error) for id_, answer in predictions.items() if answer.error]
     counts = {
         "questions": len(predictions),
         "not accepted": len(not_accepted),
@@ -64,8 +64,8 @@ def main(_) -> None:
     lines = [f"{name:<32} {count:7}" for name, count in counts.items()]
     lines += [f"{name.replace('_', ' '):<32} {value:7.2%}" for name, value in scores.items()]
     if not_accepted:
-        first = not_accepted[0]
-        lines.insert(2, f"  the first: {first.question_id}: {first.error}")
+        id_, error = not_accepted[0]
+        lines.insert(2, f"  the first: {id_}: {error}")
     print("\n".join(lines))
 
 

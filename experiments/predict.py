@@ -49,8 +49,9 @@ _ALTERNATIVES = flags.DEFINE_integer(
 
 
 def main(_) -> None:
+    from mate_tf.answers.answer import Answer
     from mate_tf.evaluation.official import check_official_format, write_official
-    from mate_tf.evaluation.predictions import prediction_of, write_predictions
+    from mate_tf.evaluation.predictions import write_predictions
 
     asked = read_asked()
     ids = [question.question_id for _table, question in asked.pairs]
@@ -62,19 +63,19 @@ def main(_) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     predictor = asking.load(min_score=_MIN_SCORE.value, num_alternatives=_ALTERNATIVES.value)
     by_id = {
-        question.question_id: prediction_of(question.question_id, answer)
+        question.question_id: Answer.of(answer)
         for _table, question, answer in asking.answers(predictor, asked, history=_HISTORY.value)
     }
-    predictions = [by_id[id_] for id_ in ids]
-    write_predictions(_OUTPUT.value, predictions)
+    predictions = {id_: by_id[id_] for id_ in ids}
+    write_predictions(_OUTPUT.value, predictions.items())
     if _OFFICIAL.value:
         write_official(asked.task, _OFFICIAL.value, predictions)
-    not_accepted = [prediction for prediction in predictions if prediction.error]
+    not_accepted = [(id_, answer.error) for id_, answer in predictions.items() if answer.error]
     print(f"questions: {len(predictions)}")
     print(f"not accepted: {len(not_accepted)}")
-    for prediction in not_accepted[:1]:
-        print(f"  the first: {prediction.question_id}: {prediction.error}")
-    print(f"asked with rows dropped: {sum(p.rows_dropped > 0 for p in predictions)}")
+    for id_, error in not_accepted[:1]:
+        print(f"  the first: {id_}: {error}")
+    print(f"asked with rows dropped: {sum(p.rows_dropped > 0 for p in predictions.values())}")
     print(f"written to {_OUTPUT.value}")
 
 

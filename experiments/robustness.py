@@ -31,7 +31,7 @@ _SEED = flags.DEFINE_integer("seed", 0, "of the orders: the first has this, the 
 
 
 def main(_) -> None:
-    from mate_tf.evaluation.predictions import prediction_of
+    from mate_tf.answers.answer import Answer
     from mate_tf.evaluation.robustness import measure_robustness
     from mate_tf.evaluation.scoring import is_correct
 
@@ -45,7 +45,7 @@ def main(_) -> None:
         return asking.answers(predictor, asked, pairs, desc=name)
 
     def is_right(answer, question):
-        return is_correct(asked.task, prediction_of(question.question_id, answer), question)
+        return is_correct(asked.task, Answer.of(answer), question)
 
     metrics = measure_robustness(
         answer_all, asked.pairs, is_right, _PERTURBATIONS.value, _SEED.value

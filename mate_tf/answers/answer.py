@@ -1,21 +1,22 @@
-"""Answers that a person can read and check.
+"""An answer, its JSON form, and the numbers in cells that it is computed from.
 
-An answer as a JSON object for programs; docs/command_line.md says what its keys mean.
-
-Numbers of cells, and what is computed from them.
+The JSON form is what `mate-tf ask --json` prints, the server replies and files of predictions
+hold; docs/command_line.md says what its keys mean.
 """
 
 import dataclasses
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mate_tf.answers.calibration import Calibration
+from mate_tf.dataclass_json import from_dict, require
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.features.numeric import parse_text
+from mate_tf.tables.table import AGGREGATIONS, Coordinates
 
 EN_DASH = "\N{EN DASH}"
 MINUS_SIGNS = f"-{EN_DASH}\N{MINUS SIGN}"
@@ -88,8 +89,8 @@ class SelectedCell:
     Attributes:
         row: counted from zero, without the header.
         column: counted from zero.
-        text: what the cell says.
-        score: the probability that it is selected; of the cell that a span was read in, the span's.
+        text: the cell's text.
+        score: the probability that the cell is selected; where a span was read, the span's.
     """
 
     row: int
@@ -103,43 +104,140 @@ class Answer:
     """The answer to a question about a table.
 
     Attributes:
-        items: the answer as a list: the texts of the cells, or one computed number, a class or a
-            span.
-        text: the items, joined by commas.
+        items: the answer as a list: texts of cells, one computed number, a class or a span.
         cells: the cells it comes from, in table order.
         aggregation: what was computed from them, one of AGGREGATIONS.
-        value: the computed number, None where nothing was computed.
-        score: how probable the answer is, 0 to 1, calibrated where the model has a calibration. Of
-            cells it is their mean probability, where a column is chosen first times that of their
-            column, times that of the aggregation; of a class or a span its own.
-        rows_dropped: rows at the table's end that the model did not see, because the table was
-            too long and dropping them was asked for.
-        number: the answer as a number without its unit, such as 3.5 for "3.5 km", where it is
-            one item with a number: what was computed, or the first number of the cell or span.
-        class_index: the number of the class, where the model tells classes apart.
-        alternatives: the best other answers, best first, themselves without alternatives.
+        value: the computed number; None where nothing was computed.
+        score: the probability of the answer, calibrated where the model has a calibration. For
+            cells it is their mean probability, times that of their column where a column is chosen
+            first, times that of the aggregation.
+        number: the answer as a number without its unit, such as 3.5 for "3.5 km": the computed
+            one, or the first number of a single cell or span.
+        class_index: the number of the class; of classifiers only.
+        rows_dropped: rows at the table's end that the model did not see.
+        alternatives: the best other answers, best first; these have no alternatives themselves.
         answered: False where there is no answer: nothing of the table was seen, or the score is
-            below what was asked for. Nothing is then selected or computed, the score is that of
-            what would have been the answer, and the alternatives begin with it.
+            below the least one asked for. The alternatives then begin with the answer not given,
+            and the score is its score.
+        error: why the question was refused; "" where it was not.
     """
 
-    items: tuple[str, ...]
-    text: str
-    cells: tuple[SelectedCell, ...]
-    aggregation: str
-    value: float | None
-    score: float
-    rows_dropped: int = 0
+    items: tuple[str, ...] = ()
+    cells: tuple[SelectedCell, ...] = ()
+    aggregation: str = "NONE"
+    value: float | None = None
+    score: float = 0.0
     number: float | None = None
     class_index: int | None = None
+    rows_dropped: int = 0
     alternatives: tuple["Answer", ...] = ()
     answered: bool = True
+    error: str = ""
+
+    @classmethod
+    def of(cls, result: "Answer | ValueError") -> "Answer":
+        """The result of asking: an answer, or the error of a question that was refused."""
+        if isinstance(result, ValueError):
+            return cls(answered=False, error=str(result))
+        return result
+
+    @property
+    def text(self) -> str:
+        """The items, joined by commas."""
+        return ", ".join(self.items)
+
+    @property
+    def coordinates(self) -> Coordinates:
+        """(row, column) of the cells."""
+        return tuple((cell.row, cell.column) for cell in self.cells)
+
+    @property
+    def ranked_cells(self) -> Coordinates:
+        """(row, column) of its cells and the alternatives' cells, each once, the best first."""
+        answers = (self, *self.alternatives)
+        ranked = [sorted(answer.cells, key=lambda cell: -cell.score) for answer in answers]
+        return tuple(dict.fromkeys((cell.row, cell.column) for cells in ranked for cell in cells))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form; a number that is not finite becomes None."""
+        return {
+            "answered": self.answered,
+            **self._own_dict(),
+            "rows_dropped": self.rows_dropped,
+            "alternatives": [other._own_dict() for other in self.alternatives],
+            **({"error": self.error} if self.error else {}),
+        }
+
+    def _own_dict(self) -> dict[str, Any]:
+        return {
+            "answer": self.text,
+            "items": list(self.items),
+            "cells": [dataclasses.asdict(cell) for cell in self.cells],
+            "aggregation": self.aggregation,
+            "value": _finite(self.value),
+            "number": _finite(self.number),
+            "class_index": self.class_index,
+            "score": self.score,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Any, name: str = "answer") -> "Answer":
+        """The answer of a JSON form; also of the first version's, in files of predictions.
+
+        Raises:
+            ValueError: if a key is unknown or missing, or a value is not what it should be.
+        """
+        if not isinstance(values, Mapping):
+            raise ValueError(f"expected {name} to be an object, got {type(values).__name__}")
+        values = _of_first_version(values)
+        values.pop("answer", None)
+        if missing := [key for key in ("items", "score") if key not in values]:
+            raise ValueError(f"expected the keys {', '.join(missing)} in {name}, which lacks them")
+        others = values.pop("alternatives", ())
+        require(isinstance(others, Sequence), f"expected a list as {name}.alternatives")
+        answer = from_dict(cls, values, name)
+        _check(answer, name)
+        alternatives = tuple(cls.from_dict(other, f"{name}.alternatives") for other in others)
+        return dataclasses.replace(answer, alternatives=alternatives)
+
+
+def _of_first_version(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values with "items" and objects as "cells", where these were "answer" and pairs."""
+    values = dict(values)
+    if "items" in values or not isinstance(values.get("answer"), list):
+        return values
+    cells = values.get("cells", [])
+    scores = values.pop("cell_scores", [0.0] * len(cells))
+    values["items"] = values.pop("answer")
+    values["cells"] = [
+        {"row": row, "column": column, "text": "", "score": score}
+        for (row, column), score in zip(cells, scores, strict=True)
+    ]
+    return values
+
+
+def _check(answer: Answer, name: str) -> None:
+    aggregation, score, index = answer.aggregation, answer.score, answer.class_index
+    require(
+        aggregation in AGGREGATIONS,
+        f"expected one of {AGGREGATIONS} as {name}.aggregation, got {aggregation!r}",
+    )
+    require(0 <= score <= 1, f"expected {name}.score from 0 to 1, got {score}")
+    require(index is None or index >= 0, f"expected an index as {name}.class_index, got {index}")
+    for cell in answer.cells:
+        require(min(cell.row, cell.column) >= 0, f"expected a place in {name}.cells, got {cell}")
+    for number in (answer.value, answer.number, *(cell.score for cell in answer.cells)):
+        require(number == _finite(number), f"expected finite numbers in {name}, got {number}")
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
 
 
 def answer_of_cells(
     cells: tuple[SelectedCell, ...], aggregation: str, score: float
 ) -> Answer | None:
-    """The answer that some cells give, by themselves or computed from.
+    """The answer that cells give, by themselves or computed from.
 
     Returns:
         None where the aggregation needs a number and no cell has one.
@@ -147,75 +245,44 @@ def answer_of_cells(
     texts = tuple(cell.text for cell in cells)
     if aggregation == "NONE":
         number = unit_free_number(texts[0]) if len(cells) == 1 else None
-        return Answer(texts, ", ".join(texts), cells, aggregation, None, score, number=number)
+        return Answer(texts, cells, score=score, number=number)
     value = compute(aggregation, texts)
     if value is None:
         return None
-    text = format_number(value)
-    return Answer((text,), text, cells, aggregation, value, score, number=value)
+    return Answer((format_number(value),), cells, aggregation, value, score, number=value)
 
 
 def no_answer(score: float = 0.0, alternatives: tuple[Answer, ...] = ()) -> Answer:
-    """What is said where there is no answer."""
-    return Answer((), "", (), "NONE", None, score, alternatives=alternatives, answered=False)
+    """What is returned where there is no answer."""
+    return Answer(score=score, alternatives=alternatives, answered=False)
 
 
 def is_repeated(answer: Answer, others: list[Answer]) -> bool:
     """Whether one of the others is the same answer.
 
-    Two answers are the same where they say the same, except for two selections of different cells.
+    Answers are the same where their items are, except for two selections of different cells.
     """
     return any(
         answer.items == other.items
         and (
             answer.aggregation != "NONE"
             or other.aggregation != "NONE"
-            or _coordinates(answer) == _coordinates(other)
+            or answer.coordinates == other.coordinates
         )
         for other in others
     )
 
 
-def _coordinates(answer: Answer) -> list[tuple[int, int]]:
-    return [(cell.row, cell.column) for cell in answer.cells]
-
-
 def calibrated(answer: Answer, calibration: Calibration) -> Answer:
-    """The answer with its score and those of its alternatives calibrated; their order stays."""
+    """The answer with its score and its alternatives' scores calibrated; their order stays."""
     alternatives = tuple(calibrated(other, calibration) for other in answer.alternatives)
     score = float(calibration.apply(answer.score)) if answer.items else answer.score
     return dataclasses.replace(answer, score=score, alternatives=alternatives)
 
 
 def apply_min_score(answer: Answer, min_score: float) -> Answer:
-    """The answer where its score is at least so much, otherwise none, with it as an alternative."""
+    """The answer if its score is high enough; otherwise none, with it as an alternative."""
     if not answer.answered or answer.score >= min_score:
         return answer
-    would_be = dataclasses.replace(answer, alternatives=())
-    return no_answer(answer.score, (would_be, *answer.alternatives))
-
-
-def answer_record(answer: Answer) -> dict[str, Any]:
-    """What programs are told of an answer, by the command and by the server."""
-    return {
-        "answered": answer.answered,
-        **_record(answer),
-        "rows_dropped": answer.rows_dropped,
-        "alternatives": [_record(other) for other in answer.alternatives],
-    }
-
-
-def _record(answer: Answer) -> dict[str, Any]:
-    return {
-        "answer": answer.text,
-        "items": list(answer.items),
-        "cells": [
-            {"row": cell.row, "column": cell.column, "text": cell.text, "score": cell.score}
-            for cell in answer.cells
-        ],
-        "aggregation": answer.aggregation,
-        "value": answer.value,
-        "number": answer.number,
-        "class_index": answer.class_index,
-        "score": answer.score,
-    }
+    not_given = dataclasses.replace(answer, alternatives=())
+    return no_answer(answer.score, (not_given, *answer.alternatives))

@@ -286,7 +286,7 @@ def _span_answer(
         wordpiece,
     )
     cell = SelectedCell(row, column, table.rows[row][column], score)
-    return Answer((text,), text, (cell,), "NONE", None, score, number=unit_free_number(text))
+    return Answer((text,), (cell,), score=score, number=unit_free_number(text))
 
 
 def span_text(text: str, pieces: list[int], first: int, last: int, wordpiece: Wordpiece) -> str:
@@ -341,7 +341,7 @@ def decode_classes(
 
 
 def _class_answer(name: str, index: int, score: float) -> Answer:
-    return Answer((name,), name, (), "NONE", None, score, class_index=index)
+    return Answer((name,), score=score, class_index=index)
 
 
 _COUNT = AGGREGATIONS.index("COUNT")

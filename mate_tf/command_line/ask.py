@@ -210,7 +210,6 @@ def _ask(
     options: argparse.Namespace,
     shows_questions: bool,
 ) -> int:
-    from mate_tf.answers.answer import answer_record
     from mate_tf.answers.sequences import with_history
     from mate_tf.command_line.answer_lines import answer_lines
 
@@ -232,7 +231,7 @@ def _ask(
         if not answer.answered:
             statuses.add(_NOT_ANSWERED)
         if options.json:
-            _write_json({"question": text} | answer_record(answer))
+            _write_json({"question": text} | answer.to_dict())
         else:
             lines = [f"question: {text}"] if shows_questions else []
             lines += answer_lines(table, answer)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mate_tf.answers.answer import Answer
 from mate_tf.datasets.hybridqa import read_hybridqa_reference
 from mate_tf.datasets.sqa import split_question_id
 from mate_tf.datasets.tabfact import read_table_ids
 from mate_tf.evaluation import hybridqa, wtq
-from mate_tf.evaluation.predictions import Prediction
 from mate_tf.tables.table import Coordinates, Question, Table
 from mate_tf.tables.text_files import complete_text_file
 
@@ -93,26 +93,26 @@ def read_official(task: str, directory: str | Path, split: str, pairs: _Pairs) -
     return _READERS[task](Path(directory), split, list(pairs))
 
 
-def write_official(task: str, path: str | Path, predictions: Iterable[Prediction]) -> None:
+def write_official(task: str, path: str | Path, predictions: Mapping[str, Answer]) -> None:
     """Writes answers in the format of the release's evaluation.
 
     Args:
         task: WTQ (tab-separated id and items), SQA (tab-separated, with cells) or HYBRIDQA (a JSON
             list).
         path: the file.
-        predictions: one a question; one that was not answered has an empty answer.
+        predictions: the answers by question id; one that was not given is written as empty.
 
     Raises:
         ValueError: if the task has no format, or an id is not one of its.
     """
     _check_has_format(task)
-    _WRITERS[task](path, {prediction.question_id: prediction for prediction in predictions})
+    _WRITERS[task](path, predictions)
 
 
 def check_official_format(task: str, question_ids: Iterable[str]) -> None:
     """ValueError where a task has no official format for answers, or not for such questions."""
     _check_has_format(task)
-    _WRITERS[task](os.devnull, {id_: Prediction(id_) for id_ in question_ids})
+    _WRITERS[task](os.devnull, {id_: Answer() for id_ in question_ids})
 
 
 def write_sqa_cells(path: str | Path, cells: Mapping[str, Coordinates]) -> None:
@@ -183,15 +183,15 @@ def _release_id(question_id: str) -> str:
     return question_id.removesuffix("-0_0")
 
 
-def _write_wtq(path: str | Path, predictions: Mapping[str, Prediction]) -> None:
-    wtq.write_predictions(path, {_release_id(id_): p.answer for id_, p in predictions.items()})
+def _write_wtq(path: str | Path, predictions: Mapping[str, Answer]) -> None:
+    wtq.write_predictions(path, {_release_id(id_): p.items for id_, p in predictions.items()})
 
 
-def _write_sqa(path: str | Path, predictions: Mapping[str, Prediction]) -> None:
-    write_sqa_cells(path, {id_: p.cells for id_, p in predictions.items()})
+def _write_sqa(path: str | Path, predictions: Mapping[str, Answer]) -> None:
+    write_sqa_cells(path, {id_: p.coordinates for id_, p in predictions.items()})
 
 
-def _write_hybridqa(path: str | Path, predictions: Mapping[str, Prediction]) -> None:
+def _write_hybridqa(path: str | Path, predictions: Mapping[str, Answer]) -> None:
     hybridqa.write_official(path, {_release_id(id_): p.text for id_, p in predictions.items()})
 
 
@@ -200,7 +200,7 @@ _READERS: Mapping[str, Callable[[Path, str, list[tuple[Table, Question]]], Offic
     "TABFACT": _read_tabfact,
     "HYBRIDQA": _read_hybridqa,
 }
-_WRITERS: Mapping[str, Callable[[str | Path, Mapping[str, Prediction]], None]] = {
+_WRITERS: Mapping[str, Callable[[str | Path, Mapping[str, Answer]], None]] = {
     "WTQ": _write_wtq,
     "SQA": _write_sqa,
     "HYBRIDQA": _write_hybridqa,

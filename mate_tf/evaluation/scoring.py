@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from mate_tf.answers.answer import Answer
 from mate_tf.datasets.sqa import split_question_id
 from mate_tf.evaluation import hybridqa
 from mate_tf.evaluation.official import Official
-from mate_tf.evaluation.predictions import Prediction, match_predictions
+from mate_tf.evaluation.predictions import match_predictions
 from mate_tf.evaluation.wtq import Denotation, denotation_correct
 from mate_tf.tables.table import Coordinates, Question, Table
 
@@ -92,7 +93,7 @@ _Gold = Sequence[str | Denotation]
 
 
 def is_correct(
-    task: str, prediction: Prediction, question: Question, gold: _Gold | None = None
+    task: str, prediction: Answer, question: Question, gold: _Gold | None = None
 ) -> bool:
     """Says whether an answer is right, by the main score of its task.
 
@@ -115,7 +116,7 @@ def is_correct(
 
 def score(
     task: str,
-    predictions: Mapping[str, Prediction],
+    predictions: Mapping[str, Answer],
     pairs: Iterable[tuple[Table, Question]],
     official: Official | None = None,
 ) -> dict[str, float]:
@@ -163,16 +164,16 @@ def score(
     for part, ids in official.parts.items():
         of_part = _means({id_: scores[id_] for id_ in scores if id_ in ids})
         metrics |= {f"{name}_{part}": value for name, value in of_part.items()}
-    answered = [prediction for prediction, _, _ in matched if prediction.answered]
+    answered = [(answer, question) for answer, _, question in matched if answer.answered]
     return metrics | _calibration(
-        [prediction.score for prediction in answered],
-        [bool(next(iter(scores[p.question_id].values()))) for p in answered],
+        [answer.score for answer, _ in answered],
+        [bool(next(iter(scores[question.question_id].values()))) for _, question in answered],
     )
 
 
 def _scores(
     task: str,
-    prediction: Prediction,
+    prediction: Answer,
     question: Question,
     gold: _Gold | None,
     hits: Sequence[int] = (),
@@ -189,17 +190,17 @@ def _scores(
     return dict.fromkeys(scores, 0.0) if prediction.error else scores
 
 
-def _score_answer(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
+def _score_answer(prediction: Answer, question: Question, gold: _Gold) -> dict[str, float]:
     _require_gold(bool(gold), question)
     if prediction.class_index is not None:
         raise ValueError(
             f"expected an answer from the table, got class {prediction.class_index} (question "
             f"'{question.question_id}'); a classifier does not answer questions"
         )
-    return {"denotation_accuracy": float(denotation_correct(prediction.answer, gold))}
+    return {"denotation_accuracy": float(denotation_correct(prediction.items, gold))}
 
 
-def _score_class(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
+def _score_class(prediction: Answer, question: Question, gold: _Gold) -> dict[str, float]:
     _require_gold(question.class_index is not None, question)
     if prediction.answered and prediction.class_index is None:
         raise ValueError(
@@ -209,21 +210,21 @@ def _score_class(prediction: Prediction, question: Question, gold: _Gold) -> dic
     return {"accuracy": float(prediction.class_index == question.class_index)}
 
 
-def _score_stated(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
+def _score_stated(prediction: Answer, question: Question, gold: _Gold) -> dict[str, float]:
     is_classified = question.class_index is not None and not gold
     return (_score_class if is_classified else _score_answer)(prediction, question, gold)
 
 
-def _score_sequential(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
+def _score_sequential(prediction: Answer, question: Question, gold: _Gold) -> dict[str, float]:
     # Of a few questions the release has cells beyond the table, of which there are none here.
     _require_gold(bool(gold or question.answer_coordinates), question)
     return {
-        "all": float(cells_correct(prediction.cells, question)),
-        "all_d": float(denotation_correct(prediction.answer, gold)),
+        "all": float(cells_correct(prediction.coordinates, question)),
+        "all_d": float(denotation_correct(prediction.items, gold)),
     }
 
 
-def _score_text(prediction: Prediction, question: Question, gold: _Gold) -> dict[str, float]:
+def _score_text(prediction: Answer, question: Question, gold: _Gold) -> dict[str, float]:
     _require_gold(bool(gold), question)
     texts = [item.text if isinstance(item, Denotation) else item for item in gold]
     return {
@@ -232,7 +233,7 @@ def _score_text(prediction: Prediction, question: Question, gold: _Gold) -> dict
     }
 
 
-_TASKS: Mapping[str, Callable[[Prediction, Question, _Gold], dict[str, float]]] = {
+_TASKS: Mapping[str, Callable[[Answer, Question, _Gold], dict[str, float]]] = {
     **dict.fromkeys(("WTQ", "WIKISQL", "WIKISQL_SUPERVISED"), _score_answer),
     **dict.fromkeys(("TABFACT", "SST2"), _score_class),
     "JSONL": _score_stated,
@@ -249,7 +250,7 @@ def _require_gold(has_gold: bool, question: Question) -> None:
         )
 
 
-def _hits_at(task: str, predictions: Sequence[Prediction]) -> list[int]:
+def _hits_at(task: str, predictions: Sequence[Answer]) -> list[int]:
     """The numbers of best cells that predictions can be scored on."""
     if task not in _LINKED or not any(prediction.cells for prediction in predictions):
         return []

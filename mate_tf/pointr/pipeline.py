@@ -14,9 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mate_tf.answers.answer import Answer
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.evaluation.hybridqa import write_official
-from mate_tf.evaluation.predictions import prediction_of, write_predictions
+from mate_tf.evaluation.predictions import write_predictions
 from mate_tf.features.config import FeatureConfig
 from mate_tf.pointr.answering import POINTER, READER, load_pointer, load_pointr, save_inputs
 from mate_tf.pointr.data import Progress, Source, prepare_records, reading_cells, write_split
@@ -251,11 +252,11 @@ class Pipeline:
             pairs = list(read_questions(self._directory / "point_data", name))
             answered = load_pointr(self._directory / MODEL).answer_all(self._source.read(name))
             predictions = {
-                question.question_id: prediction_of(question.question_id, answer)
+                question.question_id: Answer.of(answer)
                 for _, question, answer in self._progress(answered, f"answers {name}")
             }
             folder.mkdir(exist_ok=True)
-            write_predictions(folder / f"{name}.jsonl", predictions.values())
+            write_predictions(folder / f"{name}.jsonl", predictions.items())
             texts = {id_: prediction.text for id_, prediction in predictions.items()}
             write_official(folder / f"{name}.json", texts)
             report = answers_report(

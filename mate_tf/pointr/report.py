@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
+from mate_tf.answers.answer import Answer
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.evaluation.hybridqa import Judged, error_report, exact_match, f1
 from mate_tf.evaluation.official import Official, read_official
-from mate_tf.evaluation.predictions import Prediction
 from mate_tf.evaluation.scoring import score
 from mate_tf.pointr.inputs import restrict
 from mate_tf.tables.linked_table import LinkedTable
@@ -57,7 +57,7 @@ class Places:
 
 def answers_report(
     name: str,
-    predictions: Mapping[str, Prediction],
+    predictions: Mapping[str, Answer],
     pairs: Sequence[tuple[Table, Question]],
     task: str,
     directory: str | Path,
@@ -120,7 +120,7 @@ def _official(
         return None
 
 
-def _judged(question: Question, prediction: Prediction, official: Official) -> Judged:
+def _judged(question: Question, prediction: Answer, official: Official) -> Judged:
     """An answer beside the gold one that is most like it."""
     golds = [str(gold) for gold in official.golds.get(question.question_id, question.answers)]
     text = prediction.text

@@ -11,8 +11,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-import numpy as np
-
 # The csv module's limit on a cell is one of the whole process, 131,072 characters unless somebody
 # has raised it, and is looked at whenever a row is read. A cell may well be longer.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
@@ -287,11 +285,15 @@ class SeenIds:
     """The ids seen so far, eight bytes of memory each: only their 64-bit hashes are kept."""
 
     def __init__(self) -> None:
+        import numpy as np  # reading one table does not wait for it
+
         self._recent: set[int] = set()
         self._sorted = np.zeros(0, np.int64)
 
     def add(self, id_: Hashable) -> bool:
         """Whether it is new."""
+        import numpy as np
+
         key = hash(id_)
         place = int(np.searchsorted(self._sorted, key))
         if key in self._recent or (place < len(self._sorted) and self._sorted[place] == key):

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.answers.answer import Answer
 from mate_tf.answers.decoding import Asked, decode_cells
 from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
-from mate_tf.evaluation.predictions import Prediction, prediction_of
 from mate_tf.evaluation.scoring import is_correct, score
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
@@ -149,7 +149,7 @@ def dev_evaluation(
     def evaluate() -> dict[str, float | str]:
         losses: list[float] = []
         ids = [question.question_id for _, question in pairs]
-        predictions = {id_: Prediction(id_, answered=False, error="has no example") for id_ in ids}
+        predictions = dict.fromkeys(ids, Answer(answered=False, error="has no example"))
         for batch in batches:
             outputs, example_loss = predict(batch)
             # Without a labelled cell or a number there is nothing to learn or to measure.
@@ -164,7 +164,7 @@ def dev_evaluation(
             answers = decode_cells(config.task, outputs, of_batch)
             for key, answer in zip(keys, answers, strict=True):
                 if key in predictions:
-                    predictions[key] = prediction_of(key, answer)
+                    predictions[key] = answer
         loss = {"loss": float(np.mean(losses))} if losses else {}
         texts = {"answers": _shown_answers(task, predictions, pairs[:NUM_SHOWN])}
         if config.task.num_aggregation_labels:
@@ -175,7 +175,7 @@ def dev_evaluation(
 
 
 def _shown_answers(
-    task: str, predictions: Mapping[str, Prediction], pairs: Iterable[tuple[Table, Question]]
+    task: str, predictions: Mapping[str, Answer], pairs: Iterable[tuple[Table, Question]]
 ) -> str:
     def shown(question: Question) -> ShownAnswer:
         prediction = predictions[question.question_id]
@@ -186,13 +186,13 @@ def _shown_answers(
             says = prediction.error or "no answer"
         gold = ", ".join(question.answers)
         is_right = is_correct(task, prediction, question)
-        return ShownAnswer(question.text, gold, says, prediction.cells, is_right)
+        return ShownAnswer(question.text, gold, says, prediction.coordinates, is_right)
 
     return answers_table(shown(question) for _, question in pairs)
 
 
 def _aggregation_confusion(
-    predictions: Mapping[str, Prediction], pairs: Iterable[tuple[Table, Question]]
+    predictions: Mapping[str, Answer], pairs: Iterable[tuple[Table, Question]]
 ) -> dict[str, str]:
     known = [
         (question.aggregation, predictions[question.question_id])

@@ -1,8 +1,12 @@
-"""Answers with calibrated scores, and none where the score is too low."""
+"""Answers: their JSON, calibrated scores, and none where the score is too low."""
 
 import dataclasses
+import json
+import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mate_tf.answers.answer import (
     Answer,
@@ -13,6 +17,7 @@ from mate_tf.answers.answer import (
     no_answer,
 )
 from mate_tf.answers.calibration import Calibration
+from mate_tf.tables.table import AGGREGATIONS
 
 CELLS = (SelectedCell(0, 1, "1.5 km", 0.9), SelectedCell(2, 1, "2 km", 0.7))
 
@@ -77,3 +82,110 @@ def test_one_item_has_a_number_without_its_unit(cells, aggregation, items, numbe
 
 def test_cells_without_numbers_have_no_sum():
     assert answer_of_cells((SelectedCell(0, 0, "Ulm", 1.0),), "SUM", 0.5) is None
+
+
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+TEXTS = st.text(st.characters(exclude_categories=()))
+SOME_CELLS = st.builds(SelectedCell, st.integers(0, 300), st.integers(0, 9), TEXTS, st.floats(0, 1))
+
+
+def answers(**more):
+    return st.builds(
+        Answer,
+        st.lists(TEXTS, max_size=3).map(tuple),
+        st.lists(SOME_CELLS, max_size=3).map(tuple),
+        st.sampled_from(AGGREGATIONS),
+        st.none() | NUMBERS,
+        st.floats(0, 1),
+        st.none() | NUMBERS,
+        st.none() | st.integers(0, 9),
+        **more,
+    )
+
+
+@given(
+    answers(
+        rows_dropped=st.integers(0, 9),
+        alternatives=st.lists(answers(), max_size=2).map(tuple),
+        answered=st.booleans(),
+        error=st.text(),
+    )
+)
+def test_an_answer_comes_back_from_its_json(answer):
+    assert Answer.from_dict(json.loads(json.dumps(answer.to_dict(), allow_nan=False))) == answer
+
+
+def test_the_json_of_an_answer():
+    sum_ = answer_with_others()
+    said = sum_.to_dict()
+    assert said["cells"] == [
+        {"row": 0, "column": 1, "text": "1.5 km", "score": 0.9},
+        {"row": 2, "column": 1, "text": "2 km", "score": 0.7},
+    ]
+    del said["cells"]
+    assert said == {
+        "answered": True,
+        "answer": "3.5",
+        "items": ["3.5"],
+        "aggregation": "SUM",
+        "value": 3.5,
+        "number": 3.5,
+        "class_index": None,
+        "score": 0.4,
+        "rows_dropped": 0,
+        "alternatives": said["alternatives"],
+    }
+    for alternative, other in zip(said["alternatives"], sum_.alternatives, strict=True):
+        assert set(other.to_dict()) - set(alternative) == {
+            "answered",
+            "rows_dropped",
+            "alternatives",
+        }
+        assert alternative.items() <= other.to_dict().items()
+    assert no_answer().to_dict()["answered"] is False
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+def test_a_number_that_json_cannot_hold_is_left_to_the_text(value):
+    said = Answer((str(value),), (), "SUM", value, 0.5, number=value).to_dict()
+    assert (said["answer"], said["value"], said["number"]) == (str(value), None, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"answers": []}, "unknown key answer.answers"),
+        ({"items": "1"}, "expected .* for answer.items, got '1'"),
+        ({"items": [1]}, "expected str for answer.items, got 1"),
+        ({"cells": [[0, 1]]}, "expected answer.cells to be set by its keys row, column"),
+        ({"cells": [{"row": -1, "column": 0, "text": "", "score": 0.5}]}, "a place in answer.ce"),
+        ({"cells": [{"row": True, "column": 0, "text": "", "score": 0.5}]}, "answer.cells.row"),
+        ({"aggregation": "MAX"}, "expected one of .* as answer.aggregation, got 'MAX'"),
+        ({"value": "1"}, "expected float for answer.value, got '1'"),
+        ({"value": math.nan}, "expected finite numbers in answer, got nan"),
+        ({"class_index": -1}, "expected an index as answer.class_index, got -1"),
+        ({"score": 1.5}, "expected answer.score from 0 to 1, got 1.5"),
+        ({"answered": 1}, "expected bool for answer.answered, got 1"),
+        ({"alternatives": {}}, "expected a list as answer.alternatives"),
+        ({"alternatives": [3]}, "expected answer.alternatives to be an object, got int"),
+    ],
+)
+def test_json_that_is_no_answer_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        Answer.from_dict(answer_with_others().to_dict() | changes)
+
+
+def test_an_error_is_an_answer_that_was_not_given():
+    answer = Answer.of(ValueError("expected at most 4 tokens, got 9"))
+    assert (answer.answered, answer.items, answer.cells) == (False, (), ())
+    assert answer.error == answer.to_dict()["error"] == "expected at most 4 tokens, got 9"
+    assert Answer.of(no_answer()) == no_answer()
+
+
+def test_cells_are_ranked_by_their_scores_then_by_the_alternatives():
+    def cells(*places):
+        return tuple(SelectedCell(row, 0, "", score) for row, score in places)
+
+    others = (Answer(cells=cells((3, 0.3), (0, 0.4))), Answer(cells=cells((4, 0.9))))
+    best = Answer(cells=cells((0, 0.6), (1, 0.7)), alternatives=others)
+    assert best.ranked_cells == ((1, 0), (0, 0), (3, 0), (4, 0))

@@ -25,11 +25,11 @@ class Model:
         if text == "too long":
             return ValueError("expected at most 4 tokens, got 9")
         if text == "unsure":
-            return Answer((), "", (), "NONE", None, 0.1)
+            return Answer(score=0.1)
         row, column = map(int, text)
         item = table.rows[row][column]
         cell = SelectedCell(row, column, item, 0.9)
-        return Answer((item,), item, (cell,), "NONE", None, 0.9)
+        return Answer((item,), (cell,), score=0.9)
 
 
 def asked(*questions, table=TABLE):

@@ -50,14 +50,14 @@ def test_no_answer_with_what_it_would_have_been():
 
 
 def test_no_answer_where_nothing_was_seen():
-    lines = list(answer_lines(TABLE, Answer((), "", (), "NONE", None, 0.0, answered=False)))
+    lines = list(answer_lines(TABLE, Answer(answered=False)))
     assert lines[:2] == ["answer: none", "score: 0.00"]
 
 
 @pytest.mark.parametrize("rows_dropped", [0, 3])
 def test_a_class_and_rows_that_were_not_read(rows_dropped):
     entailed, refuted = (
-        Answer((name,), name, (), "NONE", None, score, class_index=index)
+        Answer((name,), score=score, class_index=index)
         for name, score, index in (("entailed", 0.7, 1), ("refuted", 0.3, 0))
     )
     answer = dataclasses.replace(entailed, alternatives=(refuted,), rows_dropped=rows_dropped)

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
+from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.datasets.hybridqa import read_hybridqa
 from mate_tf.evaluation.official import check_official_format, read_official, write_official
-from mate_tf.evaluation.predictions import Prediction
 from mate_tf.evaluation.scoring import score
 from mate_tf.evaluation.wtq import read_predictions
 from mate_tf.tables.table import Question, Table
@@ -58,11 +58,11 @@ def test_a_task_without_official_files_or_format_is_refused():
 
 def test_answers_are_written_in_each_format_by_the_releases_ids(tmp_path):
     path = tmp_path / "official"
-    write_official("WTQ", path, [Prediction("nt-1-0_0", ("a", "b")), Prediction("nt-2")])
+    write_official("WTQ", path, {"nt-1-0_0": Answer(("a", "b")), "nt-2": Answer()})
     assert read_predictions(path) == {"nt-1": ["a", "b"], "nt-2": []}
-    write_official("HYBRIDQA", path, [Prediction("ab-0_0", ("a", "b")), Prediction("cd")])
+    write_official("HYBRIDQA", path, {"ab-0_0": Answer(("a", "b")), "cd": Answer()})
     assert [entry["pred"] for entry in json.loads(path.read_text())] == ["a, b", ""]
-    write_official("SQA", path, [Prediction("nt-1-0_0", cells=((0, 1),))])
+    write_official("SQA", path, {"nt-1-0_0": Answer(cells=(SelectedCell(0, 1, "", 1.0),))})
     assert path.read_text().splitlines()[1] == "nt-1\t0\t0\t['(0, 1)']"
 
 
@@ -75,9 +75,7 @@ def test_the_sample_of_hybridqa_is_scored_in_the_table_and_in_passages(original)
     ]
     official = read_official("HYBRIDQA", HYBRIDQA_SAMPLE, "dev", pairs)
     predictions = {
-        question.question_id: Prediction(
-            question.question_id, (f"The {question.answers[0].split()[0]} !",)
-        )
+        question.question_id: Answer((f"The {question.answers[0].split()[0]} !",))
         for _, question in pairs
     }
     metrics = score("HYBRIDQA", predictions, pairs, official)

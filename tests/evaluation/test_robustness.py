@@ -168,7 +168,7 @@ def test_changes_between_answers_that_are_as_good_are_counted_apart():
     metrics = robustness_metrics(before, after, tied)
     assert metrics["variation_percentage"] == 3 / 8
     assert metrics["tied_variation_percentage"] == 1 / 8
-    answer = Answer(("x",), "x", (), "NONE", None, 0.5)
+    answer = Answer(("x",), score=0.5)
     for score, expected in ((0.5, True), (0.499995, True), (0.5000101, False), (0.49, False)):
         other = dataclasses.replace(answer, score=score)
         assert is_tied(dataclasses.replace(answer, alternatives=(other,))) == expected

@@ -2,8 +2,9 @@
 
 import pytest
 
+from mate_tf.answers.answer import Answer
 from mate_tf.datasets.json_lines import read_json_lines
-from mate_tf.evaluation.predictions import Prediction, write_predictions
+from mate_tf.evaluation.predictions import write_predictions
 from mate_tf.synthesis.statements import kind_of_id
 from tests.small import run_binary
 
@@ -44,7 +45,7 @@ def test_the_programs_write_what_they_say(made):
 def test_accuracy_is_printed_by_operation(made, tmp_path):
     data = made[0] / "statements" / "dev.jsonl"
     questions = [question for _, question in read_json_lines(data)]
-    answers = [Prediction(question.question_id, class_index=1) for question in questions]
+    answers = [(question.question_id, Answer(class_index=1)) for question in questions]
     write_predictions(tmp_path / "p.jsonl", answers)
     done = run_binary(
         "experiments.paper.statement_accuracy",

@@ -60,7 +60,7 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
     assert lines[3:] == ["asked with rows dropped: 0", f"written to {output}"]
     predictions = read_predictions(output)
     assert list(predictions) == ["right", "wrong", "long"]
-    assert predictions["right"].answer == predictions["wrong"].answer == answer.items
+    assert predictions["right"].items == predictions["wrong"].items == answer.items
     assert predictions["long"].error and not predictions["long"].answered
 
     done = run_binary("experiments.evaluate", f"--predictions={output}", f"--data={data}")
@@ -86,7 +86,7 @@ def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, voc
     predictions = read_predictions(output)
     assert list(predictions) == ["nt-1-0_1", "nt-1-0_0"]
     cells = from_pretrained(model).answer(TABLE, turns[1]).cells
-    assert predictions["nt-1-0_0"].cells == tuple((cell.row, cell.column) for cell in cells)
+    assert predictions["nt-1-0_0"].cells == cells
     assert [line.split("\t")[:3] for line in official.read_text().splitlines()[1:]] == [
         ["nt-1", "0", "1"],
         ["nt-1", "0", "0"],

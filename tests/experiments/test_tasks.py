@@ -5,9 +5,10 @@ import dataclasses
 import pytest
 
 from experiments.config_files import load_preset
+from mate_tf.answers.answer import Answer
 from mate_tf.answers.sequences import answer_sequences
 from mate_tf.datasets.tasks import TASKS, read_split
-from mate_tf.evaluation.predictions import prediction_of, read_predictions, write_predictions
+from mate_tf.evaluation.predictions import read_predictions, write_predictions
 from mate_tf.evaluation.scoring import score
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
@@ -81,10 +82,8 @@ def test_a_task_goes_from_its_layout_to_its_scores(task, tmp_path):
     answer_all = predictor.answer_all(pairs)
     if task == "SQA":
         answer_all = answer_sequences(predictor.answer_all, pairs)
-    predictions = [
-        prediction_of(question.question_id, answer) for _, question, answer in answer_all
-    ]
-    assert not any(prediction.error for prediction in predictions)
+    predictions = [(question.question_id, Answer.of(answer)) for _, question, answer in answer_all]
+    assert not any(answer.error for _, answer in predictions)
     write_predictions(tmp_path / "predictions.jsonl", predictions)
     scores = score(task, read_predictions(tmp_path / "predictions.jsonl"), pairs)
     assert [name for name in scores if name not in ("expected_calibration_error", "auroc")] == names

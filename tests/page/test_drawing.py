@@ -122,7 +122,7 @@ def test_no_answer_with_what_it_would_have_been():
 
 
 def test_a_class_has_no_cells():
-    found = Answer(("entailed",), "entailed", (), "NONE", None, 0.7, class_index=1)
+    found = Answer(("entailed",), score=0.7, class_index=1)
     text = shown(found)
     assert "entailed" in text and "class 1" in text and "read from" not in text
 
@@ -264,7 +264,7 @@ def test_whatever_the_texts_are_they_are_shown_as_texts(table, text, group, data
     row = data.draw(st.integers(0, table.num_rows - 1))
     column = data.draw(st.integers(0, table.num_columns - 1))
     cell = SelectedCell(row, column, table.rows[row][column], 0.5)
-    one = Answer((text,), text, (cell,), "NONE", None, 0.5)
+    one = Answer((text,), (cell,), score=0.5)
     found = dataclasses.replace(one, alternatives=(one,))
     shares = np.full([table.num_rows + 1, table.num_columns], 0.01)
     for html_text, copies in (

@@ -29,11 +29,11 @@ class Model:
 def cell(row, column, score, *others) -> Answer:
     text = CITIES.table.rows[row][column]
     selected = SelectedCell(row, column, text, score)
-    return Answer((text,), text, (selected,), "NONE", None, score, alternatives=others)
+    return Answer((text,), (selected,), score=score, alternatives=others)
 
 
 def span(text, score) -> Answer:
-    return Answer((text,), text, (SelectedCell(0, 0, "x", score),), "NONE", None, score)
+    return Answer((text,), (SelectedCell(0, 0, "x", score),), score=score)
 
 
 def test_the_text_is_the_readers_and_the_cell_the_pointers():
@@ -84,7 +84,7 @@ def test_of_a_cell_in_which_nothing_is_read_the_answer_is_none():
 
 
 def test_the_pointer_of_passages_alone_points_into_them():
-    model = Model(Answer(("",), "", (SelectedCell(2, 0, "", 1.0),), "NONE", None, 1.0))
+    model = Model(Answer(("",), (SelectedCell(2, 0, "", 1.0),), score=1.0))
     pointer = Pointer(model, PointingInputs(evidence="passages"))
     (pointed,) = pointer.point_all([(CITIES, QUESTION)])
     assert model.tables[0].num_columns == 1

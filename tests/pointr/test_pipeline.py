@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.evaluation.predictions import Prediction
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.answering import load_pointr
@@ -334,8 +334,7 @@ def test_questions_without_an_answer_are_counted_and_not_scored():
     table = Table(("city",), (("oslo",),))
     asked = Question("?", "a", ("oslo", "the oslo"), ((0, 0),))
     pairs = [(table, asked), (table, Question("?", "b"))]
-    selected = {"cells": ((0, 0),), "cell_scores": (1.0,)}
-    predictions = {id_: Prediction(id_, ("Oslo",), **selected) for id_ in "ab"}
+    predictions = dict.fromkeys("ab", Answer(("Oslo",), (SelectedCell(0, 0, "oslo", 1.0),)))
     places = {"a": "in table", "b": "not given"}
     report = answers_report("dev", predictions, pairs, "LINKED_JSONL", "", "dev", places)
     for row in (
@@ -352,6 +351,6 @@ def test_a_broken_reference_is_no_missing_one(tmp_path):
     (tmp_path / "dev_reference.json").write_text("[]", encoding="utf-8")
     table = Table(("city",), (("oslo",),))
     pairs = [(table, Question("?", "a", ("oslo",)))]
-    arguments = ({"a": Prediction("a", ("Oslo",))}, pairs, "HYBRIDQA", tmp_path, "dev", {})
+    arguments = ({"a": Answer(("Oslo",))}, pairs, "HYBRIDQA", tmp_path, "dev", {})
     with pytest.raises(ValueError, match=r"dev_reference\.json"):
         answers_report("dev", *arguments)

@@ -25,7 +25,6 @@ from kserve.protocol.rest.v2_endpoints import V2Endpoints
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 from starlette.exceptions import HTTPException
 
-from mate_tf.answers.answer import answer_record
 from mate_tf.features.config import ConversionError
 from mate_tf.serving.http.batching import Batcher, Pair
 from mate_tf.serving.http.limits import Connection, RefusedError, RequestLimits
@@ -127,7 +126,7 @@ class TableModel(kserve.Model):
         for index, result in enumerate(results):
             if isinstance(result, ValueError):
                 raise _beyond_the_model(result, f"instances[{index}]")
-            predictions.append(answer_record(result))
+            predictions.append(result.to_dict())
         self._metrics.questions.inc(len(predictions))
         return {"predictions": predictions}
 

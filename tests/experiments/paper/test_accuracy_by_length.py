@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from mate_tf.answers.answer import Answer
 from mate_tf.datasets.json_lines import write_json_lines
-from mate_tf.evaluation.predictions import Prediction, write_predictions
+from mate_tf.evaluation.predictions import write_predictions
 from mate_tf.tables.table import Question, Table
 from tests.small import run_binary, write_vocabulary
 
@@ -33,7 +34,7 @@ def data(tmp_path):
 def answered(path, texts):
     """A file of predictions with these texts."""
     ids = [question.question_id for _, question in PAIRS]
-    write_predictions(path, [Prediction(i, (t,)) for i, t in zip(ids, texts, strict=True)])
+    write_predictions(path, [(i, Answer((t,))) for i, t in zip(ids, texts, strict=True)])
     return path
 
 

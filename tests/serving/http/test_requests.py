@@ -1,6 +1,5 @@
 """What a request asks, without a server."""
 
-import dataclasses
 import json
 from typing import Any
 
@@ -8,7 +7,6 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from mate_tf.answers.answer import SelectedCell, answer_of_cells, answer_record, no_answer
 from mate_tf.serving.http.limits import RefusedError
 from mate_tf.serving.http.requests import Limits, read_request
 from mate_tf.tables.table import Question, Table
@@ -137,18 +135,3 @@ def test_what_is_beyond_a_limit_is_refused_with_the_limit(sent, code, message):
     refused = refusal(sent)
     assert (refused.status, refused.code) == (413, code)
     assert message in str(refused)
-
-
-def test_an_answer_is_told_with_all_that_it_has():
-    cells = (SelectedCell(0, 1, "3 km", 0.5), SelectedCell(1, 1, "4 km", 0.75))
-    other = answer_of_cells(cells[:1], "NONE", 0.25)
-    answer = answer_of_cells(cells, "SUM", 0.5)
-    assert answer is not None and other is not None
-    told = answer_record(dataclasses.replace(answer, alternatives=(other,)))
-    assert told["answer"] == "7" and told["value"] == 7.0 and told["aggregation"] == "SUM"
-    assert told["cells"][1] == {"row": 1, "column": 1, "text": "4 km", "score": 0.75}
-    (alternative,) = told["alternatives"]
-    assert alternative.items() <= answer_record(other).items()
-    assert told["alternatives"][0]["answer"] == "3 km"
-    assert answer_record(no_answer())["answered"] is False
-    json.dumps(told)
