@@ -69,7 +69,8 @@ def test_all_stages_from_a_release_to_scores(corpus, vocab_file, tmp_path):
     assert done.returncode == 0, done.stderr
     for said in (
         "train: 32 of 32 questions kept",
-        "answers: 16 in table, 16 in passage",
+        "16 in table",
+        "16 in passage",
         "point: exported the weights of step 2 of 2",
         "read: exported the weights of step 2 of 2",
         "# test",
