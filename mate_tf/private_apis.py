@@ -48,22 +48,6 @@ def functions_of(graph: "tf.Graph") -> Iterable[tuple[str, Any]]:
             yield from functions_of(function.graph)
 
 
-@contextlib.contextmanager
-def record_reader(file: str) -> Iterator[Callable[[int], tuple[bytes, int]]]:
-    """Reads single records of a TFRecord file.
-
-    tf.data stops at the first damaged record; this goes on behind it.
-
-    Yields:
-        From where a record begins, in bytes, to the record and where the next one begins. It raises
-        tf.errors.DataLossError where the record is damaged, and IndexError at the file's end.
-    """
-    from tensorflow.python.lib.io.tf_record import tf_record_random_reader
-
-    with contextlib.closing(tf_record_random_reader(file)) as reader:
-        yield reader.read
-
-
 # --- Keras, 3.10 to 3.15 ---
 
 

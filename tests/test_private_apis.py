@@ -49,22 +49,6 @@ def test_functions_within_functions_are_listed():
     assert {"AddV2", "Mul"} <= set.union(*operations)
 
 
-def test_single_records_are_read_behind_a_damaged_one(tmp_path):
-    file = tmp_path / "records"
-    with tf.io.TFRecordWriter(str(file)) as writer:
-        for record in (b"one", b"two"):
-            writer.write(record)
-    content = bytearray(file.read_bytes())
-    content[12] ^= 1  # of the first record's content
-    file.write_bytes(content)
-    with private_apis.record_reader(str(file)) as read:
-        with pytest.raises(tf.errors.DataLossError, match="corrupted record at 12"):
-            read(0)
-        assert read(19) == (b"two", len(content))
-        with pytest.raises(IndexError, match="Out of range"):
-            read(len(content))
-
-
 class Halved(private_apis.ChangesSummedGradients, keras.optimizers.SGD):
     def change_summed(self, gradients):
         return [gradient / 2 for gradient in gradients]

@@ -14,7 +14,7 @@ from typing import Any
 
 from mate_tf.command_line.terminal import is_ours_or_serious, sentence_for_user
 from mate_tf.serving.folder import DEFAULT_MODEL, check_named
-from mate_tf.tables.files import ENDINGS, STANDARD_INPUT, read_table
+from mate_tf.tables.files import ENDINGS, STANDARD_INPUT, ReadOptions, read_table
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.text_files import check_delimiter
 
@@ -152,7 +152,8 @@ def run(options: argparse.Namespace) -> int:
         )
     # What may be wrong comes first: it should not have to wait for TensorFlow.
     model = find_model(options.model)
-    table = read_table(options.table, options.sheet, options.which, options.delimiter)
+    said = ReadOptions(options.delimiter, options.sheet, options.which)
+    table = read_table(options.table, said)
     predictor = _load(model, options)
     if options.questions:
         return _ask(predictor, table, options.questions, options, len(options.questions) > 1)

@@ -10,7 +10,6 @@ from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table, check_coordinates, remember
 from mate_tf.tables.text_files import read_json
 
-_TABLES_REMEMBERED = 1024
 # The repositories of the release: questions in the one, tables and passages in the other.
 _QUESTIONS, _TABLES = "released_data", "WikiTables-WithLinks"
 
@@ -24,8 +23,7 @@ def read_hybridqa(
     passages into the table. Links are unquoted, as the passages' keys are; those without a passage
     are the table's `dead_links`. A question has its `part_of_speech_tags` where the release has
     them, for a conversion with a tagger. The questions' file is one JSON value and is in memory
-    whole; tables and passages are read as questions ask for them, and the last 1,024 of them are
-    held, of those with more than 20,000 cells the last one.
+    whole; tables and passages are read as questions ask for them.
 
     Args:
         directory: the release: folders `tables_tok` and `request_tok` beside the questions' files,
@@ -52,7 +50,6 @@ def read_hybridqa(
     read_table = remember(
         functools.partial(_read_table, tables, original=original),
         size_of=lambda _, linked: linked.table.num_rows * linked.table.num_columns,
-        count=_TABLES_REMEMBERED,
     )
     records = read_json(path)
     if not isinstance(records, list):

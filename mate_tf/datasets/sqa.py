@@ -10,9 +10,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mate_tf.datasets.json_lines import SeenIds
 from mate_tf.datasets.original_tables import read_original_questions, read_original_rows
 from mate_tf.tables.table import Coordinates, Question, Table
-from mate_tf.tables.text_files import SeenIds, read_csv_rows, stream_csv_records
+from mate_tf.tables.text_files import read_csv_rows, stream_csv_records
 
 SPLITS = ("train", "dev", "test")
 _FILES = {

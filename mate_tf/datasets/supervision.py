@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from mate_tf.features.normalization import (
     normalize_denotation,
@@ -18,7 +17,7 @@ from mate_tf.features.normalization import (
 )
 from mate_tf.features.numeric import is_single
 from mate_tf.tables.linked_table import LinkedTable
-from mate_tf.tables.table import LARGE, Coordinates, Question, Table
+from mate_tf.tables.table import Coordinates, Question, Table, remember
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re.ASCII)
 _WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")
@@ -177,22 +176,9 @@ def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coo
     raise SupervisionError(*problem)
 
 
-# By what cells were compared, which several questions of a table share, for as long as it lives.
-_COMPARED: WeakKeyDictionary[Table, dict[Callable, _Cells]] = WeakKeyDictionary()
-_WAYS_TO_COMPARE = 4
-
-
-def _cells_by(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
-    """The cells of each text in table order, without those for which it is None."""
-    if table.num_rows * table.num_columns > LARGE:
-        return _of_large(comparable, table)
-    compared = _COMPARED.setdefault(table, {})
-    if comparable not in compared:
-        compared[comparable] = _compare(comparable, table)
-    return compared[comparable]
-
-
-def _compare(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
+def _compare(key: tuple[Callable[[str], Hashable], Table]) -> _Cells:
+    """The cells of each text in table order, without those that `comparable` makes None."""
+    comparable, table = key
     keys: dict[str, Hashable] = {}
     cells: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
     for i, row in enumerate(table.rows):
@@ -204,8 +190,11 @@ def _compare(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
     return dict(cells)
 
 
-# Of large tables only the latest, whose memory others may need.
-_of_large = functools.lru_cache(_WAYS_TO_COMPARE)(_compare)
+_remembered_cells = remember(_compare, lambda key, _: key[1].num_rows * key[1].num_columns)
+
+
+def _cells_by(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
+    return _remembered_cells((comparable, table))
 
 
 def _denotation(text: str) -> str | None:

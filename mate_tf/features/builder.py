@@ -164,7 +164,6 @@ __all__ = [
 ]
 
 _QUESTION_ID_LENGTH = 64
-_TABLES_REMEMBERED = 1024
 _BYTES_OF_TOKEN = 50  # of a tokenized table, about
 QUESTIONS_AT_ONCE = 256
 
@@ -211,7 +210,6 @@ class FeatureBuilder:
                 original=self.config.original_conversion,
             ),
             size_of=lambda table, tokens: max(len(tokens.input_ids), _text_size(table)),
-            count=_TABLES_REMEMBERED,
         )
 
     def build(

@@ -1,4 +1,11 @@
-"""Records as batches for training, by length and with tables in other orders."""
+"""Records as batches for training: examples of similar length together, tables in random orders.
+
+A table's meaning does not depend on the order of its rows and columns, but a model that embeds the
+order may. The TableFormer paper measures this (section 4.1) and trains on tables in random orders
+(section 4.3). evaluation/robustness.py reorders the tables themselves.
+
+Shape letters: B batch, S sequence, R rows and C columns of a table's body.
+"""
 
 import math
 from collections import Counter
@@ -14,43 +21,41 @@ from mate_tf.records.records import (
     WIDER_THAN_INT32,
     Path,
     Schema,
-    _paths,
-    _schemas,
+    as_paths,
     detect_compression,
     readable_records,
+    schemas,
 )
 
 _SHUFFLED_TOGETHER = 20_000
-
-
 _BOUNDARIES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+_PLACES = "masked_lm_positions"  # a feature whose values are places in the sequence
+
+Files = Path | Sequence[Path]
 
 
 def read_records(
-    files: Path | Sequence[Path],
-    seed: int | None = None,
-    epoch: int = 0,
-    skip_corrupt: bool = False,
+    files: Files, seed: int | None = None, epoch: int = 0, skip_corrupt: bool = False
 ) -> tf.data.Dataset:
     """One pass over the examples of record files.
 
     Args:
-        files: the files, compressed or not; all of one sequence length.
-        seed: None for the order of the files. Otherwise records are shuffled, 20,000 with each
-            other, in the same order for the same seed and epoch (and tf.random's global seed).
+        files: the files, compressed or not, all of one sequence length.
+        seed: None keeps the order of the files. Otherwise a buffer of 20,000 records is shuffled;
+            the order depends on the seed, the epoch and tf.random's global seed.
         epoch: the number of the pass.
-        skip_corrupt: whether damaged records are passed over, with a logged warning that counts
-            them, where otherwise reading them is an error. Slower.
+        skip_corrupt: whether damaged records are skipped, with a logged warning that counts them.
+            Otherwise they are an error. Skipping is slower.
 
     Returns:
         A dataset of features by name, int32, float32 or string: [S] for the tokens and [1] for
         the example (question_id_ints [64], masked_lm_* as many as predictions). Unknown features,
-        such as the release's aggregation candidates, are left out.
+        such as the original's aggregation candidates, are left out.
 
     Raises:
         FileNotFoundError: if a file is missing.
-        ValueError: if a file is not a record file, has no example or another one's features, or if
-            the lengths of two files differ. Shards may be without examples if not all are.
+        ValueError: if a file is no record file, if no file has an example, or if the features of
+            two files, or their lengths, differ.
     """
     records, schema = _serialized(files, skip_corrupt)
     if seed is not None:
@@ -58,23 +63,8 @@ def read_records(
     return _parsed(records, schema)
 
 
-def parse_record(record: tf.Tensor, schema: Schema) -> dict[str, tf.Tensor]:
-    """The features of one serialized example."""
-    parsed = tf.io.parse_single_example(record, schema)
-    for name, values in parsed.items():
-        if values.dtype == tf.int64 and name not in WIDER_THAN_INT32:
-            parsed[name] = tf.cast(values, tf.int32)
-    for name in OPTIONAL:
-        parsed.setdefault(name, tf.zeros_like(parsed["input_ids"]))
-    return parsed
-
-
-def has_histogram_row(files: Path | Sequence[Path], skip_corrupt: bool = False) -> bool:
-    """Whether the examples end in a histogram row (FeatureConfig), by the first one.
-
-    Raises:
-        FileNotFoundError, ValueError: as read_records.
-    """
+def has_histogram_row(files: Files, skip_corrupt: bool = False) -> bool:
+    """Whether the first example ends in a histogram row; errors as read_records."""
     examples = read_records(files, skip_corrupt=skip_corrupt)
     (example,) = examples.take(1).as_numpy_iterator()
     return bool(np.isinf(example.get("numeric_values_scale", 0.0)).any())
@@ -84,25 +74,23 @@ def batch_by_length(
     dataset: tf.data.Dataset,
     batch_size: int,
     boundaries: Sequence[int] | None = None,
-    remainder: Literal["keep", "drop", "repeat"] = "keep",
+    remainder: Literal["keep", "repeat"] = "keep",
 ) -> tf.data.Dataset:
-    """Batches examples of like length together and trims the padding that they share.
+    """Batches examples of similar length together and trims the padding that they share.
 
     Args:
-        dataset: examples as of read_records.
+        dataset: examples of read_records.
         batch_size: examples in a batch.
-        boundaries: lengths to which batches are trimmed; an example goes to the smallest that
-            holds its tokens. The length of the records is always one of them, larger ones do not
-            count. Default: the powers of two from 64.
-        remainder: what becomes of the examples of a length that fill no batch at the end: "keep"
-            gives smaller batches, "drop" leaves them out, "repeat" repeats them until the batch
-            is full.
+        boundaries: the lengths that batches are trimmed to. An example goes to the smallest one
+            that holds its tokens. The length of the records is always one of them, and larger ones
+            are ignored. Default: the powers of two from 64.
+        remainder: what to do at the end with examples that do not fill a batch: "keep" gives
+            smaller batches, "repeat" repeats them until the batch is full.
 
     Returns:
-        A dataset of batches, [B, boundary] for the tokens, in an order that follows from the
-        dataset's. Unless the remainder is kept, every batch has exactly `batch_size` examples, so
-        there are as many shapes as boundaries, as XLA and a TPU need; and where there is one
-        boundary, the length of the records (`boundaries=()`), the dataset's element_spec is static.
+        A dataset of batches, [B, boundary] for the tokens. With "repeat" every batch has exactly
+        `batch_size` examples, so that there are as many shapes as boundaries, as XLA and a TPU
+        need. With a single boundary (`boundaries=()`) the element_spec is then static.
 
     Raises:
         ValueError: if a boundary or the batch size is not positive.
@@ -121,8 +109,8 @@ def batch_by_length(
 
         if remainder == "repeat":
             window = window.repeat().take(batch_size)
-        window = window.batch(batch_size, drop_remainder=remainder != "keep")
-        # One length is a static one, as long as nothing is cut to it.
+        window = window.batch(batch_size, drop_remainder=remainder == "repeat")
+        # A single length stays static only if nothing is trimmed.
         return window if limits.shape[0] == 1 else window.map(trim)
 
     return dataset.group_by_window(
@@ -133,7 +121,7 @@ def batch_by_length(
 
 
 def training_batches(
-    files: Path | Sequence[Path],
+    files: Files,
     batch_size: int,
     seed: int,
     boundaries: Sequence[int] | None = None,
@@ -141,24 +129,24 @@ def training_batches(
     skip_corrupt: bool = False,
     perturbed_copies: int = 0,
 ) -> tf.data.Dataset:
-    """Batches for training without end; each epoch has every example in an order of its own.
+    """Batches for training without end; each epoch has every example, in its own order.
 
-    The order depends on the seed and the epoch alone, so the batches after the first n are the
-    same whether those were made or skipped: training resumes exactly. Each length's last batch of
-    an epoch is filled up with repeated examples.
+    The order depends only on the seed and the epoch. So the batches after the first n are the same
+    whether those were made or skipped, and training resumes exactly. At the end of an epoch
+    repeated examples fill the last batch of each length.
 
     Args:
-        files, seed, skip_corrupt: as read_records.
-        batch_size, boundaries: as batch_by_length.
-        skip: how many batches to leave out at the beginning, whole epochs at no cost.
-        perturbed_copies: of each table, with its rows and columns in random orders, in addition to
-            the table as it is. Each epoch has one of them of each table, in turn, beginning at
-            another for each table: an epoch has all kinds (TableFormer paper, sections 4.3 and
-            5.5). An example's copies follow from the seed and its table alone.
+        files, seed, skip_corrupt: see read_records.
+        batch_size, boundaries: see batch_by_length.
+        skip: how many batches to leave out at the beginning. Whole epochs cost nothing.
+        perturbed_copies: how many copies of each table with rows and columns in random orders to
+            use beside the table itself. An epoch has one of them for each table, in turn; the turns
+            begin at a different copy for each table (TableFormer paper, sections 4.3 and 5.5). A
+            copy depends only on the seed and the table.
 
     Raises:
-        ValueError: as read_records, and if tables are to be perturbed whose records do not name
-            them.
+        ValueError: as read_records, and if copies are asked for and the records do not name their
+            tables.
     """
     epoch = 0
     if skip:
@@ -168,14 +156,14 @@ def training_batches(
     records, schema = _serialized(files, skip_corrupt)
 
     def of_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
-        # Of this function's graph alone: the order is to follow from our seed, and TensorFlow
-        # cannot combine a seed that is a tensor with a global one of 0.
+        # This sets the seed of this function's graph only. The order must depend on our seed alone,
+        # and TensorFlow cannot combine a seed that is a tensor with a global seed of 0.
         tf.random.set_seed(1)
         examples = _parsed(_shuffled(records, seed, epoch), schema)
         if perturbed_copies:
             examples = examples.map(
                 lambda features: perturbed_copy(
-                    features, seed, copy_of_epoch(features, epoch, perturbed_copies)
+                    features, seed, _copy_of_epoch(features, epoch, perturbed_copies)
                 ),
                 num_parallel_calls=tf.data.AUTOTUNE,
             )
@@ -185,74 +173,19 @@ def training_batches(
 
 
 def bucket_length(num_tokens: int, max_seq_length: int) -> int:
-    """The length that `batch_by_length` trims an example of so many tokens to, by default."""
+    """The length that `batch_by_length` trims an example with so many tokens to, by default."""
     return min(b for b in (*_BOUNDARIES, max_seq_length) if num_tokens <= b <= max_seq_length)
-
-
-def _serialized(files: Path | Sequence[Path], skip_corrupt: bool) -> tuple[tf.data.Dataset, Schema]:
-    """The records of the files, in their order, and what is in each."""
-    paths = _paths(files)
-    schema, with_examples = _schemas(paths, skip_corrupt)
-    if skip_corrupt:
-        return tf.data.Dataset.from_tensor_slices(with_examples).flat_map(
-            lambda file: tf.data.Dataset.from_generator(
-                readable_records, args=[file], output_signature=tf.TensorSpec([], tf.string)
-            )
-        ), schema
-    compressions = [detect_compression(file) for file in with_examples]
-    records = tf.data.Dataset.from_tensor_slices((with_examples, compressions)).flat_map(
-        lambda file, compression: tf.data.TFRecordDataset(file, compression_type=compression)
-    )
-    return records, schema
-
-
-def _shuffled(records: tf.data.Dataset, seed: int, epoch: int | tf.Tensor) -> tf.data.Dataset:
-    order = seed * 1_000_003 + tf.cast(epoch, tf.int64)
-    return records.shuffle(_SHUFFLED_TOGETHER, seed=order, reshuffle_each_iteration=False)
-
-
-def _parsed(records: tf.data.Dataset, schema: Schema) -> tf.data.Dataset:
-    return records.map(lambda r: parse_record(r, schema), num_parallel_calls=tf.data.AUTOTUNE)
-
-
-def _count_batches(
-    files: Path | Sequence[Path],
-    batch_size: int,
-    boundaries: Sequence[int] | None,
-    skip_corrupt: bool,
-) -> int:
-    examples = read_records(files, skip_corrupt=skip_corrupt)
-    limits = _limits(examples, boundaries)
-    buckets = examples.map(lambda features: _bucket(features, limits)).as_numpy_iterator()
-    return sum(math.ceil(count / batch_size) for count in Counter(buckets).values())
-
-
-def _limits(dataset: tf.data.Dataset, boundaries: Sequence[int] | None) -> tf.Tensor:
-    length = dataset.element_spec["input_ids"].shape[0]
-    boundaries = _BOUNDARIES if boundaries is None else boundaries
-    if any(boundary < 1 for boundary in boundaries):
-        raise ValueError(f"expected positive boundaries, got {list(boundaries)}")
-    return tf.constant(sorted({b for b in boundaries if b < length} | {length}), tf.int64)
-
-
-def _bucket(features: Mapping[str, tf.Tensor], limits: tf.Tensor) -> tf.Tensor:
-    num_tokens = tf.reduce_sum(tf.cast(features["input_mask"], tf.int64))
-    return tf.searchsorted(limits, [num_tokens], out_type=tf.int64)[0]
-
-
-# Features that are places in the sequence.
-_OF_PLACES = ("masked_lm_positions",)
 
 
 def reorder_features(
     features: Mapping[str, tf.Tensor], rows: tf.Tensor, columns: tf.Tensor
 ) -> dict[str, tf.Tensor]:
-    """The features of an example as of its table in another order.
+    """The features of an example after its table is reordered.
 
-    Of a table that is in the sequence whole they are those of the reordered table, but for what a
-    conversion chooses by the order itself: the first occurrence of an answer's text
-    (FeatureConfig.label_answer_spans) and the order of equally frequent values in a histogram row.
-    These go with their tokens. A histogram row stays the last.
+    If the whole table is in the sequence, these are the features of the reordered table, with two
+    exceptions that depend on the order itself and here go with their tokens: the first occurrence
+    of an answer's text (FeatureConfig.label_answer_spans), and the order of equally frequent values
+    in a histogram row. A histogram row stays last.
 
     Args:
         features: of one example, by name; [S] for the tokens.
@@ -266,7 +199,7 @@ def reorder_features(
     old_columns = tf.concat([[0], columns], axis=0)  # [C+1]
     column_ids = tf.gather(tf.math.invert_permutation(old_columns), features["column_ids"])  # [S]
 
-    # By padding, segment, row and column.
+    # Sort by padding, segment, row and column.
     is_padding = tf.cast(features["input_mask"] == 0, tf.int64)
     key = is_padding * 2 + tf.cast(features["segment_ids"], tf.int64)
     for ids, largest in ((row_ids, num_rows + 1), (column_ids, tf.size(columns))):
@@ -277,28 +210,10 @@ def reorder_features(
     def moved(name: str, values: tf.Tensor) -> tf.Tensor:
         if name in OF_TOKENS:
             return tf.gather(values, former)
-        return tf.gather(latter, values) if name in _OF_PLACES else values
+        return tf.gather(latter, values) if name == _PLACES else values
 
     given = {**features, "row_ids": row_ids, "column_ids": column_ids}
     return {name: moved(name, values) for name, values in given.items()}
-
-
-def copy_of_epoch(
-    features: Mapping[str, tf.Tensor], epoch: tf.Tensor, num_copies: int
-) -> tf.Tensor:
-    """Which of its copies an example's table has in an epoch, int64 []; 0 is the table as it is.
-
-    Each has its turn; where the turns begin is another for each table.
-
-    Args:
-        features: of one example.
-        epoch: int64 [].
-        num_copies: in other orders.
-
-    Raises:
-        ValueError: if the features do not say which table they are of.
-    """
-    return (epoch + _table_id_hash(features)) % (num_copies + 1)
 
 
 def perturbed_copy(
@@ -306,15 +221,15 @@ def perturbed_copy(
 ) -> dict[str, tf.Tensor]:
     """The features of an example in one of the random orders of its table.
 
-    The order follows from the seed, the copy's number and the table (`table_id_hash`) alone.
+    The order depends only on the seed, the copy's number and the table (`table_id_hash`).
 
     Args:
         features: of one example, by name; [S] for the tokens.
         seed: any number.
-        copy: int64 []; copy 0 is the table as it is.
+        copy: int64 []; copy 0 is the table itself.
 
     Raises:
-        ValueError: if the features do not say which table they are of.
+        ValueError: if the features do not name their table.
     """
     table = _table_id_hash(features)
 
@@ -334,6 +249,13 @@ def perturbed_copy(
     return tf.cond(copy > 0, perturbed, lambda: dict(features))
 
 
+def _copy_of_epoch(
+    features: Mapping[str, tf.Tensor], epoch: tf.Tensor, num_copies: int
+) -> tf.Tensor:
+    """Which copy of its table an example has in an epoch, int64 []; 0 is the table itself."""
+    return (epoch + _table_id_hash(features)) % (num_copies + 1)
+
+
 def _table_id_hash(features: Mapping[str, tf.Tensor]) -> tf.Tensor:
     if "table_id_hash" not in features:
         raise ValueError("expected table_id_hash among the features of perturbed tables, got none")
@@ -343,3 +265,59 @@ def _table_id_hash(features: Mapping[str, tf.Tensor]) -> tf.Tensor:
 def _shuffled_ids(ids: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     """The ids from 1 to the largest in a random order."""
     return tf.random.experimental.stateless_shuffle(tf.range(1, tf.reduce_max(ids) + 1), seed)
+
+
+def _serialized(files: Files, skip_corrupt: bool) -> tuple[tf.data.Dataset, Schema]:
+    """The records of the files, in their order, and the features of each."""
+    schema, with_examples = schemas(as_paths(files), skip_corrupt)
+    if skip_corrupt:
+        return tf.data.Dataset.from_tensor_slices(with_examples).flat_map(
+            lambda file: tf.data.Dataset.from_generator(
+                readable_records, args=[file], output_signature=tf.TensorSpec([], tf.string)
+            )
+        ), schema
+    compressions = [detect_compression(file) for file in with_examples]
+    records = tf.data.Dataset.from_tensor_slices((with_examples, compressions)).flat_map(
+        lambda file, compression: tf.data.TFRecordDataset(file, compression_type=compression)
+    )
+    return records, schema
+
+
+def _shuffled(records: tf.data.Dataset, seed: int, epoch: int | tf.Tensor) -> tf.data.Dataset:
+    order = seed * 1_000_003 + tf.cast(epoch, tf.int64)
+    return records.shuffle(_SHUFFLED_TOGETHER, seed=order, reshuffle_each_iteration=False)
+
+
+def _parsed(records: tf.data.Dataset, schema: Schema) -> tf.data.Dataset:
+    def parse(record: tf.Tensor) -> dict[str, tf.Tensor]:
+        parsed = tf.io.parse_single_example(record, schema)
+        for name, values in parsed.items():
+            if values.dtype == tf.int64 and name not in WIDER_THAN_INT32:
+                parsed[name] = tf.cast(values, tf.int32)
+        for name in OPTIONAL:
+            parsed.setdefault(name, tf.zeros_like(parsed["input_ids"]))
+        return parsed
+
+    return records.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def _count_batches(
+    files: Files, batch_size: int, boundaries: Sequence[int] | None, skip_corrupt: bool
+) -> int:
+    examples = read_records(files, skip_corrupt=skip_corrupt)
+    limits = _limits(examples, boundaries)
+    buckets = examples.map(lambda features: _bucket(features, limits)).as_numpy_iterator()
+    return sum(math.ceil(count / batch_size) for count in Counter(buckets).values())
+
+
+def _limits(dataset: tf.data.Dataset, boundaries: Sequence[int] | None) -> tf.Tensor:
+    length = dataset.element_spec["input_ids"].shape[0]
+    boundaries = _BOUNDARIES if boundaries is None else boundaries
+    if any(boundary < 1 for boundary in boundaries):
+        raise ValueError(f"expected positive boundaries, got {list(boundaries)}")
+    return tf.constant(sorted({b for b in boundaries if b < length} | {length}), tf.int64)
+
+
+def _bucket(features: Mapping[str, tf.Tensor], limits: tf.Tensor) -> tf.Tensor:
+    num_tokens = tf.reduce_sum(tf.cast(features["input_mask"], tf.int64))
+    return tf.searchsorted(limits, [num_tokens], out_type=tf.int64)[0]

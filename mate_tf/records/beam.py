@@ -1,8 +1,8 @@
-"""The conversion of a split as an Apache Beam pipeline, on any of its runners.
+"""Conversion and pre-training records as Apache Beam pipelines, on any of its runners.
 
-Whatever the runner and the number of its workers, the shards are byte for byte those that
-`split_writer` writes in one process: where a question goes follows from its id. Apache Beam comes
-with the extra "beam".
+The shards are byte for byte those that `split_writer` and `pretraining.write_split` write in one
+process, whatever the runner and the number of workers: an example's place follows from its id.
+Apache Beam comes with the extra "beam".
 """
 
 from collections import Counter
@@ -20,11 +20,11 @@ from mate_tf.records.splits import encode, place, remove_split, write_shard
 from mate_tf.tables.part_of_speech import load_tagger
 from mate_tf.tables.table import Question
 
-_CONVERSION_NAMESPACE = "mate_tf.conversion"
+_NAMESPACE = "mate_tf"
 
 
 def make_builder(vocab_file: str, config: FeatureConfig, tagger: str | None) -> FeatureBuilder:
-    """The builder that a worker makes for itself, of what can be sent to it."""
+    """The builder that a worker makes for itself from what can be sent to it."""
     return FeatureBuilder(Wordpiece(vocab_file), config, load_tagger(tagger) if tagger else None)
 
 
@@ -38,40 +38,37 @@ def convert_split(
     seed: int = 0,
     options: Sequence[str] = (),
 ) -> Counter[str]:
-    """Converts a split and writes its shards, in a pipeline that is run to its end.
+    """Converts a split and writes its shards, in a pipeline that runs to its end.
 
     Args:
         task: the data set.
-        read: gives its questions; one worker calls it, and others convert.
+        read: gives its questions; one worker calls it, and the others convert.
         new_builder: gives a worker its builder, once.
         directory: the folder, which all workers can write to.
-        split: the split; "train..." is converted for training.
+        split: the split; a name that begins with "train" is converted for training.
         num_shards: shards to write. Each is sorted in a worker's memory.
         seed: of the order of the shards.
         options: Beam's own, such as "--runner=FlinkRunner" or "--direct_num_workers=4".
 
     Returns:
-        The sums of `outcome_counts`, which are counters of the pipeline too.
+        The sums of `outcome_counts`, which are also counters of the pipeline.
 
     Raises:
         ModuleNotFoundError: without apache_beam.
     """
     import apache_beam as beam
-    from apache_beam.metrics import Metrics, MetricsFilter
-    from apache_beam.options.pipeline_options import PipelineOptions
 
     is_training = split.startswith("train")
 
     class Convert(beam.DoFn):
-        """Questions and their tables to their shards, places there, records and lines."""
+        """From questions and their tables to shards, places there, records and lines."""
 
         def setup(self) -> None:
             self._builder = new_builder()
 
         def process(self, element: Any, *_: Any, **__: Any) -> Iterator[Any]:
             for outcome in convert_all(task, self._builder, element, is_training):
-                for name, count in outcome_counts(outcome).items():
-                    Metrics.counter(_CONVERSION_NAMESPACE, name).inc(count)
+                _count(outcome_counts(outcome))
                 shard, order = place(outcome.question.question_id, seed, num_shards)
                 yield shard, (order, encode(outcome))
 
@@ -80,29 +77,18 @@ def convert_split(
         placed = sorted((part for part in parts if part is not None), key=lambda part: part[0])
         write_shard(directory, split, placed, shard, num_shards, task.has_tables)
 
-    pipeline = beam.Pipeline(options=PipelineOptions(list(options)))
-    converted = (
-        pipeline
-        | "Start" >> beam.Create([None])
-        | "Read" >> beam.FlatMap(lambda _: read())
-        | "Spread" >> beam.Reshuffle()
-        | "Batch" >> beam.BatchElements(max_batch_size=QUESTIONS_AT_ONCE)
-        | "Convert" >> beam.ParDo(Convert())
+    def converted(questions: Any) -> Any:
+        batches = questions | beam.BatchElements(max_batch_size=QUESTIONS_AT_ONCE)
+        return batches | "Convert" >> beam.ParDo(Convert())
+
+    return _run(
+        read,
+        converted,
+        beam.Map(write),
+        lambda: remove_split(directory, split),
+        num_shards,
+        options,
     )
-    # A shard without questions is a file too.
-    shards = pipeline | "Shards" >> beam.Create([(shard, None) for shard in range(num_shards)])
-    (converted, shards) | beam.Flatten() | beam.GroupByKey() | "Write" >> beam.Map(write)
-    # Before a shard is written, so that old ones and new ones are never together.
-    remove_split(directory, split)
-    result = pipeline.run()
-    result.wait_until_finish()
-    found = result.metrics().query(MetricsFilter().with_namespace(_CONVERSION_NAMESPACE))[
-        "counters"
-    ]
-    return Counter({counter.key.metric.name: counter.result for counter in found})
-
-
-_NAMESPACE = "mate_tf.pretraining"
 
 
 def draw_split(
@@ -114,29 +100,27 @@ def draw_split(
     num_shards: int,
     options: Sequence[str] = (),
 ) -> Counter[str]:
-    """Draws the examples of a split and writes its shards, in a pipeline that is run to its end.
+    """Draws the pre-training examples of a split and writes its shards, as `convert_split` does.
 
     Args:
-        read: gives its tables; one worker calls it, and others draw.
+        read: gives the tables; one worker calls it, and the others draw.
         vocab_file: the vocabulary, which all workers can read.
         config: what is drawn.
         directory: the folder, which all workers can write to.
         split: the split.
         num_shards: shards to write; a worker holds the tables of one in memory.
-        options: Beam's own, such as "--runner=FlinkRunner" or "--direct_num_workers=4".
+        options: Beam's own.
 
     Returns:
-        What became of the examples, as `write_split`; counters of the pipeline too.
+        The number of examples of each outcome, as `pretraining.write_split`.
 
     Raises:
         ModuleNotFoundError: without apache_beam.
     """
     import apache_beam as beam
-    from apache_beam.metrics import Metrics, MetricsFilter
-    from apache_beam.options.pipeline_options import PipelineOptions
 
     class Write(beam.DoFn):
-        """A shard and its members to files."""
+        """From a shard and its members to files."""
 
         def setup(self) -> None:
             self._builders = make_builders(config, vocab_file)
@@ -144,26 +128,54 @@ def draw_split(
         def process(self, element: Any, *_: Any, **__: Any) -> Iterator[Any]:
             shard, found = element
             members = [member for member in found if member is not None]
-            written = draw_shard(
+            for counts in draw_shard(
                 self._builders, config, members, directory, split, shard, num_shards
-            )
-            for counts in written:
-                for name, count in counts.items():
-                    Metrics.counter(_NAMESPACE, name).inc(count)
+            ):
+                _count(counts)
             yield shard
 
+    return _run(
+        read,
+        lambda tables: tables | beam.FlatMap(lambda of: placed_members(of, config, num_shards)),
+        beam.ParDo(Write()),
+        lambda: remove_lengths(config, directory, split),
+        num_shards,
+        options,
+    )
+
+
+def _count(counts: Counter[str]) -> None:
+    from apache_beam.metrics import Metrics
+
+    for name, count in counts.items():
+        Metrics.counter(_NAMESPACE, name).inc(count)
+
+
+def _run(
+    read: Callable[[], Iterable[Any]],
+    placed: Callable[[Any], Any],
+    write: Any,
+    remove_old: Callable[[], None],
+    num_shards: int,
+    options: Sequence[str],
+) -> Counter[str]:
+    """Reads, places in shards, and writes each shard; returns the sums of the counters."""
+    import apache_beam as beam
+    from apache_beam.metrics import MetricsFilter
+    from apache_beam.options.pipeline_options import PipelineOptions
+
     pipeline = beam.Pipeline(options=PipelineOptions(list(options)))
-    members = (
+    inputs = (
         pipeline
         | "Start" >> beam.Create([None])
         | "Read" >> beam.FlatMap(lambda _: read())
         | "Spread" >> beam.Reshuffle()
-        | "Place" >> beam.FlatMap(lambda table: placed_members(table, config, num_shards))
     )
-    # A shard without examples is a file too.
+    # A shard without examples is written too.
     shards = pipeline | "Shards" >> beam.Create([(shard, None) for shard in range(num_shards)])
-    _ = (members, shards) | beam.Flatten() | beam.GroupByKey() | "Write" >> beam.ParDo(Write())
-    remove_lengths(config, directory, split)
+    _ = (placed(inputs), shards) | beam.Flatten() | beam.GroupByKey() | "Write" >> write
+    # Old files go before new ones appear, so that they are never together.
+    remove_old()
     result = pipeline.run()
     result.wait_until_finish()
     found = result.metrics().query(MetricsFilter().with_namespace(_NAMESPACE))["counters"]

@@ -1,7 +1,6 @@
-"""A question and its table as an example, or the reason why there is none.
+"""Turns questions and tables into examples, or says why there is none.
 
-What every conversion shares: in one process (experiments/create_data.py) or in many
-(mate_tf/records/beam.py).
+Every conversion shares this: in one process, or in many with Apache Beam (beam.py).
 """
 
 import itertools
@@ -27,16 +26,16 @@ _MESSAGES_KEPT = 3
 
 
 class Outcome(NamedTuple):
-    """What became of a question and its table.
+    """The result of converting a question and its table.
 
     Attributes:
-        table: None for a sentence alone.
+        table: None for a sentence without a table.
         question: with its supervision, as far as its answer was found.
-        features: by name, as records hold them; None where the question was left out.
-        reason: why it was left out, of ConversionError or SupervisionError; "" where it was not.
-        message: the same at length, with the names of table and question and the limit.
-        notes: of a question that was kept, what its example or its table lacks.
-        num_tokens: tokens of the sequence, without padding; 0 where the question was left out.
+        features: by name, as records hold them; None if the question was left out.
+        reason: why it was left out (see ConversionError, SupervisionError); "" if it was not.
+        message: the same in a sentence, with the names of table and question and the limit.
+        notes: if the question was kept, what its example or its table lacks.
+        num_tokens: tokens of the sequence, without padding; 0 if the question was left out.
     """
 
     table: Table | None
@@ -56,15 +55,15 @@ def convert_all(
 ) -> Iterator[Outcome]:
     """Finds the answers in the tables and makes the features, question by question.
 
-    A few hundred pairs are drawn ahead of what is yielded, for the builder to tokenize together.
+    It reads a few hundred pairs ahead, so that the builder can tokenize them together.
 
     Args:
-        task: the data set that the pairs are of.
-        builder: the vocabulary and the limits. With original_conversion, answers are found as the
-            authors' release finds them.
+        task: the data set of the pairs.
+        builder: has the vocabulary and the limits. With original_conversion, answers are found as
+            the authors' release finds them.
         pairs: what the task's reader yields.
-        is_training: whether a question is left out where its answer is not found in the table, is
-            found in too many cells, or is cut off. Otherwise it is kept and the outcome notes it.
+        is_training: whether to leave out a question whose answer is not in the table, is in too
+            many cells, or is cut off. Otherwise the question is kept and the outcome notes it.
     """
     pairs = iter(pairs)
     original = builder.config.original_conversion
@@ -98,7 +97,7 @@ def convert_all(
 def _supervised(
     task: Task, item: Any, question: Question, is_training: bool, original: bool
 ) -> tuple[Table | None, Question, SupervisionError | None]:
-    """The table, and the question with the cells of its answer or the reason why without."""
+    """The table, and the question with the cells of its answer, or the reason why it has none."""
     error = None
     if task.supervise is not None:
         try:
@@ -119,14 +118,14 @@ def _left_out(
 
 
 def _notes(report: ConversionReport) -> list[str]:
-    """What an example lacks."""
+    """Names what an example lacks."""
     cut = (report.columns_dropped, report.rows_dropped, report.tokens_trimmed)
     lacks = dict(zip(_CUT, cut, strict=True)) | {"answers cut off": report.answers_dropped}
     return [note for note, count in lacks.items() if count]
 
 
 def _lacking(item: Any) -> list[str]:
-    """What a table's passages lack."""
+    """Names what a table's passages lack."""
     if not isinstance(item, LinkedTable):
         return []
     lacks = {
@@ -139,7 +138,7 @@ def _lacking(item: Any) -> list[str]:
 
 
 def outcome_counts(outcome: Outcome) -> Counter[str]:
-    """What an outcome adds to the counters of a Summary."""
+    """The counts that an outcome adds to a Summary."""
     if outcome.features is None:
         return Counter({"read": 1, _LEFT_OUT + outcome.reason: 1})
     length = len(outcome.features["input_ids"])
@@ -152,11 +151,11 @@ def outcome_counts(outcome: Outcome) -> Counter[str]:
 
 
 class Summary:
-    """What became of a split's questions, as text.
+    """Counts the outcomes of a split's questions; its text is the report.
 
     Args:
         unit: what is counted.
-        counts: the sums of `outcome_counts`, where they were made elsewhere.
+        counts: the sums of `outcome_counts`, if they were made elsewhere.
     """
 
     def __init__(self, unit: str = "questions", counts: Mapping[str, int] | None = None):
@@ -170,12 +169,12 @@ class Summary:
 
     @property
     def num_whole(self) -> int:
-        """Of those that are kept, how many have a sequence that nothing of the table lacks in."""
+        """How many of the kept ones have the whole table in their sequence."""
         return self.counts["whole"]
 
     @property
     def num_sized(self) -> int:
-        """How many tables were held against the limits, those that are too large included."""
+        """How many tables were checked against the limits, including those that are too large."""
         return self.num_kept + sum(self.counts[_LEFT_OUT + reason] for reason in _TOO_LARGE)
 
     def add(self, outcome: Outcome) -> None:

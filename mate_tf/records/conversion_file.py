@@ -1,19 +1,22 @@
-"""How the records in a folder were made: its conversion.json.
+"""A folder's conversion.json: how its records were made.
 
-Whoever trains, evaluates or exports makes and reads features in the same way.
+Training, evaluation and export read it, so that they make and read features in the same way.
 """
 
 import dataclasses
 import hashlib
 import json
 import os
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from mate_tf.dataclass_json import from_dict
-from mate_tf.datasets.tasks import Division
 from mate_tf.features.config import FeatureConfig, PretrainingConfig
 from mate_tf.records.records import complete_file
+
+if TYPE_CHECKING:
+    from mate_tf.datasets.tasks import Division
 
 CONVERSION_FILE = "conversion.json"
 
@@ -23,12 +26,12 @@ class Conversion:
     """How a folder's records were made.
 
     Attributes:
-        task: the name of the data set's reader; None where that is not known.
-        features: the limits, and what is in a sequence.
-        tagger: what tagged parts of speech; None for nothing, or where that is not known.
+        task: the name of the data set's reader; None if unknown.
+        features: the limits, and what a sequence contains.
+        tagger: what tagged parts of speech; None for nothing, or if unknown.
         vocabulary_sha256: of the vocabulary's file, in hexadecimal digits.
-        division: how a split was divided by its tables, as text; None where none was.
-        pretraining: what was drawn of each table, of records to pre-train on; None of others.
+        division: how a split was divided by its tables, as text; None if none was.
+        pretraining: for pre-training records, what was drawn of each table; None for others.
     """
 
     task: str | None
@@ -44,39 +47,37 @@ def conversion_of(
     config: FeatureConfig,
     vocab_file: str | os.PathLike[str],
     tagger: str | None,
-    division: Division | None = None,
+    division: "Division | None" = None,
 ) -> Conversion:
-    """A conversion with a vocabulary; FileNotFoundError where there is none."""
+    """A conversion with a vocabulary; FileNotFoundError if there is no such file."""
     divided = None if division is None else str(division)
     return Conversion(task, config, tagger, file_sha256(vocab_file), divided)
 
 
 def write_conversion(directory: str | os.PathLike[str], conversion: Conversion) -> None:
-    """Says in the folder's conversion.json how its records were made."""
+    """Writes the folder's conversion.json."""
     path = os.path.join(directory, CONVERSION_FILE)
     with complete_file(path) as unfinished, tf.io.gfile.GFile(unfinished, "w") as file:
         file.write(json.dumps(dataclasses.asdict(conversion), indent=2) + "\n")
 
 
 def has_conversion(directory: str | os.PathLike[str]) -> bool:
-    """Whether the folder says how its records were made; one of an earlier conversion does not."""
+    """Whether the folder has a conversion.json; early versions wrote none."""
     return tf.io.gfile.exists(os.path.join(directory, CONVERSION_FILE))
 
 
 def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
-    """Reads from the folder's conversion.json how its records were made.
-
-    Options of the features that it does not name came later, and are off.
+    """Reads the folder's conversion.json. Options that it does not name have their defaults.
 
     Raises:
-        FileNotFoundError: if the folder has no conversion.json.
-        ValueError: if that is not what `write_conversion` writes.
+        FileNotFoundError: if the folder has none.
+        ValueError: if its content is not what `write_conversion` writes.
     """
     path = os.path.join(directory, CONVERSION_FILE)
     if not has_conversion(directory):
         raise FileNotFoundError(
-            f"expected {CONVERSION_FILE} in {directory}; experiments/create_data.py writes it to a "
-            "folder of records, experiments/finetune.py to that of a run"
+            f"expected {CONVERSION_FILE} in {directory}, found none; `mate-tf data` writes it to a "
+            "folder of records, `mate-tf train` to the folder of a run"
         )
     with tf.io.gfile.GFile(path) as file:
         try:
@@ -86,29 +87,27 @@ def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
 
 
 def task_of(directory: str | os.PathLike[str]) -> str:
-    """The task of the questions in a folder; JSONL, one's own, where it has no conversion.json.
+    """The task of the questions in a folder; JSONL, your own, if there is no conversion.json.
 
     Raises:
-        ValueError: if conversion.json does not name the task, or is not what `write_conversion`
-            writes.
+        ValueError: if conversion.json names no task, or is not what `write_conversion` writes.
     """
     if not has_conversion(directory):
         return "JSONL"
     task = read_conversion(directory).task
     if task is None:
-        raise ValueError(
-            f"expected a task in {os.path.join(directory, CONVERSION_FILE)}, got null; say which"
-        )
+        path = os.path.join(directory, CONVERSION_FILE)
+        raise ValueError(f"expected a task in {path}, got null; name the task (--task)")
     return task
 
 
 def check_vocabulary(directory: str | os.PathLike[str]) -> None:
-    """Whether the folder's vocabulary is the one that its records were made with.
+    """Checks that the folder's vocabulary is the one that its records were made with.
 
-    Folders that say nothing of it, of an earlier conversion, are accepted.
+    A folder without conversion.json is accepted.
 
     Raises:
-        ValueError: if it is another, or conversion.json is not what `write_conversion` writes.
+        ValueError: if it is another one, or conversion.json is not what `write_conversion` writes.
     """
     if not has_conversion(directory):
         return
@@ -117,11 +116,12 @@ def check_vocabulary(directory: str | os.PathLike[str]) -> None:
     if actual != expected:
         raise ValueError(
             f"expected the vocabulary that the records were made with, SHA-256 {expected[:12]}..., "
-            f"got {actual[:12]}... ({vocab_file}); copy it there or make the records again"
+            f"got {actual[:12]}... ({vocab_file}); copy the right one there or make the records "
+            "again"
         )
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
-    """SHA-256 of a file, in hexadecimal digits."""
+    """The SHA-256 of a file, in hexadecimal digits."""
     with tf.io.gfile.GFile(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()

@@ -1,7 +1,7 @@
 """Pre-training records of tables and their texts, drawn shard by shard.
 
-Which shard an example is in, and where in it, follows from a seed and its table's name alone, and
-so does everything in it: whoever draws a shard, in whatever order, writes the same bytes.
+An example's shard, its place there and its content depend only on a seed and its table's name. So a
+shard has the same bytes whoever draws it, in whatever order.
 """
 
 import itertools
@@ -25,11 +25,11 @@ _LABELS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
 
 class Member(NamedTuple):
-    """An example of a shard that is yet to be drawn.
+    """An example of a shard, before it is drawn.
 
     Attributes:
-        order: what the shard's examples are sorted by.
-        copy: which of its table's examples it is.
+        order: the key that sorts the shard's examples.
+        copy: the number of this example among its table's.
         described: the table.
     """
 
@@ -39,11 +39,11 @@ class Member(NamedTuple):
 
 
 class Example(NamedTuple):
-    """What was drawn.
+    """A drawn example.
 
     Attributes:
-        features: by name; None where nothing fits.
-        reason: why not; "" where it does.
+        features: by name; None if nothing fits.
+        reason: why nothing fits; "" otherwise.
     """
 
     features: Mapping[str, np.ndarray] | None
@@ -51,7 +51,7 @@ class Example(NamedTuple):
 
 
 def make_builders(config: PretrainingConfig, vocab_file: str) -> list[MaskedLmBuilder]:
-    """The builder of each length, which a worker makes for itself."""
+    """The builders, one for each length; each worker makes its own."""
     wordpiece = Wordpiece(vocab_file)
     return [MaskedLmBuilder(wordpiece, config.of_length(length)) for length in config.lengths]
 
@@ -59,7 +59,7 @@ def make_builders(config: PretrainingConfig, vocab_file: str) -> list[MaskedLmBu
 def placed_members(
     described: DescribedTable, config: PretrainingConfig, num_shards: int
 ) -> Iterator[tuple[int, Member]]:
-    """Yields the shards that a table's examples are in, and the examples."""
+    """Yields each example of a table with its shard."""
     for copy in range(config.dupe_factor):
         shard, order = place(f"{described.name}_{copy}", config.seed, num_shards)
         yield shard, Member(order, copy, described)
@@ -68,14 +68,14 @@ def placed_members(
 def draw_examples(
     builders: Sequence[MaskedLmBuilder], config: PretrainingConfig, members: Sequence[Member]
 ) -> Iterator[Example]:
-    """Draws the examples of a shard, one of each length for each member, in their order.
+    """Draws the examples of a shard in order, one of each length for each member.
 
-    A table may be replaced (MaskedLmBuilder.build) by the next one in the shard that is another; of
-    members in random order that is a random one. A table without texts never is, for nothing would
-    tell the right one.
+    MaskedLmBuilder.build may replace a table with the next different one in the shard, which is
+    random because the members are in random order. A table without texts is never replaced, because
+    nothing would tell the right one.
 
-    An example is cut to the shortest length that holds its tokens and predictions: small tables
-    need not wait for batches of the long ones.
+    An example is cut to the shortest length that holds its tokens and predictions, so that small
+    tables need not wait for batches of long ones.
     """
     for member, negative in zip(members, _negatives(members), strict=True):
         name, table, _ = member.described
@@ -101,26 +101,26 @@ def draw_shard(
     shard: int | None = None,
     num_shards: int | None = None,
 ) -> Iterator[Counter[str]]:
-    """Draws a shard's examples and writes those of each length to a file of their own.
+    """Draws a shard's examples and writes them, one file for each length.
 
     Args:
         builders, config: of all lengths.
         members: of the shard, in any order.
         directory: the folder.
         split: the split.
-        shard, num_shards: as split_file has them.
+        shard, num_shards: see split_file.
 
     Yields:
-        What became of each example, as conversion.Summary takes it. The files appear at the end.
+        The counts of each example, for conversion.Summary. The files appear at the end.
 
     Raises:
-        ValueError: if two tables have one name.
+        ValueError: if two tables have the same name.
     """
     ordered = sorted(members, key=lambda member: member.order)
     for one, other in itertools.pairwise(ordered):
         if one.order == other.order:
             raise ValueError(
-                f"expected a name of its own for each table of the split {split!r}, got "
+                f"expected a different name for each table of the split {split!r}, got "
                 f"{one.described.name!r} twice"
             )
     with ExitStack() as stack:
@@ -149,7 +149,7 @@ def write_split(
     Args:
         corpus: the tables.
         num_shards: None for one file.
-        builders, config, directory, split: as draw_shard; it yields the same.
+        builders, config, directory, split: see draw_shard, whose counts it yields.
     """
     shards: list[list[Member]] = [[] for _ in range(num_shards or 1)]
     for described in corpus:
@@ -168,17 +168,17 @@ def remove_lengths(config: PretrainingConfig, directory: str, split: str) -> Non
 
 
 def split_of_length(split: str, length: int) -> str:
-    """What the records of a length are called: train_128."""
+    """The name of the records of a length, such as "train_128"."""
     return f"{split}_{length}"
 
 
 def _negatives(members: Sequence[Member]) -> list[Table | None]:
-    """For each member the next table, in the circle of all, that is another; None without one."""
+    """For each member the next different table, in a circle; None if all are the same."""
     tables = [member.described.table for member in members]
     negative = next((table for table in tables if table.table_id != tables[-1].table_id), None)
     found, following = [], None
     for table in reversed(tables):
-        # What is followed by the same table again has that one's.
+        # If the same table follows, both have the same one.
         if following is not None and following.table_id != table.table_id:
             negative = following
         found.append(negative)

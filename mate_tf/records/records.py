@@ -1,12 +1,12 @@
-"""TFRecord files in TAPAS's schema, written and read in both directions.
+"""TFRecord files in TAPAS's schema: written, checked, and read in spite of damage.
 
-Shape letters: B batch, S sequence.
-
-Integers are int32 in memory and int64 in the files, as the original has them.
+Integers are int32 in memory and int64 in the files, as the original has them. batches.py turns the
+files into training batches.
 """
 
 import contextlib
 import os
+import shutil
 import tempfile
 import uuid
 import zlib
@@ -19,139 +19,11 @@ from absl import logging
 from google.protobuf import message
 
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
-from mate_tf.private_apis import record_reader
-
-FRAME_BYTES = 16
-_HEADER_BYTES = 12
-_GZIP_MAGIC = b"\x1f\x8b\x08"
-_ZLIB_MAGIC = b"\x78"
-_CHUNK = 1024  # of a compressed file: so much at most is lost before its damage
-
-
-def detect_compression(file: str) -> str:
-    """GZIP, ZLIB or "", from the file's first bytes; FileNotFoundError where there is no file."""
-    if not tf.io.gfile.exists(file) or tf.io.gfile.isdir(file):
-        raise FileNotFoundError(f"no record file {file}")
-    with tf.io.gfile.GFile(file, "rb") as stream:
-        head = stream.read(8)
-    if head.startswith(_GZIP_MAGIC):
-        return "GZIP"
-    # A file that is not compressed begins with the first record's length in eight bytes.
-    return "ZLIB" if head.startswith(_ZLIB_MAGIC) and any(head[4:]) else ""
-
-
-def readable_records(file: str | bytes) -> Iterator[bytes]:
-    """The records of a file that are whole; a warning is logged that counts the others.
-
-    A record whose content is damaged, or no tf.train.Example, is passed over. What follows a
-    damaged length, or damage to the compression, is lost: nothing says where the next record
-    begins.
-    """
-    file = os.fsdecode(file)
-    num_read = num_damaged = begin = 0
-    lost_from: int | None = None
-    first_damaged = ""
-    with (
-        _unpacked(file) as (unpacked, size, is_complete),
-        record_reader(unpacked) as read,
-    ):
-        while begin < size and lost_from is None:
-            try:
-                record, following = read(begin)
-            except (tf.errors.DataLossError, IndexError):
-                first_damaged = first_damaged or f"record {num_read}, byte {begin}"
-                length = _content_length(unpacked, begin)
-                if length is None or begin + FRAME_BYTES + length > size:
-                    lost_from = begin
-                else:
-                    num_damaged += 1
-                    begin += FRAME_BYTES + length
-            else:
-                if _is_example(record):
-                    yield record
-                    num_read += 1
-                else:
-                    first_damaged = first_damaged or f"record {num_read}, byte {begin}"
-                    num_damaged += 1
-                begin = following
-    if not is_complete and lost_from is None:
-        first_damaged, lost_from = first_damaged or f"record {num_read}, byte {begin}", begin
-    if first_damaged:
-        lost = "" if lost_from is None else f", all from byte {lost_from} on is lost"
-        logging.warning(
-            "%d records passed over in %s (the first: %s)%s; %d were read",
-            num_damaged,
-            file,
-            first_damaged,
-            lost,
-            num_read,
-        )
-
-
-def is_complete(file: str) -> bool:
-    """Whether a file goes on to its end, as its compression tells; without, if it has a record."""
-    if not detect_compression(file):
-        return tf.io.gfile.stat(file).length >= FRAME_BYTES
-    return _unpack(file, None)
-
-
-@contextlib.contextmanager
-def _unpacked(file: str) -> Iterator[tuple[str, int, bool]]:
-    """A file without compression, as far as it can be undone, its size, and whether that is all."""
-    if not detect_compression(file):
-        yield file, tf.io.gfile.stat(file).length, True
-        return
-    with tempfile.NamedTemporaryFile() as unpacked:
-        is_all = _unpack(file, unpacked)
-        unpacked.flush()
-        yield unpacked.name, unpacked.tell(), is_all
-
-
-def _unpack(file: str, unpacked: IO[bytes] | None) -> bool:
-    """Undoes the compression of either format; whether its end was reached."""
-    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
-    with tf.io.gfile.GFile(file, "rb") as packed, contextlib.suppress(zlib.error):
-        while chunk := packed.read(_CHUNK):
-            content = unpack.decompress(chunk)
-            if unpacked is not None:
-                unpacked.write(content)
-    return unpack.eof
-
-
-def _is_example(record: bytes) -> bool:
-    try:
-        tf.train.Example.FromString(record)
-    except message.DecodeError:
-        return False
-    return True
-
-
-def _content_length(file: str, begin: int) -> int | None:
-    """The length of the record that begins there; None where it is damaged."""
-    with tf.io.gfile.GFile(file, "rb") as stream:
-        stream.seek(begin)
-        header = stream.read(_HEADER_BYTES)
-    length, checksum = header[:8], int.from_bytes(header[8:], "little")
-    if len(header) < _HEADER_BYTES or _masked_crc32c(length) != checksum:
-        return None
-    return int.from_bytes(length, "little")
-
-
-def _masked_crc32c(content: bytes) -> int:
-    """The checksum of TFRecord files: CRC-32C, rotated and moved."""
-    crc = 0xFFFFFFFF
-    for byte in content:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
 
 Path = str | os.PathLike[str]
 Schema = Mapping[str, tf.io.FixedLenFeature]
 
-# Of the token features, those that a record may lack: they are then 0 everywhere.
+# Token features that a record may lack. They are then 0 everywhere.
 OPTIONAL = ("prev_label_ids", "column_ranks", "inv_column_ranks", "numeric_relations")
 OF_TOKENS = {
     **dict.fromkeys((*TokenFeatures._fields, "label_ids"), tf.int64),
@@ -165,7 +37,7 @@ OF_EXAMPLES = {
     "question_id_ints": tf.int64,
     "table_id": tf.string,
     "table_id_hash": tf.int64,
-    # Of pre-training examples alone (mate_tf/features/masked_lm.py).
+    # Only pre-training examples have these (mate_tf/features/masked_lm.py).
     "masked_lm_positions": tf.int64,
     "masked_lm_ids": tf.int64,
     "masked_lm_weights": tf.float32,
@@ -173,139 +45,23 @@ OF_EXAMPLES = {
     "is_random_table": tf.int64,
 }
 WIDER_THAN_INT32 = ("table_id_hash",)
+UNFINISHED = r"\.[0-9a-f]{32}\.unfinished"  # what `complete_file` appends to a name
 _KINDS = {"int64_list": tf.int64, "float_list": tf.float32, "bytes_list": tf.string}
-
-
-def file_schema(file: Path, skip_corrupt: bool = False) -> Schema | None:
-    """The known features of a file's first example, with their lengths; None if it has no example.
-
-    Raises:
-        FileNotFoundError: if the file is missing.
-        ValueError: if it is not a record file, or lacks a token feature.
-    """
-    file = os.fspath(file)
-    for example in read_examples(file, skip_corrupt):
-        return example_schema(example, file)
-    return None
-
-
-def read_examples(file: str, skip_corrupt: bool = False) -> Iterator[tf.train.Example]:
-    """The examples of a record file.
-
-    Args:
-        file: the file.
-        skip_corrupt: whether damaged records are passed over (`readable_records`).
-
-    Raises:
-        FileNotFoundError: if the file is missing.
-        ValueError: if it is damaged, or no record file; it names the record and the byte.
-    """
-    compression = detect_compression(file)
-    records: Iterator[bytes]
-    if skip_corrupt:
-        records = readable_records(file)
-    else:
-        records = tf.data.TFRecordDataset(file, compression).as_numpy_iterator()
-    number = begin = 0
-    try:
-        for record in records:
-            yield tf.train.Example.FromString(record)
-            number, begin = number + 1, begin + len(record) + FRAME_BYTES
-        if not skip_corrupt and not is_complete(file):
-            raise tf.errors.DataLossError(None, None, "the file is cut short")
-    except (tf.errors.DataLossError, message.DecodeError) as error:
-        reason = str(error).split("[Op:")[0].split("\n")[0].strip("{} ")
-        unpacked = " unpacked" if compression else ""
-        raise ValueError(
-            f"expected a TFRecord file of examples, got {file}: {reason} (at record {number}, byte "
-            f"{begin}{unpacked}); skip_corrupt reads the others"
-        ) from None
-
-
-def example_schema(example: tf.train.Example, file: str) -> Schema:
-    """The known features of an example; ValueError where it does not follow the schema."""
-    schema: dict[str, tf.io.FixedLenFeature] = {}
-    for name, dtype in {**OF_TOKENS, **OF_EXAMPLES}.items():
-        if name in example.features.feature:
-            feature = example.features.feature[name]
-            kind = feature.WhichOneof("kind")
-            if _KINDS.get(kind) != dtype:
-                raise ValueError(f"expected {name} as {dtype.name}, got {kind} (file {file})")
-            length = len(getattr(feature, kind).value)
-            schema[name] = tf.io.FixedLenFeature([length], dtype)
-    missing = set(TAPAS_FEATURES) - set(OPTIONAL) - set(schema)
-    if missing:
-        raise ValueError(f"expected the features {sorted(missing)}, got none (file {file})")
-    for name in schema.keys() & OF_TOKENS.keys():
-        if schema[name].shape != schema["input_ids"].shape:
-            raise ValueError(
-                f"expected {schema['input_ids'].shape[0]} {name}, as many as input_ids, got "
-                f"{schema[name].shape[0]} (file {file})"
-            )
-    return schema
-
-
-def check_same_schema(
-    expected: Schema,
-    actual: Schema,
-    expected_file: str,
-    file: str,
-) -> None:
-    """ValueError where two files differ in their features or in a length."""
-    if set(expected) != set(actual):
-        raise ValueError(
-            f"expected the features of {expected_file}, got others: "
-            f"{sorted(set(expected) ^ set(actual))} (file {file})"
-        )
-    for name, feature in expected.items():
-        if feature.shape != actual[name].shape:
-            raise ValueError(
-                f"expected {name} of length {feature.shape[0]}, as in {expected_file}, got length "
-                f"{actual[name].shape[0]} (file {file})"
-            )
-
-
-def check_labels(example: tf.train.Example, where: str) -> None:
-    """ValueError where a token is labelled that is none of a cell in the table's body."""
-    features = example.features.feature
-    if "label_ids" not in features:
-        return
-    labels = features["label_ids"].int64_list.value
-    labelled = [token for token, label in enumerate(labels) if label]
-    wrong = [labels[token] for token in labelled if labels[token] != 1]
-    if wrong:
-        raise ValueError(
-            f"expected label_ids of 0 or 1, got {wrong[0]} {name_example(example, where)}"
-        )
-    for name in ("row_ids", "column_ids", "input_mask"):
-        values = features[name].int64_list.value
-        for token in labelled:
-            if values[token] < 1:
-                raise ValueError(
-                    "expected labels on cells of the table's body alone, got one on token "
-                    f"{token}, whose {name} is {values[token]} {name_example(example, where)}"
-                )
-
-
-def name_example(example: tf.train.Example, where: str) -> str:
-    """The example in a message: "(question 'q1', train.tfrecord, record 3)"."""
-    names = example.features.feature["question_id"].bytes_list.value
-    question = f"question {names[0].decode(errors='replace')!r}, " if names else ""
-    return f"({question}{where})"
-
-
-# Half the time of the default 6, for files that are a fifth larger.
+# Level 1 takes half the time of the default 6, and makes files larger by a fifth.
 _COMPRESSION_LEVEL = 1
-UNFINISHED = r"\.[0-9a-f]{32}\.unfinished"  # what `complete_file` puts behind a name meanwhile
+# A record is its length (8 bytes), the length's checksum (4), the content, its checksum (4).
+_FRAME_BYTES, _HEADER_BYTES = 16, 12
+_GZIP_MAGIC, _ZLIB_MAGIC = b"\x1f\x8b\x08", b"\x78"
+_CHUNK = 1024  # bytes of a compressed file; damage costs at most as much before it
 
 
 def write_records(
     path: Path, examples: Iterable[Mapping[str, np.ndarray]], compression: str = "GZIP"
 ) -> int:
-    """Writes examples to a file, which appears only when all of them are in it.
+    """Writes examples to a file, which appears once all of them are in it.
 
     Args:
-        path: the file; its folder is made where it is missing.
+        path: the file; its folder is made if it is missing.
         examples: features by name; arrays of integers, floats, or objects (bytes).
         compression: "GZIP", "ZLIB" or "".
 
@@ -322,7 +78,7 @@ def write_records(
 
 @contextlib.contextmanager
 def record_writer(path: Path, compression: str = "GZIP") -> Iterator[tf.io.TFRecordWriter]:
-    """Writes serialized examples to a file, which appears at the end; the rest as write_records."""
+    """A writer of serialized examples to a file, which appears at the end (see write_records)."""
     tf.io.gfile.makedirs(os.path.dirname(path) or ".")
     options = tf.io.TFRecordOptions(compression, compression_level=_COMPRESSION_LEVEL)
     with complete_file(path) as unfinished, tf.io.TFRecordWriter(unfinished, options) as writer:
@@ -331,9 +87,9 @@ def record_writer(path: Path, compression: str = "GZIP") -> Iterator[tf.io.TFRec
 
 @contextlib.contextmanager
 def complete_file(path: Path) -> Iterator[str]:
-    """A name to write a file under, which gets its own once it is complete.
+    """Yields a name to write a file under. The file gets its own name once it is complete.
 
-    The name is nobody else's: a runner may let two workers write the same file.
+    The name is unique, because a Beam runner may let two workers write the same file.
     """
     unfinished = f"{os.fspath(path)}.{uuid.uuid4().hex}.unfinished"
     try:
@@ -355,7 +111,7 @@ def serialize_example(features: Mapping[str, np.ndarray]) -> bytes:
         elif kind == "f":
             feature.float_list.MergeFromString(_packed(values.astype("<f4").tobytes()))
         elif len(values) and values.min() >= 0 and values.max() < 128:
-            # As most are: a byte each.
+            # Most features fit in one byte a value.
             feature.int64_list.MergeFromString(_packed(values.astype(np.uint8).tobytes()))
         else:
             feature.int64_list.value.extend(values.tolist())
@@ -363,9 +119,10 @@ def serialize_example(features: Mapping[str, np.ndarray]) -> bytes:
 
 
 def _packed(values: bytes) -> bytes:
-    """A list of numbers as protocol buffers encode it, which NumPy is fastest at.
+    """A list of numbers in the encoding of protocol buffers, much faster than one by one.
 
-    The field's tag, the number of bytes in groups of seven bits, the lowest first, and the bytes.
+    First the field's tag, then the number of bytes (seven bits at a time, lowest first), then the
+    bytes.
     """
     groups = [len(values)]
     while groups[-1] > 127:
@@ -379,30 +136,30 @@ def check_records(
     check_example: Callable[[tf.train.Example, str], None] | None = None,
     at_most: int | None = None,
 ) -> int:
-    """Reads every example, to say in a sentence what a dataset stumbled over.
+    """Reads every example, so that an error names the file and the record.
 
     Args:
-        files, skip_corrupt: as read_records.
-        check_example: raises ValueError where a task cannot take an example; its second argument
+        files, skip_corrupt: see batches.read_records.
+        check_example: raises ValueError for an example that a task cannot use. Its second argument
             is the example's place, for the message.
-        at_most: stops after so many examples; None for none.
+        at_most: stops after so many examples; None reads all.
 
     Returns:
         The number of examples.
 
     Raises:
-        FileNotFoundError, ValueError: as read_records, but for every example, not for the first
-            of each file alone; and where a label is outside of the table's body. A damaged file is
-            named with the record and the byte.
+        FileNotFoundError: if a file is missing.
+        ValueError: if a file is damaged or is no record file, if an example's features differ from
+            the others', or if a label is outside of the table's body.
     """
-    files = _paths(files)
-    expected, _ = _schemas(files, skip_corrupt)
+    files = as_paths(files)
+    expected, _ = schemas(files, skip_corrupt)
     count = 0
     for file in files:
-        for number, example in enumerate(read_examples(file, skip_corrupt)):
+        for number, example in enumerate(_read_examples(file, skip_corrupt)):
             where = f"{file}, record {number}"
-            check_same_schema(expected, example_schema(example, where), files[0], where)
-            check_labels(example, where)
+            _check_same_schema(expected, _example_schema(example, where), files[0], where)
+            _check_labels(example, where)
             if check_example is not None:
                 check_example(example, where)
             count += 1
@@ -412,24 +169,239 @@ def check_records(
 
 
 def records_schema(files: Path | Sequence[Path], skip_corrupt: bool = False) -> Schema:
-    """The known features of the examples, with their lengths; errors as read_records."""
-    return _schemas(_paths(files), skip_corrupt)[0]
+    """The known features of the examples, with their lengths; errors as batches.read_records."""
+    return schemas(as_paths(files), skip_corrupt)[0]
 
 
-def _schemas(files: Sequence[str], skip_corrupt: bool) -> tuple[Schema, list[str]]:
-    """What is in each example, and those of the files that have any; ValueError if none has."""
-    schemas = {file: file_schema(file, skip_corrupt) for file in files}
-    known = {file: schema for file, schema in schemas.items() if schema is not None}
+def schemas(files: Sequence[str], skip_corrupt: bool) -> tuple[Schema, list[str]]:
+    """The features of every example, and those of the files that have any example.
+
+    Raises:
+        ValueError: if no file has an example, or two files differ.
+    """
+    found = {file: _file_schema(file, skip_corrupt) for file in files}
+    known = {file: schema for file, schema in found.items() if schema is not None}
     if not known:
         raise ValueError(f"expected examples in the record file {files[0]}, got none")
     first, expected = next(iter(known.items()))
     for file, schema in known.items():
-        check_same_schema(expected, schema, first, file)
+        _check_same_schema(expected, schema, first, file)
     return expected, list(known)
 
 
-def _paths(files: Path | Sequence[Path]) -> list[str]:
+def as_paths(files: Path | Sequence[Path]) -> list[str]:
+    """One file or several as a list; ValueError if there is none."""
     paths = [files] if isinstance(files, str | os.PathLike) else files
     if not paths:
         raise ValueError("expected at least one record file, got none")
     return [os.fspath(path) for path in paths]
+
+
+def name_example(example: tf.train.Example, where: str) -> str:
+    """The example in a message: "(question 'q1', train.tfrecord, record 3)"."""
+    names = example.features.feature["question_id"].bytes_list.value
+    question = f"question {names[0].decode(errors='replace')!r}, " if names else ""
+    return f"({question}{where})"
+
+
+def _file_schema(file: str, skip_corrupt: bool) -> Schema | None:
+    """The known features of a file's first example, with their lengths; None without examples."""
+    for example in _read_examples(file, skip_corrupt):
+        return _example_schema(example, file)
+    return None
+
+
+def _example_schema(example: tf.train.Example, file: str) -> Schema:
+    schema: dict[str, tf.io.FixedLenFeature] = {}
+    for name, dtype in {**OF_TOKENS, **OF_EXAMPLES}.items():
+        if name in example.features.feature:
+            feature = example.features.feature[name]
+            kind = feature.WhichOneof("kind")
+            if _KINDS.get(kind) != dtype:
+                raise ValueError(f"expected {name} as {dtype.name}, got {kind} (file {file})")
+            schema[name] = tf.io.FixedLenFeature([len(getattr(feature, kind).value)], dtype)
+    missing = set(TAPAS_FEATURES) - set(OPTIONAL) - set(schema)
+    if missing:
+        raise ValueError(f"expected the features {sorted(missing)}, got none (file {file})")
+    for name in schema.keys() & OF_TOKENS.keys():
+        if schema[name].shape != schema["input_ids"].shape:
+            raise ValueError(
+                f"expected {schema['input_ids'].shape[0]} {name}, as many as input_ids, got "
+                f"{schema[name].shape[0]} (file {file})"
+            )
+    return schema
+
+
+def _check_same_schema(expected: Schema, actual: Schema, expected_file: str, file: str) -> None:
+    if set(expected) != set(actual):
+        raise ValueError(
+            f"expected the features of {expected_file}, got others: "
+            f"{sorted(set(expected) ^ set(actual))} (file {file})"
+        )
+    for name, feature in expected.items():
+        if feature.shape != actual[name].shape:
+            raise ValueError(
+                f"expected {name} of length {feature.shape[0]}, as in {expected_file}, got length "
+                f"{actual[name].shape[0]} (file {file})"
+            )
+
+
+def _check_labels(example: tf.train.Example, where: str) -> None:
+    """ValueError if a labelled token is not in a cell of the table's body."""
+    features = example.features.feature
+    if "label_ids" not in features:
+        return
+    labels = features["label_ids"].int64_list.value
+    labelled = [token for token, label in enumerate(labels) if label]
+    if wrong := [labels[token] for token in labelled if labels[token] != 1]:
+        raise ValueError(
+            f"expected label_ids of 0 or 1, got {wrong[0]} {name_example(example, where)}"
+        )
+    for name in ("row_ids", "column_ids", "input_mask"):
+        values = features[name].int64_list.value
+        for token in labelled:
+            if values[token] < 1:
+                raise ValueError(
+                    "expected labels only on cells of the table's body, got one on token "
+                    f"{token}, whose {name} is {values[token]} {name_example(example, where)}"
+                )
+
+
+def _read_examples(file: str, skip_corrupt: bool) -> Iterator[tf.train.Example]:
+    """The examples of a file; a ValueError for damage names the record and the byte."""
+    compression = detect_compression(file)
+    records: Iterator[bytes]
+    if skip_corrupt:
+        records = readable_records(file)
+    else:
+        records = tf.data.TFRecordDataset(file, compression).as_numpy_iterator()
+    number = begin = 0
+    try:
+        for record in records:
+            yield tf.train.Example.FromString(record)
+            number, begin = number + 1, begin + len(record) + _FRAME_BYTES
+        if not skip_corrupt and not _is_complete(file):
+            raise tf.errors.DataLossError(None, None, "the file is cut short")
+    except (tf.errors.DataLossError, message.DecodeError) as error:
+        reason = str(error).split("[Op:")[0].split("\n")[0].strip("{} ")
+        unpacked = " unpacked" if compression else ""
+        raise ValueError(
+            f"expected a TFRecord file of examples, got {file}: {reason} (at record {number}, byte "
+            f"{begin}{unpacked}); skip_corrupt reads the other records"
+        ) from None
+
+
+def detect_compression(file: str) -> str:
+    """Says "GZIP", "ZLIB" or "" by a file's first bytes; FileNotFoundError if it is missing."""
+    if not tf.io.gfile.exists(file) or tf.io.gfile.isdir(file):
+        raise FileNotFoundError(f"expected a record file at {file}, found none")
+    with tf.io.gfile.GFile(file, "rb") as stream:
+        head = stream.read(8)
+    if head.startswith(_GZIP_MAGIC):
+        return "GZIP"
+    # A file without compression begins with the first record's length in eight bytes.
+    return "ZLIB" if head.startswith(_ZLIB_MAGIC) and any(head[4:]) else ""
+
+
+def readable_records(file: str | bytes) -> Iterator[bytes]:
+    """The undamaged records of a file; a logged warning counts the others.
+
+    A record is skipped if its content is damaged or is no tf.train.Example. After a damaged length
+    or damaged compression the rest is lost, because nothing says where the next record begins.
+    """
+    file = os.fsdecode(file)
+    num_read = num_damaged = begin = 0
+    lost_from: int | None = None
+    first_damaged = ""
+    with _unpacked(file) as (unpacked, size, is_complete), tempfile.NamedTemporaryFile() as rest:
+        readable = unpacked
+        while begin < size and lost_from is None:
+            try:
+                for record in tf.data.TFRecordDataset(readable).as_numpy_iterator():
+                    if _is_example(record):
+                        yield record
+                        num_read += 1
+                    else:
+                        first_damaged = first_damaged or f"record {num_read}, byte {begin}"
+                        num_damaged += 1
+                    begin += len(record) + _FRAME_BYTES
+            except tf.errors.DataLossError:
+                first_damaged = first_damaged or f"record {num_read}, byte {begin}"
+                length = _content_length(unpacked, begin)
+                if length is None or begin + _FRAME_BYTES + length > size:
+                    lost_from = begin
+                else:
+                    num_damaged += 1
+                    begin += _FRAME_BYTES + length
+                    # TensorFlow stops at damage, and reads a file from its beginning.
+                    rest.seek(0)
+                    rest.truncate()
+                    with tf.io.gfile.GFile(unpacked, "rb") as stream:
+                        stream.seek(begin)
+                        shutil.copyfileobj(stream, rest)
+                    rest.flush()
+                    readable = rest.name
+    if not is_complete and lost_from is None:
+        first_damaged, lost_from = first_damaged or f"record {num_read}, byte {begin}", begin
+    if first_damaged:
+        lost = "" if lost_from is None else f", everything from byte {lost_from} on is lost"
+        logging.warning(
+            "%d records skipped in %s (the first: %s)%s; %d were read",
+            num_damaged,
+            file,
+            first_damaged,
+            lost,
+            num_read,
+        )
+
+
+def _is_complete(file: str) -> bool:
+    """Whether a compressed file reaches its end; without compression, whether it has a record."""
+    if not detect_compression(file):
+        return tf.io.gfile.stat(file).length >= _FRAME_BYTES
+    return _unpack(file, None)
+
+
+@contextlib.contextmanager
+def _unpacked(file: str) -> Iterator[tuple[str, int, bool]]:
+    """The file without compression as far as it can be read, its size, and whether that is all."""
+    if not detect_compression(file):
+        yield file, tf.io.gfile.stat(file).length, True
+        return
+    with tempfile.NamedTemporaryFile() as unpacked:
+        is_all = _unpack(file, unpacked)
+        unpacked.flush()
+        yield unpacked.name, unpacked.tell(), is_all
+
+
+def _unpack(file: str, unpacked: IO[bytes] | None) -> bool:
+    """Undoes the compression of either format; returns whether the end was reached."""
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    with tf.io.gfile.GFile(file, "rb") as packed, contextlib.suppress(zlib.error):
+        while chunk := packed.read(_CHUNK):
+            content = unpack.decompress(chunk)
+            if unpacked is not None:
+                unpacked.write(content)
+    return unpack.eof
+
+
+def _is_example(record: bytes) -> bool:
+    try:
+        tf.train.Example.FromString(record)
+    except message.DecodeError:
+        return False
+    return True
+
+
+def _content_length(file: str, begin: int) -> int | None:
+    """The length of the record that begins there; None if the length itself is damaged."""
+    with tf.io.gfile.GFile(file, "rb") as stream:
+        stream.seek(begin)
+        header = stream.read(_HEADER_BYTES)
+    length, checksum = header[:8], header[8:]
+    with tempfile.NamedTemporaryFile() as file_of_length:
+        # TensorFlow's writer computes the checksum: it is the last four bytes of its record.
+        with tf.io.TFRecordWriter(file_of_length.name) as writer:
+            writer.write(length)
+        is_intact = file_of_length.read()[-4:] == checksum
+    return int.from_bytes(length, "little") if is_intact else None

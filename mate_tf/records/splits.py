@@ -1,7 +1,7 @@
 """The files of a split: {split}.tfrecord and {split}.jsonl, or shards of each.
 
-Shards are named as Beam names them, dev-00000-of-00008.tfrecord. Which shard a question is in, and
-where in it, follows from a seed and its id alone: whoever writes shards writes the same bytes.
+Shards have Beam's names, dev-00000-of-00008.tfrecord. A question's shard and its place there depend
+only on a seed and the question's id, so that shards have the same bytes whoever writes them.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.datasets.json_lines import json_line, read_json_lines
+from mate_tf.datasets.json_lines import SeenIds, json_line, read_json_lines
 from mate_tf.records.conversion import Outcome
 from mate_tf.records.conversion_file import (
     Conversion,
@@ -25,7 +25,6 @@ from mate_tf.records.conversion_file import (
 )
 from mate_tf.records.records import UNFINISHED, complete_file, record_writer, serialize_example
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.text_files import SeenIds
 
 RECORDS, QUESTIONS = ".tfrecord", ".jsonl"
 _SHARD = r"-(\d{5})-of-(\d{5})"
@@ -40,24 +39,24 @@ def split_file(
     shard: int | None = None,
     num_shards: int | None = None,
 ) -> str:
-    """The name of a split's one file, or of one of its shards."""
+    """The path of a split's one file, or of one of its shards."""
     if shard is not None:
         split = f"{split}-{shard:05d}-of-{num_shards:05d}"
     return os.path.join(directory, split + suffix)
 
 
 def split_files(directory: str | os.PathLike[str], split: str, suffix: str = RECORDS) -> list[str]:
-    """The files of a split in a folder: its one file, or all of its shards in their order.
+    """The files of a split in a folder: its one file, or all its shards in order.
 
     Raises:
         FileNotFoundError: if there is none, or a shard is missing.
-        ValueError: if there are several sets of them.
+        ValueError: if there are several sets of files.
     """
     whole = split_file(directory, split, suffix)
     there = _files(directory, split, suffix)
     if not there:
         raise FileNotFoundError(
-            f"expected {split}{suffix} in {directory}; experiments/create_data.py writes such a "
+            f"expected {split}{suffix} in {directory}, found none; `mate-tf data` writes such a "
             "folder"
         )
     shard = re.compile(f".*{_SHARD}{re.escape(suffix)}")
@@ -65,7 +64,7 @@ def split_files(directory: str | os.PathLike[str], split: str, suffix: str = REC
     if len(totals) + (whole in there) > 1:
         raise ValueError(
             f"expected one set of files of the split {split!r}, got {len(there)} files of several "
-            f"in {directory}; remove those that are old"
+            f"sets in {directory}; remove the old ones"
         )
     if whole in there:
         return [whole]
@@ -82,28 +81,27 @@ def split_files(directory: str | os.PathLike[str], split: str, suffix: str = REC
 def prepare_folder(
     directory: str | os.PathLike[str], conversion: Conversion, splits: Sequence[str]
 ) -> None:
-    """Makes the folder for a conversion, and says in it how its records are made.
+    """Makes the folder for a conversion, and writes its conversion.json.
 
-    Splits that were made in another way and are to be made again go first, so that what the folder
-    says is true whenever the conversion stops. So does what a conversion of these splits that was
-    killed did not finish.
+    Splits that were made in another way and will be made again are removed first, so that
+    conversion.json is true whenever the conversion stops. So are unfinished files of these splits.
 
     Args:
-        directory: the folder; a new one, or one of an earlier conversion.
+        directory: a new folder, or one of an earlier conversion.
         conversion: how the records are made.
-        splits: those that are going to be.
+        splits: those that will be made.
 
     Raises:
-        ValueError: if the folder has files of that kind and does not say how they were made, or
-            splits that were made in another way and are not made again.
+        ValueError: if the folder has splits but no conversion.json, or splits that were made in
+            another way and will not be made again.
     """
     tf.io.gfile.makedirs(directory)
     file_of_split = re.compile(f"(.+?)({_SHARD})?({re.escape(RECORDS)}|{re.escape(QUESTIONS)})")
     there = {m[1] for m in map(file_of_split.fullmatch, tf.io.gfile.listdir(directory)) if m}
     if there and not has_conversion(directory):
         raise ValueError(
-            f"expected a new folder or one that create_data wrote, got {directory} with files of "
-            f"the splits {sorted(there)} and without conversion.json"
+            f"expected a new folder or one that `mate-tf data` wrote, got {directory} with files "
+            f"of the splits {sorted(there)} and without conversion.json"
         )
     if there and (before := read_conversion(directory)) != conversion:
         if others := sorted(there - set(splits)):
@@ -133,14 +131,14 @@ def read_questions(
 
 
 def place(question_id: str, seed: int, num_shards: int) -> tuple[int, int]:
-    """The shard that a question is in, and the number that its shard is in the order of."""
+    """The shard that a question is in, and the number that sorts it there."""
     key = f"{seed}/{question_id}".encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(key, digest_size=16).digest()
     return int.from_bytes(digest[:8]) % num_shards, int.from_bytes(digest[8:])
 
 
 def encode(outcome: Outcome) -> Encoded:
-    """The record of an outcome, where it has features, and its line, where it has a table."""
+    """The record of an outcome if it has features, and its line if it has a table."""
     record = None if outcome.features is None else serialize_example(outcome.features)
     line = None if outcome.table is None else json_line(outcome.table, outcome.question).encode()
     return record, line
@@ -154,10 +152,10 @@ def write_shard(
     num_shards: int,
     has_tables: bool = True,
 ) -> None:
-    """Writes a shard of records and, where there are tables, of questions, in the order given.
+    """Writes a shard of records and, if there are tables, of questions, in the given order.
 
     Raises:
-        ValueError: if two have one place, which is to say one id.
+        ValueError: if two questions have the same place, and so the same id.
     """
     before = None
     with _open(directory, split, has_tables, shard, num_shards) as write:
@@ -176,22 +174,21 @@ def split_writer(
     seed: int = 0,
     has_tables: bool = True,
 ) -> Iterator[Callable[[Outcome], None]]:
-    """Where a split's outcomes go, one after the other, without being kept in memory.
+    """Yields a function that writes a split's outcomes, one by one, without keeping them in memory.
 
-    Its files appear at the end, in place of those that the split had: killed at any moment, it
-    leaves no split of old files and new. One file has the order of the outcomes. Shards have the
-    order of `place`; until the end what they are made of lies in a temporary file (in TMPDIR),
-    which takes as much room as they do uncompressed.
+    The files appear at the end and replace those that the split had. Old and new files never mix,
+    even if the process is killed. One file keeps the order of the outcomes; shards have the order
+    of `place`. Until the end a temporary file (in TMPDIR) holds the content of shards uncompressed.
 
     Args:
         directory: the folder.
         split: the split.
         num_shards: None for one file.
         seed: of the order of shards.
-        has_tables: whether there is a file of questions beside that of records.
+        has_tables: whether to write a file of questions beside that of records.
 
     Raises:
-        ValueError: if two questions have one id.
+        ValueError: if two questions have the same id.
     """
     if num_shards is None:
         seen = SeenIds()
@@ -216,14 +213,14 @@ def split_writer(
 
 
 def remove_split(directory: str | os.PathLike[str], split: str) -> None:
-    """Removes the files that there are of a split, the records first."""
+    """Removes the files of a split, the records first."""
     for suffix in (RECORDS, QUESTIONS):
         for file in _files(directory, split, suffix):
             tf.io.gfile.remove(file)
 
 
 def _files(directory: str | os.PathLike[str], split: str, suffix: str, state: str = "") -> set[str]:
-    """The files there are of a split, whole or shards; `state` is a pattern of what follows."""
+    """The existing files of a split, whole or shards; `state` is a pattern of a further ending."""
     pattern = re.compile(f"{re.escape(split)}({_SHARD})?{re.escape(suffix)}{state}")
     directory = os.fspath(directory)
     names = tf.io.gfile.listdir(directory) if tf.io.gfile.isdir(directory) else []
@@ -238,7 +235,7 @@ def _open(
     shard: int | None = None,
     num_shards: int | None = None,
 ) -> Iterator[Callable[[bytes | None, bytes | None], None]]:
-    """A function that writes a record and a line to the split's files."""
+    """Yields a function that writes a record and a line to the split's files."""
     names = [split_file(directory, split, s, shard, num_shards) for s in (RECORDS, QUESTIONS)]
     with contextlib.ExitStack() as stack:
         records = stack.enter_context(record_writer(names[0]))
@@ -258,12 +255,12 @@ def _open(
 
 def _same_id(split: str, what: str) -> ValueError:
     return ValueError(
-        f"expected an id of its own for each question of the split {split!r}, got one twice: {what}"
+        f"expected a different id for each question of the split {split!r}, got one twice: {what}"
     )
 
 
 class _Spool:
-    """Records and lines on disk; in memory is only where each lies, 40 bytes a question."""
+    """Records and lines on disk; memory holds only their places, 40 bytes a question."""
 
     def __enter__(self) -> "_Spool":
         self._file = tempfile.TemporaryFile()

@@ -1,1 +1,1 @@
-"""Files, data frames and text become a Table."""
+"""A file, a data frame or text becomes a Table."""

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,90 @@ from mate_tf.tables.table import Table
 from mate_tf.tables.text_files import NUMBERS_AS_WRITTEN, decode_text, parse_table_rows, read_json
 from mate_tf.tables.typed_files import read_excel_rows, read_parquet_rows
 
-_SHAPES = (
+STANDARD_INPUT = "-"
+_DELIMITED = (".csv", ".tsv", ".tab")
+_EXCEL = (".xlsx", ".xlsm")
+_HTML = (".html", ".htm")
+_JSON_SHAPES = (
     "a list of objects, a list of lists, an object of columns, or one with header and rows or with "
     "columns and data"
 )
 
 
-def read_json_rows(path: str | Path) -> list[list[Any]]:
-    """Reads the rows of a table, the header first.
+@dataclass(frozen=True)
+class ReadOptions:
+    """What may be said about a file that holds a table. None lets the reader decide.
 
-    The shapes are: a list of objects with the same keys, or of lists, the first being the header;
-    {"header": [...], "rows": [[...], ...]}; {"columns": [...], "data": [[...], ...]}, pandas's
-    "split"; and an object of columns, each a list of cells or an object of them by row (pandas's
-    "columns"). Numbers are the text that the file has for them; null and NaN are None.
+    Attributes:
+        delimiter: in CSV, the character that separates the columns; see `Table.from_csv`.
+        sheet: in Excel, the name of the sheet; without it the first visible one.
+        which: in HTML, the number of the table on the page, from 0; needed if there are several.
+    """
+
+    delimiter: str | None = None
+    sheet: str | None = None
+    which: int | None = None
+
+    def check(self, ending: str, name: str) -> None:
+        """Raises ValueError if an option is given that files with this ending do not have."""
+        for option, endings in _OPTIONS.items():
+            value = getattr(self, option)
+            if value is not None and ending not in endings:
+                raise ValueError(
+                    f"expected {option} only for files in {', '.join(endings)}, got "
+                    f"{option}={value!r} for {name}"
+                )
+
+
+_OPTIONS = {"delimiter": _DELIMITED, "sheet": _EXCEL, "which": _HTML}
+_DEFAULTS = ReadOptions()
+
+
+def read_table(path: str | Path, options: ReadOptions = _DEFAULTS) -> Table:
+    """Reads a table from a file; the ending of its name, in any case, says its kind.
+
+    CSV, TSV and JSON Lines are read as by `Table.from_csv` and `Table.from_json_lines`, a JSON
+    value by `read_json_rows`, an HTML page by `read_html_rows`, an Excel sheet by
+    `read_excel_rows`, and Parquet by `read_parquet_rows`. The last three need the packages of the
+    extra "formats". Cells are as the file has them: numbers in text keep their text, other numbers
+    such as 3.0 become "3", and a cell without a value is empty.
+
+    Args:
+        path: the file; "-" reads CSV from standard input.
+        options: what is said about the file.
+
+    Returns:
+        The table, named after its file.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ModuleNotFoundError: if the package that reads such files is not installed.
+        ValueError: if the ending is unknown, if an option is for another kind of file or names none
+            of the file's tables, or if the file is broken or holds no table.
+    """
+    if str(path) == STANDARD_INPUT:
+        options.check(".csv", "standard input")
+        name = "standard input"
+        text = decode_text(sys.stdin.buffer.read(), name)
+        return Table.from_rows(parse_table_rows(text, name, options.delimiter), table_id=name)
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise ValueError(
+            f"expected a table whose name ends in {', '.join(ENDINGS)}, got '{path}'; convert "
+            "other files to one of these"
+        )
+    options.check(ending, f"'{path}'")
+    return _READERS[ending](path, options)
+
+
+def read_json_rows(path: str | Path) -> list[list[Any]]:
+    """Reads the rows of a table that is one JSON value, the header first.
+
+    The shapes are: a list of objects with the same keys; a list of lists, the first being the
+    header; {"header": [...], "rows": [[...], ...]}; {"columns": [...], "data": [[...], ...]}
+    (pandas's "split"); and an object of columns, each a list of cells or an object of cells by row
+    (pandas's "columns"). Numbers are the text that the file has for them; null and NaN are None.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -40,7 +112,7 @@ def read_json_rows(path: str | Path) -> list[list[Any]]:
         return value
     if _is_list_of(value, dict):
         return _from_records(value, where)
-    raise ValueError(f"expected {_SHAPES}, got {_kind(value)} {where}")
+    raise ValueError(f"expected {_JSON_SHAPES}, got {_kind(value)} {where}")
 
 
 def _kind(value: Any) -> str:
@@ -76,7 +148,7 @@ def _from_columns(columns: dict[str, Any], where: str) -> list[list[Any]]:
             column = [column[key] for key in keys]
         if not isinstance(column, list):
             raise ValueError(
-                f"expected {_SHAPES}, got an object with {_kind(column)} as '{name}' {where}"
+                f"expected {_JSON_SHAPES}, got an object with {_kind(column)} as '{name}' {where}"
             )
         cells.append(column)
         if len(column) != len(cells[0]):
@@ -87,84 +159,16 @@ def _from_columns(columns: dict[str, Any], where: str) -> list[list[Any]]:
     return [list(columns), *map(list, zip(*cells, strict=True))]
 
 
-STANDARD_INPUT = "-"
-_EXCEL = (".xlsx", ".xlsm")
-_HTML = (".html", ".htm")
-_DELIMITED = (".csv", ".tsv", ".tab")
-_READERS: dict[str, Callable[[Path], Table]] = {
-    **dict.fromkeys((".jsonl", ".ndjson"), Table.from_json_lines),
-    ".json": lambda path: Table.from_rows(read_json_rows(path), table_id=path.name),
-    ".parquet": lambda path: Table.from_rows(read_parquet_rows(path), table_id=path.name),
+def _rows_reader(read: Callable[[Path, ReadOptions], Any]) -> Callable[[Path, ReadOptions], Table]:
+    return lambda path, options: Table.from_rows(read(path, options), table_id=path.name)
+
+
+_READERS: dict[str, Callable[[Path, ReadOptions], Table]] = {
+    **dict.fromkeys(_DELIMITED, lambda path, options: Table.from_csv(path, options.delimiter)),
+    **dict.fromkeys((".jsonl", ".ndjson"), lambda path, _: Table.from_json_lines(path)),
+    ".json": _rows_reader(lambda path, _: read_json_rows(path)),
+    ".parquet": _rows_reader(lambda path, _: read_parquet_rows(path)),
+    **dict.fromkeys(_HTML, _rows_reader(lambda path, said: read_html_rows(path, said.which))),
+    **dict.fromkeys(_EXCEL, _rows_reader(lambda path, said: read_excel_rows(path, said.sheet))),
 }
-ENDINGS = (*_DELIMITED, *_READERS, *_HTML, *_EXCEL)
-
-
-def read_table(
-    path: str | Path,
-    sheet: str | None = None,
-    which: int | None = None,
-    delimiter: str | None = None,
-) -> Table:
-    """Reads a table from a file, whose name's ending says of what kind it is, in any case.
-
-    CSV, TSV and JSON Lines are read as `Table.from_csv` and `Table.from_json_lines` read them; one
-    JSON value as `read_json_rows`, a page of HTML as `read_html_rows`, a sheet of Excel as
-    `read_excel_rows`, and Parquet as `read_parquet_rows` does. The last three need the packages of
-    the extra "formats". Cells are as the file has them: numbers that it holds as text keep it, of
-    others 3.0 becomes "3"; a cell without a value is empty.
-
-    Args:
-        path: the file; "-" reads CSV from standard input.
-        sheet: of Excel, the name of the sheet; the first one unless it is given.
-        which: of HTML, the number of the table on the page, from 0; it may be left out where there
-            is one.
-        delimiter: of CSV, what separates the columns; as `Table.from_csv` unless it is given.
-
-    Returns:
-        The table, named after its file.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ModuleNotFoundError: if the package that reads such files is not installed.
-        ValueError: if the ending is not known, `sheet`, `which` or `delimiter` is given for a file
-            of another kind or names none of its tables, or the file is broken or holds no table.
-    """
-    if str(path) == STANDARD_INPUT:
-        _check_choices("standard input", ".csv", sheet, which, delimiter)
-        return _from_standard_input(delimiter)
-    path = Path(path)
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise ValueError(
-            f"expected a table whose name ends in {', '.join(ENDINGS)}, got '{path}'; "
-            "other files have to be converted to one of these"
-        )
-    _check_choices(f"'{path}'", ending, sheet, which, delimiter)
-    if ending in _DELIMITED:
-        return Table.from_csv(path, delimiter)
-    if ending in _EXCEL:
-        return Table.from_rows(read_excel_rows(path, sheet), table_id=path.name)
-    if ending in _HTML:
-        return Table.from_rows(read_html_rows(path, which), table_id=path.name)
-    return _READERS[ending](path)
-
-
-def _check_choices(
-    name: str, ending: str, sheet: str | None, which: int | None, delimiter: str | None
-) -> None:
-    if delimiter is not None and ending not in _DELIMITED:
-        raise ValueError(
-            f"expected a delimiter only of {', '.join(_DELIMITED)}, got {delimiter!r} for {name}"
-        )
-    if sheet is not None and ending not in _EXCEL:
-        raise ValueError(
-            f"expected a sheet only of {' and '.join(_EXCEL)}, got sheet={sheet!r} for {name}"
-        )
-    if which is not None and ending not in _HTML:
-        raise ValueError(f"expected which only of {' and '.join(_HTML)}, got {which} for {name}")
-
-
-def _from_standard_input(delimiter: str | None) -> Table:
-    name = "standard input"
-    text = decode_text(sys.stdin.buffer.read(), name)
-    return Table.from_rows(parse_table_rows(text, name, delimiter), table_id=name)
+ENDINGS = tuple(_READERS)

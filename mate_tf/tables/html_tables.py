@@ -11,8 +11,8 @@ from mate_tf.tables.text_files import open_bytes
 from mate_tf.tables.typed_files import broken_named, check_size, reading_package
 
 _DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_WITHIN = 1024  # bytes
-# What HTML has these labels mean: windows-1252, a few of whose bytes stand for nothing.
+_WITHIN = 1024  # the first bytes, which declare the encoding
+# HTML reads these labels as windows-1252, in which a few bytes have no meaning.
 _WINDOWS_1252 = {
     *("ascii", "us-ascii", "iso-8859-1", "iso8859-1", "latin-1", "latin1"),
     *("windows-1252", "cp1252"),
@@ -27,24 +27,24 @@ _LONGEST_NAME = 30
 
 
 def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]]:
-    """Reads the rows of a table of a page, the header first.
+    """Reads the rows of a table on a page, the header first.
 
-    The header is the rows of the first <thead>, otherwise the first row and those after it that
-    have only <th>; several rows become one, their texts joined by blanks. A cell that spans others
-    stands in all of them within its <thead>, <tbody> or <tfoot>, and rows are filled up to the same
-    width; those of <tfoot> come last. Texts are as a page shows them: with single blanks and
-    without what is hidden. Tables without cells do not count, nor hidden ones beside others; a
-    table in a cell is one of its own.
+    The header is the rows of the first <thead>, otherwise the first row and the rows after it that
+    have only <th>. Several header rows become one, their texts joined by blanks. A cell that spans
+    others is repeated in all of them within its <thead>, <tbody> or <tfoot>. Rows are filled up to
+    the same width, and those of <tfoot> come last. Texts are as a page shows them: with single
+    blanks and without hidden parts. Tables without cells do not count, nor hidden tables beside
+    visible ones. A table inside a cell counts as a table.
 
     Args:
         path: a page, in the encoding that it declares, otherwise UTF-8.
-        which: the number of the table, from 0; it may be left out where there is one.
+        which: the number of the table, from 0; needed if there are several.
 
     Raises:
         FileNotFoundError: if there is no such file.
         ModuleNotFoundError: without lxml.
-        ValueError: if there is no table, none of that number, or none chosen of several; if the
-            table has more than MOST_CELLS; or if the page is beyond what libxml2 reads to its end.
+        ValueError: if there is no table, none with that number, or several and no number; if the
+            table has more than MOST_CELLS; or if libxml2 cannot read the page to its end.
     """
     with open_bytes(path) as file:
         content = file.read()
@@ -53,7 +53,7 @@ def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]
         parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
         page = html.document_fromstring(_decoded(content).encode(), parser=parser)
         for problem in parser.error_log:
-            if problem.level_name == "FATAL":  # after it libxml2 leaves things out
+            if problem.level_name == "FATAL":  # libxml2 leaves out what follows
                 raise ValueError(f"{problem.message}, in line {problem.line}")
         found = [(table, rows) for table in page.iter("table") if (rows := _rows(table))]
         shown = [rows for table, rows in found if not _is_in_hidden(table)]
@@ -81,12 +81,12 @@ def _decoded(content: bytes) -> str:
 
 
 def _is_in_hidden(table: Any) -> bool:
-    """Whether what it stands in is hidden; whole pages are, until they are read."""
+    """Whether an element around the table is hidden. Some pages are hidden until they load."""
     return any(_is_hidden(it) for it in table.iterancestors() if it.tag not in ("html", "body"))
 
 
 def _rows(table: Any) -> list[Any]:
-    """The <tr> of a table, not of those in its cells, that have cells and are not hidden."""
+    """The visible <tr> with cells that are the table's own, not those of a table in a cell."""
     rows = [
         row
         for row in table.iter("tr")
@@ -128,9 +128,9 @@ def _with_one_header(rows: list[Any], path: str | Path) -> list[list[str]]:
 
 
 def _expanded(rows: list[Any], path: str | Path) -> list[list[str]]:
-    """The texts of all cells, those that span others repeated, in rows of the same width."""
+    """The texts of all cells in rows of the same width; spanning cells are repeated."""
     lines: list[list[str]] = []
-    spanning: dict[int, tuple[str, int]] = {}  # by column: a text, and in how many more rows
+    spanning: dict[int, tuple[str, int]] = {}  # by column: a text, and how many more rows it spans
     num_cells = 0
     left_in_group = Counter(row.getparent() for row in rows)
     for row in rows:
@@ -148,7 +148,7 @@ def _expanded(rows: list[Any], path: str | Path) -> list[list[str]]:
             while len(line) in spanning:
                 text, more = spanning.pop(len(line))
                 add(text, more - 1)
-            rowspan = _span(cell, "rowspan") or left  # 0 is to the end
+            rowspan = _span(cell, "rowspan") or left  # 0 spans to the end
             text = _text(cell)
             for _ in range(min(max(1, _span(cell, "colspan")), _MOST_COLUMNS_SPANNED)):
                 spanning.pop(len(line), None)
@@ -176,8 +176,8 @@ def _text(cell: Any) -> str:
 
 
 def _pieces(element: Any) -> Iterator[str]:
-    """The texts in an element, with blanks where a page begins a new line."""
-    left = [element]  # elements may be within each other deeper than calls may
+    """The texts in an element, with a blank for each new line on the page."""
+    left = [element]  # no recursion: elements may be nested deeper than calls
     while left:
         piece = left.pop()
         if isinstance(piece, str):
@@ -187,7 +187,7 @@ def _pieces(element: Any) -> Iterator[str]:
         for child in reversed(piece):
             apart = " " if child.tag in _APART else ""
             left.append(apart + (child.tail or ""))
-            # Comments have no name.
+            # The tag of a comment is no text.
             if isinstance(child.tag, str) and child.tag not in _NOT_TEXT and not _is_hidden(child):
                 left.append(child)
             left.append(apart)

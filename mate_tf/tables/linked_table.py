@@ -1,4 +1,4 @@
-"""A table whose cells link to pages of text, as plain immutable data."""
+"""A table whose cells link to passages of text, as plain immutable data."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ class Passage(NamedTuple):
 
     Attributes:
         link: its address, such as "/wiki/New_York_City".
-        text: what it says, or how it begins.
+        text: its text, or the beginning.
     """
 
     link: str
@@ -20,7 +20,7 @@ class Passage(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The page's title, as its address spells it: "New York City"."""
+        """The page's title as in its address: "New York City"."""
         return self.link.removeprefix("/wiki/").replace("_", " ")
 
 
@@ -31,12 +31,11 @@ class LinkedTable:
     Attributes:
         table: the cells' own texts.
         passages: for each row and column the passages of the cell, in the order of its links.
-        other_passages: those that come with the table without a body cell's link, such as the
-            header's.
-        dead_links: the links of body cells that there is no passage for, each once.
+        other_passages: passages that no body cell links to, such as the header's.
+        dead_links: links of body cells without a passage, each once.
 
     Raises:
-        ValueError: if passages have another shape than the table's body.
+        ValueError: if the shape of the passages is not that of the table's body.
     """
 
     table: Table
@@ -51,19 +50,20 @@ class LinkedTable:
         links: Sequence[Sequence[Sequence[str]]],
         texts: Mapping[str, str],
     ) -> "LinkedTable":
-        """A table whose cells have links, with the texts that those lead to.
+        """A table whose cells have links, with the texts that they lead to.
 
         Args:
             table: the table.
-            links: for each row and column the links of the cell, in their order; a link that
-                comes twice in a cell counts once.
-            texts: the passages, by link. Those that no cell links to become `other_passages`,
-                links without one `dead_links`.
+            links: for each row and column the links of the cell, in order; a repeated link counts
+                once. () for a table without links.
+            texts: the passages by link. Those that no cell links to become `other_passages`; links
+                without a passage become `dead_links`.
 
         Raises:
             ValueError: as the constructor.
         """
         passages = {link: Passage(link, text) for link, text in texts.items()}
+        links = links or [[()] * table.num_columns] * table.num_rows
         unique = [[tuple(dict.fromkeys(cell)) for cell in row] for row in links]
         of_body = dict.fromkeys(link for row in unique for cell in row for link in cell)
         return cls(
@@ -85,7 +85,7 @@ class LinkedTable:
             )
 
     def distinct_passages(self) -> Iterator[Passage]:
-        """The passages of the body's cells, each where it first occurs, row by row."""
+        """The passages of the body's cells, each once, in the order of their first cells."""
         return iter(
             dict.fromkeys(passage for row in self.passages for cell in row for passage in cell)
         )

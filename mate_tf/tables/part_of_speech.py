@@ -1,14 +1,10 @@
-"""Part-of-speech taggers of other libraries, as functions from a text to its tagged words.
+"""Parts of speech of a text's words and of its wordpieces, for grammar-guided attention.
 
-Each library is imported when its tagger is made.
+A tagger is any function from a text to its tagged words. It runs once, when examples are made. The
+tags become ids, one for each wordpiece, by the places of pieces and words in the text (paper on
+grammar-guided attention, section 3.1). The library of a tagger is imported when it is loaded.
 
-Parts of speech of a text's words, and of its wordpieces.
-
-Tags are made once, when examples are made, by a tagger that is passed in: any function from a
-text to its tagged words. They become ids, one for each wordpiece, by where the pieces and the
-words stand in the text (grammar-guided attention paper, section 3.1).
-
-Shapes: N pieces of a text.
+Shape letter: N pieces of a text.
 """
 
 import bisect
@@ -19,77 +15,35 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-# Universal Dependencies' universal part-of-speech tags. A tag's id is its place, from 1; id 0 is
-# for what has no part of speech: special tokens, the table and padding.
-UNIVERSAL_TAGS = (
-    "ADJ",
-    "ADP",
-    "ADV",
-    "AUX",
-    "CCONJ",
-    "DET",
-    "INTJ",
-    "NOUN",
-    "NUM",
-    "PART",
-    "PRON",
-    "PROPN",
-    "PUNCT",
-    "SCONJ",
-    "SYM",
-    "VERB",
-    "X",
+# Universal Dependencies' universal tags. A tag's id is its place, from 1. Id 0 is for everything
+# without a part of speech: special tokens, the table and padding.
+UNIVERSAL_TAGS = tuple(
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
 )
 NUM_TAG_IDS = len(UNIVERSAL_TAGS) + 1
 
-# The Penn Treebank's tags. IN is a preposition or a subordinating conjunction, which it does not
-# tell apart: the former, far more frequent, stands for both.
+# The Penn Treebank's tags. Its IN is a preposition or, far less often, a subordinating conjunction.
 PENN_TO_UNIVERSAL = {
-    "CC": "CCONJ",
-    "CD": "NUM",
-    "DT": "DET",
-    "EX": "PRON",
-    "FW": "X",
-    "IN": "ADP",
-    "JJ": "ADJ",
-    "JJR": "ADJ",
-    "JJS": "ADJ",
-    "LS": "X",
-    "MD": "AUX",
-    "NN": "NOUN",
-    "NNS": "NOUN",
-    "NNP": "PROPN",
-    "NNPS": "PROPN",
-    "PDT": "DET",
-    "POS": "PART",
-    "PRP": "PRON",
-    "PRP$": "PRON",
-    "RB": "ADV",
-    "RBR": "ADV",
-    "RBS": "ADV",
-    "RP": "ADP",
-    "TO": "PART",
-    "UH": "INTJ",
-    "VB": "VERB",
-    "VBD": "VERB",
-    "VBG": "VERB",
-    "VBN": "VERB",
-    "VBP": "VERB",
-    "VBZ": "VERB",
-    "WDT": "DET",
-    "WP": "PRON",
-    "WP$": "PRON",
-    "WRB": "ADV",
-    "-LRB-": "PUNCT",
-    "-RRB-": "PUNCT",
-    "HYPH": "PUNCT",
-    "NFP": "PUNCT",
-    "$": "SYM",
-    "#": "SYM",
-    "ADD": "X",
-    "AFX": "X",
-    "GW": "X",
-    "XX": "X",
+    penn: universal
+    for universal, tags in {
+        "ADJ": "JJ JJR JJS",
+        "ADP": "IN RP",
+        "ADV": "RB RBR RBS WRB",
+        "AUX": "MD",
+        "CCONJ": "CC",
+        "DET": "DT PDT WDT",
+        "INTJ": "UH",
+        "NOUN": "NN NNS",
+        "NUM": "CD",
+        "PART": "POS TO",
+        "PRON": "EX PRP PRP$ WP WP$",
+        "PROPN": "NNP NNPS",
+        "PUNCT": "-LRB- -RRB- HYPH NFP",
+        "SYM": "$ #",
+        "VERB": "VB VBD VBG VBN VBP VBZ",
+        "X": "FW LS ADD AFX GW XX",
+    }.items()
+    for penn in tags.split()
 }
 _PUNCTUATION = re.compile(r"[^\w\s]+")
 
@@ -99,8 +53,8 @@ class TaggedWord(NamedTuple):
 
     Attributes:
         start: its first character in the text.
-        end: the character after its last.
-        tag: its part of speech, of the universal tags or of the Penn Treebank's.
+        end: the character after its last one.
+        tag: its part of speech, a universal tag or one of the Penn Treebank.
     """
 
     start: int
@@ -108,31 +62,29 @@ class TaggedWord(NamedTuple):
     tag: str
 
 
-# From a text to its words, in their order.
+# From a text to its words, in order.
 Tagger = Callable[[str], Sequence[TaggedWord]]
 
 
 def tag_id(tag: str) -> int:
-    """The id of a universal or Penn Treebank tag, from 1.
-
-    SYM is the same in both. Penn's tags of punctuation are signs; so is any other sign.
+    """The id of a universal or Penn Treebank tag, from 1. Any tag of signs alone is punctuation.
 
     Raises:
-        ValueError: if the tag is of neither set.
+        ValueError: if the tag is in neither set.
     """
     universal = tag if tag in UNIVERSAL_TAGS else PENN_TO_UNIVERSAL.get(tag)
     if universal is None and _PUNCTUATION.fullmatch(tag):
         universal = "PUNCT"
     if universal is None:
         raise ValueError(
-            f"expected a universal part-of-speech tag ({', '.join(UNIVERSAL_TAGS)}) or a Penn "
-            f"Treebank one, got {tag!r}"
+            f"expected a universal part-of-speech tag ({', '.join(UNIVERSAL_TAGS)}) or one of the "
+            f"Penn Treebank, got {tag!r}"
         )
     return UNIVERSAL_TAGS.index(universal) + 1
 
 
 def words_with_tags(text: str, tags: Sequence[str]) -> list[TaggedWord]:
-    """Gives the words between a text's blanks their tags (HybridQA's `question_postag`).
+    """Gives each word between a text's blanks its tag (HybridQA's `question_postag`).
 
     Raises:
         ValueError: if there is not one tag for each word.
@@ -146,21 +98,21 @@ def words_with_tags(text: str, tags: Sequence[str]) -> list[TaggedWord]:
 
 
 def piece_tag_ids(words: Sequence[TaggedWord], piece_starts: Sequence[int]) -> list[int]:
-    """The id of each piece's part of speech: that of the word in which it begins.
+    """The tag id of each wordpiece: that of the word in which it begins.
 
     Args:
-        words: of the text, in their order.
+        words: of the text, in order.
         piece_starts: the character of the text that each of its N pieces begins with.
 
     Returns:
-        N ids; of a piece outside all words (a tagger may pass over signs) that of X, "other".
+        N ids. A piece outside all words, such as a sign that the tagger skips, has that of X.
 
     Raises:
-        ValueError: if words overlap or are out of order, or for an unknown tag.
+        ValueError: if words overlap or are out of order, or a tag is unknown.
     """
     for before, word in itertools.pairwise(words):
         if before.end > word.start:
-            raise ValueError(f"expected words in their order, got {before} before {word}")
+            raise ValueError(f"expected words in order, got {before} before {word}")
     starts = [word.start for word in words]
     ids = [tag_id(word.tag) for word in words]
     other = tag_id("X")
@@ -175,19 +127,42 @@ def piece_tag_ids(words: Sequence[TaggedWord], piece_starts: Sequence[int]) -> l
 SPACY_MODEL = "en_core_web_sm"
 
 
-def pattern_tagger() -> Tagger:
-    """TextBlob's PatternTagger, whose model comes with the package (the extra "textblob").
+def load_tagger(name: str) -> Tagger:
+    """A tagger by its name on the command line.
 
-    Words are split as in the Penn Treebank, whose tags it gives.
+    Args:
+        name: "textblob" (the extra "textblob"); "spacy" or "spacy:MODEL" (the extra "spacy"), an
+            installed pipeline by name or folder; or "MODULE:FUNCTION" for your own.
 
     Raises:
-        ModuleNotFoundError: without TextBlob.
+        ModuleNotFoundError: if the package is not installed.
+        OSError: if spaCy's model is not installed; spaCy's own download command installs it.
+        ValueError: if the name is none of these.
     """
+    library, _, rest = name.partition(":")
+    if name != "textblob" and library != "spacy":
+        if not rest:
+            raise ValueError(
+                "expected a tagger 'textblob', 'spacy', 'spacy:MODEL' or 'MODULE:FUNCTION', got "
+                f"{name!r}"
+            )
+        return getattr(importlib.import_module(library), rest)
+    try:
+        return _pattern_tagger() if name == "textblob" else _spacy_tagger(rest or SPACY_MODEL)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"expected the package {error.name} for the tagger {name!r}; pip install "
+            f"'mate_tf[{library}]'"
+        ) from None
+
+
+def _pattern_tagger() -> Tagger:
+    """TextBlob's PatternTagger, whose model comes with the package. Its tags are Penn's."""
     from nltk.tokenize import TreebankWordTokenizer
     from textblob.en.taggers import PatternTagger
 
     tokenizer, tagger = TreebankWordTokenizer(), PatternTagger()
-    with warnings.catch_warnings():  # its lexicon is read at the first word, and not closed
+    with warnings.catch_warnings():  # it reads its lexicon at the first word and does not close it
         warnings.simplefilter("ignore", ResourceWarning)
         tagger.tag("word")
 
@@ -196,7 +171,7 @@ def pattern_tagger() -> Tagger:
         if not spans:
             return []
         pairs = tagger.tag(" ".join(text[start:end] for start, end in spans), tokenize=False)
-        # A word may be tagged with more than its part of speech: "NNP-PERS".
+        # A tag may say more than the part of speech: "NNP-PERS".
         return [
             TaggedWord(start, end, tag.split("-")[0] or tag)
             for (start, end), (_, tag) in zip(spans, pairs, strict=True)
@@ -205,16 +180,8 @@ def pattern_tagger() -> Tagger:
     return tag
 
 
-def spacy_tagger(model: str = SPACY_MODEL) -> Tagger:
-    """A spaCy pipeline's universal tags, as in the paper (the extra "spacy").
-
-    Args:
-        model: an installed pipeline, by name or folder.
-
-    Raises:
-        ModuleNotFoundError: without spaCy.
-        OSError: without the model, which spaCy's own download command installs.
-    """
+def _spacy_tagger(model: str) -> Tagger:
+    """A spaCy pipeline's universal tags, as in the paper."""
     import spacy
 
     pipeline = spacy.load(model, disable=["parser", "ner", "lemmatizer"])
@@ -227,24 +194,3 @@ def spacy_tagger(model: str = SPACY_MODEL) -> Tagger:
         ]
 
     return tag
-
-
-def load_tagger(name: str) -> Tagger:
-    """A tagger by its name on the command line.
-
-    Args:
-        name: "textblob", "spacy", "spacy:MODEL", or "MODULE:FUNCTION" for one's own.
-
-    Raises:
-        ValueError: for another name.
-    """
-    library, _, rest = name.partition(":")
-    if name == "textblob":
-        return pattern_tagger()
-    if library == "spacy":
-        return spacy_tagger(rest or SPACY_MODEL)
-    if rest:
-        return getattr(importlib.import_module(library), rest)
-    raise ValueError(
-        f"expected a tagger 'textblob', 'spacy', 'spacy:MODEL' or 'MODULE:FUNCTION', got {name!r}"
-    )

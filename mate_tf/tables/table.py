@@ -29,23 +29,23 @@ Coordinates = tuple[tuple[int, int], ...]
 class Table:
     """A rectangular table of text with a header; columns may share a name or have none.
 
-    Cells that are not text become text: None is empty, numbers and booleans are as Python
-    writes them, but without an exponent from 1e-40 to 1e40.
+    Other cells become text: None is empty, numbers and booleans are as Python writes them, but
+    numbers from 1e-40 to 1e40 have no exponent.
 
     Attributes:
         header: the name of each column.
-        rows: the body, one tuple of cells a row.
-        table_id: the name that errors and records give the table.
-        document_title: the title of the document that the table is from.
-        context_heading: the heading of the section that it stands in.
-        expansions: for each body cell the text that follows its own where it is tokenized, such
-            as sentences from the page that it links to; () where no cell has any. It is no part
-            of the cell's value: numbers, ranks, histograms and answers are of the rows alone.
+        rows: the body, one tuple of cells for each row.
+        table_id: the name of the table in errors and records.
+        document_title: the title of the table's document.
+        context_heading: the heading of the table's section.
+        expansions: for each body cell the text that follows its own when it is tokenized, such as
+            sentences from the page that it links to; () if no cell has any. It is no part of the
+            cell's value: numbers, ranks, histograms and answers only use the rows.
 
     Raises:
         ValueError: if there is no column or no body row, if a row's length is not the header's,
-            if a cell is a container or bytes, if the name or a title is no text, or if expansions
-            have another shape than the rows.
+            if a cell is a container or bytes, if the name or a title is no text, or if the shape of
+            the expansions is not that of the rows.
     """
 
     header: tuple[str, ...]
@@ -73,7 +73,7 @@ class Table:
 
     @property
     def expanded_rows(self) -> tuple[tuple[str, ...], ...]:
-        """The body as it is tokenized: each cell's own text, then its expansion."""
+        """The body as it is tokenized: each cell's own text and its expansion."""
         if not self.expansions:
             return self.rows
         return tuple(
@@ -96,7 +96,7 @@ class Table:
         header: Sequence[Any] | None = None,
         table_id: str = "table",
     ) -> "Table":
-        """Builds a table from lists of cells; without a header the first row is the header.
+        """Builds a table from lists of cells. Without a header, the first row is the header.
 
         Raises:
             ValueError: as the constructor.
@@ -110,31 +110,31 @@ class Table:
 
     @classmethod
     def from_csv(cls, path: str | Path, delimiter: str | None = None) -> "Table":
-        """Reads comma- or tab-separated values, in UTF-8; the first line is the header.
+        """Reads comma- or tab-separated values in UTF-8; the first line is the header.
 
-        Quotes are as in RFC 4180 and blank lines are passed over. The delimiter is a tab where
-        the file's name ends in .tsv or .tab, and otherwise a comma, unless it is given.
+        Quotes are as in RFC 4180, and blank lines are skipped. Unless a delimiter is given, it is a
+        tab if the file's name ends in .tsv or .tab, otherwise a comma.
 
         Raises:
             FileNotFoundError: if there is no such file.
             ValueError: if the file is not UTF-8, its quotes do not match, a line has another number
-                of cells than the header, or the columns seem to be separated by another delimiter;
-                and as the constructor.
+                of cells than the header, or the columns seem to have another delimiter; and as the
+                constructor.
         """
         rows = parse_table_rows(read_text(path), path, delimiter)
         return cls.from_rows(rows, table_id=Path(path).name)
 
     @classmethod
     def from_json_lines(cls, path: str | Path) -> "Table":
-        """Reads one row a line: objects keyed by column, or lists, the first being the header.
+        """Reads one row from each line: objects keyed by column, or lists, the first the header.
 
-        Blank lines are passed over; the first object's keys give the order of the columns. Numbers
-        are the text that the file has for them.
+        Blank lines are skipped. The first object's keys give the order of the columns. Numbers are
+        the text that the file has for them.
 
         Raises:
             FileNotFoundError: if there is no such file.
-            ValueError: if a line is not JSON or differs from the first in kind, length or keys;
-                and as the constructor.
+            ValueError: if a line is not JSON, or its kind, length or keys are not those of the
+                first; and as the constructor.
         """
         path = Path(path)
         kind: type = object
@@ -194,23 +194,23 @@ class Table:
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a table and, where they are known, its answer and supervision.
+    """A question about a table and, if they are known, its answer and supervision.
 
     Coordinates are (row, column) of body cells, counted from zero.
 
     Attributes:
         text: the question.
-        question_id: the name that errors, records and predictions give it.
+        question_id: the name of the question in errors, records and predictions.
         answers: the gold answer, as texts.
         answer_coordinates: the cells that hold the answer.
-        answer_number: the answer as a number, of a cell or computed from several. One that is not
-            finite in single precision says nothing, except with `original_conversion`.
-        aggregation: one of AGGREGATIONS, the label where aggregation is supervised.
+        answer_number: the answer as a number, of one cell or computed from several. A number that
+            is not finite in single precision is ignored, except with `original_conversion`.
+        aggregation: one of AGGREGATIONS, the label if aggregation is supervised.
         previous_coordinates: the cells that answered the previous question of a conversation.
-        class_index: the label where a question is classified, below 2**31; None where it is not.
+        class_index: the label if the question is classified, below 2**31; otherwise None.
         part_of_speech_tags: universal or Penn Treebank tags of the words between the text's
-            blanks, where a data set has them (HybridQA's `question_postag`). They come before a
-            tagger's, and are not used without one.
+            blanks, if a data set has them (HybridQA's `question_postag`). They are used instead of
+            a tagger's, but only if there is a tagger.
         previous_answers: the answer to the previous question of a conversation, as texts.
 
     Raises:
@@ -274,7 +274,7 @@ class Question:
 
 
 def id_bytes(name: str) -> bytes:
-    """A table's or a question's name in UTF-8; half a surrogate pair, as JSON may hold, escaped."""
+    """A table's or question's name in UTF-8. JSON may hold half a surrogate pair; it is escaped."""
     return name.encode("utf-8", "backslashreplace")
 
 
@@ -309,11 +309,7 @@ def _class_index(value: Any, where: str) -> int:
 
 
 def cell_text(value: Any) -> str:
-    """Turns a cell's value into its text; None is empty.
-
-    Raises:
-        TypeError: if it is a container or bytes.
-    """
+    """The text of a cell's value; None is empty. TypeError for a container or bytes."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -323,8 +319,8 @@ def cell_text(value: Any) -> str:
     text = float.__repr__(value) if isinstance(value, float) else str(value)
     is_number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
     if is_number and "e" in text.lower():
-        # 1e-05 would be read as the numbers 1 and 5; nor is 1e-300 written with all its zeros.
-        with contextlib.suppress(ArithmeticError):  # of an enum the text is its name
+        # 1e-05 would be read as the numbers 1 and 5. But 1e-300 keeps its exponent.
+        with contextlib.suppress(ArithmeticError):  # the text of an enum is its name
             number = Decimal(text)
             if not number or 1e-40 < abs(number) < 1e40:
                 return format(number, "f")
@@ -332,7 +328,7 @@ def cell_text(value: Any) -> str:
 
 
 def _as_written(column: Any) -> Any:
-    """A column of a data frame, numbers of single precision as 0.1 and not as 0.10000000149."""
+    """A column of a data frame; single precision as 0.1, not as 0.10000000149."""
     kind = column.dtype
     if kind.kind != "f" or kind.itemsize == 8:
         return column
@@ -341,7 +337,7 @@ def _as_written(column: Any) -> Any:
 
 
 def check_coordinates(table: Table, question: Question) -> None:
-    """Raises ValueError unless the cells of this and the previous answer are the table's."""
+    """Raises ValueError unless the cells of this and the previous answer are in the table."""
     for row, column in (*question.answer_coordinates, *question.previous_coordinates):
         if not (0 <= row < table.num_rows and 0 <= column < table.num_columns):
             raise ValueError(
@@ -350,49 +346,40 @@ def check_coordinates(table: Table, question: Question) -> None:
             )
 
 
-LARGE = 20_000  # cells, or tokens: about a megabyte once they are tokenized
-MOST = 200 * LARGE  # of the rest together
+_MOST_REMEMBERED = 4_000_000  # cells or tokens; about 200 MB once they are tokenized
+_LEAST_SIZE = 2_000  # so that at most two thousand values are remembered
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
 def remember(
-    make: Callable[[Key], Value], size_of: Callable[[Key, Value], int], count: int
+    make: Callable[[Key], Value], size_of: Callable[[Key, Value], int]
 ) -> Callable[[Key], Value]:
-    """As functools.lru_cache, but of the values of a size above 20,000 only the latest is held.
+    """As functools.lru_cache, but it counts cells or tokens and not values.
 
-    A cache that counts tables alone may otherwise come to hold gigabytes. One large table is held,
-    so that questions about it that follow each other share it; the rest have 4,000,000 cells or
-    tokens together at most.
+    A cache that counts tables may come to hold gigabytes of large ones. This one forgets what was
+    used longest ago once all values together have more than 4,000,000 cells or tokens. A value
+    counts as 2,000 at least. The latest is always kept.
 
     Args:
-        make: what makes a value of its only argument.
+        make: makes a value of its only argument.
         size_of: the size of a key and its value, in cells or tokens.
-        count: how many values of at most that size are held.
     """
-    small: OrderedDict[Key, Value] = OrderedDict()
-    sizes: dict[Key, int] = {}  # of the small ones
-    held = 0  # they together
-    large: dict[Key, Value] = {}
+    values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+    held = 0
 
     def remembered(key: Key) -> Value:
         nonlocal held
-        if key in large:
-            return large[key]
-        if key in small:
-            small.move_to_end(key)
-            return small[key]
+        if key in values:
+            values.move_to_end(key)
+            return values[key][0]
         value = make(key)
-        size = size_of(key, value)
-        if size > LARGE:
-            large.clear()
-            large[key] = value
-        else:
-            small[key], sizes[key] = value, size
-            held += size
-            while len(small) > count or held > MOST:
-                held -= sizes.pop(small.popitem(last=False)[0])
+        size = max(size_of(key, value), _LEAST_SIZE)
+        values[key] = value, size
+        held += size
+        while held > _MOST_REMEMBERED and len(values) > 1:
+            held -= values.popitem(last=False)[1][1]
         return value
 
     return remembered

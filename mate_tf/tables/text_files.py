@@ -1,4 +1,4 @@
-"""Text files: read with errors that name the file and the line, written whole or not at all."""
+"""Text files: reading with errors that name file and line, writing whole files or none."""
 
 import contextlib
 import csv
@@ -7,19 +7,18 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-# The csv module's limit on a cell is one of the whole process, 131,072 characters unless somebody
-# has raised it, and is looked at whenever a row is read. A cell may well be longer.
+# The csv module limits cells to 131,072 characters, for the whole process. Real cells are longer.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 _QUOTED = re.compile(r'"[^"]*"')
-_DELIMITER_LINE = re.compile(r'sep=([^"\r\n])\r?\n')  # as Excel reads and writes it
+_DELIMITER_LINE = re.compile(r'sep=([^"\r\n])\r?\n')  # Excel reads and writes such a line
 _OTHER_DELIMITERS = (";", "\t", "|")
-# Options of json.loads that keep 1.50 and 1e5 as they stand in the file; NaN, which is how some
-# programs write that there is no value, is none.
+# Options of json.loads that keep the text of numbers such as 1.50 and 1e5. Some programs write NaN
+# for a missing value, so that it becomes None.
 NUMBERS_AS_WRITTEN: dict[str, Any] = {
     "parse_int": str,
     "parse_float": str,
@@ -28,7 +27,7 @@ NUMBERS_AS_WRITTEN: dict[str, Any] = {
 
 
 def read_text(path: str | Path) -> str:
-    """Reads a UTF-8 file, with or without a byte order mark; line ends are kept as they are.
+    """Reads a UTF-8 file, with or without a byte order mark; line ends stay as they are.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -39,7 +38,7 @@ def read_text(path: str | Path) -> str:
 
 
 def decode_text(content: bytes, path: str | Path) -> str:
-    """The text of a UTF-8 file's bytes, as `read_text` reads it; `path` is its name in errors.
+    """The text of a UTF-8 file's bytes, as by `read_text`; `path` is the name in errors.
 
     Raises:
         ValueError: if it is not UTF-8.
@@ -52,7 +51,7 @@ def decode_text(content: bytes, path: str | Path) -> str:
 
 
 def stream_lines(path: str | Path) -> Iterator[str]:
-    """Yields each line with its end, one at a time, without reading the file whole.
+    """Yields each line with its end, one at a time, without holding the whole file.
 
     Raises:
         FileNotFoundError, ValueError: as `read_text`.
@@ -67,26 +66,26 @@ def stream_lines(path: str | Path) -> Iterator[str]:
 
 
 def read_csv_rows(path: str | Path, **dialect: Any) -> list[list[str]]:
-    """Reads the rows of a delimited file, passing over blank lines; `dialect` is the csv module's.
+    """Reads the rows of a delimited file without its blank lines; `dialect` is the csv module's.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: as `read_text`, and if quotes do not match or a row's length is not the first's.
+        ValueError: as `read_text`, if quotes do not match, or if rows differ in length.
     """
     return parse_csv_rows(read_text(path), path, **dialect)
 
 
 def parse_table_rows(text: str, path: str | Path, delimiter: str | None = None) -> list[list[str]]:
-    """The rows of a table in delimited text, the header first, as `read_csv_rows` reads them.
+    """The rows of a table in delimited text, the header first.
 
     Args:
         text: the text.
-        path: its name in errors; one that ends in .tsv or .tab has tabs, others commas.
-        delimiter: another one; None takes that of a first line such as "sep=;", which is no row.
+        path: its name in errors. A name in .tsv or .tab means tabs, any other commas.
+        delimiter: another one. None takes that of a first line such as "sep=;", which is no row.
 
     Raises:
         ValueError: as `parse_csv_rows` and `check_delimiter`, and if the first line has no comma
-            and another character that may be the delimiter.
+            but another character that may be the delimiter.
     """
     if delimiter is not None:
         check_delimiter(delimiter)
@@ -95,15 +94,15 @@ def parse_table_rows(text: str, path: str | Path, delimiter: str | None = None) 
         delimiter = delimiter or said[1]
     if delimiter is None:
         delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ","
-        # Of cells in quotes the quotes alone are left: they may hold delimiters and line ends.
+        # Cells in quotes may hold delimiters and line ends, so only their quotes count here.
         first = re.split(r"[\r\n]", _QUOTED.sub('""', text).lstrip(" \r\n"), maxsplit=1)[0]
         others = [other for other in _OTHER_DELIMITERS if other in first]
         if delimiter == "," and "," not in first and others:
             raise ValueError(
                 f"expected columns separated by ',', got a first line without one, perhaps "
-                f"separated by {others[0]!r}: {first.strip()!r:.80} (file '{path}'); say so in a "
-                f"line before it, sep={others[0]} (or by --delimiter of mate-tf ask, delimiter of "
-                "Table.from_csv), or put the name of a single column in quotes"
+                f"separated by {others[0]!r}: {first.strip()!r:.80} (file '{path}'); put the line "
+                f"sep={others[0]} before it, or set the delimiter (--delimiter of mate-tf, or "
+                "delimiter of Table.from_csv); put the name of a single column in quotes"
             )
     return parse_csv_rows(text, path, delimiter=delimiter)
 
@@ -115,10 +114,10 @@ def check_delimiter(delimiter: str) -> None:
 
 
 def parse_csv_rows(text: str, path: str | Path, **dialect: Any) -> list[list[str]]:
-    """The rows of delimited text, as `read_csv_rows` reads them; `path` is its name in errors.
+    """The rows of delimited text, as by `read_csv_rows`; `path` is the name in errors.
 
     Raises:
-        ValueError: if quotes do not match or a row's length is not the first's.
+        ValueError: if quotes do not match, or if rows differ in length.
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, **dialect)
     rows: list[list[str]] = []
@@ -139,7 +138,7 @@ def stream_csv_records(
     """Yields line number and values by column of each row below the header, one at a time.
 
     Args:
-        path: a delimited file, read without holding it in memory.
+        path: a delimited file; memory holds one row at a time.
         columns: those that the header must have.
         dialect: the csv module's.
 
@@ -148,7 +147,7 @@ def stream_csv_records(
         ValueError: as `read_csv_rows`, and if the header lacks one of `columns`.
     """
     reader = csv.reader(stream_lines(path), strict=True, **dialect)
-    line = 1  # where a row begins: its cells may hold line breaks
+    line = 1  # where a row begins; its cells may hold line breaks
     try:
         header = next(filter(None, reader), [])
         if missing := [name for name in columns if name not in header]:
@@ -168,16 +167,16 @@ def stream_csv_records(
 
 
 def check_width(row: Sequence[Any], header: Sequence[Any], where: str) -> None:
-    """Raises ValueError, ending in `where`, unless the row has a cell for each column."""
+    """Raises ValueError, which ends in `where`, unless the row has a cell for each column."""
     if len(row) != len(header):
         raise ValueError(f"expected {len(header)} cells as in the header, got {len(row)} {where}")
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yields number and text of each line that is not blank, holding one line at a time.
+    """Yields number and text of each line that is not blank; memory holds one line at a time.
 
     Raises:
-        FileNotFoundError, ValueError: as `read_text`; of what is not UTF-8 when it is reached.
+        FileNotFoundError, ValueError: as `read_text`.
     """
     for number, line in enumerate(stream_lines(path), start=1):
         if line.strip():
@@ -185,7 +184,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def read_json_values(path: str | Path, **decoding: Any) -> Iterator[tuple[int, Any]]:
-    """Yields line number and value of each line of JSON; blank lines are passed over.
+    """Yields line number and value of each line of JSON; blank lines are skipped.
 
     Args:
         path: the file.
@@ -193,7 +192,7 @@ def read_json_values(path: str | Path, **decoding: Any) -> Iterator[tuple[int, A
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: as `read_text`, and if a line is not JSON or has an object with a key twice.
+        ValueError: as `read_text`, and if a line is not JSON or an object has a key twice.
     """
     for number, line in read_lines(path):
         try:
@@ -206,7 +205,7 @@ def read_json_values(path: str | Path, **decoding: Any) -> Iterator[tuple[int, A
 
 
 def read_json(path: str | Path, **decoding: Any) -> Any:
-    """Reads a file that is one JSON value.
+    """Reads a file that holds one JSON value.
 
     Args:
         path: the file.
@@ -214,7 +213,7 @@ def read_json(path: str | Path, **decoding: Any) -> Any:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: as `read_text`, and if it is not JSON or has an object with a key twice.
+        ValueError: as `read_text`, and if it is not JSON or an object has a key twice.
     """
     text = read_text(path)
     try:
@@ -228,14 +227,14 @@ def read_json(path: str | Path, **decoding: Any) -> Any:
 
 @contextlib.contextmanager
 def complete_text_file(path: str | Path, errors: str = "strict") -> Iterator[TextIO]:
-    """A UTF-8 file to write to, which appears, in place of an older one, once it is complete.
+    """Yields a UTF-8 file to write to, which replaces an older one once it is complete.
 
-    Killed in the middle, a process leaves a file that ends in ".unfinished", which nobody reads.
-    A device or a pipe is written to as it is; of a link, what it leads to is replaced.
+    A killed process leaves a file that ends in ".unfinished", which nothing reads. A device or a
+    pipe is written to directly. Of a link, the file that it leads to is replaced.
 
     Args:
         path: the file.
-        errors: what becomes of half a surrogate pair, which is no UTF-8; as `open` takes it.
+        errors: what to do with half a surrogate pair, which UTF-8 cannot hold; see `open`.
     """
     path = Path(path)
     options: dict[str, Any] = {"encoding": "utf-8", "errors": errors, "newline": "\n"}
@@ -244,7 +243,7 @@ def complete_text_file(path: str | Path, errors: str = "strict") -> Iterator[Tex
             yield file
         return
     path = path.resolve()
-    # The name is nobody else's: several workers may write the same file.
+    # The name is unique: several workers may write the same file.
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}.unfinished")
     try:
         with open(unfinished, "w", **options) as file:
@@ -262,7 +261,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def open_bytes(path: str | Path) -> BinaryIO:
-    """Opens a file to read its bytes; FileNotFoundError or ValueError where there is none."""
+    """Opens a file to read its bytes; FileNotFoundError or ValueError if there is none."""
     if Path(path).is_dir():
         raise ValueError(f"expected a file, got a directory ('{path}')")
     try:
@@ -276,31 +275,3 @@ def _not_utf8(error: UnicodeDecodeError, path: str | Path, line: int) -> ValueEr
     return ValueError(
         f"expected UTF-8 text, got the byte 0x{byte:02x} (file '{path}', line {line})"
     )
-
-
-_UNSORTED = 4096
-
-
-class SeenIds:
-    """The ids seen so far, eight bytes of memory each: only their 64-bit hashes are kept."""
-
-    def __init__(self) -> None:
-        import numpy as np  # reading one table does not wait for it
-
-        self._recent: set[int] = set()
-        self._sorted = np.zeros(0, np.int64)
-
-    def add(self, id_: Hashable) -> bool:
-        """Whether it is new."""
-        import numpy as np
-
-        key = hash(id_)
-        place = int(np.searchsorted(self._sorted, key))
-        if key in self._recent or (place < len(self._sorted) and self._sorted[place] == key):
-            return False
-        self._recent.add(key)
-        if len(self._recent) == _UNSORTED:
-            recent = np.fromiter(self._recent, np.int64, _UNSORTED)
-            self._sorted = np.sort(np.concatenate([self._sorted, recent]))
-            self._recent.clear()
-        return True

@@ -1,4 +1,7 @@
-"""Tables in files whose cells have types: sheets of Excel by openpyxl, Parquet by pyarrow."""
+"""Tables in files whose cells have types: Excel by openpyxl, Parquet by pyarrow.
+
+html_tables.py shares the helpers at the top.
+"""
 
 import contextlib
 import datetime
@@ -11,16 +14,12 @@ from typing import Any
 
 from mate_tf.tables.text_files import open_bytes
 
-# Small files may stand for very large tables: they are compressed, cells may span others.
+# A small file may hold a very large table: files are compressed, and cells may span others.
 MOST_CELLS = 10_000_000
 
 
 def reading_package(name: str, path: str | Path) -> Any:
-    """A module of a package of the extra "formats", which reads a file.
-
-    Raises:
-        ModuleNotFoundError: if it is not installed.
-    """
+    """Imports a module of the extra "formats"; ModuleNotFoundError if it is not installed."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:
@@ -32,26 +31,25 @@ def reading_package(name: str, path: str | Path) -> Any:
 
 @contextlib.contextmanager
 def broken_named(kind: str, path: str | Path) -> Iterator[None]:
-    """While a package reads: ValueError that names the file, whatever the package raises."""
+    """Turns whatever a package raises while it reads into a ValueError that names the file."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # of parts of a file that it passes over
+        with warnings.catch_warnings(action="ignore"):  # packages warn of parts that they skip
             yield
-    except Exception as error:  # of archives, of XML, of types: there is no one class
+    except Exception as error:  # errors of archives, XML and types have no common class
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise ValueError(f"expected {kind}, got: {reason} (file '{path}')") from None
 
 
 def check_size(num_cells: int, path: str | Path) -> None:
-    """ValueError where a table has more than MOST_CELLS."""
+    """Raises ValueError if a table has more than MOST_CELLS."""
     if num_cells > MOST_CELLS:
         raise ValueError(f"expected at most {MOST_CELLS:,} cells, got more (file '{path}')")
 
 
-def plain_value(value: Any) -> Any:
-    """What stands for a typed value in a table: a whole number, a date in ISO form, None.
+def _plain_value(value: Any) -> Any:
+    """A typed value as a table shows it: dates in ISO form, whole floats as integers, NaN as None.
 
-    A date with the time 00:00:00 is a date; a float that is a whole number becomes one, as long as
-    doubles tell whole numbers apart; NaN is None.
+    A date with the time 00:00:00 is a date. Floats from 2**53 on, which may be inexact, stay.
     """
     if isinstance(value, float):
         if math.isnan(value):
@@ -65,21 +63,51 @@ def plain_value(value: Any) -> Any:
     return value
 
 
-def read_excel_rows(path: str | Path, sheet: str | None = None) -> list[list[Any]]:
-    """Reads the rows of a sheet, the header first: values, of formulas those last computed.
+def read_parquet_rows(path: str | Path) -> list[list[Any]]:
+    """Reads the rows of a table, the header first; null and NaN are None.
 
-    Numbers come without their format, 50 % as 0.5, to the 15 digits that Excel shows. Rows and
-    columns that are wholly empty are passed over; of merged cells the first has the value.
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ModuleNotFoundError: without pyarrow.
+        ValueError: if it is no Parquet file or has more than MOST_CELLS.
+    """
+    with open_bytes(path) as file:
+        parquet = reading_package("pyarrow.parquet", path)
+        with broken_named("a Parquet file", path):
+            opened = parquet.ParquetFile(file)
+            num_cells = opened.metadata.num_rows * len(opened.schema_arrow)
+        check_size(num_cells, path)
+        with broken_named("a Parquet file", path):
+            table = opened.read()
+            columns = [_parquet_values(column) for column in table.columns]
+    return [table.column_names, *map(list, zip(*columns, strict=True))]
+
+
+def _parquet_values(column: Any) -> list[Any]:
+    import pyarrow
+
+    if column.type in (pyarrow.float16(), pyarrow.float32()):
+        # As text they have only the digits that the type holds: 0.1, not 0.10000000149.
+        column = column.cast(pyarrow.float32()).cast(pyarrow.string())
+        return [None if text is None else _plain_value(float(text)) for text in column.to_pylist()]
+    return [_plain_value(value) for value in column.to_pylist()]
+
+
+def read_excel_rows(path: str | Path, sheet: str | None = None) -> list[list[Any]]:
+    """Reads the rows of a sheet, the header first. A formula has the result that was last stored.
+
+    Numbers come without their format (50 % as 0.5), to the 15 digits that Excel shows. Empty rows
+    and columns are left out. Only the first of merged cells has the value.
 
     Args:
         path: an .xlsx or .xlsm file.
-        sheet: the name of the sheet; the first one that is not hidden unless it is given.
+        sheet: the name of the sheet; without it the first one that is not hidden.
 
     Raises:
         FileNotFoundError: if there is no such file.
         ModuleNotFoundError: without openpyxl.
-        ValueError: if it is not such a file, has no such sheet or more than MOST_CELLS, or if no
-            formula of the sheet has been computed.
+        ValueError: if it is no such file, has no such sheet or more than MOST_CELLS, or if no
+            formula of the sheet has a result.
     """
     with open_bytes(path) as file:
         openpyxl = reading_package("openpyxl", path)
@@ -95,11 +123,11 @@ def read_excel_rows(path: str | Path, sheet: str | None = None) -> list[list[Any
         with broken_named("a workbook of Excel", path):
             chosen.reset_dimensions()  # some programs write wrong ones
             for row in chosen.iter_rows():
-                rows.append([_value(cell) for cell in row])
+                rows.append([_excel_value(cell) for cell in row])
                 num_cells += len(row)
                 if num_cells > MOST_CELLS:
                     break
-        # What a program writes that computes nothing; of others some results are empty.
+        # A program that computes nothing stores no result at all; with others some are empty.
         if any(None in row for row in rows):
             with broken_named("a workbook of Excel", path):
                 book = openpyxl.load_workbook(file, read_only=True)
@@ -117,15 +145,15 @@ def read_excel_rows(path: str | Path, sheet: str | None = None) -> list[list[Any
     return [[row[column] for column in filled] for row in rows]
 
 
-def _value(cell: Any) -> Any:
+def _excel_value(cell: Any) -> Any:
     value = cell.value
-    if value is None and cell.data_type == "str":  # a formula's result may be no text at all
+    if value is None and cell.data_type == "str":  # the result of a formula may be an empty text
         return ""
-    return plain_value(float(f"{value:.15g}") if isinstance(value, float) else value)
+    return _plain_value(float(f"{value:.15g}") if isinstance(value, float) else value)
 
 
 def _without_results(sheet: Any, rows: list[list[Any]]) -> str | None:
-    """The first cell with a formula of a sheet where none of them has a value in the rows."""
+    """The first cell with a formula, if no formula of the sheet has a value in the rows."""
     first = None
     sheet.reset_dimensions()
     for cells, values in zip(sheet.iter_rows(), rows, strict=False):
@@ -139,34 +167,3 @@ def _without_results(sheet: Any, rows: list[list[Any]]) -> str | None:
 
 def _is_empty(value: Any) -> bool:
     return value is None or value == ""
-
-
-def read_parquet_rows(path: str | Path) -> list[list[Any]]:
-    """Reads the rows of a table, the header first; null and NaN are None.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ModuleNotFoundError: without pyarrow.
-        ValueError: if it is not such a file or has more than MOST_CELLS.
-    """
-    with open_bytes(path) as file:
-        parquet = reading_package("pyarrow.parquet", path)
-        with broken_named("a Parquet file", path):
-            opened = parquet.ParquetFile(file)
-            num_cells = opened.metadata.num_rows * len(opened.schema_arrow)
-        check_size(num_cells, path)
-        with broken_named("a Parquet file", path):
-            table = opened.read()
-            columns = [_values(column) for column in table.columns]
-    return [table.column_names, *map(list, zip(*columns, strict=True))]
-
-
-def _values(column: Any) -> list[Any]:
-    """The values of a chunked array."""
-    import pyarrow
-
-    if column.type in (pyarrow.float16(), pyarrow.float32()):
-        # By way of text, which tells just the digits that the type holds: 0.1, not 0.10000000149.
-        column = column.cast(pyarrow.float32()).cast(pyarrow.string())
-        return [None if text is None else plain_value(float(text)) for text in column.to_pylist()]
-    return [plain_value(value) for value in column.to_pylist()]

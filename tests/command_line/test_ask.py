@@ -307,7 +307,10 @@ def test_the_model_is_that_of_the_flag_the_variable_or_the_default(
         (["{cities}", " "], "expected a question, got an empty one"),
         (["{cities}", "of a", ""], "expected a question, got an empty one"),
         (["-"], "expected questions on the command line with a table from standard input"),
-        (["{cities}", "of a", "--which=1"], "expected which only of .html and .htm, got 1"),
+        (
+            ["{cities}", "of a", "--which=1"],
+            "expected which only for files in .html, .htm, got",
+        ),
         (
             ["{cities}", "of a", "--model=/none"],
             "expected a model at /none, found none: no exported",

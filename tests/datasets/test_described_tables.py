@@ -56,7 +56,7 @@ def test_lines_have_tables_of_their_own_or_of_files_and_titles_are_texts(tmp_pat
         ({"table": 1}, ValueError, "expected a text or an object for 'table', got 1"),
         ({"table": "no.csv"}, FileNotFoundError, "expected a file at .*no.csv"),
         ({"table": {"header": ["a"]}}, ValueError, r"missing \['rows'\]"),
-        ({"table": INLINE, "id": "first"}, ValueError, "an id of its own .* got 'first' again"),
+        ({"table": INLINE, "id": "first"}, ValueError, "a different id .* got 'first' again"),
     ],
 )
 def test_a_malformed_line_is_named(tmp_path, record, error, message):

@@ -108,9 +108,36 @@ def test_a_table_may_be_a_file_beside_it(tmp_path):
     assert ids == ["tables/c.csv", "tables/c.jsonl", "c.csv"]
 
 
+def test_a_table_file_of_any_kind_is_read_with_what_is_said_about_it(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason='not installed (the extra "formats")')
+    book = openpyxl.Workbook()
+    sheet = book.create_sheet("Cities")
+    for row in (["City"], ["Lima"]):
+        sheet.append(row)
+    book.save(tmp_path / "c.xlsx")
+    (tmp_path / "c.csv").write_text("City;People\nOslo;709037\n")
+    (tmp_path / "c.json").write_text('{"City": ["Bergen"]}')
+    tables = [
+        {"file": "c.xlsx", "sheet": "Cities"},
+        {"file": "c.csv", "delimiter": ";", "context_heading": "Norway"},
+        "./c.json",
+    ]
+    path = write(tmp_path / "q.jsonl", *({"question": "?", "table": table} for table in tables))
+    assert [table for table, _ in read_json_lines(path)] == [
+        Table(("City",), (("Lima",),), "c.xlsx#Cities"),
+        Table(("City", "People"), (("Oslo", "709037"),), "c.csv", context_heading="Norway"),
+        Table(("City",), (("Bergen",),), "c.json"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("record", "message"),
     [
+        ({"question": "?", "table": {"file": 3}}, "expected the path of a file, got 3"),
+        ({"question": "?", "table": {"file": "a.csv", "row": 1}}, r"keys among .* \['row'\]"),
+        ({"question": "?", "table": {"file": "a.csv", "which": "1"}}, "expected int for table.wh"),
+        ({"question": "?", "table": {"file": "a.csv", "which": 1}}, "expected which only for"),
+        ({"question": "?", "table": "a.doc"}, "expected a table whose name ends in .csv"),
         ([], "expected an object, got list"),
         ({"question": "?"}, r"missing \['table'\]"),
         ({"question": "?", "table": TABLE, "answer": "3"}, r"expected keys among .* \['answer'\]"),
@@ -147,8 +174,9 @@ def test_missing_files_are_named(tmp_path):
 
 
 def test_a_table_s_file_that_cannot_be_opened_is_refused_with_file_and_line(tmp_path):
-    for name, message in (("a" * 5_000, "too long"), ("a\x00b", "null byte"), (".", "directory")):
-        path = write(tmp_path / "q.jsonl", {"question": "?", "table": name})
+    (tmp_path / "b.csv").mkdir()
+    for name, message in (("a" * 5_000, "too long"), ("a\x00b", "null byte"), ("b", "directory")):
+        path = write(tmp_path / "q.jsonl", {"question": "?", "table": f"{name}.csv"})
         with pytest.raises((OSError, ValueError), match=rf"{message}.*q\.jsonl', line 1\)"):
             list(read_json_lines(path))
 
@@ -176,5 +204,6 @@ def test_the_documented_example_is_read_and_every_key_explained(tmp_path):
     ids = [question.question_id for _, question in read_json_lines(path)]
     assert ids == ["train-1", "q2", "q3", "s1"]
     explained = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.*?) \|", text, re.M))))
-    table_keys = {"header", "rows", "document_title", "context_heading", "expansions"}
+    table_keys = {"header", "rows", "document_title", "context_heading", "expansions", "file"}
+    table_keys |= {"delimiter", "sheet", "which"}
     assert explained == {*KEYS, *table_keys}

@@ -70,12 +70,23 @@ def test_malformed_tables_are_refused_with_file_and_line(tmp_path, change, messa
         list(read_linked_json_lines(path))
 
 
-def test_a_table_file_that_is_missing_or_no_object_is_refused(tmp_path):
+def test_a_file_without_links_is_a_table_without_passages(tmp_path):
+    (tmp_path / "cities.csv").write_text("City;Country\nOslo;Norway\n")
+    (tmp_path / "cities.json").write_text('[{"City": "Oslo", "Country": "Norway"}]')
+    tables = [{"file": "cities.csv", "delimiter": ";", "document_title": "Capitals"}, "cities.json"]
+    lines = [{"question": "where ?", "table": table} for table in tables]
+    (titled, _), (linked, _) = read_linked_json_lines(write(tmp_path / "dev.jsonl", *lines))
+    assert titled.table.document_title == "Capitals"
+    assert titled.table.rows == linked.table.rows == (("Oslo", "Norway"),)
+    assert titled.passages == linked.passages == (((), ()),)
+
+
+def test_a_table_file_that_is_missing_or_no_table_is_refused(tmp_path):
     path = write(tmp_path / "dev.jsonl", QUESTION | {"table": "cities.json"})
     with pytest.raises(FileNotFoundError, match=r"cities\.json.*dev\.jsonl', line 1\)"):
         list(read_linked_json_lines(path))
     write(tmp_path / "cities.json", ["Oslo"])
-    with pytest.raises(ValueError, match=r"'header' and 'rows', got \[\"Oslo\"\].*line 1\)"):
+    with pytest.raises(ValueError, match=r"got a list of different things .*line 1\)"):
         list(read_linked_json_lines(path))
 
 

@@ -256,7 +256,7 @@ def test_files_of_others_are_never_written_over(tmp_path, vocab_file):
     write_splits(tmp_path / "out", "dev")
     refused = convert(tmp_path, vocab_file, "out")
     assert refused.returncode == 1
-    assert "expected a new folder or one that create_data wrote, got" in refused.stderr
+    assert "expected a new folder or one that `mate-tf data` wrote, got" in refused.stderr
     assert len(contents(tmp_path / "out")) == 1
 
 

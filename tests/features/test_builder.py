@@ -371,7 +371,8 @@ def test_errors_count_the_histogram_row(wordpiece, config, message):
         build(wordpiece, CITIES, Question("a"), **config)
 
 
-def test_tables_of_few_tokens_and_much_text_are_not_held(wordpiece):
+def test_tables_of_few_tokens_and_much_text_are_not_held(wordpiece, monkeypatch):
+    monkeypatch.setattr("mate_tf.tables.table._MOST_REMEMBERED", 10_000)
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None))
 
     def held(number_of_words):

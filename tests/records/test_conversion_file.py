@@ -103,7 +103,7 @@ def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):
 
 
 def test_a_folder_that_does_not_say_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=rf"expected conversion.json in {tmp_path}; exp"):
+    with pytest.raises(FileNotFoundError, match=rf"expected conversion.json in {tmp_path}, found"):
         read_conversion(tmp_path)
 
 

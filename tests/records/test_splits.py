@@ -87,7 +87,7 @@ def test_a_shard_written_alone_is_the_one_that_is_written_with_the_others(tmp_pa
 
 @pytest.mark.parametrize("num_shards", [None, 3])
 def test_an_id_given_twice_is_refused_and_leaves_nothing(tmp_path, outcomes, num_shards):
-    with pytest.raises(ValueError, match=r"an id of its own for each question of the split .*q3"):
+    with pytest.raises(ValueError, match=r"a different id for each question of the split .*q3"):
         write(tmp_path, [*outcomes, outcomes[3]], num_shards)
     assert not any("unfinished" in name for name in contents(tmp_path))
 
@@ -127,7 +127,7 @@ def test_a_failure_leaves_the_old_files(tmp_path, outcomes):
 @pytest.mark.parametrize(
     ("names", "error", "message"),
     [
-        ((), FileNotFoundError, "expected dev.tfrecord in .*create_data"),
+        ((), FileNotFoundError, "expected dev.tfrecord in .*mate-tf data"),
         (("train.tfrecord", "dev-x.tfrecord"), FileNotFoundError, "expected dev.tfrecord in"),
         (
             ("dev-00000-of-00003.tfrecord", "dev-00002-of-00003.tfrecord"),

@@ -45,7 +45,7 @@ def test_universal_and_penn_tags_have_ids(tag, universal):
 
 
 def test_an_unknown_tag_is_an_error_that_names_it():
-    with pytest.raises(ValueError, match="or a Penn Treebank one, got 'NONSENSE'"):
+    with pytest.raises(ValueError, match="or one of the Penn Treebank, got 'NONSENSE'"):
         tag_id("NONSENSE")
 
 
@@ -72,7 +72,7 @@ def test_pieces_have_the_tag_of_the_word_they_begin_in(wordpiece, text, words, e
 
 def test_words_out_of_order_are_refused():
     words = [TaggedWord(3, 5, "NN"), TaggedWord(0, 2, "NN")]
-    with pytest.raises(ValueError, match="expected words in their order"):
+    with pytest.raises(ValueError, match="expected words in order"):
         piece_tag_ids(words, [0])
 
 

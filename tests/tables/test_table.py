@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Question, Table, remember
 
 FLOATS = "float16", "float32", "Float32", "float64"
 CITIES = Table(("City", "People"), (("Oslo", "709037"), ("Bergen", "291940")), "cities")
@@ -288,3 +288,24 @@ def test_a_question_s_number_may_be_any_float(number):
     held = Question("where?", answer_number=number).answer_number
     assert isinstance(held, float)
     assert held == number or np.isnan([held, number]).all()
+
+
+def test_values_used_longest_ago_are_forgotten_once_all_are_too_large(monkeypatch):
+    monkeypatch.setattr("mate_tf.tables.table._MOST_REMEMBERED", 10_000)
+    made = []
+
+    def make(size):
+        made.append(size)
+        return [size]
+
+    remembered = remember(make, size_of=lambda key, value: value[0])
+
+    def makes(*sizes):
+        made.clear()
+        assert [remembered(size) for size in sizes] == [[size] for size in sizes]
+        return made
+
+    assert makes(1, 8000, 8000, 1) == [1, 8000]  # 1 counts as 2,000
+    assert makes(2, 1, 2, 8000) == [2, 8000]
+    assert makes(30_000, 30_000, 1, 1, 30_000) == [30_000, 1, 30_000]
+    assert makes(1, 2, 3, 4, 5, 1, 2, 6, 1, 2, 3) == [1, 2, 3, 4, 5, 6, 3]

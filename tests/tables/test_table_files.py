@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.tables.files import ENDINGS, read_table
+from mate_tf.tables.files import ENDINGS, ReadOptions, read_table
 from mate_tf.tables.table import Table
 
 REASON = 'not installed (the extra "formats")'
@@ -202,10 +202,10 @@ def test_a_sheet_is_chosen_by_its_name_and_empty_edges_are_passed_over(tmp_path)
             sheet.cell(3 + 2 * number, 2 + 2 * column, cell)
     book.save(tmp_path / "t.xlsx")
     assert read_table(tmp_path / "t.xlsx").header == ("note",)
-    chosen = read_table(tmp_path / "t.xlsx", sheet="Cities")
+    chosen = read_table(tmp_path / "t.xlsx", ReadOptions(sheet="Cities"))
     assert [list(chosen.header), *map(list, chosen.rows)] == ROWS
     with pytest.raises(ValueError, match=r"sheets \['Notes', 'Cities'\], got 'Town' .*t\.xlsx"):
-        read_table(tmp_path / "t.xlsx", sheet="Town")
+        read_table(tmp_path / "t.xlsx", ReadOptions(sheet="Town"))
 
 
 PAGES = {
@@ -348,21 +348,21 @@ def test_a_hidden_sheet_is_not_the_first_and_numbers_have_15_digits(tmp_path):
     sheet.append([1.1 * 3])
     book.save(tmp_path / "t.xlsx")
     assert read_table(tmp_path / "t.xlsx").rows == (("3.3",),)
-    assert read_table(tmp_path / "t.xlsx", sheet="_settings").header == ("no",)
+    assert read_table(tmp_path / "t.xlsx", ReadOptions(sheet="_settings")).header == ("no",)
 
 
 def test_a_table_of_a_page_is_chosen_by_its_number(tmp_path):
     inner = "<table><tr><td>in<tr><td>3</table>"
     page = f"<table></table><table><tr><td>out<tr><td>1{inner}<tr><td>2</table>"
     path = write(tmp_path / "t.html", page)
-    assert read_table(path, which=0) == Table(("out",), (("1",), ("2",)), "t.html")
-    assert read_table(path, which=1) == Table(("in",), (("3",),), "t.html")
+    assert read_table(path, ReadOptions(which=0)) == Table(("out",), (("1",), ("2",)), "t.html")
+    assert read_table(path, ReadOptions(which=1)) == Table(("in",), (("3",),), "t.html")
     named = r"0: 3 rows, 'out'; 1: 2 rows, 'in'\) \(file '.*t\.html'\)"
     with pytest.raises(ValueError, match=r"which, from 0 to 1, got 2 tables \(" + named):
         read_table(path)
     for which in (-1, 2):
         with pytest.raises(ValueError, match=rf"got {which} \(" + named):
-            read_table(path, which=which)
+            read_table(path, ReadOptions(which=which))
 
 
 @given(
@@ -403,7 +403,9 @@ def test_another_delimiter_is_said_and_not_guessed(tmp_path):
         ):
             read_table(path)
     path = write(tmp_path / "t.csv", "a;b\n1,5;2\n")
-    assert read_table(path, delimiter=";") == Table(("a", "b"), (("1,5", "2"),), "t.csv")
+    assert read_table(path, ReadOptions(delimiter=";")) == Table(
+        ("a", "b"), (("1,5", "2"),), "t.csv"
+    )
     assert Table.from_csv(path, ";").header == ("a", "b")
     assert read_table(write(path, '"a;b"\n1;2\n')).header == ("a;b",)
     assert read_table(write(path, '"a;\nb",c\n1,2\n')).header == ("a;\nb", "c")
@@ -412,14 +414,14 @@ def test_another_delimiter_is_said_and_not_guessed(tmp_path):
     assert read_table(write(tmp_path / "t.tsv", "a;b\n1\n")).header == ("a;b",)
     for said, delimiter in ("sep=;\n", None), ("sep=;\r\n", ";"), ("sep=|\n", ";"):
         path = write(tmp_path / "t.csv", f"{said}a;b\n1,5;2\n")
-        assert read_table(path, delimiter=delimiter).rows == (("1,5", "2"),)
+        assert read_table(path, ReadOptions(delimiter=delimiter)).rows == (("1,5", "2"),)
     with pytest.raises(ValueError, match=r"got 1 \(file '.*t\.csv', line 3\)"):
         read_table(write(path, "sep=;\na;b\n1\n"))
     for delimiter in "", ";;", '"', "\n":
         with pytest.raises(ValueError, match="expected one character as delimiter, got "):
-            read_table(path, delimiter=delimiter)
-    with pytest.raises(ValueError, match=r"delimiter only of \.csv, .*, got ';' for '.*t\.html'"):
-        read_table(tmp_path / "t.html", delimiter=";")
+            read_table(path, ReadOptions(delimiter=delimiter))
+    with pytest.raises(ValueError, match=r"delimiter only for .*\.csv, .*=';' for '.*t\.html'"):
+        read_table(tmp_path / "t.html", ReadOptions(delimiter=";"))
 
 
 def test_csv_comes_from_standard_input(monkeypatch):
@@ -505,20 +507,20 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path, ending):
 
 @pytest.mark.parametrize("name", ["t.doc", "t", "t.csv.gz", "csv", ".csv"])
 def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path, name):
-    with pytest.raises(ValueError, match=r"ends in \.csv, .*\.xlsm, got '.*'; other files"):
+    with pytest.raises(ValueError, match=r"ends in \.csv, .*\.xlsm, got '.*'; convert"):
         read_table(write(tmp_path / name, "a\n1\n"))
 
 
 @pytest.mark.parametrize("name", ["t.csv", "-", "t.parquet", "t.html"])
 def test_a_sheet_is_refused_of_files_without_sheets(name):
-    with pytest.raises(ValueError, match=r"sheet only of \.xlsx and \.xlsm, got sheet='A' for"):
-        read_table(name, sheet="A")
+    with pytest.raises(ValueError, match=r"sheet only for files in \.xlsx, \.xlsm, got sheet='A'"):
+        read_table(name, ReadOptions(sheet="A"))
 
 
 @pytest.mark.parametrize("name", ["t.csv", "-", "t.xlsx"])
 def test_a_table_s_number_is_refused_where_there_is_one_table(name):
-    with pytest.raises(ValueError, match=r"which only of \.html and \.htm, got 0 for"):
-        read_table(name, which=0)
+    with pytest.raises(ValueError, match=r"which only for files in \.html, \.htm, got which=0 for"):
+        read_table(name, ReadOptions(which=0))
 
 
 @pytest.mark.parametrize(
