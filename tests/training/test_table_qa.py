@@ -234,7 +234,7 @@ def with_task(**options):
 @pytest.mark.parametrize(
     ("options", "split", "changes", "message"),
     [
-        ({}, "dev", {"label_ids": 1}, "table's body alone, got one on token 0, whose row_ids is 0"),
+        ({}, "dev", {"label_ids": 1}, "table's body, got one on token 0, whose row_ids is 0"),
         ({}, "train", {"label_ids": -1}, "label_ids of 0 or 1, got -1"),
         ({}, "train", {"label_ids": 0}, "a labelled cell to select, got none"),
         (
