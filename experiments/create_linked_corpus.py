@@ -17,7 +17,7 @@ import pathlib
 from absl import flags
 from tqdm import tqdm
 
-from experiments import terminal
+from experiments import program
 from experiments.demo_data.linked_corpus import write_corpus
 
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
@@ -40,4 +40,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

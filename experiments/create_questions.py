@@ -24,7 +24,7 @@ it is complete; the same flags give the same files.
 
 from absl import flags
 
-from experiments import terminal
+from experiments import program
 from experiments.paper.made_of_tables import SEED, files
 
 _LENGTH = flags.DEFINE_integer("max_seq_length", 192, "tokens of a question with its excerpt")
@@ -50,4 +50,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

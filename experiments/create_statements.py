@@ -27,7 +27,7 @@ give the same files.
 
 from absl import flags
 
-from experiments import terminal
+from experiments import program
 from experiments.paper.made_of_tables import SEED, files
 
 _KINDS = flags.DEFINE_list("kinds", "synthetic", "of synthetic and counterfactual")
@@ -58,4 +58,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

@@ -18,7 +18,7 @@ import time
 
 from absl import flags
 
-from experiments import terminal
+from experiments import program
 
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", "out/demo", "folder to work in; emptied first")
 DATA = pathlib.Path(__file__).parent / "demo_data"
@@ -144,4 +144,4 @@ def main(_) -> int:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

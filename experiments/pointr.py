@@ -28,11 +28,12 @@ scores, {split}.md with the scores and errors.
 """
 
 from absl import flags
-from tqdm import tqdm
 
-from experiments import strategy_flags, terminal
-from experiments.config_files import check_kind, make_config, parse_flags
+from experiments import program
+from mate_tf.command_line import arguments
+from mate_tf.command_line.terminal import say
 
+_DEVICES = program.define_flags(arguments.add_devices)
 _CONFIG = flags.DEFINE_string(
     "config",
     None,
@@ -76,14 +77,16 @@ def splits_of_source() -> tuple[dict[str, str], list[str]]:
 
 
 def main(argv: list[str]) -> None:
-    config = make_config(_CONFIG.value, _ARCHITECTURE.value, argv[1:])
-    check_kind(config, _CONFIG.value, "pointr")
-
     from mate_tf.pointr.data import Source
     from mate_tf.pointr.pipeline import Pipeline
+    from mate_tf.training.starting_points import check_kind, make_config
+
+    config = make_config(_CONFIG.value, _ARCHITECTURE.value, argv[1:])
+    check_kind(config, _CONFIG.value, "pointr")
+    devices = _DEVICES()
 
     splits, answered = splits_of_source()
-    if flags.FLAGS.distribution_strategy == "multi_worker_mirrored":
+    if devices.distribution_strategy == "multi_worker_mirrored":
         raise ValueError(
             "expected the devices of one machine, got multi_worker_mirrored; on several "
             "experiments/finetune.py trains a stage, with the records that --stage=create makes"
@@ -93,8 +96,8 @@ def main(argv: list[str]) -> None:
         Source(_TASK.value, _INPUT.value, splits),
         _VOCAB.value,
         _OUTPUT.value,
-        lambda items, name: tqdm(items, desc=name, unit="question"),
-        strategy_flags.make_strategy().scope,
+        lambda items, name: arguments.with_progress(items, name, "question"),
+        arguments.make_strategy(devices).scope,
     )
     stages = {
         "create": pipeline.create,
@@ -103,8 +106,8 @@ def main(argv: list[str]) -> None:
         "evaluate": lambda: "\n".join(map(pipeline.evaluate, answered)),
     }
     for stage in stages if _STAGE.value == "all" else [_STAGE.value]:
-        print(stages[stage](), flush=True)
+        say(stages[stage]())
 
 
 if __name__ == "__main__":
-    terminal.run(main, flags_parser=parse_flags)
+    program.run(main, trains=True)

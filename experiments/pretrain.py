@@ -14,13 +14,8 @@ is an --init_checkpoint of experiments/finetune.py, which takes its encoder and 
 heads.
 """
 
-from experiments import finetune, terminal
-from experiments.config_files import parse_flags
-
-
-def main(argv: list[str]) -> None:
-    finetune.train_as_told(argv, "pretrain")
-
+from experiments import program
+from mate_tf.command_line import train
 
 if __name__ == "__main__":
-    terminal.run(main, flags_parser=parse_flags)
+    program.run_command(train, program="pretrain")

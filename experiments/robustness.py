@@ -6,13 +6,13 @@
 Rows and columns of each table are put into random orders, the same for all of its questions, and
 the cells of gold answers go along (TableFormer paper, section 4.1). Prints the accuracy before and
 after, by the main score of the task (experiments/evaluate.py), and the variation percentage: the
-share of the answers that turned from right to wrong or from wrong to right, over all perturbations,
-and how much of it are answers beside which another is as good, to 1e-5 of their scores.
-A question that the model does not accept is answered wrongly. The file is as for
-experiments/predict.py; questions in sequences (SQA) have the model's own previous answers.
+share of the answers that turned from right to wrong or from wrong to right, over all perturbations.
+It also says how much of that are answers beside which another is as good, to 1e-5 of their scores.
+A question that the model does not accept is answered wrongly. Questions in sequences (SQA) have the
+model's own previous answers.
 
-A table that is too long for the model, and loses rows with --drop_rows_to_fit, loses others in
-another order.
+A table that is too long for the model loses rows with --drop_rows_to_fit, and in another order it
+loses others.
 """
 
 import itertools
@@ -20,9 +20,10 @@ import json
 
 from absl import flags
 
-from experiments import asking, terminal
-from experiments.question_files import read_asked
+from experiments import program
+from mate_tf.command_line import arguments
 
+_OPTIONS = program.define_flags(arguments.add_model, arguments.add_questions)
 _PERTURBATIONS = flags.DEFINE_integer(
     "num_perturbations", 1, "how many orders of each table are tried", lower_bound=1
 )
@@ -35,14 +36,15 @@ def main(_) -> None:
     from mate_tf.evaluation.robustness import measure_robustness
     from mate_tf.evaluation.scoring import is_correct
 
-    asked = read_asked()
-    predictor = asking.load(num_alternatives=1)
+    options = _OPTIONS()
+    asked = arguments.read_asked(options)
+    predictor = arguments.load_model(options, num_alternatives=1)
     rounds = itertools.count()
 
     def answer_all(pairs):
         number = next(rounds)
         name = f"perturbation {number}" if number else "as they are"
-        return asking.answers(predictor, asked, pairs, desc=name)
+        return arguments.answers(predictor, asked, pairs=pairs, name=name)
 
     def is_right(answer, question):
         return is_correct(asked.task, Answer.of(answer), question)
@@ -62,5 +64,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    flags.mark_flag_as_required("data")
-    terminal.run(main)
+    program.run(main)

@@ -94,8 +94,8 @@ ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 def with_architecture(encoder: EncoderConfig, name: str) -> EncoderConfig:
     """The same encoder with the architecture of a preset.
 
-    A Linformer's sequence_length is the MATE paper's 2,048; experiments/config_files.py makes it
-    the run's.
+    A Linformer's sequence_length is the MATE paper's 2,048; `make_config` of training makes it the
+    run's.
 
     Raises:
         ValueError: if there is no preset of that name.

@@ -10,7 +10,7 @@ import pathlib
 
 from absl import flags
 
-from experiments import terminal
+from experiments import program
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention.drawing import draw_head_group, draw_relations, table_tokens
 from mate_tf.layers.attention.patterns import head_groups
@@ -63,4 +63,4 @@ def _save(figure, path: pathlib.Path) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

@@ -2,7 +2,7 @@
 
     python -m scripts.draw_page --model=out/demo/saved_model
 
-Serves the page (experiments/page.py), asks its example question in a headless Chromium and takes a
+Serves the page (mate-tf page), asks its example question in a headless Chromium and takes a
 picture of what is seen then. Takes the extras page and test (Playwright), and Chromium or Chrome.
 """
 
@@ -12,11 +12,11 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 
-from absl import flags
-
-from experiments import asking, model_flags, terminal
+from experiments import program
+from mate_tf.command_line import arguments
 from mate_tf.page.app import build_app, launch
 
+_MODEL = program.define_flags(arguments.add_model)
 PICTURE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "page.png"
 WIDTH, HEIGHT = 1200, 900
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -66,7 +66,8 @@ def draw(address: str, picture: pathlib.Path) -> None:
 
 
 def main(_) -> None:
-    app = build_app(asking.load(num_alternatives=3), model_flags.MODEL.value)
+    options = _MODEL()
+    app = build_app(arguments.load_model(options, num_alternatives=3), options.model)
     try:
         draw(launch(app, "127.0.0.1", None), PICTURE)
     finally:
@@ -74,5 +75,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    flags.mark_flag_as_required("model")
-    terminal.run(main)
+    program.run(main)

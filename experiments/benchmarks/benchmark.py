@@ -27,7 +27,7 @@ from typing import Any
 
 from absl import flags, logging
 
-from experiments import terminal
+from experiments import program
 from experiments.benchmarks.inputs import attentions, parse_lengths
 from experiments.benchmarks.process import in_its_own_process
 from experiments.benchmarks.report import LIMIT, draw, last_lines, table
@@ -148,4 +148,4 @@ def _has_peer() -> bool:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

@@ -22,10 +22,9 @@ from typing import Any
 
 from absl import flags, logging
 
-from experiments import terminal
+from experiments import program
 from experiments.benchmarks.process import interleaved
 from experiments.benchmarks.runners import encoder_function, made_up_features, set_up
-from experiments.config_files import make_config, parse_flags
 from mate_tf.config import EncoderConfig
 
 _CONFIG = flags.DEFINE_string(
@@ -46,6 +45,8 @@ _STEP = 64
 
 
 def main(argv: list[str]) -> None:
+    from mate_tf.training.starting_points import make_config
+
     config = make_config(_CONFIG.value, None, argv[1:])
     encoder = getattr(config, "encoder", None)
     if encoder is None or not encoder.attention.is_multi_view:
@@ -110,4 +111,4 @@ def _built(encoder: EncoderConfig, evaluator: str, bucket_size: int):
 
 
 if __name__ == "__main__":
-    terminal.run(main, flags_parser=parse_flags)
+    program.run(main, trains=True)

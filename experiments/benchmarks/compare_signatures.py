@@ -17,7 +17,7 @@ from collections import Counter
 
 from absl import flags
 
-from experiments import terminal
+from experiments import program
 from experiments.benchmarks.signature_answers import (
     Folder,
     different_features,
@@ -25,8 +25,9 @@ from experiments.benchmarks.signature_answers import (
     server_answers,
     signature_answers,
 )
-from experiments.question_files import read_asked
+from mate_tf.command_line import arguments
 
+_QUESTIONS = program.define_flags(arguments.add_questions)
 _MODEL = flags.DEFINE_string("model", None, "folder of experiments/export.py", required=True)
 _BATCH_TOKENS = flags.DEFINE_integer(
     "batch_tokens", 4096, "tokens, padding included, in a batch", lower_bound=1
@@ -39,13 +40,11 @@ _SERVER = flags.DEFINE_string(
 )
 _SIGNATURES = ("tables", "features", "serving_default")
 
-flags.mark_flag_as_required("data")
-
 
 def main(_) -> None:
     directory = pathlib.Path(_MODEL.value)
     folder = Folder(directory)
-    pairs = read_asked().pairs
+    pairs = arguments.read_asked(_QUESTIONS()).pairs
     expected = list(library_answers(directory, pairs))
     num_refused = sum(answer.is_refused for answer in expected)
     print(f"library: {len(expected)} questions, {num_refused} refused", flush=True)
@@ -79,4 +78,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

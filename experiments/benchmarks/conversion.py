@@ -25,7 +25,7 @@ import time
 
 from absl import flags
 
-from experiments import terminal
+from experiments import program
 
 _WTQ = flags.DEFINE_string("wtq_dir", None, "folder of the official release, for the speed")
 _SPLIT = flags.DEFINE_string("split", "dev", "its split")
@@ -121,4 +121,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

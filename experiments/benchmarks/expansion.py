@@ -15,8 +15,7 @@ import time
 
 from absl import flags
 
-from experiments import terminal
-from experiments.config_files import check_kind, make_config, parse_flags
+from experiments import program
 
 _CONFIG = flags.DEFINE_string("config", None, "a preset pointr_...", required=True)
 _TASK = flags.DEFINE_enum("task", "HYBRIDQA", ["HYBRIDQA", "LINKED_JSONL"], "what the input is")
@@ -35,6 +34,8 @@ def milliseconds(function, *arguments) -> float:
 
 
 def main(argv: list[str]) -> None:
+    from mate_tf.training.starting_points import check_kind, make_config
+
     config = make_config(_CONFIG.value, None, argv[1:])
     check_kind(config, _CONFIG.value, "pointr")
 
@@ -85,4 +86,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main, flags_parser=parse_flags)
+    program.run(main, trains=True)

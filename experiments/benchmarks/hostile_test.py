@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 from absl import flags
 
-from experiments import terminal
+from experiments import program
 from mate_tf.serving.http.limits import RefusedError
 from mate_tf.serving.http.requests import Limits, read_request
 
@@ -470,4 +470,4 @@ def _problem(request: Hostile, outcome: int | str, body: bytes) -> str | None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

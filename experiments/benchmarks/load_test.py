@@ -26,9 +26,10 @@ import numpy as np
 import orjson
 from absl import flags
 
-from experiments import asking, model_flags, terminal
-from experiments.question_files import read_asked
+from experiments import program
+from mate_tf.command_line import arguments
 
+_OPTIONS = program.define_flags(arguments.add_questions, arguments.add_model)
 _URL = flags.DEFINE_string("url", "http://127.0.0.1:8080", "the server")
 _CLIENTS = flags.DEFINE_integer("clients", 16, "how many ask at once", lower_bound=1)
 _SECONDS = flags.DEFINE_float("seconds", 60.0, "how long is measured", lower_bound=1.0)
@@ -59,9 +60,9 @@ class Usage(NamedTuple):
 
 
 def main(_) -> int:
-    pairs = list(read_asked().pairs)
+    pairs = list(arguments.read_asked(_OPTIONS()).pairs)
     random.Random(_SEED).shuffle(pairs)
-    if model_flags.MODEL.value:
+    if _OPTIONS().model:
         _ask_the_model(pairs)
         return 0
     return asyncio.run(_ask_the_server(pairs))
@@ -71,7 +72,7 @@ def _ask_the_model(pairs) -> None:
     """Measures whole calls, which sort their questions by length; the first one warms up."""
     from mate_tf.features.builder import QUESTIONS_AT_ONCE
 
-    predictor = asking.load()
+    predictor = arguments.load_model(_OPTIONS())
     endless = _again_and_again(pairs)
     collections.deque(predictor.answer_all(itertools.islice(endless, QUESTIONS_AT_ONCE)), 0)
     answered, start, start_processor = 0, time.monotonic(), time.process_time()
@@ -189,5 +190,4 @@ def report(replies: list[Reply], seconds: float, before: Usage, after: Usage) ->
 
 
 if __name__ == "__main__":
-    flags.mark_flag_as_required("data")
-    terminal.run(main)
+    program.run(main)

@@ -29,11 +29,13 @@ from typing import Any
 from absl import flags
 from tqdm import tqdm
 
-from experiments import question_files, terminal
+from experiments import program
 from experiments.benchmarks.process import interleaved
 from experiments.benchmarks.runners import set_up
 from experiments.paper.comparison_results import median_and_spread, spread
+from mate_tf.command_line import arguments
 
+_QUESTIONS = program.define_flags(arguments.add_questions)
 _MEASURE = flags.DEFINE_multi_enum(
     "measure", ["batches", "pipeline"], ["batches", "pipeline", "coverage"], "what is timed"
 )
@@ -54,10 +56,11 @@ def main(_) -> None:
     from mate_tf.features.wordpiece import Wordpiece
 
     set_up({"threads": _THREADS.value, "dtype": _DTYPE.value})
-    asked = question_files.read_asked()
+    options = _QUESTIONS()
+    asked = arguments.read_asked(options)
     of_tables = {table.table_id: (table, question) for table, question in reversed(asked.pairs)}
     pairs = [of_tables[id_] for id_ in dict.fromkeys(table.table_id for table, _ in asked.pairs)]
-    wordpiece = Wordpiece(pathlib.Path(question_files.DATA.value).parent / "vocab.txt")
+    wordpiece = Wordpiece(pathlib.Path(options.data).parent / "vocab.txt")
     for name in dict.fromkeys(_MEASURE.value):
         print(_MEASUREMENTS[name](pairs, wordpiece), flush=True)
 
@@ -210,10 +213,10 @@ _MEASUREMENTS: Mapping[str, Callable[..., str]] = {
 
 
 def _minilm_model():
-    from experiments.config_files import load_preset
+    from mate_tf.training.starting_points import find_config
     from mate_tf.models.table_qa import TableQuestionAnswering
 
-    config = load_preset("wtq_minilm")
+    config = find_config("wtq_minilm")
     encoder = dataclasses.replace(config.encoder, position="per_cell")  # of any length
     model = TableQuestionAnswering(encoder, config.task)
     model.build()
@@ -228,5 +231,4 @@ def _examples(pairs: list, builder) -> Iterator[tuple[Any, Any, Any]]:
 
 
 if __name__ == "__main__":
-    flags.mark_flag_as_required("data")
-    terminal.run(main)
+    program.run(main)

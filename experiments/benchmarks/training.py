@@ -23,7 +23,7 @@ from typing import Any
 
 from absl import flags, logging
 
-from experiments import terminal
+from experiments import program
 from experiments.benchmarks.inputs import attentions, parse_lengths
 from experiments.benchmarks.process import in_its_own_process, reset_peak, resident_megabytes
 
@@ -175,4 +175,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

@@ -20,9 +20,10 @@ import operator
 
 from absl import flags
 
-from experiments import terminal
-from experiments.question_files import read_asked
+from experiments import program
+from mate_tf.command_line import arguments
 
+_QUESTIONS = program.define_flags(arguments.add_questions)
 _PREDICTIONS = flags.DEFINE_list(
     "predictions", None, "NAME=FILE of experiments/predict.py, one or more", required=True
 )
@@ -79,7 +80,7 @@ def main(_) -> None:
         bounds = []
     if not bounds or sorted(set(bounds)) != bounds or bounds[0] < 1:
         raise ValueError(f"expected ascending numbers as --lengths, got {_LENGTHS.value}")
-    asked = read_asked()
+    asked = arguments.read_asked(_QUESTIONS())
     files = read_files(asked.pairs)
     classes = [bisect.bisect_left(bounds, count) for count in token_counts(asked.pairs)]
     right = {
@@ -120,5 +121,4 @@ def table_of(rows: list[dict], names: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    flags.mark_flag_as_required("data")
-    terminal.run(main)
+    program.run(main)

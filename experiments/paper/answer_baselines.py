@@ -14,7 +14,7 @@ import re
 
 from absl import flags
 
-from experiments import terminal
+from experiments import program
 from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.evaluation.wtq import denotation_correct
 
@@ -67,4 +67,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

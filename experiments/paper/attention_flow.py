@@ -24,8 +24,10 @@ import pathlib
 from absl import flags
 from tqdm import tqdm
 
-from experiments import model_flags, terminal
+from experiments import program
+from mate_tf.command_line import arguments
 
+_MODEL = program.define_flags(arguments.add_model)
 _DATA = flags.DEFINE_string("data_dir", None, "folder of records", required=True)
 _SPLIT = flags.DEFINE_string("split", "dev", "of them")
 _EXAMPLES = flags.DEFINE_integer("num_examples", 500, "examples at most", lower_bound=1)
@@ -44,10 +46,9 @@ def flow_of_records():
     from mate_tf.records.splits import split_files
     from mate_tf.serving.loading import find_model
 
+    options = _MODEL()
     files = split_files(_DATA.value, _SPLIT.value)
-    stored = find_model(
-        model_flags.model_path(), model_flags.REVISION.value, model_flags.ARCHITECTURE.value
-    )
+    stored = find_model(arguments.find_model(options.model), options.revision, options.architecture)
     conversion = read_conversion(_DATA.value)
     if conversion.vocabulary_sha256 not in (None, file_sha256(stored.vocab_file)):
         raise ValueError(
@@ -131,4 +132,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

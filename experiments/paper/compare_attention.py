@@ -23,6 +23,7 @@ Where --init_checkpoint is the --output_dir of another comparison, each architec
 starts from its own run there, that of the first seed: so intermediate pre-training is compared.
 """
 
+import argparse
 import dataclasses
 import functools
 import pathlib
@@ -30,9 +31,7 @@ import time
 
 from absl import flags, logging
 
-from experiments import strategy_flags, terminal
-from experiments.config_files import check_kind, make_config, parse_flags
-from experiments.finetune import load_options, use_inputs_of_run
+from experiments import program
 from experiments.paper.comparison_results import (
     SHARED_KEYS,
     Results,
@@ -40,7 +39,10 @@ from experiments.paper.comparison_results import (
     read_comparison,
     spread,
 )
+from mate_tf.command_line import arguments, train
 
+# Of experiments/finetune.py's flags, all but those of its one run.
+_OPTIONS = program.define_flags(train.add_arguments, model_dir="")
 _SEEDS = flags.DEFINE_integer("seeds", 3, "how many runs of each architecture", lower_bound=1)
 _ARCHITECTURES = flags.DEFINE_list(
     "architectures", ["tapas", "mate", "tableformer_rc_gp"], "names of mate_tf/presets.py"
@@ -92,23 +94,28 @@ def attended_share(config, data_dir: pathlib.Path) -> float | None:
     return allowed / (pairs * config.encoder.num_heads)
 
 
-def run_once(config, data_dir: pathlib.Path, model_dir: pathlib.Path, init: str | None) -> dict:
+def run_once(
+    options: argparse.Namespace, config, model_dir: pathlib.Path, init: str | None
+) -> dict:
     """The metrics of a run from first weights, and its seconds unless it was interrupted."""
     from mate_tf.training.run import train_run
 
     logging.info("training %s", model_dir)
     is_new = not model_dir.exists()
     started = time.perf_counter()
-    with strategy_flags.make_strategy().scope():
-        metrics = train_run(config, data_dir, model_dir, init, **load_options())
+    load_options = train.load_options_of(options)
+    with arguments.make_strategy(options).scope():
+        metrics = train_run(config, pathlib.Path(options.data_dir), model_dir, init, **load_options)
     return {"metrics": metrics, "seconds": time.perf_counter() - started if is_new else None}
 
 
-def config_of(name: str, overrides: list[str]):
+def config_of(config: str, name: str, overrides: list[str]):
     """The config of an architecture or a variant, with what is changed for all."""
+    from mate_tf.training.starting_points import make_config
+
     architecture, *own = name.split()
     changes = [f"--config.{change}" for change in own]
-    return make_config(flags.FLAGS.config, architecture, [*overrides, *changes])
+    return make_config(config, architecture, [*overrides, *changes])
 
 
 def first_weights(path: str | None, name: str) -> str | None:
@@ -144,7 +151,7 @@ def weights_name(path: str | None) -> str | dict | None:
     return f"SHA-256 {file_sha256(file)}" if file.is_file() else path
 
 
-def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
+def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
     """What the runs have in common: the config but for the seed, data, first weights.
 
     Of the attention, which each has of its own, it is what was changed for all.
@@ -152,34 +159,38 @@ def _shared(overrides: list[str], data_dir: pathlib.Path) -> dict:
     from mate_tf.training.examples import SPLITS
     from mate_tf.training.run import config_values, data_files
 
-    config = make_config(flags.FLAGS.config, None, overrides)
-    check_kind(config, flags.FLAGS.config, "finetune")
+    from mate_tf.training.starting_points import check_kind, make_config
+
+    config = make_config(options.config, None, overrides)
+    check_kind(config, options.config, "finetune")
     values = config_values(config)
     del values["seed"]
     flag = "--config.encoder.attention."
     changed = [change.removeprefix(flag) for change in overrides if change.startswith(flag)]
     values["encoder"]["attention"] = sorted(changed)
-    files = {file.name: file.sha256 for file in data_files(data_dir, SPLITS)}
-    weights = {"init_checkpoint": weights_name(flags.FLAGS.init_checkpoint)} | load_options()
+    files = {file.name: file.sha256 for file in data_files(options.data_dir, SPLITS)}
+    weights = {"init_checkpoint": weights_name(options.init_checkpoint)}
+    weights |= train.load_options_of(options)
     return dict(zip(SHARED_KEYS, (values, files, weights), strict=True))
 
 
 def main(argv: list[str]) -> None:
+    options = _OPTIONS()
     for name in ("architecture", "model_dir", "skip_corrupt"):
-        if flags.FLAGS[name].value:
-            raise ValueError(
-                f"expected no --{name} for a comparison, got {flags.FLAGS[name].value}"
-            )
-    use_inputs_of_run(flags.FLAGS.config)
-    data_dir, output_dir = pathlib.Path(flags.FLAGS.data_dir), pathlib.Path(_OUTPUT.value)
-    finished = Results(output_dir, _shared(argv[1:], data_dir))
+        if value := getattr(options, name):
+            raise ValueError(f"expected no --{name} for a comparison, got {value}")
+    if options.config is None:
+        raise ValueError("expected --config, what is compared, got none")
+    train.use_inputs_of_run(options)
+    data_dir, output_dir = pathlib.Path(options.data_dir), pathlib.Path(_OUTPUT.value)
+    finished = Results(output_dir, _shared(options, argv[1:]))
     names = [*_ARCHITECTURES.value, *(" ".join(of.split()) for of in _VARIANTS.value)]
     results: dict[str, list[dict]] = {name: [] for name in names}
-    configs = {name: config_of(name, argv[1:]) for name in names}
+    configs = {name: config_of(options.config, name, argv[1:]) for name in names}
     seeds = range(1, _SEEDS.value + 1)
     # Before any training: some architectures have no first weights, or no share.
     starts = {
-        name: first_weights(flags.FLAGS.init_checkpoint, name)
+        name: first_weights(options.init_checkpoint, name)
         for name in names
         if any(finished.get(folder_of(name, seed)) is None for seed in seeds)
     }
@@ -193,7 +204,7 @@ def main(argv: list[str]) -> None:
             run = folder_of(name, seed)
             result = finished.get(run)
             if result is None:
-                result = run_once(config, data_dir, output_dir / run, starts[name])
+                result = run_once(options, config, output_dir / run, starts[name])
                 finished.add(run, result)
             results[name].append(result)
     every = [run["metrics"] for runs in results.values() for run in runs]
@@ -211,6 +222,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    # Of experiments/finetune.py's flags, all but those of its one run.
-    flags.FLAGS.set_default("model_dir", "")
-    terminal.run(main, flags_parser=parse_flags)
+    program.run(main, trains=True)

@@ -19,7 +19,7 @@ import numpy as np
 from absl import flags
 from tqdm import tqdm
 
-from experiments import terminal
+from experiments import program
 
 Example = Mapping[str, np.ndarray]
 
@@ -126,4 +126,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 from absl import flags
 
-from experiments import terminal
+from experiments import program
 from experiments.paper.comparison_results import read_comparison
 from experiments.paper.results import write_document
 from mate_tf.tables.text_files import complete_text_file, read_json, read_text
@@ -217,4 +217,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

@@ -22,7 +22,7 @@ import pathlib
 import re
 from typing import Any
 
-from experiments import terminal
+from experiments import program
 from experiments.paper.comparison_results import folder_of, spread
 from mate_tf.tables.text_files import complete_text_file, read_json, read_text
 
@@ -138,4 +138,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    terminal.run(main)
+    program.run(main)

@@ -15,9 +15,10 @@ import collections
 
 from absl import flags
 
-from experiments import terminal
-from experiments.question_files import read_asked
+from experiments import program
+from mate_tf.command_line import arguments
 
+_QUESTIONS = program.define_flags(arguments.add_questions)
 _PREDICTIONS = flags.DEFINE_string(
     "predictions", None, "JSON Lines file of answers (experiments/predict.py)", required=True
 )
@@ -29,7 +30,7 @@ def main(_) -> None:
     from mate_tf.synthesis.statements import ENTAILED, REFUTED, kind_of_id
 
     predictions = read_predictions(_PREDICTIONS.value)
-    task, _, pairs = read_asked()
+    task, _, pairs = arguments.read_asked(_QUESTIONS())
     match_predictions(predictions, pairs, _PREDICTIONS.value)
     verdicts = collections.defaultdict(list)
     for _, question in pairs:
@@ -57,5 +58,4 @@ def _share(verdicts) -> float:
 
 
 if __name__ == "__main__":
-    flags.mark_flag_as_required("data")
-    terminal.run(main)
+    program.run(main)

@@ -8,14 +8,60 @@ import argparse
 import io
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
 import mate_tf
-from mate_tf.command_line import ask
-from mate_tf.command_line.terminal import forget_stdout, sentence_for_user, silence_tensorflow
+from mate_tf.command_line import (
+    ask,
+    calibrate,
+    data,
+    evaluate,
+    export,
+    page,
+    predict,
+    serve,
+    show,
+    train,
+)
+from mate_tf.command_line.arguments import with_dashes
+from mate_tf.command_line.terminal import (
+    forget_stdout,
+    sentence_for_user,
+    show_logs,
+    silence_tensorflow,
+)
+from mate_tf.dataclass_json import split_arguments
 
 FAILED = 1
 INTERRUPTED = 130
 NOBODY_READS = 141  # as shells report SIGPIPE
+COMMANDS: dict[str, ModuleType] = {
+    "ask": ask,
+    "show": show,
+    "page": page,
+    "serve": serve,
+    "data": data,
+    "train": train,
+    "export": export,
+    "calibrate": calibrate,
+    "predict": predict,
+    "evaluate": evaluate,
+}
+_DESCRIPTION = "Questions answered from whole tables."
+_EPILOG = """\
+`mate-tf COMMAND --help` says more, with examples. Names of options have dashes; underscores do too.
+
+from your own questions to a model that answers them:
+  mate-tf data --input-dir=my_questions --output-dir=my_data
+  mate-tf train --data-dir=my_data --model-dir=my_run
+  mate-tf ask my_table.csv "my question" --model=my_run
+
+exit status of every command:
+  0    done
+  1    what was given cannot be used; one sentence says why
+  2    the arguments are wrong
+  130  interrupted
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,8 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the arguments, without the program's name; those of the process by default.
 
     Returns:
-        The exit status: the subcommand's own; 1 where what the user gave cannot be used, after one
-        sentence on standard error; 130 after Ctrl-C; 141 where nobody reads the output.
+        The exit status: the subcommand's own; 1 if what the user gave cannot be used, after one
+        sentence on standard error; 130 after Ctrl-C; 141 if nobody reads the output.
 
     Raises:
         SystemExit: with 2 if the arguments are wrong, with 0 after --help.
@@ -36,8 +82,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # cells may hold what is no text
     try:
         try:
-            options = _parse(argv)
-            return options.run(options)
+            options = _parse(sys.argv[1:] if argv is None else argv)
+            if options.command not in (ask, show):  # ask shows them when it is about to be slow
+                show_logs(with_progress=options.command is train)
+            return options.command.run(options) or 0
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -54,25 +102,45 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="mate-tf",
-        description="Questions answered from whole tables.",
-        epilog="'mate-tf ask --help' says more, with examples.",
-    )
-    parser.add_argument("--version", action="version", version=f"mate-tf {mate_tf.__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    asking = commands.add_parser(
-        "ask",
-        help="ask questions of a table",
-        description=ask.DESCRIPTION,
-        epilog=ask.EPILOG,
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    ask.add_arguments(asking)
+    parser.add_argument("--version", action="version", version=f"mate-tf {mate_tf.__version__}")
+    parsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        of_command = parsers.add_parser(
+            name,
+            help=command.HELP,
+            description=command.DESCRIPTION,
+            epilog=command.EPILOG,
+            formatter_class=_Formatter,
+        )
+        command.add_arguments(of_command)
+        of_command.set_defaults(command=command, parser=of_command)
+    given, overrides = split_arguments(with_dashes(argv))
     # argparse gives all positional arguments away at once: questions after an option are left.
-    options, left = parser.parse_known_args(argv)
-    if unknown := [text for text in left if text.startswith("-") and " " not in text]:
-        asking.error(f"unrecognized arguments: {' '.join(unknown)}")
-    options.questions += left
+    options, left = parser.parse_known_args(given)
+    if hasattr(options, "overrides"):
+        options.overrides = overrides
+    else:
+        left += overrides
+    takes_more = hasattr(options, "questions")
+    unknown = [text for text in left if not takes_more or (text[:1] == "-" and " " not in text)]
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if takes_more:
+        options.questions += left
     return options
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Shows the description as it is written, and what the defaults are."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        if action.default in (None, False, argparse.SUPPRESS) or not action.option_strings:
+            return action.help
+        return f"{action.help} (default: %(default)s)"

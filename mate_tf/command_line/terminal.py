@@ -1,4 +1,4 @@
-"""What programs on a terminal share: errors as one sentence, little of what TensorFlow says."""
+"""What programs on a terminal share: what they print, how they say errors, what stays unsaid."""
 
 import logging
 import os
@@ -9,21 +9,48 @@ import sys
 def silence_tensorflow() -> None:
     """Keeps TensorFlow's C++ side quiet; call it before TensorFlow is imported.
 
-    It logs harmless errors on machines without a GPU; what matters is raised.
+    It logs harmless errors on machines without a GPU. What matters is raised.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
+def say(text: str) -> None:
+    """Writes lines to standard output, at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def is_ours_or_serious(record: logging.LogRecord) -> bool:
-    """A filter that leaves out what TensorFlow and Orbit say of their own saving and loading."""
+    """A filter that leaves out what TensorFlow and Orbit say about their own saving and loading."""
     if record.module == "function_deserialization":  # no exported model is trained further
         return False
     folders = pathlib.Path(record.pathname).parts
     return record.levelno >= logging.WARNING or bool({"mate_tf", "experiments"} & {*folders})
 
 
+def show_logs(with_progress: bool = False) -> None:
+    """Lets what the library logs appear: warnings on standard error, progress on standard output.
+
+    Args:
+        with_progress: whether progress is shown, a line each; otherwise only warnings are.
+    """
+    from absl import logging as absl_logging
+
+    logger = absl_logging.get_absl_logger()
+    logger.handlers.clear()  # a second command of the same process has its own streams
+    warnings = logging.StreamHandler(sys.stderr)
+    warnings.setLevel(logging.WARNING)
+    warnings.setFormatter(logging.Formatter("mate-tf: %(message)s"))
+    progress = logging.StreamHandler(sys.stdout)
+    progress.addFilter(lambda record: with_progress and record.levelno < logging.WARNING)
+    absl_logging.set_verbosity(absl_logging.INFO)
+    for handler in (warnings, progress):
+        handler.addFilter(is_ours_or_serious)
+        logger.addHandler(handler)
+
+
 def sentence_for_user(error: Exception) -> str | None:
-    """What is said of an error of the input, the files or the machine; None of the program's."""
+    """One sentence about an error of the input, the files or the machine; None for other errors."""
     expected = [ValueError, OSError, FloatingPointError, ModuleNotFoundError]
     if tensorflow := sys.modules.get("tensorflow"):
         expected.append(tensorflow.errors.OpError)
@@ -33,5 +60,5 @@ def sentence_for_user(error: Exception) -> str | None:
 
 
 def forget_stdout() -> None:
-    """Lets nothing more be written to a standard output that nobody reads, not even at the end."""
+    """Drops what is still written to a standard output that nobody reads."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

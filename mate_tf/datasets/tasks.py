@@ -4,12 +4,13 @@ A reader takes the data set's folder and a split and yields each table and quest
 None for a sentence alone, and a LinkedTable where cells link to passages.
 """
 
+import collections
 import dataclasses
 import functools
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,9 +33,14 @@ _PART = re.compile(r"([^\s:=,/\\]+)=(\d+)", re.ASCII)
 class Division:
     """A split and the parts that take its place.
 
+    The part that a table is in follows from its name: all questions about a table are in the same
+    part, whatever the files' order. Only if there are so few tables that a part would have none, it
+    gets one of another part.
+
     Attributes:
         split: the split.
         parts: names, each with its percentage of the tables; one may be that of the split.
+        moved: tables, by name, that are in another part than their names say (`filled`).
 
     Raises:
         ValueError: if the percentages are not at least 1 or do not add up to 100, or two parts
@@ -43,6 +49,7 @@ class Division:
 
     split: str
     parts: tuple[tuple[str, int], ...]
+    moved: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         percentages = [percentage for _, percentage in self.parts]
@@ -96,10 +103,42 @@ class Division:
         at = splits.index(self.split)
         return [*splits[:at], *self.names, *splits[at + 1 :]]
 
+    def filled(self, table_ids: Iterable[str]) -> "Division":
+        """The division with at least one table in each part.
+
+        Args:
+            table_ids: names of the split's tables, which may come several times. They are read
+                only until each part is known to have one.
+
+        Raises:
+            ValueError: if there are fewer tables than parts.
+        """
+        parts, missing = dict[str, str](), {*self.names}
+        for table_id in table_ids:
+            parts[table_id] = self.part_of(table_id)
+            missing.discard(parts[table_id])
+            if not missing:
+                return self
+        if len(parts) < len(self.parts):
+            raise ValueError(
+                f"expected at least {len(self.parts)} tables to divide into "
+                f"{', '.join(self.names)}, got {len(parts)} in the split {self.split!r}; add "
+                "tables, or choose the splits to make without a division"
+            )
+        moved = dict(self.moved)
+        for name in sorted(missing, key=self.names.index):
+            ((largest, _),) = collections.Counter(sorted(parts.values())).most_common(1)
+            of_largest = [table_id for table_id, part in parts.items() if part == largest]
+            chosen = max(of_largest, key=lambda table_id: (_position(table_id), table_id))
+            parts[chosen] = moved[chosen] = name
+        return dataclasses.replace(self, moved=tuple(sorted(moved.items())))
+
     def part_of(self, table_id: str) -> str:
         """The name of the part that a table is in."""
-        digest = hashlib.sha256(table_id.encode("utf-8", "surrogatepass")).digest()
-        position = int.from_bytes(digest[:8]) % 100
+        for moved, name in self.moved:
+            if moved == table_id:
+                return name
+        position = _position(table_id)
         for name, percentage in self.parts:
             position -= percentage
             if position < 0:
@@ -109,6 +148,12 @@ class Division:
     def __str__(self) -> str:
         parts = ",".join(f"{name}={percentage}" for name, percentage in self.parts)
         return f"{self.split}:{parts}"
+
+
+def _position(table_id: str) -> int:
+    """A number from 0 to 99 that follows from a table's name."""
+    digest = hashlib.sha256(table_id.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8]) % 100
 
 
 def read_sst2(directory: str | Path, split: str) -> Iterator[Question]:

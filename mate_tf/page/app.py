@@ -1,7 +1,4 @@
-"""The page that asks a model: a table in, a question, its answer with the table around it.
-
-Tables as a page gets them: a file, or text pasted from a spreadsheet.
-"""
+"""The page that asks a model: a table, a file or pasted text; a question; its answer."""
 
 import html
 import os
@@ -62,8 +59,18 @@ def _suffix(text: str) -> str:
     return ".jsonl" if first.lstrip().startswith(("{", "[")) else ".csv"
 
 
-EXAMPLE_QUESTION = "which planets have rings?"
-EXAMPLE_TABLE = pathlib.Path(__file__).parents[2] / "experiments" / "demo_data" / "planets.csv"
+EXAMPLE_QUESTION = "what is the orbital period of Neptune?"
+EXAMPLE_TABLE = """\
+Planet,Position,Type,Diameter in kilometres,Orbital period in years,Rings
+Mercury,1,rocky planet,4879,0.24,no
+Venus,2,rocky planet,12104,0.62,no
+Earth,3,rocky planet,12756,1.00,no
+Mars,4,rocky planet,6792,1.88,no
+Jupiter,5,gas giant,142984,11.86,yes
+Saturn,6,gas giant,120536,29.46,yes
+Uranus,7,ice giant,51118,84.01,yes
+Neptune,8,ice giant,49528,164.79,yes
+"""
 _MENDABLE = (ModuleNotFoundError, OSError, ValueError)
 _SECONDS_BETWEEN_CLEANINGS = 3600
 _SECONDS_KEPT = 24 * 3600
@@ -126,7 +133,6 @@ def build_app(predictor: Any, model_name: str) -> Any:
     """
     gr = import_gradio()
     page = Page(predictor)
-    example = EXAMPLE_TABLE.read_text(encoding="utf-8")
     with gr.Blocks(
         title="Ask a table",
         analytics_enabled=False,
@@ -139,7 +145,7 @@ def build_app(predictor: Any, model_name: str) -> Any:
         with gr.Row(elem_id="columns"):
             with gr.Column(scale=1, min_width=270, elem_id="source"):
                 pasted = gr.Textbox(
-                    example,
+                    EXAMPLE_TABLE,
                     label="Table, pasted from a spreadsheet or as CSV",
                     lines=6,
                     max_lines=6,
@@ -156,7 +162,7 @@ def build_app(predictor: Any, model_name: str) -> Any:
                     )
                     ask = gr.Button("Ask", variant="primary", elem_id="ask")
                 result = gr.HTML(
-                    page.show(None, example),
+                    page.show(None, EXAMPLE_TABLE),
                     js_on_load=None,
                     elem_id="result",
                 )

@@ -179,6 +179,10 @@ def load_run(
     for path, tensor in stored.weights.items():
         # What the encoder does not have is to name its layer as checkpoints do.
         other = ENCODER + path if path.startswith("encoder/") else path
+        if path not in names and other in names.values():
+            # A head at another place of the run's model has the name of this model's: masked words
+            # and table questions both have an output_bias.
+            other += " (of another head)"
         tensors[names.get(path, other)] = tensor.read
     return assign_variables(model, tensors, stored.prefix, **options)
 

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.answers.answer import SelectedCell, answer_of_cells, apply_min_score
-from mate_tf.command_line import ask as models
 from mate_tf.command_line.main import main
-from mate_tf.serving import loading
+from mate_tf.serving import folder, loading
 from mate_tf.tables.table import Table
 from tests.small import ROOT, export_small, run_binary
 
@@ -287,9 +286,9 @@ def test_a_table_comes_from_standard_input(capsys, monkeypatch, predictors, mode
 def test_the_model_is_that_of_the_flag_the_variable_or_the_default(
     monkeypatch, predictors, model, cities
 ):
-    monkeypatch.setattr(models, "DEFAULT_MODEL", str(model))
+    monkeypatch.setattr(folder, "DEFAULT_MODEL", str(model))
     assert ask(cities, "of a") == 0
-    monkeypatch.setattr(models, "DEFAULT_MODEL", "/nowhere")
+    monkeypatch.setattr(folder, "DEFAULT_MODEL", "/nowhere")
     monkeypatch.setenv("MATE_TF_MODEL", str(model))
     assert ask(cities, "of a") == 0
     monkeypatch.setenv("MATE_TF_MODEL", "/nowhere/else")
@@ -348,7 +347,7 @@ def test_an_empty_standard_input_is_no_question(capsys, monkeypatch, predictors,
         (["ask", "t.csv", "of a", "--min-score=2"], "expected a score from 0 to 1, got 2"),
         (["ask", "t.csv", "of a", "--min-score=nan"], "expected a score from 0 to 1, got nan"),
         (["ask", "t.csv", "of a", "--alternatives=-1"], "a number of at least 0, got -1"),
-        (["ask", "t.csv", "of a", "--which=first"], "invalid _number value: 'first'"),
+        (["ask", "t.csv", "of a", "--which=first"], "expected a number of at least 0, got first"),
     ],
 )
 def test_wrong_arguments_end_with_2(capsys, arguments, message):

@@ -9,7 +9,7 @@ import shutil
 import pytest
 import tensorflow as tf
 
-from experiments.config_files import PRESETS, load_preset, make_config
+from mate_tf.training.starting_points import PRESETS, find_config, make_config
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
@@ -141,7 +141,7 @@ def test_an_architecture_replaces_the_configs_before_the_overrides():
     # The demo's 4,096 tokens are beyond absolute positions; the overrides' are not.
     assert (config.max_seq_length, config.encoder.position) == (256, "absolute")
     assert config.encoder.attention.architecture == "tableformer"
-    assert config.encoder.hidden_size == load_preset("demo").encoder.hidden_size
+    assert config.encoder.hidden_size == find_config("demo").encoder.hidden_size
     override = "--config.encoder.attention.bucket_size=8"
     assert make_config("demo", "mate_exact", [override]).encoder.attention.bucket_size == 8
 
@@ -164,7 +164,7 @@ def test_a_linformer_takes_the_length_of_the_records(overrides, length):
 @pytest.mark.parametrize("name", ARCHITECTURE_PRESETS)
 def test_every_architecture_goes_with_a_config(name):
     actual = make_config("wtq_minilm", name, []).encoder
-    expected = with_architecture(load_preset("wtq_minilm").encoder, name)
+    expected = with_architecture(find_config("wtq_minilm").encoder, name)
     if expected.fixed_length:
         attention = dataclasses.replace(expected.attention, sequence_length=384)
         expected = dataclasses.replace(expected, attention=attention)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from experiments.config_files import PRESETS, load_preset, make_config
+from mate_tf.training.starting_points import PRESETS, find_config, make_config
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
@@ -145,7 +145,7 @@ SIZES = {
 
 @pytest.mark.parametrize(("name", "published"), (RELEASE | PRETRAINING).items())
 def test_a_preset_has_the_published_values(name, published):
-    config = load_preset(name)
+    config = find_config(name)
     values = {
         field.name: getattr(part, field.name)
         for part in (config.task, config.encoder.attention, config.encoder, config)
@@ -158,7 +158,7 @@ def test_a_preset_has_the_published_values(name, published):
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if not name.startswith("pointr_")])
 def test_a_preset_goes_to_a_file_and_back(name, tmp_path):
-    config = load_preset(name)
+    config = find_config(name)
     save_config(config, tmp_path)
     assert load_config(tmp_path) == config
 
@@ -166,7 +166,7 @@ def test_a_preset_goes_to_a_file_and_back(name, tmp_path):
 @pytest.mark.parametrize("name", [name for name in RELEASE if name.endswith("_base")])
 @pytest.mark.parametrize("architecture", ["mate", "tableformer_pcp"])
 def test_another_architecture_changes_the_encoder_alone(name, architecture):
-    config = load_preset(name)
+    config = find_config(name)
     assert config.encoder.attention.architecture == "tapas"
     assert config.encoder.position == "per_cell"
     expected = with_architecture(config.encoder, architecture)
@@ -177,11 +177,11 @@ def test_another_architecture_changes_the_encoder_alone(name, architecture):
 def test_what_presets_share_is_none():
     message = r"expected --config to be one of default_answers, .*, got '_shared'"
     with pytest.raises(ValueError, match=message):
-        load_preset("_shared")
+        find_config("_shared")
 
 
 def test_mate_at_2048_tokens_has_as_many_tokens_in_each_batch():
-    sets = load_preset("mlm_mate_base_2048").record_sets
+    sets = find_config("mlm_mate_base_2048").record_sets
     assert [(records.max_seq_length, records.batch_size) for records in sets] == [
         (128, 512),
         (512, 128),
@@ -192,7 +192,7 @@ def test_mate_at_2048_tokens_has_as_many_tokens_in_each_batch():
 @pytest.mark.parametrize(("name", "millions"), [("mlm_mate_base", 110), ("mlm_mate_large", 340)])
 def test_mate_has_as_many_parameters_as_tapas_and_as_its_paper_says(name, millions):
     counts = []
-    for config in (load_preset(name), make_config(name, "tapas", [])):
+    for config in (find_config(name), make_config(name, "tapas", [])):
         with tf.Graph().as_default():  # whose variables take no memory
             model = MaskedLanguageModel(config.encoder, config.task)
             model.build()

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from experiments.config_files import PRESETS, load_preset, make_config
+from mate_tf.training.starting_points import PRESETS, find_config, make_config
 from mate_tf.dataclass_json import from_dict
 from mate_tf.datasets.tasks import read_split
 from mate_tf.features.wordpiece import Wordpiece
@@ -119,13 +119,13 @@ def test_other_programs_say_which_trains_a_pointr(tmp_path):
 
 @pytest.mark.parametrize("name", POINTR)
 def test_a_preset_goes_to_json_and_back(name):
-    config = load_preset(name)
+    config = find_config(name)
     values = json.loads(json.dumps(dataclasses.asdict(config)))
     assert from_dict(PointRConfig, values) == config
 
 
 def test_the_paper_s_preset_has_the_paper_s_values():
-    config = load_preset("pointr_mate_large")
+    config = find_config("pointr_mate_large")
     point, read = config.point, config.read
     assert (point.learning_rate, point.warmup_ratio, point.batch_size) == (1e-5, 0.05, 128)
     assert (point.num_steps, point.max_seq_length, point.max_gradient_value) == (80_000, 2048, 10)

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from experiments.config_files import load_preset
+from mate_tf.training.starting_points import find_config
 from mate_tf.answers.answer import Answer
 from mate_tf.answers.sequences import answer_sequences
 from mate_tf.datasets.tasks import TASKS, read_split
@@ -67,7 +67,7 @@ def test_a_task_goes_from_its_layout_to_its_scores(task, tmp_path):
     data_dir, model_dir, exported = (tmp_path / name for name in ("data", "run", "model"))
     features = write_records(source, data_dir, task)
 
-    config = small(load_preset(preset))
+    config = small(find_config(preset))
     encoder = dataclasses.replace(config.encoder, vocab_size=len(PIECES) + 7)
     config = dataclasses.replace(config, encoder=encoder)
     metrics = train_run(config, data_dir, model_dir, None)

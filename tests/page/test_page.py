@@ -18,6 +18,7 @@ from mate_tf.page.app import (
     EXAMPLE_TABLE,
     Page,
     build_app,
+    given_table,
     import_gradio,
     launch,
 )
@@ -128,7 +129,7 @@ def test_half_a_surrogate_pair_can_be_sent_to_the_browser():
 
 def test_a_missing_gradio_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gradio", None)
-    with pytest.raises(ModuleNotFoundError, match=r"package gradio, .*install mate_tf\[page\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"package gradio, .*install .mate_tf\[page\]"):
         import_gradio()
 
 
@@ -143,10 +144,10 @@ def test_a_missing_browser_is_named(monkeypatch):
 
 
 def test_the_binary_refuses_a_folder_that_is_no_model(tmp_path):
-    done = run_binary("experiments.page", f"--model={tmp_path}")
+    done = run_binary("mate_tf", "page", f"--model={tmp_path}")
     assert done.returncode == 1
     (line,) = done.stderr.strip().splitlines()
-    assert line.startswith("page.py: expected a model at ")
+    assert line.startswith("mate-tf: expected a model at ")
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +230,7 @@ def test_the_keyboard_alone_asks_and_looks_around(page, predictor):
     page.keyboard.press("Enter")
     page.wait_for_selector("#result .answer")
 
-    example = Table.from_csv(EXAMPLE_TABLE)
+    example = given_table(None, EXAMPLE_TABLE)
     answer, groups, _ = predictor.attended_cells(example, "planets rings paris")
     assert page.locator("#result .answer .text").inner_text() == answer.text
     assert answer.cells

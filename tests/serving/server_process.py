@@ -41,7 +41,7 @@ def running(model: pathlib.Path, folder: pathlib.Path, *flags: str) -> Iterator[
         (folder / name).mkdir(parents=True)
 
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder / "tmp")}
-    command = [sys.executable, "-m", "experiments.serve", f"--model={model}", "--port=0", *flags]
+    command = [sys.executable, "-m", "mate_tf", "serve", f"--model={model}", "--port=0", *flags]
     log = folder / "log"
     with log.open("w") as errors:
         process = subprocess.Popen(

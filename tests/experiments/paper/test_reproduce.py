@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from experiments.config_files import make_config
+from mate_tf.training.starting_points import make_config
 from experiments.paper import reproduce
 from experiments.paper.reproduce import Step, chosen, in_markdown, is_done, read_steps, run_step
 from tests.small import ROOT, imported_names, run_binary

@@ -1,0 +1,232 @@
+"""mate-tf data: questions about tables become records to train on."""
+
+import argparse
+import shlex
+from typing import Any
+
+from mate_tf.command_line import arguments
+from mate_tf.command_line.terminal import say
+
+HELP = "turn questions and tables into records to train on"
+DESCRIPTION = """\
+Turns questions and tables into records to train on and to evaluate with.
+
+The input of --task=JSONL is a folder with train.jsonl and, if you have one, dev.jsonl. Each line is
+an object with a question, its table (or the path of the table's file) and its answers:
+
+  {"question": "who won?", "table": "race.csv", "answers": ["Ann"]}
+
+Without dev.jsonl a tenth of the training tables becomes the dev split. Other tasks read published
+data sets in their official layouts; --splits says which splits, by default all that are there.
+
+Each split becomes {split}.tfrecord, the examples, and, for questions about tables, {split}.jsonl,
+all of them with their tables. The folder gets a copy of the vocabulary too, and conversion.json,
+which says how the records were made.
+
+A split whose name begins with "train" keeps the questions whose answers are found in the table.
+Other splits keep every question that fits, with labels if the answer is found. The summary at the
+end says how many were left out and why, with the first few of each reason.
+"""
+EPILOG = """\
+examples:
+  mate-tf data --input-dir=my_questions --output-dir=my_data
+  mate-tf data --task=WTQ --input-dir=WikiTableQuestions --output-dir=wtq --trim-cells
+  mate-tf data --task=WTQ --input-dir=WikiTableQuestions --output-dir=wtq \\
+    --divide=train:train=90,calibration=10       (for mate-tf calibrate)
+  mate-tf data --masked-words --task=TABLES --input-dir=my_tables --output-dir=my_words
+  mate-tf data --input-dir=my_questions --output-dir=my_data --num-shards=8 \\
+    --beam-options="--direct_num_workers=4 --direct_running_mode=multi_processing"
+"""
+# Those of mate_tf.datasets.tasks, and described_tables' layouts beside them: a test compares.
+TASKS = [
+    *("WTQ", "SQA", "WIKISQL", "WIKISQL_SUPERVISED", "TABFACT", "HYBRIDQA", "JSONL"),
+    *("LINKED_JSONL", "SST2"),
+]
+LAYOUTS = ["TEXTS", "TABLES"]
+
+
+def add_folders(parser: Any, tasks: list[str], default: str) -> None:
+    """Adds from where, and where to."""
+    parser.add_argument("--task", choices=tasks, default=default, help="what the input is")
+    parser.add_argument(
+        "--input-dir", metavar="FOLDER", required=True, help="folder with the data set"
+    )
+    parser.add_argument("--output-dir", metavar="FOLDER", required=True, help="folder to write to")
+    parser.add_argument(
+        "--vocab-file",
+        metavar="FILE",
+        help="BERT's or TAPAS's vocabulary; by default that of the model that comes with the "
+        "package",
+    )
+    parser.add_argument(
+        "--splits",
+        metavar="SPLIT,...",
+        type=arguments.names,
+        help="which splits; by default all that are there",
+    )
+    parser.add_argument(
+        "--divide",
+        metavar="SPLIT:PART=PERCENT,...",
+        help="divide a split by its tables: train:train=90,calibration=10 keeps a tenth of the "
+        "training tables, always the same, for mate-tf calibrate",
+    )
+
+
+def add_shards(parser: Any, seed: int = 0) -> None:
+    """Adds how many files are written, by whom, and in which order."""
+    parser.add_argument(
+        "--num-shards",
+        metavar="N",
+        type=arguments.number(1),
+        help="files to spread each split over, dev-00000-of-00008.tfrecord and so on; by default "
+        "one, dev.tfrecord",
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=int,
+        default=seed,
+        help="of the order of questions in shards, and of all that is drawn",
+    )
+    parser.add_argument(
+        "--beam-options",
+        metavar="OPTIONS",
+        help="make the records with Apache Beam (pip install 'mate_tf[beam]') and these options of "
+        'its, separated by blanks, such as --runner=FlinkRunner; "" for its own runner with one '
+        "worker; the files are the same bytes with any number of workers on any of Beam's runners, "
+        "which all see the folders at the same path",
+    )
+
+
+def add_features(parser: Any) -> None:
+    """Adds what is in a sequence."""
+    parser.add_argument(
+        "--max-seq-length",
+        metavar="N",
+        type=arguments.number(4),
+        help="tokens of an example; by default 512, with --masked-words 128",
+    )
+    group = parser.add_argument_group("what is in an example")
+    for name, meaning in (
+        ("drop-rows-to-fit", "leave out the last rows of a table that is too long"),
+        ("trim-cells", "shorten the cells of a table that is too long, as TAPAS does"),
+        ("prune-columns", "leave out the columns least like the question if a table is long"),
+        ("strip-column-names", "leave the header's cells empty"),
+        (
+            "use-document-title",
+            "let the title of the table's document follow the question, if the data set has one "
+            "(WIKISQL, TABFACT, HYBRIDQA, JSONL)",
+        ),
+        (
+            "use-context-heading",
+            "let the heading above the table follow the question, if the data set has one "
+            "(WIKISQL, HYBRIDQA, JSONL)",
+        ),
+        (
+            "label-answer-spans",
+            "label the answer's text where it first occurs in the table, for a reader of spans, "
+            "instead of whole cells",
+        ),
+        (
+            "histogram-row",
+            "end each table in a row of its columns' most frequent values, as SAT does",
+        ),
+        (
+            "original-conversion",
+            "convert as the authors' release does, with its defects: for its published checkpoints",
+        ),
+    ):
+        group.add_argument(f"--{name}", action="store_true", help=meaning)
+    group.add_argument(
+        "--cell-trim-length",
+        metavar="N",
+        type=arguments.number(1),
+        help="cut every cell after so many wordpieces",
+    )
+    group.add_argument(
+        "--tagger",
+        metavar="TAGGER",
+        help="tag parts of speech, for attention that grammar guides: textblob (pip install "
+        "'mate_tf[textblob]'), spacy, spacy:MODEL ('mate_tf[spacy]') or MODULE:FUNCTION, a "
+        "function of your own from a text to mate_tf.tables.part_of_speech.TaggedWord",
+    )
+
+
+def add_arguments(parser: Any) -> None:
+    """Adds what the command takes."""
+    add_folders(parser, [*TASKS, *LAYOUTS], "JSONL")
+    add_features(parser)
+    add_shards(parser)
+    group = parser.add_argument_group("pre-training")
+    group.add_argument(
+        "--masked-words",
+        action="store_true",
+        help="make examples of masked words and cells, to pre-train on: with --task=TEXTS of "
+        "tables with texts (.jsonl), with TABLES of a folder of CSV and TSV files, else of the "
+        "tables of a data set and its questions",
+    )
+    group.add_argument(
+        "--dupe-factor",
+        metavar="N",
+        type=arguments.number(1),
+        default=10,
+        help="with --masked-words: examples of each table",
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Makes the records, and says how many."""
+    from mate_tf.features.config import FeatureConfig
+    from mate_tf.records import creation
+
+    if options.masked_words:
+        from mate_tf.features.config import MaskedLmConfig, PretrainingConfig
+
+        length = options.max_seq_length or 128
+        masked_lm = MaskedLmConfig(
+            max_seq_length=length, max_predictions=-(-20 * length // 128), require_text=False
+        )
+        config = PretrainingConfig(masked_lm, (), options.dupe_factor, options.seed)
+        for line in creation.create_pretraining_records(creation_of(options), config):
+            say(line)
+        return
+    if options.task in LAYOUTS:
+        raise ValueError(f"expected --masked-words with --task={options.task}")
+    features = FeatureConfig(
+        max_seq_length=options.max_seq_length or 512,
+        trim_cells=options.trim_cells,
+        drop_rows_to_fit=options.drop_rows_to_fit,
+        cell_trim_length=options.cell_trim_length,
+        prune_columns=options.prune_columns,
+        strip_column_names=options.strip_column_names,
+        use_document_title=options.use_document_title,
+        use_context_heading=options.use_context_heading,
+        label_answer_spans=options.label_answer_spans,
+        histogram_row=options.histogram_row,
+        original_conversion=options.original_conversion,
+    )
+    for line in creation.create_records(creation_of(options), features, options.tagger):
+        say(line)
+
+
+def creation_of(options: argparse.Namespace) -> Any:
+    """The source and the folder that the options name; says which vocabulary if none is given."""
+    from mate_tf.datasets.tasks import Division
+    from mate_tf.records.creation import Creation
+    from mate_tf.serving.folder import DEFAULT_MODEL
+
+    if not options.vocab_file:
+        say("vocabulary: that of the model that comes with the package (--vocab-file changes it)")
+    beam_options = options.beam_options
+    return Creation(
+        task=options.task,
+        input_dir=options.input_dir,
+        output_dir=options.output_dir,
+        vocab_file=options.vocab_file or str(DEFAULT_MODEL / "vocab.txt"),
+        splits=options.splits or None,
+        division=Division.from_text(options.divide) if options.divide else None,
+        num_shards=options.num_shards,
+        seed=options.seed,
+        beam_options=None if beam_options is None else shlex.split(beam_options),
+        progress=arguments.with_progress,
+    )

@@ -1,0 +1,140 @@
+"""mate-tf export: a trained or published model as a SavedModel, or its weights alone."""
+
+import argparse
+from typing import Any
+
+from mate_tf.command_line import arguments
+from mate_tf.command_line.terminal import say
+
+HELP = "export a trained model, to serve it or to pass it on"
+DESCRIPTION = """\
+Exports the model of a run (`mate-tf train`) as a SavedModel: the weights of its best evaluation,
+with features made as the training's records were.
+
+The folder answers with every command that takes --model, and serves with stock TensorFlow Serving:
+the signature serving_default takes serialized tf.Examples, features the nine token features, and
+tables raw text. An exported model that is there already is replaced, with its calibration.
+
+--checkpoint takes a published model in place of a run: a Hugging Face folder of TAPAS or the name
+of one on the Hub (pip install 'mate_tf[hub]'), or a TF1 checkpoint with its bert_config.json, for
+which --config says which heads it has. Features are then made as the authors' release makes them.
+"""
+EPILOG = """\
+examples:
+  mate-tf export --model-dir=my_run --output-dir=my_model
+  mate-tf export --model-dir=my_run --output-dir=my_weights --weights-alone
+  mate-tf export --checkpoint=google/tapas-base-finetuned-wtq --architecture=mate \\
+    --output-dir=tapas_wtq
+"""
+_OF_CHECKPOINTS = ("revision", "config", "position", "architecture", "vocab_file")
+
+
+def add_arguments(parser: Any) -> None:
+    """Adds what the command takes."""
+    parser.add_argument("--model-dir", metavar="FOLDER", help="folder of a run")
+    parser.add_argument(
+        "--checkpoint",
+        metavar="WEIGHTS",
+        help="a published model in place of a run: a Hugging Face folder, a name on the Hub or the "
+        "prefix of a TF1 checkpoint",
+    )
+    parser.add_argument(
+        "--output-dir", metavar="FOLDER", required=True, help="folder to write the model to"
+    )
+    parser.add_argument(
+        "--weights-alone",
+        action="store_true",
+        help="of a run: write its weights in half precision in place of a SavedModel; the folder "
+        "answers, is exported and starts other runs like the run's own",
+    )
+    parser.add_argument(
+        "--max-seq-length",
+        metavar="N",
+        type=arguments.number(4),
+        help="the longest input, in tokens, that the exported model accepts; by default 16384, "
+        "with dense attention 2048, with absolute positions as many as there are, with a Linformer "
+        "its sequence_length",
+    )
+    group = parser.add_argument_group("for a --checkpoint")
+    group.add_argument(
+        "--revision", metavar="REVISION", help="of a name on the Hub: a commit, branch or tag"
+    )
+    group.add_argument(
+        "--config",
+        metavar="CONFIG",
+        help="whose heads a TF1 checkpoint has, as mate-tf train takes it",
+    )
+    group.add_argument(
+        "--position",
+        choices=["per_cell", "absolute"],
+        help="how a TF1 checkpoint counts positions; by default as --config does: per_cell, as the "
+        "TAPAS checkpoints whose names end in _reset",
+    )
+    group.add_argument(
+        "--architecture",
+        metavar="NAME",
+        help="how tokens attend to each other: an architecture that adds no weights, such as sat, "
+        "mate or mate_exact; by default all to all, as TAPAS was trained",
+    )
+    group.add_argument(
+        "--vocab-file", metavar="FILE", help="the vocabulary; by default vocab.txt beside it"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Exports the model and says where it is."""
+    if (options.model_dir is None) == (options.checkpoint is None):
+        raise ValueError("expected either --model-dir or --checkpoint")
+    given = [name for name in _OF_CHECKPOINTS if getattr(options, name) is not None]
+    if options.model_dir is not None and given:
+        option = given[0].replace("_", "-")
+        raise ValueError(f"expected --{option} with --checkpoint alone, got --model-dir")
+
+    if options.weights_alone:
+        from mate_tf.weights.run import export_weights
+
+        if options.model_dir is None:
+            raise ValueError("expected --weights-alone with --model-dir, got --checkpoint")
+        path = export_weights(options.model_dir, options.output_dir)
+        say(f"wrote {path.stat().st_size / 1e6:.1f} MB to {path}")
+        return
+
+    from mate_tf.serving.export import export_stored
+    from mate_tf.serving.loading import run_model
+    from mate_tf.tasks import answering_task
+
+    if options.model_dir is not None:
+        stored = run_model(options.model_dir, max_seq_length=options.max_seq_length)
+    else:
+        stored = _published(options)
+    export_stored(stored, options.output_dir)
+    task = answering_task(stored.task_config).name
+    say(f"exported {stored.name} ({task}) to {options.output_dir}")
+
+
+def _published(options: argparse.Namespace) -> Any:
+    """The model of --checkpoint."""
+    from mate_tf.serving.loading import published_model
+    from mate_tf.training.starting_points import find_config
+    from mate_tf.weights.hugging_face import hugging_face_task_config
+    from mate_tf.weights.initial import kind_of_weights, locate_weights
+
+    config: Any = find_config(options.config) if options.config else None
+    location = locate_weights(options.checkpoint, options.revision)
+    is_described = kind_of_weights(location) == "hugging_face"
+    if config is None and not (is_described and hugging_face_task_config(location)):
+        raise ValueError(
+            f"expected --config with the heads of the checkpoint, such as wtq_base, for {location} "
+            "describes none"
+        )
+    more = {}
+    if config is not None and not is_described:
+        more["position"] = options.position or config.encoder.position
+    return published_model(
+        location,
+        config.task if config else None,
+        architecture=options.architecture,
+        vocab_file=options.vocab_file,
+        max_seq_length=options.max_seq_length,
+        **more,
+    )._replace(name=options.checkpoint)

@@ -1,0 +1,190 @@
+"""mate-tf train: records become a run, from the model that comes with the package or others."""
+
+import argparse
+import pathlib
+from typing import Any
+
+from mate_tf.command_line import arguments
+from mate_tf.command_line.terminal import say
+
+HELP = "train a model on records"
+DESCRIPTION = """\
+Trains a model on records that `mate-tf data` made, and evaluates it meanwhile:
+pip install 'mate_tf[train]'.
+
+Without --config it takes the starting point that fits the records: table_questions, classification,
+span_reading or masked_words. A starting point trains the small model that comes with the package,
+from its weights unless --init-checkpoint says otherwise. --config may also name a run, which is
+made again with the same data and first weights unless told otherwise, or a .py file with CONFIG, a
+config of mate_tf.training.config. In a checkout of the project it may be a preset of
+experiments/configs too; each says what it is for, how long it takes and what to expect.
+
+Every value can be changed: --config.learning_rate=1e-4, --config.num_steps=400,
+--config.encoder.attention.bucket_size=64; an unknown key lists the known ones. --architecture is
+applied before the values are changed.
+
+--model-dir takes all of the run: the config (config.json), which data and first weights were used
+(inputs.json), the vocabulary, how the records were made (conversion.json), checkpoints, in best the
+weights of the best evaluation, TensorBoard summaries (train, dev), and for each evaluation a line
+of evaluations.jsonl, its confusions and first answers (evaluations/). The evaluations are printed
+at the end. Started again with the same arguments, or with --config and --model-dir naming the run,
+training goes on from the latest checkpoint, to the same weights as without the interruption.
+
+The batch size is that of all devices together. Except for dropout, the result does not depend on
+their number.
+"""
+EPILOG = """\
+examples:
+  mate-tf train --data-dir=my_data --model-dir=my_run
+  mate-tf train --data-dir=my_data --model-dir=my_run --config.num_steps=400
+  mate-tf train --config=my_run --model-dir=my_run        (goes on, or does nothing if it is done)
+  mate-tf ask my_table.csv "my question" --model=my_run
+"""
+RANDOM = "none"
+
+
+def add_arguments(parser: Any) -> None:
+    """Adds what the command takes."""
+    parser.add_argument(
+        "--data-dir",
+        metavar="FOLDER",
+        help="folder of records that mate-tf data wrote; by default that of the run in --config",
+    )
+    parser.add_argument(
+        "--model-dir",
+        metavar="FOLDER",
+        required=True,
+        help="folder of the run; goes on if one was interrupted there",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="CONFIG",
+        help="what is trained, and how: table_questions, classification, span_reading or "
+        "masked_words, the folder of a run, a .py file with CONFIG, or a preset of "
+        "experiments/configs; by default what fits the records; change its values with "
+        "--config.KEY=VALUE",
+    )
+    parser.add_argument(
+        "--architecture",
+        metavar="NAME",
+        help="a paper's architecture in place of the config's, such as mate, sat, linformer_256 or "
+        "tableformer_pcp: a name of mate_tf/presets.py",
+    )
+    parser.add_argument(
+        "--init-checkpoint",
+        metavar="WEIGHTS",
+        help="weights to start from: a Hugging Face folder (config.json, model.safetensors) of "
+        "BERT or TAPAS, or its name on the Hub, such as google/tapas-base; the prefix or folder of "
+        "a TF1 checkpoint of BERT, TAPAS or MATE; the folder of another run; none for random ones; "
+        "by default the model that comes with the package for a starting point, a run's own for a "
+        "run, and random ones for others",
+    )
+    parser.add_argument(
+        "--init-revision",
+        metavar="REVISION",
+        help="commit, branch or tag of an --init-checkpoint on the Hub, such as no_reset; a commit "
+        "is what no one can change",
+    )
+    parser.add_argument(
+        "--reset-heads",
+        action="store_true",
+        default=None,
+        help="take only the encoder from --init-checkpoint and start all heads anew, as for "
+        "another number of classes",
+    )
+    parser.add_argument(
+        "--skip-corrupt",
+        action="store_true",
+        help="pass over damaged records, with a warning that counts them, instead of stopping at "
+        "them",
+    )
+    arguments.add_devices(parser)
+    parser.set_defaults(overrides=[], program="train")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Trains as the options say, and prints the run's evaluations."""
+    from mate_tf.evaluation.markdown import evaluations_table
+    from mate_tf.training.distribution import is_chief
+    from mate_tf.training.loop import read_evaluations
+    from mate_tf.training.run import train_run
+    from mate_tf.training.starting_points import changed, check_kind
+
+    use_inputs_of_run(options)
+    for name in ("data_dir", "model_dir"):
+        if "://" in getattr(options, name):
+            raise ValueError(
+                f"expected a folder, mounted here, as --{name.replace('_', '-')}, got "
+                f"{getattr(options, name)}"
+            )
+    config = _config(options)
+    check_kind(config, options.config, options.program)
+    skip = ["--config.skip_corrupt=true"] if options.skip_corrupt else []
+    overrides = [*options.overrides, *skip]
+    config = changed(config, options.config, options.architecture, overrides)
+    data_dir, model_dir = pathlib.Path(options.data_dir), pathlib.Path(options.model_dir)
+    load_options = load_options_of(options)
+    with arguments.make_strategy(options).scope():
+        train_run(config, data_dir, model_dir, options.init_checkpoint, **load_options)
+        if is_chief():
+            say(evaluations_table(read_evaluations(model_dir)).rstrip("\n"))
+
+
+def _config(options: argparse.Namespace) -> Any:
+    """The config before it is changed; sets its name, and the first weights, if none are given."""
+    from mate_tf.serving.folder import DEFAULT_MODEL
+    from mate_tf.training.starting_points import (
+        STARTING_POINTS,
+        find_config,
+        fitted,
+        fitting_starting_point,
+    )
+
+    if options.config is None:
+        options.config, reason = fitting_starting_point(options.data_dir)
+        say(f"config: {options.config}, for {reason} (--config changes it)")
+    is_starting_point = options.config in STARTING_POINTS
+    if is_starting_point and options.init_checkpoint is None:
+        options.init_checkpoint = str(DEFAULT_MODEL)
+        say("start: the model that comes with the package (--init-checkpoint changes it)")
+    if options.init_checkpoint == RANDOM:
+        options.init_checkpoint = None
+    if is_starting_point:
+        return fitted(options.config, options.data_dir)
+    return find_config(options.config)
+
+
+def load_options_of(options: argparse.Namespace) -> dict[str, Any]:
+    """How first weights are loaded; ValueError if there are none to load."""
+    more = {"revision": options.init_revision, "reset_heads": bool(options.reset_heads)}
+    if any(more.values()) and not options.init_checkpoint:
+        raise ValueError("expected --init-revision and --reset-heads with --init-checkpoint alone")
+    return more
+
+
+def use_inputs_of_run(options: argparse.Namespace) -> None:
+    """Sets data and first weights that are not given to those of the run in --config.
+
+    Raises:
+        FileNotFoundError: if the run does not say what it was made from.
+        ValueError: if there is no data, and the config is no run.
+    """
+    from mate_tf.training.run import load_inputs
+    from mate_tf.training.starting_points import run_folder
+
+    folder = None if options.config is None else run_folder(options.config)
+    if folder is None:
+        if options.data_dir is None:
+            raise ValueError("expected --data-dir, the folder of records to train on, got none")
+        return
+    if options.data_dir is not None and options.init_checkpoint is not None:
+        return
+    inputs = load_inputs(folder)
+    if options.data_dir is None:
+        options.data_dir = inputs.data_dir
+    if options.init_checkpoint is None:
+        options.init_checkpoint = inputs.init_checkpoint
+        if options.init_revision is None:
+            options.init_revision = inputs.init_revision
+        if options.reset_heads is None:
+            options.reset_heads = inputs.reset_heads

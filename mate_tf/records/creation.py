@@ -1,0 +1,266 @@
+"""A data set, or tables with texts, become a folder of records: the work of `mate-tf data`.
+
+A folder of records has {split}.tfrecord, the examples, and for questions about tables also
+{split}.jsonl, all questions with their tables; a copy of the vocabulary; and conversion.json, which
+says how the records were made.
+"""
+
+import dataclasses
+import functools
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from mate_tf.datasets.described_tables import corpus_splits, read_corpus
+from mate_tf.datasets.tasks import TASKS, Division, read_split, splits_there
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig, PretrainingConfig
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.records import beam, pretraining
+from mate_tf.records.conversion import Summary, convert_all
+from mate_tf.records.conversion_file import Conversion, conversion_of
+from mate_tf.records.records import complete_file
+from mate_tf.records.splits import prepare_folder, remove_split, split_writer
+from mate_tf.tables.linked_table import plain_table
+from mate_tf.tables.part_of_speech import TaggedWord, Tagger, load_tagger
+
+# From items, a name for them and what one is called to the same items, such as a progress bar.
+Progress = Callable[[Iterable[Any], str, str], Iterable[Any]]
+_QUESTIONS_DIVIDED = Division("train", (("train", 90), ("dev", 10)))
+_TABLES_DIVIDED = Division("train", (("train", 95), ("dev", 5)))
+
+
+def _without_progress(items: Iterable[Any], _: str, __: str) -> Iterable[Any]:
+    return items
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Creation:
+    """What records are made from, and where they go.
+
+    Attributes:
+        task: a name in TASKS; for pre-training one of described_tables.LAYOUTS.
+        input_dir: the folder with the data set.
+        output_dir: the folder to write.
+        vocab_file: BERT's or TAPAS's vocabulary.
+        splits: which splits; None for all that are there.
+        division: how a split is divided by its tables. Without one, and without a dev split, some
+            tables of one's own training split become one.
+        num_shards: files to spread each split over; None for one.
+        seed: of the order of questions in shards.
+        beam_options: of Apache Beam, which then makes the records; None for this process.
+        progress: wraps what takes long.
+    """
+
+    task: str
+    input_dir: str
+    output_dir: str
+    vocab_file: str
+    splits: Sequence[str] | None = None
+    division: Division | None = None
+    num_shards: int | None = None
+    seed: int = 0
+    beam_options: Sequence[str] | None = None
+    progress: Progress = _without_progress
+
+    def __post_init__(self) -> None:
+        if os.path.realpath(self.input_dir) == os.path.realpath(self.output_dir):
+            raise ValueError(f"expected another folder than the input's, got {self.output_dir}")
+
+
+def create_records(
+    creation: Creation, features: FeatureConfig, tagger: str | None = None
+) -> Iterator[str]:
+    """Makes records of questions or sentences, and yields what it did, split by split.
+
+    A split whose name begins with "train" keeps the questions whose answers are found in the table.
+    Other splits keep every question that fits, with labels if the answer is found.
+
+    Args:
+        creation: from what, and where to.
+        features: the limits, and what is in a sequence.
+        tagger: what tags parts of speech (`load_tagger`).
+
+    Raises:
+        FileNotFoundError, ValueError: as the data set's reader; and if the folder holds other
+            records or a split has no examples.
+    """
+    task = TASKS[creation.task]
+    timed = _TimedTagger(load_tagger(tagger)) if tagger else None
+    builder = FeatureBuilder(Wordpiece(creation.vocab_file), features, timed)
+    names, absent = list(creation.splits or ()), list[str]()
+    read = functools.partial(
+        read_split, creation.task, creation.input_dir, original=features.original_conversion
+    )
+    if not names:
+        names, absent = splits_there(
+            creation.task, creation.input_dir, features.original_conversion
+        )
+    division = creation.division
+    is_own = not task.splits
+    if division is None and not creation.splits and is_own and _lacks_dev(names):
+        division = _QUESTIONS_DIVIDED
+        yield _divided(division)
+    if division is not None:
+        if not task.has_tables:
+            raise ValueError(f"expected questions about tables to divide, got {creation.task}")
+        names = division.divided(names)
+        asked = (plain_table(item).table_id for item, _ in read(split=division.split))
+        division = division.filled(asked)
+    conversion = conversion_of(creation.task, features, creation.vocab_file, tagger, division)
+    _prepare(creation, conversion, names)
+
+    def create(name: str) -> Summary:
+        unit = "question" if task.has_tables else "sentence"
+        of_split = functools.partial(read, split=name, division=division)
+        if creation.beam_options is not None:
+            counts = beam.convert_split(
+                task,
+                of_split,
+                functools.partial(beam.make_builder, creation.vocab_file, features, tagger),
+                creation.output_dir,
+                name,
+                creation.num_shards or 1,
+                creation.seed,
+                creation.beam_options,
+            )
+            return Summary(f"{unit}s", counts)
+        summary = Summary(f"{unit}s")
+        writer = split_writer(
+            creation.output_dir, name, creation.num_shards, creation.seed, task.has_tables
+        )
+        outcomes = convert_all(task, builder, of_split(), is_training=name.startswith("train"))
+        with writer as write:
+            for outcome in creation.progress(outcomes, name, unit):
+                summary.add(outcome)
+                write(outcome)
+        return summary
+
+    yield from _create_all(names, create, lambda name: remove_split(creation.output_dir, name))
+    yield from (f"not there, {reason}" for reason in absent)
+    if timed is not None and creation.beam_options is None:
+        yield f"tagging took {timed.seconds:.1f} s"
+
+
+def create_pretraining_records(creation: Creation, config: PretrainingConfig) -> Iterator[str]:
+    """Makes records of masked words and cells, and yields what it did, split by split.
+
+    The files are {split}_{length}.tfrecord for each length. Other splits leave out the tables that
+    the training split has too.
+
+    Args:
+        creation: from what, and where to; `seed` is that of the config.
+        config: what is drawn.
+
+    Raises:
+        FileNotFoundError, ValueError: as `create_records`.
+    """
+    there, absent = corpus_splits(creation.task, creation.input_dir)
+    names = list(creation.splits or there)
+    division = creation.division
+    if division is None and "dev" not in there and "train" in names:
+        division, absent = _TABLES_DIVIDED, []
+        yield _divided(division)
+    corpus = functools.partial(read_corpus, creation.task, creation.input_dir)
+    if division is not None:
+        names = division.divided(names)
+        division = division.filled(described.table.table_id for described in corpus(division.split))
+    features = FeatureConfig(max_seq_length=config.lengths[-1])
+    conversion = conversion_of(creation.task, features, creation.vocab_file, None, division)
+    conversion = dataclasses.replace(conversion, pretraining=config)
+    of_lengths = [
+        pretraining.split_of_length(name, length) for name in names for length in config.lengths
+    ]
+    _prepare(creation, conversion, of_lengths)
+    # Parts of the training split have no table in common.
+    parts = division.names if division is not None and division.split == "train" else ()
+    held_out = [name for name in names if name != "train" and name not in parts]
+    trained = frozenset[str]()
+    if held_out and "train" in there:
+        trained = frozenset(described.table.table_id for described in corpus("train"))
+    in_this_process = creation.beam_options is None
+    builders = pretraining.make_builders(config, creation.vocab_file) if in_this_process else []
+
+    def create(name: str) -> Summary:
+        without = trained if name in held_out else frozenset()
+        read = functools.partial(corpus, name, division, without)
+        if creation.beam_options is not None:
+            counts = beam.draw_split(
+                read,
+                creation.vocab_file,
+                config,
+                creation.output_dir,
+                name,
+                creation.num_shards or 1,
+                creation.beam_options,
+            )
+            return Summary("examples", counts)
+        counts = Counter[str]()
+        drawn = pretraining.write_split(
+            read(), builders, config, creation.output_dir, name, creation.num_shards
+        )
+        for of_example in creation.progress(drawn, name, "example"):
+            counts.update(of_example)
+        return Summary("examples", counts)
+
+    remove = functools.partial(pretraining.remove_lengths, config, creation.output_dir)
+    yield from _create_all(names, create, remove)
+    yield from (f"not there, {reason}" for reason in absent)
+
+
+def _lacks_dev(names: Sequence[str]) -> bool:
+    return "dev" not in names and "train" in names
+
+
+def _divided(division: Division) -> str:
+    """What is said where a division was not asked for."""
+    percentages = ", ".join(f"{percent} % {name}" for name, percent in division.parts)
+    return (
+        f"no dev split: the training split is divided by its tables ({percentages}); splits or a "
+        "division of your own change that"
+    )
+
+
+def _prepare(creation: Creation, conversion: Conversion, files: Sequence[str]) -> None:
+    """Makes the folder ready for the files of splits, with the vocabulary in it."""
+    prepare_folder(creation.output_dir, conversion, files)
+    copy = os.path.join(creation.output_dir, "vocab.txt")
+    if os.path.abspath(creation.vocab_file) != os.path.abspath(copy):
+        with complete_file(copy) as unfinished:
+            tf.io.gfile.copy(creation.vocab_file, unfinished)
+
+
+def _create_all(
+    names: Sequence[str], create: Callable[[str], Summary], remove: Callable[[str], None]
+) -> Iterator[str]:
+    """Creates splits and yields their summaries; of one without examples no file is left."""
+    empty = []
+    for name in names:
+        summary = create(name)
+        yield f"{name}: {summary}"
+        if not summary.num_kept:
+            remove(name)
+            empty.append(name)
+    if empty:
+        raise ValueError(
+            f"expected examples in each split, got none in {', '.join(empty)}; the summary above "
+            "says why"
+        )
+
+
+class _TimedTagger:
+    """A tagger, and the seconds that it took in all."""
+
+    def __init__(self, tagger: Tagger):
+        self.seconds = 0.0
+        self._tagger = tagger
+
+    def __call__(self, text: str) -> Sequence[TaggedWord]:
+        started = time.perf_counter()
+        words = self._tagger(text)
+        self.seconds += time.perf_counter() - started
+        return words

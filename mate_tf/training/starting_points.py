@@ -1,0 +1,267 @@
+"""Configs to train with, by name: those that come with the package, those of runs and of files.
+
+STARTING_POINTS are complete configs for the model that comes with the package: from its weights, or
+from scratch, they train on a folder of records that `mate-tf data` made. They are the values that
+model was trained with, as far as they go.
+"""
+
+import dataclasses
+import importlib
+import pathlib
+import runpy
+from typing import Any, NamedTuple
+
+from mate_tf.config import EncoderConfig
+from mate_tf.dataclass_json import PREFIX, apply_overrides
+from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.masked_lm import MaskedLMConfig
+from mate_tf.models.span_reading import SpanReadingConfig
+from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.presets import with_architecture
+from mate_tf.records.conversion_file import has_conversion, read_conversion
+from mate_tf.records.splits import read_questions
+from mate_tf.training.config import (
+    ClassificationTrainingConfig,
+    ExamplesConfig,
+    MaskedLMTrainingConfig,
+    RunConfig,
+    SpanReadingTrainingConfig,
+    TableQATrainingConfig,
+)
+from mate_tf.training.run import load_config
+
+# The sizes of all-MiniLM-L6-v2; every pair that MATE's pattern allows; and positions that restart
+# in each cell, so that a table may be longer than the 512 tokens that MiniLM knows.
+ENCODER = with_architecture(
+    EncoderConfig(
+        hidden_size=384,
+        num_layers=6,
+        num_heads=12,
+        intermediate_size=1536,
+        activation="gelu",
+        # Few epochs need no dropout.
+        hidden_dropout=0.0,
+        attention_dropout=0.0,
+        position="per_cell",
+        # All-MiniLM's word embeddings are no larger than 0.06: new type embeddings at BERT's 0.02
+        # would drown them at first.
+        initializer_range=0.004,
+    ),
+    "mate_exact",
+)
+_SHARED: dict[str, Any] = dict(
+    encoder=ENCODER,
+    max_seq_length=512,
+    length_buckets=(128, 192, 256, 384),
+    batch_size=16,
+    warmup_ratio=0.05,
+    dtype="mixed_bfloat16",
+    eval_batch_size=16,
+    checkpoint_interval=100,
+)
+STARTING_POINTS: dict[str, RunConfig] = {
+    "table_questions": TableQATrainingConfig(
+        # TAPAS's values for WTQ, but for the temperature and the preference, which it tuned to
+        # training a thousand times as long.
+        task=TableQAConfig(
+            init_cell_selection_weights_to_zero=True,
+            temperature=0.1,
+            cell_select_pref=0.3,
+            answer_loss_cutoff=0.664694,
+            huber_loss_delta=0.121194,
+            output_dropout=0.0,
+        ),
+        num_steps=800,
+        learning_rate=5e-5,
+        head_learning_rate_ratio=2.0,
+        eval_questions=400,
+        # At the end alone: half-way it answers as much, but its scores tell less.
+        eval_interval=800,
+        **_SHARED,
+    ),
+    "classification": ClassificationTrainingConfig(
+        task=ClassificationConfig(output_dropout=0.0),
+        num_steps=800,
+        # At three times this rate all tokens become alike before anything is learned.
+        learning_rate=2e-5,
+        head_learning_rate_ratio=5.0,
+        eval_interval=200,
+        **_SHARED,
+    ),
+    "span_reading": SpanReadingTrainingConfig(
+        task=SpanReadingConfig(max_span_length=10, hidden_size=384, output_dropout=0.0),
+        num_steps=400,
+        learning_rate=5e-5,
+        head_learning_rate_ratio=5.0,
+        eval_interval=200,
+        **_SHARED,
+    ),
+    "masked_words": MaskedLMTrainingConfig(
+        task=MaskedLMConfig(),
+        num_steps=1_200,
+        learning_rate=2e-4,
+        # The head that predicts words is new, and so is the pooler's task.
+        head_learning_rate_ratio=5.0,
+        eval_examples=1_000,
+        eval_interval=400,
+        **_SHARED | {"max_seq_length": 128, "length_buckets": (), "eval_batch_size": 32},
+    ),
+}
+# What a checkout has beside them, by folder.
+_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "configs"
+PRESETS = {
+    path.stem: f"experiments.configs.{path.parent.name}.{path.stem}"
+    for path in sorted(_CONFIGS.glob("*/[!_]*.py"))
+}
+
+
+class Fitting(NamedTuple):
+    """The starting point that fits a folder of records, and why."""
+
+    name: str
+    reason: str
+
+
+def fitting_starting_point(data_dir: str | pathlib.Path) -> Fitting:
+    """Chooses the starting point by what conversion.json and the training questions say.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_conversion`; and as `read_questions`, for one's own
+            questions.
+    """
+    conversion = read_conversion(data_dir)
+    if conversion.pretraining is not None:
+        return Fitting("masked_words", "the records have masked words")
+    if conversion.features.label_answer_spans:
+        return Fitting("span_reading", "the records label the answers' texts")
+    if conversion.task in ("TABFACT", "SST2"):
+        return Fitting("classification", f"the records are of {conversion.task}")
+    if conversion.task == "JSONL":
+        for _, question in read_questions(data_dir, "train"):
+            if question.class_index is not None and not question.answers:
+                return Fitting("classification", "the questions have a class_index")
+            break
+    return Fitting("table_questions", "the records are of questions about tables")
+
+
+def run_folder(name: str) -> pathlib.Path | None:
+    """The folder of the run that a config is named by, itself or its config.json; or None."""
+    path = pathlib.Path(name)
+    folder = path.parent if path.name == "config.json" else path
+    is_run = name not in STARTING_POINTS and name not in PRESETS
+    return folder if is_run and (folder / "config.json").is_file() else None
+
+
+def find_config(name: str) -> Any:
+    """A config by its name.
+
+    Args:
+        name: of a starting point; of a run's folder or its config.json; of a .py file with CONFIG;
+            or, in a checkout of the project, of a preset in experiments/configs.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if there is no such config, or the file has none.
+    """
+    if name in STARTING_POINTS:
+        return STARTING_POINTS[name]
+    if name in PRESETS:
+        return importlib.import_module(PRESETS[name]).CONFIG
+    if (folder := run_folder(name)) is not None:
+        return load_config(folder)
+    if not name.endswith(".py"):
+        known = ", ".join([*STARTING_POINTS, *PRESETS])
+        raise ValueError(
+            f"expected --config to be one of {known}; a run's folder, or a .py file with CONFIG; "
+            f"got {name!r}"
+        )
+    if not pathlib.Path(name).is_file():
+        raise FileNotFoundError(f"expected a file with CONFIG at {name!r}, found none")
+    config = runpy.run_path(name).get("CONFIG")
+    if not isinstance(config, ExamplesConfig) and not hasattr(config, "point"):
+        raise ValueError(
+            f"expected CONFIG in {name} to be a config of mate_tf.training.config, got {config!r}"
+        )
+    return config
+
+
+def fitted(name: str, data_dir: str | pathlib.Path) -> RunConfig:
+    """A starting point with the length of a folder's records, and as many classes as they have.
+
+    A folder that does not say how it was made leaves it as it is.
+    """
+    config = STARTING_POINTS[name]
+    if not has_conversion(data_dir):
+        return config
+    length = read_conversion(data_dir).features.max_seq_length
+    if length is not None:
+        buckets = tuple(bucket for bucket in config.length_buckets if bucket < length)
+        config = dataclasses.replace(config, max_seq_length=length, length_buckets=buckets)
+    if isinstance(config, ClassificationTrainingConfig):
+        classes = [
+            question.class_index or 0
+            for split in ("train", "dev")
+            for _, question in read_questions(data_dir, split)
+        ]
+        task = dataclasses.replace(config.task, num_classes=max(2, 1 + max(classes)))
+        config = dataclasses.replace(config, task=task)
+    return config
+
+
+def make_config(name: str, architecture: str | None, overrides: list[str]) -> Any:
+    """A config of `find_config` with an architecture and changed values.
+
+    Args:
+        name: the config.
+        architecture: a name of mate_tf/presets.py, which replaces the config's, of a PointR the
+            pointer's; None leaves it.
+        overrides: the changes.
+
+    Raises:
+        ValueError: for an unknown name, or a change that cannot be made.
+    """
+    return changed(find_config(name), name, architecture, overrides)
+
+
+def changed(config: Any, name: str, architecture: str | None, overrides: list[str]) -> Any:
+    """A config with an architecture and changed values; arguments and errors as `make_config`."""
+    if architecture is None:
+        return apply_overrides(config, overrides)
+    # Of a PointR, the stage that reads tables.
+    stage, prefix = (config.point, "point.") if hasattr(config, "point") else (config, "")
+    encoder = with_architecture(stage.encoder, architecture)
+    changes: dict[str, Any] = {"encoder": encoder}
+    if encoder.fixed_length is not None:
+        # A Linformer takes sequences of one length: that of the records, also if it is overridden.
+        attention = dataclasses.replace(encoder.attention, sequence_length=stage.max_seq_length)
+        encoder = dataclasses.replace(encoder, attention=attention)
+        changes = {"encoder": encoder, "length_buckets": ()}
+        lengths = [
+            override.replace("max_seq_length", "encoder.attention.sequence_length", 1)
+            for override in overrides
+            if override.startswith(f"{PREFIX}{prefix}max_seq_length=")
+        ]
+        overrides = [*lengths, *overrides]
+    if prefix:
+        changes = {"point": dataclasses.replace(stage, **changes)}
+    return apply_overrides(config, overrides, **changes)
+
+
+def check_kind(config: Any, name: str, program: str) -> None:
+    """Refuses with a ValueError a config of another kind, which another program trains.
+
+    Args:
+        config: the config.
+        name: what it was called by.
+        program: "train", which trains every single model; "finetune", "pretrain" or "pointr".
+    """
+    other = "finetune"
+    if hasattr(config, "point"):
+        other = "pointr"
+    elif isinstance(config, MaskedLMTrainingConfig):
+        other = "pretrain"
+    if other == program or (program == "train" and other != "pointr"):
+        return
+    raise ValueError(
+        f"expected a preset that this program trains, got {name}; experiments/{other}.py trains it"
+    )
