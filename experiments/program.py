@@ -54,13 +54,15 @@ class _Flags:
         action: Any = "store",
         type: Callable[[str], Any] = str,
         choices: list[str] | None = None,
-        default: Any = None,
+        default: Any = argparse.SUPPRESS,
         required: bool = False,
         metavar: str | None = None,
         help: str = "",
     ) -> None:
         name = dest or options[0].lstrip("-").replace("-", "_")
         self.names.append(name)
+        if default is argparse.SUPPRESS:
+            default = False if action == "store_true" else None
         default = self._defaults.get(name, default)
         required = required and default is None
         text = help.replace("%%", "%")
@@ -142,7 +144,7 @@ def run(main: Callable[[list[str]], Any], trains: bool = False) -> None:
                 flags.FLAGS.register_key_flag_for_module(sys.argv[0], flag)
     if trains:
         flags.FLAGS.set_default("verbosity", logging.INFO)
-    app.run(guarded, flags_parser=_parse if trains else None)
+    app.run(guarded, flags_parser=_parse if trains else app.parse_flags_with_usage)
 
 
 def _parse(arguments: list[str]) -> list[str]:

@@ -213,8 +213,8 @@ _MEASUREMENTS: Mapping[str, Callable[..., str]] = {
 
 
 def _minilm_model():
-    from mate_tf.training.starting_points import find_config
     from mate_tf.models.table_qa import TableQuestionAnswering
+    from mate_tf.training.starting_points import find_config
 
     config = find_config("wtq_minilm")
     encoder = dataclasses.replace(config.encoder, position="per_cell")  # of any length

@@ -158,7 +158,6 @@ def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
     """
     from mate_tf.training.examples import SPLITS
     from mate_tf.training.run import config_values, data_files
-
     from mate_tf.training.starting_points import check_kind, make_config
 
     config = make_config(options.config, None, overrides)

@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from mate_tf.tables.text_files import check_delimiter
 from mate_tf.dataclass_json import PREFIX
+from mate_tf.tables.text_files import check_delimiter
 
 VARIABLE = "MATE_TF_MODEL"
 

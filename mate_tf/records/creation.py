@@ -101,16 +101,24 @@ def create_records(
             creation.task, creation.input_dir, features.original_conversion
         )
     division = creation.division
+    if division is not None and not task.has_tables:
+        raise ValueError(f"expected questions about tables to divide, got {creation.task}")
+
+    def table_ids(split: str) -> Iterator[str]:
+        return (plain_table(item).table_id for item, _ in read(split=split))
+
     is_own = not task.splits
     if division is None and not creation.splits and is_own and _lacks_dev(names):
-        division = _QUESTIONS_DIVIDED
-        yield _divided(division)
+        ids = table_ids("train")
+        first = next(ids, None)
+        if any(table_id != first for table_id in ids):
+            division = _QUESTIONS_DIVIDED
+            yield _divided(division)
+        else:
+            yield "no dev split: there is one table alone, which cannot be divided"
     if division is not None:
-        if not task.has_tables:
-            raise ValueError(f"expected questions about tables to divide, got {creation.task}")
         names = division.divided(names)
-        asked = (plain_table(item).table_id for item, _ in read(split=division.split))
-        division = division.filled(asked)
+        division = division.filled(table_ids(division.split))
     conversion = conversion_of(creation.task, features, creation.vocab_file, tagger, division)
     _prepare(creation, conversion, names)
 

@@ -9,7 +9,6 @@ import shutil
 import pytest
 import tensorflow as tf
 
-from mate_tf.training.starting_points import PRESETS, find_config, make_config
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
@@ -22,6 +21,7 @@ from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import ExamplesConfig
 from mate_tf.training.run import load_config, train_run
+from mate_tf.training.starting_points import PRESETS, find_config, make_config
 from tests.small import PIECES, run_binary, write_vocabulary
 
 SMALL = (

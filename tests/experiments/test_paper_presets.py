@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.training.starting_points import PRESETS, find_config, make_config
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
@@ -18,6 +17,7 @@ from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.run import load_config, save_config, train_run
+from mate_tf.training.starting_points import PRESETS, find_config, make_config
 from tests.small import PIECES, write_vocabulary
 
 CLIPPED = {"max_gradient_value": 10.0}

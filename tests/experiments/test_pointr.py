@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from mate_tf.training.starting_points import PRESETS, find_config, make_config
 from mate_tf.dataclass_json import from_dict
 from mate_tf.datasets.tasks import read_split
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.attention.patterns import head_groups
 from mate_tf.pointr.inputs import PointRConfig
+from mate_tf.training.starting_points import PRESETS, find_config, make_config
 from tests.small import run_binary, write_vocabulary
 from tests.test_examples import README_BLOCKS
 

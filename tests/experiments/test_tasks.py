@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from mate_tf.training.starting_points import find_config
 from mate_tf.answers.answer import Answer
 from mate_tf.answers.sequences import answer_sequences
 from mate_tf.datasets.tasks import TASKS, read_split
@@ -20,6 +19,7 @@ from mate_tf.serving.export import export_saved_model
 from mate_tf.serving.loading import from_pretrained, serving_features
 from mate_tf.training.examples import build_model
 from mate_tf.training.run import train_run
+from mate_tf.training.starting_points import find_config
 from tests.datasets.releases import RELEASES, write_release
 from tests.experiments.test_paper_presets import small
 from tests.small import PIECES, restored_step, write_vocabulary

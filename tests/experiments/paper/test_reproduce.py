@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from mate_tf.training.starting_points import make_config
 from experiments.paper import reproduce
 from experiments.paper.reproduce import Step, chosen, in_markdown, is_done, read_steps, run_step
+from mate_tf.training.starting_points import make_config
 from tests.small import ROOT, imported_names, run_binary
 
 FOLDERS = {name: name for name in ("wtq", "tabfact", "sst2", "minilm", "out")}
