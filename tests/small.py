@@ -77,7 +77,7 @@ def write_run(folder: pathlib.Path) -> pathlib.Path:
     from mate_tf.training.config import TableQATrainingConfig
     from mate_tf.training.examples import build_model
     from mate_tf.training.run import save_config
-    from mate_tf.weights.loading import weights_by_path
+    from mate_tf.weights.run import weights_by_path
 
     config = TableQATrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
     keras.utils.set_random_seed(0)

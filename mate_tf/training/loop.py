@@ -25,8 +25,7 @@ from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import check_like_chief, chief_values, folder_to_write, is_chief
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
 from mate_tf.training.trainer import Task, Terminated, Termination, Trainer
-from mate_tf.weights.loading import weights_by_path
-from mate_tf.weights.run import BEST_FOLDER, CALIBRATION
+from mate_tf.weights.run import BEST_FOLDER, CALIBRATION, weights_by_path
 
 _DISK_IS_FULL = {errno.ENOSPC, errno.EDQUOT}
 _LOST = (

@@ -25,13 +25,13 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from mate_tf.config import read_json_object
 from mate_tf.dataclass_json import from_dict
 from mate_tf.records.records import complete_file
 from mate_tf.records.splits import split_files
 from mate_tf.tables.text_files import complete_text_file, read_json
-from mate_tf.tasks import TASKS, task_of
+from mate_tf.tasks import task_of
 from mate_tf.training.config import RunConfig
+from mate_tf.weights.run import read_run_config
 
 INPUTS_FILE = "inputs.json"
 
@@ -187,20 +187,11 @@ def load_config(model_dir: str | pathlib.Path) -> RunConfig:
         FileNotFoundError: if the folder does not hold one.
         ValueError: if it is not a run's.
     """
-    path = pathlib.Path(model_dir) / CONFIG_FILE
-    if not path.is_file():
-        raise FileNotFoundError(f"expected {CONFIG_FILE} in {model_dir}; is it a run's folder?")
-    values = read_json_object(path)
-    kind = values.pop("kind") if "kind" in values else _kind_of_task(values.get("task"))
-    if not isinstance(kind, str) or kind not in TASKS:
-        raise ValueError(
-            f"{path}: expected the config of a run of one of the kinds {', '.join(TASKS)}, got "
-            f"{kind!r}"
-        )
+    task, values = read_run_config(model_dir)
     try:
-        return from_dict(TASKS[kind].training_config_class, values)
+        return from_dict(task.training_config_class, values)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{pathlib.Path(model_dir) / CONFIG_FILE}: {error}") from None
 
 
 def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
@@ -219,15 +210,6 @@ def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
 def config_values(config: RunConfig) -> dict[str, Any]:
     """What a run's file holds of its config, with tuples where JSON has lists."""
     return {"kind": task_of(config.task).name} | dataclasses.asdict(config)
-
-
-def _kind_of_task(task: Any) -> str:
-    """The kind of a run that was made before runs said it: the first that has all the options."""
-    options = set(task) if isinstance(task, dict) else set()
-    for kind in ("classification", "span_reading"):
-        if options <= {field.name for field in dataclasses.fields(TASKS[kind].config_class)}:
-            return kind
-    return "table_qa"
 
 
 def train_run(
