@@ -3,14 +3,15 @@
 import ast
 import dataclasses
 import pathlib
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mate_tf.config import AttentionConfig, EncoderConfig
+from tests.forked import ROOT
+from tests.forked import run_program as run_binary
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+__all__ = ["ROOT", "run_binary"]
+
 PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 # Its random weights are so large that the answers to two questions differ.
 ENCODER = EncoderConfig(
@@ -88,17 +89,6 @@ def write_run(folder: pathlib.Path) -> pathlib.Path:
     values = {name: weight.value for name, weight in weights.items()}
     tf.train.Checkpoint(weights=values).save(str(folder / "ckpt"))
     return folder
-
-
-def run_binary(module: str, *flags: str) -> subprocess.CompletedProcess:
-    """What a program of this project does in a process of its own, which takes seconds to start."""
-    return subprocess.run(
-        [sys.executable, "-m", module, *flags],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def imported_names(source: str) -> list[str]:
