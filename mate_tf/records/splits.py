@@ -111,10 +111,10 @@ def prepare_folder(
             )
         for split in there:
             remove_split(directory, split)
-    for split in splits:
-        for suffix in (RECORDS, QUESTIONS):
-            for file in _files(directory, split, suffix, UNFINISHED):
-                tf.io.gfile.remove(file)
+    written = [(split, suffix) for split in splits for suffix in (RECORDS, QUESTIONS)]
+    for name, suffix in [*written, ("conversion", ".json")]:
+        for file in _files(directory, name, suffix, UNFINISHED):
+            tf.io.gfile.remove(file)
     write_conversion(directory, conversion)
 
 
