@@ -65,6 +65,7 @@ def run_program(module: str, *args: str, **options: Any) -> subprocess.Completed
         output = pathlib.Path(folder)
         process = start_program(output, module, *args, **options)
         process.join()
+        assert process.exitcode is not None
         printed = [(output / name).read_text(encoding="utf-8") for name in ("stdout", "stderr")]
     return subprocess.CompletedProcess([module, *args], process.exitcode, *printed)
 
@@ -83,7 +84,6 @@ def _run(
     os.environ.update(environment)
     os.chdir(cwd)
     sys.argv = [module, *args]
-    # Forked from a process that ignores it, for the interruption is the test's.
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     except Exception as error:

@@ -234,8 +234,6 @@ def _ask_tokens(
 def _ask_tables(folder: Folder, pairs: Sequence[tuple]) -> list[Given]:
     import tensorflow as tf
 
-    from experiments.benchmarks.signature_answers import raw_input
-
     raw = raw_input([question.text for _, question in pairs], [table for table, _ in pairs])
     signature = folder.signatures["tables"]
     try:
@@ -265,7 +263,6 @@ def different_features(folder: Folder, table, question) -> list[str]:
     import numpy as np
     import tensorflow as tf
 
-    from experiments.benchmarks.signature_answers import raw_input
     from mate_tf.features.token_features import TAPAS_FEATURES
     from mate_tf.serving.raw_text.features import RawInput, build_features
 

@@ -164,7 +164,7 @@ ORIGINAL_TABLE = Table.from_rows(
 def test_original_supervision_compares_in_four_ways(answers, coordinates, number):
     question = Question("?", answers=answers)
     if coordinates is None:
-        with pytest.raises(SupervisionError):
+        with pytest.raises(SupervisionError, match="answer"):
             supervise(ORIGINAL_TABLE, question, original=True)
     else:
         question = supervise(ORIGINAL_TABLE, question, original=True)

@@ -302,11 +302,11 @@ def test_an_interrupted_stage_goes_on(source, vocab_file, tmp_path, monkeypatch)
     Pipeline(CONFIG, source, vocab_file, tmp_path).create()
 
     def interrupted(*_, **__):
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("in the export")
 
     with monkeypatch.context() as patch:
         patch.setattr("mate_tf.pointr.pipeline.export_stored", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt, match="in the export"):
             Pipeline(CONFIG, source, vocab_file, tmp_path).point()
     before = (tmp_path / "point" / f"ckpt-{STEPS}.index").stat().st_mtime_ns
     said = Pipeline(CONFIG, source, vocab_file, tmp_path).point()

@@ -107,10 +107,10 @@ def test_the_same_arguments_give_the_same_files(files, tmp_path):
 def test_a_file_that_is_not_complete_is_not_there(files, tmp_path):
     def interrupted(tables, part):
         yield next(iter(tables))
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("while reading")
 
     files = dataclasses.replace(files, output_dir=tmp_path, progress=interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="while reading"):
         write_statements(files, STATEMENTS, ["synthetic"])
     assert not list(tmp_path.iterdir())
 

@@ -117,7 +117,7 @@ def test_an_interrupted_export_leaves_no_weights_beside_another_config(
     out = tmp_path / "out"
     shutil.copytree(weights, out)
     monkeypatch.setattr(shutil, "copyfile", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
         export_weights(run, out)
     assert not (out / weights_of_runs.FILE).exists()
 
