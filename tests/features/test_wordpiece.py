@@ -2,7 +2,6 @@ import re
 import unicodedata
 
 import pytest
-import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,11 +118,6 @@ def test_any_text_is_treated_as_in_bert(wordpiece, texts):
 
 def test_no_texts_have_no_pieces(wordpiece):
     assert wordpiece.ids([]) == []
-
-
-def test_invalid_bytes_are_ignored_in_the_graph(wordpiece):
-    ids = wordpiece.tokenize(tf.constant([b"ci\xffty", b"\xff"]))
-    assert ids.to_list() == [[wordpiece.vocabulary.index("city")], [wordpiece.empty]]
 
 
 def test_berts_vocabulary_has_the_empty_token_at_unused0(tmp_path):
