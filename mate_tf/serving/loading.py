@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import importlib.util
 import pathlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -93,7 +94,9 @@ def from_pretrained(
     wordpiece = Wordpiece(stored.vocab_file)
     wordpiece.check_fits(stored.encoder_config.vocab_size)
     model = functools.cache(stored.model)  # one for the answers and for `attended_cells`
-    if is_exported(pathlib.Path(path)) and architecture is None and dtype is None:
+    is_graph = is_exported(pathlib.Path(path)) and architecture is None and dtype is None
+    # The graph may have operations of tensorflow-text, which some systems do not have.
+    if is_graph and importlib.util.find_spec("tensorflow_text") is not None:
         run = _exported_function(path)
     else:
         run = inference_function(
@@ -113,6 +116,8 @@ def from_pretrained(
 
 def _exported_function(directory: str | pathlib.Path) -> ModelFunction:
     """The signature "features" of an exported model, as a function."""
+    import tensorflow_text  # noqa: F401 (its operations are in the graph)
+
     # The predictor keeps the function, the function keeps the model.
     signature = tf.saved_model.load(str(directory)).signatures["features"]
     names = signature.structured_input_signature[1]
