@@ -17,7 +17,7 @@ from mate_tf.synthesis import LAYOUTS
 from mate_tf.synthesis.creation import Files, read_sources, write_questions, write_statements
 from mate_tf.synthesis.questions import QuestionsConfig
 from mate_tf.synthesis.statements import StatementsConfig
-from tests.datasets.releases import CSV_TABLE, RELEASES, write_release
+from tests.datasets.releases import RELEASES, write_release
 from tests.synthesis.small_tables import CITIES
 
 LENGTH = 600
@@ -136,7 +136,7 @@ def test_what_cannot_be_made_is_refused(files, tmp_path, changes, kinds, message
 
 @pytest.mark.parametrize(
     "kind, release, sources",
-    [
+    [  # For TEXTS see tests/datasets/test_described_tables.py.
         ("WTQ", "WTQ", [("csv/0.csv", ())]),
         ("TABLES", "WTQ", [("csv/0.csv", ()), ("data/random-split-1-train.tsv", ())]),
         ("TABFACT", "TabFact", [("t.csv", ("so",))]),
@@ -150,32 +150,6 @@ def test_tables_come_from_folders_and_releases(tmp_path, kind, release, sources)
         if isinstance(source, DescribedTable)
     ]
     assert read == sources
-
-
-def test_tables_come_from_lines_of_json(tmp_path):
-    (tmp_path / "t.csv").write_text(CSV_TABLE)
-    lines = [
-        {"table": {"id": "own", "header": ["a"], "rows": [["b"]]}, "texts": ["so"]},
-        {"table": {"header": ["a"], "rows": [["c"]]}},
-        {"table": {"header": ["a"], "rows": [["c"]]}},
-        {"table": "t.csv"},
-        {"table": {"header": ["a"], "rows": []}},
-    ]
-    (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    read = list(read_sources("TEXTS", tmp_path, ["train"]))
-    names = [str(s) if isinstance(s, ValueError) else s.table.table_id for s in read]
-    own, first, again, in_file, error = names
-    assert (own, in_file) == ("own", "t.csv")
-    assert first == again  # what is the same is one table, which one part of a division has
-    assert [source.name for source in read[:4]] == ["train-1", "train-2", "train-3", "train-4"]
-    assert "expected at least 1 row below the header" in error
-    assert read[0].texts == ("so",)
-
-
-def test_a_malformed_line_is_an_error(tmp_path):
-    (tmp_path / "train.jsonl").write_text('{"table": 3}')
-    with pytest.raises(ValueError, match=r"expected a text or an object for 'table'.*line 1\)"):
-        list(read_sources("TEXTS", tmp_path, ["train"]))
 
 
 @pytest.mark.parametrize("kind", LAYOUTS)
