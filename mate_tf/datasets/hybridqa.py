@@ -47,10 +47,7 @@ def read_hybridqa(
     traced_path = questions / f"{split}.traced.json"
     if traced or (not path.exists() and traced_path.exists()):
         path = traced_path
-    read_table = remember(
-        functools.partial(_read_table, tables, original=original),
-        size_of=lambda _, linked: linked.table.num_rows * linked.table.num_columns,
-    )
+    read_table = remember(functools.partial(_read_table, tables, original))
     records = read_json(path)
     if not isinstance(records, list):
         raise ValueError(f"expected a list of questions, got {_kind(records)} (file '{path}')")
@@ -149,7 +146,7 @@ def _question_from(record: Any, traced: bool, original: bool) -> Question:
     )
 
 
-def _read_table(directory: Path, table_id: str, original: bool) -> LinkedTable:
+def _read_table(directory: Path, original: bool, table_id: str) -> LinkedTable:
     path = directory / "tables_tok" / f"{table_id}.json"
     passages_path = directory / "request_tok" / f"{table_id}.json"
     where, passages_where = f"(file '{path}')", f"(file '{passages_path}')"

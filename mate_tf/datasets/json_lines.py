@@ -127,9 +127,7 @@ def _reader(
         titled = replace(plain_table(found), **dict[str, Any](titles))
         return replace(found, table=titled) if isinstance(found, LinkedTable) else titled
 
-    remembered = remember(
-        read_named, lambda _, item: plain_table(item).num_rows * plain_table(item).num_columns
-    )
+    remembered = remember(read_named)
 
     def read(source: str | dict[str, Any]) -> Asked:
         if isinstance(source, str):

@@ -6,13 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mate_tf.datasets.json_lines import SeenIds
 from mate_tf.datasets.original_tables import read_original_questions, read_original_rows
-from mate_tf.tables.table import Coordinates, Question, Table
+from mate_tf.tables.table import Coordinates, Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, stream_csv_records
 
 _FILES = {
@@ -22,7 +22,6 @@ _FILES = {
 }
 _COLUMNS = ("id annotator position question table_file answer_coordinates answer_text").split()
 _COORDINATES = re.compile(r"\s*\(\s*(-?\d+)\s*,\s*(-?\d+)\s*\)\s*", re.ASCII)
-_TABLES_REMEMBERED = 256
 
 
 class _Turn(NamedTuple):
@@ -63,7 +62,7 @@ def read_sqa(
     """
     directory = Path(directory)
     path = directory / _FILES.get(split, f"{split}.tsv")
-    read_table = lru_cache(_TABLES_REMEMBERED)(partial(_read_table, directory, original))
+    read_table = remember(partial(_read_table, directory, original))
     sequences = _sorted_sequences(path) if original else _sequences(path)
     for turns in sequences:
         previous: Coordinates = ()

@@ -85,14 +85,8 @@ def check_supervision(
 ) -> Question:
     """Checks that a question has supervision, for data sets that give it (SQA, WikiSQL).
 
-    It replaces `supervise`, which finds supervision.
-
-    Args:
-        table: the table of the question.
-        question: a question with its answer's cells or number, or with a class.
-        strict: without effect; a question without supervision is always an error.
-        original: whether to keep a question without any answer, not even a text, as in the authors'
-            release.
+    It replaces `supervise`, which finds supervision. `strict` has no effect. With `original`, a
+    question without any answer, not even a text, is kept, as in the authors' release.
 
     Returns:
         The question itself.

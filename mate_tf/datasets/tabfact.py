@@ -3,17 +3,16 @@
 import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mate_tf.datasets.original_tables import read_original_rows
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, read_json
 
 _FILES = {"dev": "val"}
 _ROUNDS = ("collected_data/r1_training_all.json", "collected_data/r2_training_all.json")
-_TABLES_REMEMBERED = 256
 
 
 def read_tabfact(
@@ -42,7 +41,7 @@ def read_tabfact(
     """
     directory = Path(directory)
     name = _FILES.get(split, split)
-    read_table = lru_cache(_TABLES_REMEMBERED)(partial(_read_table, directory, original))
+    read_table = remember(partial(_read_table, directory, original))
     ids_file = directory / "data" / f"{name}_id.json"
     if original:
         sources = [directory / file for file in _ROUNDS]
@@ -61,7 +60,7 @@ def read_tabfact(
                 f"(file '{ids_file}')"
             )
         statements, labels, caption = entries[table_id]
-        table = read_table(table_id, "" if original else caption)
+        table = read_table((table_id, "" if original else caption))
         for i, (text, label) in enumerate(zip(statements, labels, strict=True)):
             yield table, Question(text, f"{table_id}_{i}-0_0", class_index=label)
 
@@ -106,7 +105,8 @@ def _is_entry(entry: Any) -> bool:
     return False
 
 
-def _read_table(directory: Path, original: bool, table_id: str, caption: str) -> Table:
+def _read_table(directory: Path, original: bool, named: tuple[str, str]) -> Table:
+    table_id, caption = named
     path = directory / "data" / "all_csv" / table_id
     if original:
         rows, name = list(filter(None, read_original_rows(path, "#"))), f"table_csv/{table_id}"

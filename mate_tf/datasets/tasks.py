@@ -208,11 +208,7 @@ TASKS = {
 
 
 def read_split(
-    task: str,
-    directory: str,
-    split: str,
-    original: bool = False,
-    division: Division | None = None,
+    task: str, directory: str, split: str, original: bool = False, division: Division | None = None
 ) -> Pairs:
     """The questions of a split in the files' order; errors as the task's reader has them.
 

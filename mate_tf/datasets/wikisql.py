@@ -11,12 +11,11 @@ import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from mate_tf.datasets.supervision import parse_number, words_and_signs
-from mate_tf.tables.table import Coordinates, Question, Table, cell_text
+from mate_tf.tables.table import Coordinates, Question, Table, cell_text, remember
 from mate_tf.tables.text_files import open_bytes, read_json_values
 
 TYPES = ("text", "real")
@@ -207,7 +206,6 @@ def _original_number(value: Any) -> float:
 
 
 _TITLES = {"document_title": "page_title", "context_heading": "section_title"}
-_TABLES_REMEMBERED = 256
 
 
 class _Typed(NamedTuple):
@@ -243,7 +241,6 @@ def read_wikisql(
     places = _places_of_tables(tables_path)
     with open_bytes(tables_path) as tables_file:
 
-        @lru_cache(_TABLES_REMEMBERED)
         def read_table(table_id: str) -> _Typed:
             offset, line = places[table_id]
             try:
@@ -251,12 +248,13 @@ def read_wikisql(
             except (TypeError, ValueError) as error:
                 raise ValueError(f"{error} (file '{tables_path}', line {line})") from None
 
+        remembered = remember(read_table)
         for number, record in read_json_values(path):
             where = f"(file '{path}', line {number})"
             text, table_id = _texts(record, where)
             if table_id not in places:
                 raise ValueError(f"expected a table of '{tables_path}', got {table_id!r} {where}")
-            table, rows, types = read_table(table_id)
+            table, rows, types = remembered(table_id)
             try:
                 answer = run(rows, types, _query(record.get("sql"), len(types)))
             except ValueError as error:

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 from mate_tf.datasets.original_tables import read_original_questions, read_original_table
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, stream_lines
 
 _FILES = {
@@ -15,8 +15,6 @@ _FILES = {
     "test": "pristine-unseen-tables.tsv",
 }
 _ESCAPED = {"n": "\n", "p": "|"}
-# Questions are not sorted by table: the 1,333 tables of the train split come again and again.
-_TABLES_REMEMBERED = 2048
 
 
 def read_wtq(
@@ -44,9 +42,7 @@ def read_wtq(
     directory = Path(directory)
     path = directory / "data" / _FILES.get(split, f"{split}.tsv")
     read_rows = read_original_questions if original else read_wtq_tsv
-    read_table = lru_cache(_TABLES_REMEMBERED)(
-        partial(_read_original_table if original else read_wtq_table, directory)
-    )
+    read_table = remember(partial(_read_original_table if original else read_wtq_table, directory))
     for row in read_rows(path, ("id", "utterance", "context", "targetValue")):
         text, question_id, answers = row["utterance"], row["id"], row["targetValue"]
         if original:

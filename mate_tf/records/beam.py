@@ -102,20 +102,10 @@ def draw_split(
 ) -> Counter[str]:
     """Draws the pre-training examples of a split and writes its shards, as `convert_split` does.
 
-    Args:
-        read: gives the tables; one worker calls it, and the others draw.
-        vocab_file: the vocabulary, which all workers can read.
-        config: what is drawn.
-        directory: the folder, which all workers can write to.
-        split: the split.
-        num_shards: shards to write; a worker holds the tables of one in memory.
-        options: Beam's own.
+    All workers can read the vocabulary. A worker holds the tables of one shard in memory.
 
     Returns:
         The number of examples of each outcome, as `pretraining.write_split`.
-
-    Raises:
-        ModuleNotFoundError: without apache_beam.
     """
     import apache_beam as beam
 

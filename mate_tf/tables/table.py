@@ -353,8 +353,13 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
+def _num_cells(_: Any, item: Any) -> int:
+    table = getattr(item, "table", item)
+    return table.num_rows * table.num_columns
+
+
 def remember(
-    make: Callable[[Key], Value], size_of: Callable[[Key, Value], int]
+    make: Callable[[Key], Value], size_of: Callable[[Key, Value], int] = _num_cells
 ) -> Callable[[Key], Value]:
     """As functools.lru_cache, but it counts cells or tokens and not values.
 
@@ -364,7 +369,8 @@ def remember(
 
     Args:
         make: makes a value of its only argument.
-        size_of: the size of a key and its value, in cells or tokens.
+        size_of: the size of a key and its value, in cells or tokens; by default the cells of the
+            value, a table or what has one.
     """
     values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
     held = 0

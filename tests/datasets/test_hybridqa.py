@@ -215,20 +215,6 @@ def test_malformed_passages_are_refused_with_their_file(release, passages, messa
         list(read_hybridqa(release, "dev"))
 
 
-@pytest.mark.parametrize("name", ["dev.json", "tables_tok/Cities_0.json"])
-def test_what_is_not_json_is_refused_and_what_is_missing_named(release, name):
-    path = release / name
-    path.write_text('[{"question": ', encoding="utf-8")
-    with pytest.raises(
-        ValueError, match=rf"expected valid JSON, got: .* \(file '{path}', line 1\)"
-    ):
-        list(read_hybridqa(release, "dev"))
-    path.unlink()
-    (release / "dev.traced.json").unlink()
-    with pytest.raises(FileNotFoundError, match=str(path)):
-        list(read_hybridqa(release, "dev"))
-
-
 def test_every_question_of_the_sample_is_read_expanded_and_supervised():
     if not HYBRIDQA_SAMPLE.is_dir():
         pytest.skip(f"no sample of HybridQA at {HYBRIDQA_SAMPLE}")

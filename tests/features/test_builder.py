@@ -12,8 +12,7 @@ from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.tables.table import Question, Table
 
 TABLE = Table.from_rows(
-    [["city name", "people"], ["New York", 8], ["Newville", None], ["a", "3 x"]],
-    table_id="cities",
+    [["city name", "people"], ["New York", 8], ["Newville", None], ["a", "3 x"]], table_id="cities"
 )
 QUESTION = Question(
     "city?",
@@ -190,10 +189,12 @@ def test_answers_outside_of_the_table_are_refused_or_counted(wordpiece, coordina
     assert not example.features["label_ids"].any()
 
 
-@pytest.mark.parametrize("name", ["max_seq_length", "max_column_id", "max_row_id"])
+@pytest.mark.parametrize(
+    "name", ["max_seq_length", "max_column_id", "max_row_id", "cell_trim_length"]
+)
 def test_a_limit_that_leaves_no_room_is_refused(name):
     with pytest.raises(ValueError, match=f"expected {name} to be at least"):
-        FeatureConfig(**{name: 1})
+        FeatureConfig(**{name: 0})
 
 
 def test_a_table_is_tokenized_once(wordpiece, monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 
 from mate_tf.features.builder import Example, FeatureBuilder
 from mate_tf.features.config import ConversionError, FeatureConfig
+from mate_tf.features.tokenized_table import MAX_VALUES, histogram_cells
 from mate_tf.tables.table import Question, Table
 
 TABLE = Table(
@@ -161,6 +162,22 @@ def test_long_identifiers_keep_their_end(wordpiece):
     assert list(features["question_id_ints"]) == [ord("-") + 1, *[ord("7") + 1] * 63]
 
 
-def test_a_trim_length_that_leaves_nothing_is_refused():
-    with pytest.raises(ValueError, match="expected cell_trim_length to be at least 1, got 0"):
-        FeatureConfig(cell_trim_length=0)
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["b", "a", "b"], "b 2, a 1"),
+        (["d", "c", "b", "a"], "d 1, c 1, b 1"),
+        (["a", "b", "c", "c", "d", "d"], "c 2, d 2, a 1"),
+        ([" Rio  Branco ", "rio branco", "Rio"], "Rio  Branco 2, Rio 1"),
+        (["", "7", " ", "7", ""], "7 2"),
+        (["", "\t"], ""),
+    ],
+)
+def test_a_histogram_has_the_most_frequent_values_then_the_first_to_appear(cells, expected):
+    assert MAX_VALUES == 3
+    assert histogram_cells(Table.from_rows([["x"], *[[cell] for cell in cells]])) == (expected,)
+
+
+def test_each_column_has_its_own_histogram():
+    table = Table.from_rows([["a", "a"], ["x", "1"], ["y", "1"]])
+    assert histogram_cells(table) == ("x 1, y 1", "1 2")

@@ -84,10 +84,7 @@ def test_options_that_came_later_are_off_and_former_ones_have_to_be(tmp_path, vo
         ),
         ({"features": {"max_seq_length": 2}}, "expected max_seq_length to be at least 4, got 2"),
         ({"weather": "fine"}, "unknown key conversion.weather; the known keys are task, features"),
-        (
-            {"vocabulary_sha256": None},
-            "expected str for conversion.vocabulary_sha256, got None",
-        ),
+        ({"vocabulary_sha256": None}, "expected str for conversion.vocabulary_sha256, got None"),
     ],
 )
 def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):

@@ -1,10 +1,10 @@
-"""Dividing a split by its tables."""
+"""Dividing a split by its tables; SST-2, which is read with the tasks."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.datasets.tasks import Division
+from mate_tf.datasets.tasks import Division, read_sst2
 
 DIVISION = Division.from_text("dev:train=72,calibration=8,dev=20")
 
@@ -65,3 +65,25 @@ def test_the_parts_take_the_place_of_their_split():
 def test_a_division_of_what_is_not_there_or_into_what_is_is_refused(splits, error):
     with pytest.raises(ValueError, match=error):
         DIVISION.divided(splits)
+
+
+def write(directory, text: str):
+    (directory / "train.tsv").write_text(text, encoding="utf-8")
+    return directory
+
+
+def test_reads_sentences_and_classes(tmp_path):
+    first, second = read_sst2(write(tmp_path, "a fine film\t1\n\nno , it 's not\t0\r\n"), "train")
+    assert (first.text, first.class_index, first.question_id) == ("a fine film", 1, "train-1")
+    assert (second.text, second.class_index, second.question_id) == ("no , it 's not", 0, "train-3")
+
+
+def test_passes_over_the_names_of_columns(tmp_path):
+    (only,) = read_sst2(write(tmp_path, "sentence\tlabel\na film\t0\n"), "train")
+    assert only.text == "a film"
+
+
+@pytest.mark.parametrize("line", ["a film", "a film\t2", "\t1", "a film\t"])
+def test_a_line_without_sentence_or_class_is_named(tmp_path, line):
+    with pytest.raises(ValueError, match=r"expected a sentence, a tab and 0 or 1.*line 2\)"):
+        list(read_sst2(write(tmp_path, f"fine\t1\n{line}\n"), "train"))
