@@ -1,7 +1,7 @@
-"""The data sets that records can be made of: their splits, who reads them, who finds the answers.
+"""The data sets that records are made of: their splits, readers and supervision.
 
-A reader takes the data set's folder and a split and yields each table and question; the table is
-None for a sentence alone, and a LinkedTable where cells link to passages.
+A reader takes the data set's folder and a split and yields each table and question. The table is
+None for a sentence without a table, and a LinkedTable if cells link to passages.
 """
 
 import dataclasses
@@ -112,7 +112,10 @@ class Division:
 
 
 def read_sst2(directory: str | Path, split: str) -> Iterator[Question]:
-    """Yields each sentence of a split as a question without a table.
+    """Yields each sentence of SST-2 as a question without a table.
+
+    The Stanford Sentiment Treebank's two classes (Socher et al., 2013) are negative (0) and
+    positive (1). A line is a sentence, a tab and its label.
 
     Args:
         directory: the folder with {split}.tsv.
@@ -120,13 +123,13 @@ def read_sst2(directory: str | Path, split: str) -> Iterator[Question]:
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line is not a sentence and a label; it names file and line.
+        ValueError: if a line is not a sentence and a label. It names file and line.
     """
     path = Path(directory) / f"{split}.tsv"
     for number, line in read_lines(path):
         sentence, tab, label = line.rpartition("\t")
         if not (tab and sentence.strip() and label.strip() in ("0", "1")):
-            # The release of GLUE begins with the names of the columns.
+            # The release in GLUE begins with the names of the columns.
             if number == 1 and (sentence, label) == ("sentence", "label"):
                 continue
             raise ValueError(
@@ -144,13 +147,13 @@ class Task(NamedTuple):
 
     Attributes:
         read: its reader.
-        splits: those that it may have; () for whatever .jsonl files are in the folder.
-        supervise: from table, question, strict and original to the question with the cells of its
-            answer (supervision.supervise); None where they are not asked for, or given.
-        expand: from what the reader yields, the question and original to the table that is
-            converted; None where the reader yields it.
+        splits: its possible splits; () means all .jsonl files in the folder.
+        supervise: makes of table, question, strict and original the question with the cells of its
+            answer (supervision.supervise); None if no cells are needed, or they are given.
+        expand: makes of the reader's item, the question and original the table to convert; None if
+            the reader yields this table.
         has_tables: whether its questions are about tables.
-        has_original: whether the reader takes `original`, for the authors' release's own reading.
+        has_original: whether the reader takes `original`, to read as the authors' release does.
     """
 
     read: Callable[..., Pairs]
@@ -174,13 +177,13 @@ def _read_sentences(directory: str, split: str) -> Pairs:
 
 
 def _supervise_stated(table, question: Question, strict: bool, original: bool) -> Question:
-    """Of one's own questions all but those that are to be classified."""
+    """Supervises your own questions, except those to classify."""
     is_classified = question.class_index is not None and not question.answers
     return question if is_classified else supervise(table, question, strict, original)
 
 
 def _supervise_linked(table, question: Question, strict: bool, original: bool) -> Question:
-    return supervise_linked(table, question, original)  # which is never strict
+    return supervise_linked(table, question, original)  # never strict
 
 
 TASKS = {
@@ -210,7 +213,7 @@ TASKS = {
 def read_split(
     task: str, directory: str, split: str, original: bool = False, division: Division | None = None
 ) -> Pairs:
-    """The questions of a split in the files' order; errors as the task's reader has them.
+    """The questions of a split in the files' order; errors as the task's reader.
 
     Args:
         task: a name in TASKS.
@@ -227,26 +230,26 @@ def read_split(
 
 
 def splits_there(task: str, directory: str, original: bool = False) -> tuple[list[str], list[str]]:
-    """The splits of a data set whose files are in a folder, and why the others are not read.
+    """The splits of a data set in a folder, and why the others are not read.
 
     Raises:
-        FileNotFoundError: if none is.
+        FileNotFoundError: if there is none.
         ValueError: if the beginning of one cannot be read.
     """
     if not TASKS[task].splits:
         there = sorted(path.stem for path in Path(directory).glob("*.jsonl"))
         if not there:
-            raise FileNotFoundError(f"no .jsonl file in {directory}")
+            raise FileNotFoundError(f"expected a .jsonl file in {directory}, found none")
         return there, []
     there, absent = [], []
     for split in TASKS[task].splits:
         try:
-            # A reader opens its files when the first question is asked for.
+            # A reader opens its files when it reads the first question.
             list(itertools.islice(read_split(task, directory, split, original), 1))
         except FileNotFoundError as error:
             absent.append(f"{split}: {error}")
         else:
             there.append(split)
     if not there:
-        raise FileNotFoundError(f"no split of {task} is there: {absent[0]}")
+        raise FileNotFoundError(f"expected a split of {task} in {directory}; {absent[0]}")
     return there, absent
