@@ -56,7 +56,7 @@ def read_tabfact(
     for table_id in entries if ids is None else ids:
         if table_id not in entries:
             raise ValueError(
-                f"expected tables of {[str(source) for source in sources]}, got '{table_id}' "
+                f"expected a table of {' or '.join(map(str, sources))}, got '{table_id}' "
                 f"(file '{ids_file}')"
             )
         statements, labels, caption = entries[table_id]

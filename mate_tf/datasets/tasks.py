@@ -85,12 +85,12 @@ class Division:
         """
         if self.split not in splits:
             raise ValueError(
-                f"expected a division of one of the splits {list(splits)}, got {self.split!r}"
+                f"expected one of the splits {list(splits)} to divide, got {self.split!r}"
             )
         others = [name for name in splits if name != self.split]
         if twice := sorted(set(others) & set(self.names)):
             raise ValueError(
-                f"expected parts beside the splits {others}, got {twice} "
+                f"expected parts with other names than the splits {others}, got {twice} "
                 f"(division of the split {self.split!r})"
             )
         at = splits.index(self.split)

@@ -117,7 +117,10 @@ def test_malformed_statements_of_a_table_are_refused_with_its_name(release, entr
     [
         ("{}", r"expected a list of tables' names, got \{\} .*small_test_id\.json'\)"),
         ("[1]", r"expected a list of tables' names"),
-        ('["1-9.html.csv"]', r"expected tables of .*, got '1-9\.html\.csv' .*small_test_id\.json'"),
+        (
+            '["1-9.html.csv"]',
+            r"expected a table of .*, got '1-9\.html\.csv' .*small_test_id\.json'",
+        ),
     ],
 )
 def test_malformed_lists_of_tables_are_refused(release, content, message):

@@ -58,8 +58,8 @@ def test_the_parts_take_the_place_of_their_split():
 @pytest.mark.parametrize(
     ("splits", "error"),
     [
-        (["train"], r"a division of one of the splits \['train'\], got 'dev'"),
-        (["train", "dev"], r"expected parts beside the splits \['train'\], got \['train'\]"),
+        (["train"], r"expected one of the splits \['train'\] to divide, got 'dev'"),
+        (["train", "dev"], r"parts with other names than the splits \['train'\], got \['train'\]"),
     ],
 )
 def test_a_division_of_what_is_not_there_or_into_what_is_is_refused(splits, error):

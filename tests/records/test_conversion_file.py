@@ -28,7 +28,9 @@ def test_a_vocabulary_other_than_the_conversions_is_refused(tmp_path, vocab_file
     with pytest.raises(ValueError, match=r"the vocabulary that the records were made with.*vocab"):
         check_vocabulary(tmp_path)
     (tmp_path / "conversion.json").write_text("[]")
-    with pytest.raises(ValueError, match=r"how the records were made, got .*conversion.json"):
+    with pytest.raises(
+        ValueError, match=r"expected .*conversion.json to say how the records were made"
+    ):
         check_vocabulary(tmp_path)
 
 
@@ -94,7 +96,8 @@ def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):
         content = json.dumps(json.loads(file.read_text()) | content).encode()
     file.write_bytes(content)
     with pytest.raises(
-        ValueError, match=rf"how the records were made, got .*conversion.json: {message}"
+        ValueError,
+        match=rf"conversion.json to say how the records were made, got an error: {message}",
     ):
         read_conversion(tmp_path)
 
