@@ -197,7 +197,7 @@ def _read_vocabulary(path: str) -> list[str]:
     import tensorflow as tf  # a folder of records may be in the cloud
 
     if not tf.io.gfile.exists(path) or tf.io.gfile.isdir(path):
-        raise FileNotFoundError(f"no vocabulary file {path}")
+        raise FileNotFoundError(f"expected a vocabulary file at {path}, found none")
     with tf.io.gfile.GFile(path, "rb") as file:
         content = file.read()
     try:
