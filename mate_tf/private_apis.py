@@ -1,17 +1,72 @@
-"""What this project uses of other libraries that they do not promise to keep, all of it.
+"""What this project uses of other libraries and cannot count on.
 
-setup.py bounds the versions of these libraries; tests/test_private_apis.py fails where a newer one
-has moved or changed what stands here. Each library is imported by the function that needs it.
+Packages of extras may be missing. Names without a promise may change: setup.py bounds the versions,
+and tests/test_private_apis.py fails where a newer one has changed what stands here. No other file
+uses such names. Each library is imported by the function that needs it.
 """
 
 import contextlib
+import importlib
+import os
+import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
+# Informative lines of TensorFlow's C++ side, and what it writes before the first of them.
+_CHATTER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog\(\) ")
+
+
+def import_extra(module: str, extra: str, purpose: str) -> Any:
+    """A module of a package that one of our extras brings.
+
+    Args:
+        module: its name.
+        extra: of setup.py.
+        purpose: what for, such as "to read 'table.xlsx'".
+
+    Raises:
+        ModuleNotFoundError: if it is not installed; the message says how to install it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        name = (error.name or module).split(".")[0]
+        raise ModuleNotFoundError(
+            f"expected the package {name} {purpose}; pip install 'mate_tf[{extra}]'",
+            name=error.name,
+        ) from None
+
+
 # --- TensorFlow, 2.20 and 2.21 ---
+
+
+@contextlib.contextmanager
+def without_chatter() -> Iterator[None]:
+    """Within it, TensorFlow's C++ side writes no informative lines to standard error.
+
+    No log level turns all of them off: those of importing TensorFlow 2.21, and that of the first
+    compilation. What else is written meanwhile is passed on at the end.
+    """
+    try:
+        stderr = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            written.seek(0)
+            for line in written:
+                if not _CHATTER.match(line):
+                    os.write(2, line)
 
 
 def compiles_with_xla() -> bool:

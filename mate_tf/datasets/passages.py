@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mate_tf.private_apis import import_extra
 from mate_tf.tables.linked_table import LinkedTable, Passage
 from mate_tf.tables.table import Question, Table
 
@@ -198,6 +199,5 @@ def _cut(text: str) -> Iterator[str]:
 
 @functools.cache
 def _punkt() -> Any:
-    from nltk.tokenize.punkt import PunktSentenceTokenizer
-
-    return PunktSentenceTokenizer()
+    punkt = import_extra("nltk.tokenize.punkt", "passages", "to split passages into sentences")
+    return punkt.PunktSentenceTokenizer()

@@ -17,6 +17,7 @@ import numpy as np
 
 from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.tokenized_table import TokenizedTable
+from mate_tf.private_apis import import_extra
 from mate_tf.tables.table import Question, Table
 
 _WORDS = re.compile(r"[^\W_]+")
@@ -93,9 +94,8 @@ _remembered_stem = functools.lru_cache(1 << 14)(_new_stem)
 
 @functools.cache
 def _stemmer():
-    from nltk.stem.porter import PorterStemmer  # takes a second to import
-
-    return PorterStemmer()
+    porter = import_extra("nltk.stem.porter", "passages", "to compare words by their stems")
+    return porter.PorterStemmer()
 
 
 def check_size(config: FeatureConfig, table: Table) -> int:

@@ -14,6 +14,7 @@ from mate_tf.datasets.tasks import Task
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, FeatureBuilder
 from mate_tf.features.config import FeatureConfig, PretrainingConfig
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.private_apis import import_extra
 from mate_tf.records.conversion import convert_all, outcome_counts
 from mate_tf.records.pretraining import draw_shard, make_builders, placed_members, remove_lengths
 from mate_tf.records.splits import encode, place, remove_split, write_shard
@@ -56,6 +57,7 @@ def convert_split(
     Raises:
         ModuleNotFoundError: without apache_beam.
     """
+    import_extra("apache_beam", "beam", "to convert with Beam")
     import apache_beam as beam
 
     is_training = split.startswith("train")
@@ -107,6 +109,7 @@ def draw_split(
     Returns:
         The number of examples of each outcome, as `pretraining.write_split`.
     """
+    import_extra("apache_beam", "beam", "to convert with Beam")
     import apache_beam as beam
 
     class Write(beam.DoFn):
@@ -150,6 +153,7 @@ def _run(
     options: Sequence[str],
 ) -> Counter[str]:
     """Reads, places in shards, and writes each shard; returns the sums of the counters."""
+    import_extra("apache_beam", "beam", "to convert with Beam")
     import apache_beam as beam
     from apache_beam.metrics import MetricsFilter
     from apache_beam.options.pipeline_options import PipelineOptions

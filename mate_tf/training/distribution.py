@@ -19,6 +19,8 @@ from typing import Any, Literal
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.private_apis import import_extra
+
 StrategyName = Literal["one_device", "mirrored", "multi_worker_mirrored", "tpu"]
 # Which options each strategy reads.
 _OPTIONS = {
@@ -75,6 +77,7 @@ def make_strategy(
         return _mirrored_cpus(num_virtual_cpus, num_gpus)
     if name == "one_device" and num_gpus is None:
         return tf.distribute.get_strategy()  # the default one, on a GPU if there is one
+    import_extra("official", "train", f"for the strategy {name}")
     from official.common.distribute_utils import get_distribution_strategy
 
     if name == "tpu":

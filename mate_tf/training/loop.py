@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Iterator, Mapping
 
 import keras
-import orbit
 import tensorflow as tf
 from absl import logging
 
@@ -24,7 +23,7 @@ from mate_tf.tables.text_files import complete_text_file
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import check_like_chief, chief_values, folder_to_write, is_chief
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
-from mate_tf.training.trainer import Task, Terminated, Termination, Trainer
+from mate_tf.training.trainer import Task, Terminated, Termination, Trainer, orbit
 from mate_tf.weights.run import BEST_FOLDER, CALIBRATION, weights_by_path
 
 _DISK_IS_FULL = {errno.ENOSPC, errno.EDQUOT}

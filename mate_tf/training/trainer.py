@@ -19,15 +19,18 @@ from types import FrameType
 from typing import Any
 
 import keras
-import orbit
 import tensorflow as tf
 from absl import logging
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.custom_gradient import end_with_graph
+from mate_tf.private_apis import import_extra
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import Batch, distribute_batches, mean_share
 from mate_tf.training.optimizer import BertAdamW
+
+orbit = import_extra("orbit", "train", "to train")
+_AbstractTrainer: Any = orbit.AbstractTrainer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -229,7 +232,7 @@ def format_seconds(seconds: float) -> str:
     return f"{minute}m {second:02d}s" if minute else f"{second}s"
 
 
-class Trainer(orbit.AbstractTrainer):
+class Trainer(_AbstractTrainer):
     """Makes training steps, each a traced function per shape of batch."""
 
     def __init__(

@@ -4,6 +4,8 @@ import hashlib
 import pathlib
 import re
 
+from mate_tf.private_apis import import_extra
+
 _NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 # What is read of a folder: no pickles and no code.
 _FILES = ("config.json", "vocab.txt", "*.safetensors", "*.safetensors.index.json")
@@ -32,13 +34,7 @@ def download(name: str, revision: str | None = None) -> pathlib.Path:
         OSError: if there is no such model or revision, no network and nothing in the cache, or a
             file is not what the Hub has.
     """
-    try:
-        import huggingface_hub
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"expected the package huggingface_hub, which downloads {name!r}; pip install "
-            "'mate_tf[hub]', or give the path of a folder"
-        ) from None
+    huggingface_hub = import_extra("huggingface_hub", "hub", f"to download {name!r}")
     try:
         folder = huggingface_hub.snapshot_download(
             name, revision=revision, allow_patterns=list(_FILES)
