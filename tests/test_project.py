@@ -164,6 +164,43 @@ def test_extras_that_messages_name_exist(packaging):
     assert named <= set(packaging["extras_require"])
 
 
+# Modules whose names say that they are nobody else's business.
+PRIVATE_MODULE = re.compile(r"(tensorflow\.python|keras\.src|uvicorn\.protocols)\b")
+# Methods of named tuples, and a function that Python documents.
+PUBLIC = {"_asdict", "_exit", "_fields", "_make", "_replace"}
+
+
+def private_names(path: pathlib.Path) -> list[str]:
+    """The private modules that a file imports, and the private attributes that it does not define.
+
+    What a file assigns to an object of its own, or names anywhere, counts as its own.
+    """
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    own = PUBLIC | {getattr(node, "name", None) or getattr(node, "id", None) for node in nodes}
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    own |= {node.attr for node in attributes if isinstance(node.ctx, ast.Store)}
+    imported = [
+        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+    ]
+    imported += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return [name for name in imported if PRIVATE_MODULE.match(name)] + [
+        ast.unparse(node)
+        for node in attributes
+        if re.match("_[a-z]", node.attr) and node.attr not in own
+    ]
+
+
+@pytest.mark.parametrize("folder", ["mate_tf", "experiments"])
+def test_private_names_of_other_libraries_stand_in_one_file(folder):
+    found = {
+        path.relative_to(ROOT).as_posix(): names
+        for path in (ROOT / folder).rglob("*.py")
+        if (names := private_names(path))
+    }
+    assert bool(found.pop("mate_tf/private_apis.py", None)) == (folder == "mate_tf")
+    assert found == {}
+
+
 def test_no_pickle_is_loaded():
     """Loading one runs whatever code it holds."""
     imported = {
