@@ -39,8 +39,8 @@ def read_sqa(
     """Yields the questions of each sequence in order, with the cells that answer them.
 
     Each question except a sequence's first has the cells and texts of the previous answer, even if
-    a position is missing between them. If an answer has cells outside of the table's body, such as
-    (-1, 0) in the header, its question has no cells (see `check_supervision`), and the next
+    a position is missing between them. An answer may have cells outside of the table's body, such
+    as (-1, 0) in the header. Then its question has no cells (see `check_supervision`), and the next
     question has those that are inside. Memory holds one sequence at a time.
 
     Ids are those of the authors' release of TAPAS: "nt-639-0_1" is question 1, counted from 0, of

@@ -30,9 +30,10 @@ def read_wtq(
         split: "train" and "dev" (of random split 1), "test", or the name of another file in
             `data` without its ending, such as "random-split-2-dev".
         original: whether to read as the authors' release of TAPAS does (original_tables.py), and as
-            its checkpoints were trained: an empty cell is "nan", other cells are normalised, column
-            names are made distinct, quotation marks in the questions' file swallow some questions
-            (21 of 2,831 in dev), escapes stay, and ids are "nt-2-0_0" and "table_csv/204-772.csv".
+            its checkpoints were trained. An empty cell is "nan", other cells are normalised, and
+            column names are made distinct. Quotation marks in the questions' file swallow some
+            questions (21 of 2,831 in dev), and escapes stay. Ids are "nt-2-0_0" and
+            "table_csv/204-772.csv".
 
     Raises:
         FileNotFoundError: if the split or a table is missing.

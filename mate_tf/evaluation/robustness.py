@@ -1,9 +1,9 @@
-"""How far a model's answers hang on the order of a table's rows and columns.
+"""How much a model's answers depend on the order of a table's rows and columns.
 
-The order says nothing about the answer, so that each change of it is an error (TableFormer paper,
-sections 4.1 and 5.2).
+The order says nothing about the answer, so that each change of the answer is an error (TableFormer
+paper, sections 4.1 and 5.2).
 
-Shapes: Q questions, N perturbations.
+Shape letters: Q questions, N perturbations.
 """
 
 import dataclasses
@@ -32,17 +32,16 @@ def measure_robustness(
 ) -> dict[str, float]:
     """Answers questions on their tables as they are, and on tables in random orders.
 
-    Where a table is longer than the model's limit and rows at its end are dropped, they are others
-    in another order, which shows as variation.
+    If rows at the end of a long table are dropped, another order drops other rows, which counts as
+    variation too.
 
     Args:
-        answer_all: as Predictor.answer_all, or sequences.answer_sequences with it; in an order
-            that follows from the questions' names alone. Ties are seen where answers have an
-            alternative.
+        answer_all: Predictor.answer_all, or sequences.answer_sequences with it. Its order may
+            depend only on the questions' names. Ties are seen only if answers have alternatives.
         pairs: Q questions with their gold answers and tables.
-        is_correct: says whether an answer is right; an error stands for a question that was not
+        is_correct: says whether an answer is right. An error stands for a question that was not
             accepted.
-        num_perturbations: N; number n has the orders of the seed + n, the same for all questions of
+        num_perturbations: N. Number n has the orders of seed + n, the same for all questions about
             a table.
         seed: of the orders.
 
@@ -70,7 +69,7 @@ def measure_robustness(
 
 
 def is_tied(answer: Answer | ValueError) -> bool:
-    """Whether the next best answer's score is as good as the answer's, to `TIE`."""
+    """Whether the scores of the answer and the next best one differ by at most `TIE`."""
     if isinstance(answer, ValueError) or not answer.alternatives:
         return False
     return abs(answer.score - answer.alternatives[0].score) <= TIE
@@ -89,10 +88,10 @@ def robustness_metrics(
         tied: whether another answer was as good, before or after: bool [N, Q]; None for nowhere.
 
     Returns:
-        Each from 0 to 1: "accuracy", "perturbed_accuracy", "variation_percentage", the share of
-        answers that turned from right to wrong or from wrong to right, a lower bound of those that
-        changed, and "tied_variation_percentage", the part of these that rounding decides. All but
-        the first are over all perturbations.
+        Each from 0 to 1, over all perturbations except for the first: "accuracy";
+        "perturbed_accuracy"; "variation_percentage", the share of answers that turned from right to
+        wrong or from wrong to right, a lower bound of those that changed; and
+        "tied_variation_percentage", the part of these that rounding decides.
 
     Raises:
         ValueError: if there is no question or no perturbation, or not as many answers after as

@@ -43,9 +43,8 @@ class Table:
             cell's value: numbers, ranks, histograms and answers only use the rows.
 
     Raises:
-        ValueError: if there is no column or no body row, if a row's length is not the header's,
-            if a cell is a container or bytes, if the name or a title is no text, or if the shape of
-            the expansions is not that of the rows.
+        ValueError: if there is no column or no body row, or rows or expansions do not have the
+            header's length; if a cell is a container or bytes; if the name or a title is no text.
     """
 
     header: tuple[str, ...]
@@ -214,9 +213,9 @@ class Question:
         previous_answers: the answer to the previous question of a conversation, as texts.
 
     Raises:
-        ValueError: if the text or the name is no text, the aggregation is unknown, answers are a
-            single text, coordinates are not pairs of integers, the number or the class is none, or
-            there is not one known tag for each word.
+        ValueError: if the text or the name is no text, or answers are a single text; if coordinates
+            are not pairs of integers, or the number or the class is none; if the aggregation is
+            unknown, or there is not one known tag for each word.
     """
 
     text: str
