@@ -1,10 +1,14 @@
 """Scores that mean what they say: of the answers with a score of 0.8, eight of ten are right."""
 
 import dataclasses
+import json
+import pathlib
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from mate_tf.dataclass_json import from_dict
 
 # Half the distance from 1 to the next number in single precision: nearer scores are rounding.
 _EPSILON = 2.0**-24
@@ -48,6 +52,16 @@ class Calibration:
             ValueError: if a score is not between 0 and 1.
         """
         return sigmoid(_logits(scores) / self.temperature + self.offset)
+
+
+def calibration_in(path: pathlib.Path) -> Calibration | None:
+    """The calibration in a file; None without one. ValueError if it holds something else."""
+    if not path.is_file():
+        return None
+    try:
+        return from_dict(Calibration, json.loads(path.read_text(encoding="utf-8")))
+    except ValueError as error:  # includes what is not JSON or not UTF-8
+        raise ValueError(f"{path}: {error}") from None
 
 
 def fit_calibration(scores: ArrayLike, correct: Sequence[bool] | np.ndarray) -> Calibration:

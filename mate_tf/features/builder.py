@@ -12,7 +12,7 @@ count from 1, and row 0 is the header. A histogram row is row R+1, and grids are
 import functools
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -96,14 +96,19 @@ class FeatureBuilder:
         self.wordpiece = wordpiece
         self.config = config or FeatureConfig()
         self.tagger = tagger
-        self._tokenized = remember(
-            functools.partial(
-                tokenize_table,
-                self.wordpiece,
-                histogram_row=self.config.histogram_row,
-                strip_column_names=self.config.strip_column_names,
-                original=self.config.original_conversion,
-            ),
+
+    @functools.cached_property
+    def _tokenized(self) -> Callable[[Table], TokenizedTable]:
+        """Tokenizes a table, and remembers the last ones."""
+        tokenize = functools.partial(
+            tokenize_table,
+            self.wordpiece,
+            histogram_row=self.config.histogram_row,
+            strip_column_names=self.config.strip_column_names,
+            original=self.config.original_conversion,
+        )
+        return remember(
+            tokenize,
             size_of=lambda table, tokens: max(len(tokens.input_ids), _text_size(table)),
         )
 

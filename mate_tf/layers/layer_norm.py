@@ -30,7 +30,6 @@ class LayerNorm(keras.layers.Layer):
     def __init__(self, epsilon: float = 1e-12, **kwargs):
         super().__init__(autocast=False, **kwargs)  # float32 inputs stay what they are
         self.epsilon = epsilon
-        self._forward, self._backward = _passes(epsilon, self.compute_dtype)
 
     def build(self, input_shape) -> None:
         size = (input_shape[-1],)
@@ -39,6 +38,7 @@ class LayerNorm(keras.layers.Layer):
         self.beta = self.add_weight(size, "zeros", name="beta", **options)
 
     def call(self, inputs: tf.Tensor, residual: tf.Tensor | None = None) -> tf.Tensor:
+        forward, backward = _passes(self.epsilon, self.compute_dtype)
         gamma, beta = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
         rows = tf.reshape(inputs, [-1, gamma.shape[0]])  # [N, D]
         terms = [rows] if residual is None else [rows, tf.reshape(residual, tf.shape(rows))]
@@ -46,11 +46,11 @@ class LayerNorm(keras.layers.Layer):
         @custom_gradient
         def normalised(gamma: tf.Tensor, beta: tf.Tensor, *terms: tf.Tensor):
             def gradient(upstream: tf.Tensor):
-                of_sum, of_gamma, of_beta = self._backward(upstream, gamma, *terms)
+                of_sum, of_gamma, of_beta = backward(upstream, gamma, *terms)
                 return of_gamma, of_beta, *(tf.cast(of_sum, term.dtype) for term in terms)
 
             # A function on a tape is another program, of other roundings.
-            return self._forward(*map(tf.stop_gradient, (gamma, beta, *terms))), gradient
+            return forward(*map(tf.stop_gradient, (gamma, beta, *terms))), gradient
 
         outputs = tf.reshape(normalised(gamma, beta, *terms), tf.shape(inputs))
         return tf.ensure_shape(outputs, inputs.shape)

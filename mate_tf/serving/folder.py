@@ -9,7 +9,6 @@ import json
 import pathlib
 from typing import TYPE_CHECKING
 
-from mate_tf.dataclass_json import from_dict
 from mate_tf.tables.text_files import complete_text_file
 from mate_tf.weights.hub import is_hub_name
 
@@ -23,12 +22,13 @@ SIGNATURES_FILE = f"{EXTRA}/signatures.txt"
 CALIBRATION_FILE = "calibration.json"
 # A run reduced to its weights (`export_weights`); its README.md describes it.
 DEFAULT_MODEL = pathlib.Path(__file__).resolve().parents[1] / "default_model"
+SAVED_MODEL = "saved_model.pb"  # who has it is an exported model, ours or another program's
 VARIABLES = "variables/variables"  # the prefix of a checkpoint
 
 
 def check_exported(directory: pathlib.Path) -> None:
     """FileNotFoundError where a folder is not an exported model."""
-    for name in ("saved_model.pb", CONFIG_FILE, VOCAB_FILE):
+    for name in (SAVED_MODEL, CONFIG_FILE, VOCAB_FILE):
         if not (directory / name).is_file():
             raise FileNotFoundError(
                 f"expected an exported model at {directory}, which has no {name}; "
@@ -47,7 +47,7 @@ def check_named(path: str) -> None:
     It looks at names only, so that a wrong one does not wait for TensorFlow.
     """
     folder = pathlib.Path(path)
-    if (folder / "saved_model.pb").is_file():
+    if (folder / SAVED_MODEL).is_file():
         check_exported(folder)
     elif not (folder / "config.json").is_file() and (folder.exists() or not is_hub_name(path)):
         raise FileNotFoundError(
@@ -58,7 +58,7 @@ def check_named(path: str) -> None:
 
 def is_exported(directory: pathlib.Path) -> bool:
     """Whether a folder is a SavedModel, ours or another program's."""
-    return (directory / "saved_model.pb").is_file()
+    return (directory / SAVED_MODEL).is_file()
 
 
 def check_calibrates(directory: str | pathlib.Path) -> None:
@@ -89,12 +89,6 @@ def read_calibration(directory: str | pathlib.Path) -> "Calibration | None":
     Raises:
         ValueError: if the file is not one of `write_calibration`.
     """
-    from mate_tf.answers.calibration import Calibration
+    from mate_tf.answers.calibration import calibration_in
 
-    path = calibration_file(pathlib.Path(directory))
-    if not path.is_file():
-        return None
-    try:
-        return from_dict(Calibration, json.loads(path.read_text(encoding="utf-8")))
-    except ValueError as error:  # includes what is not JSON or not UTF-8
-        raise ValueError(f"{path}: {error}") from None
+    return calibration_in(calibration_file(pathlib.Path(directory)))

@@ -9,26 +9,26 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.answers.calibration import Calibration
-from mate_tf.answers.predictor import ModelFunction, Predictor
+from mate_tf.answers.calibration import Calibration, calibration_in
+from mate_tf.answers.predictor import ModelFunction, Predictor, inference_function
 from mate_tf.config import EncoderConfig, read_json_object
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.layers.inference import inference_function
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import check_vocabulary, read_conversion
 from mate_tf.serving.folder import (
+    CALIBRATION_FILE,
     CONFIG_FILE,
     DEFAULT_MODEL,
+    EXTRA,
+    SAVED_MODEL,
     VARIABLES,
     VOCAB_FILE,
     check_exported,
-    is_exported,
-    read_calibration,
 )
 from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.tasks import ANSWERING, TASKS, answering_task, model_of
@@ -94,7 +94,8 @@ def from_pretrained(
     wordpiece = Wordpiece(stored.vocab_file)
     wordpiece.check_fits(stored.encoder_config.vocab_size)
     model = functools.cache(stored.model)  # one for the answers and for `attended_cells`
-    is_graph = is_exported(pathlib.Path(path)) and architecture is None and dtype is None
+    is_exported = (pathlib.Path(path) / SAVED_MODEL).is_file()
+    is_graph = is_exported and architecture is None and dtype is None
     # The graph may have operations of tensorflow-text, which some systems do not have.
     if is_graph and importlib.util.find_spec("tensorflow_text") is not None:
         run = _exported_function(path)
@@ -167,7 +168,7 @@ def find_model(
 ) -> StoredModel:
     """The model at a path or of a name; arguments and errors as `from_pretrained`."""
     folder = pathlib.Path(path)
-    if revision is None and is_exported(folder):
+    if revision is None and (folder / SAVED_MODEL).is_file():
         return exported_model(folder, architecture)
     if revision is None and _is_run(folder):
         return run_model(folder, architecture)
@@ -208,7 +209,7 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
         feature_config=from_dict(FeatureConfig, config["features"], "features"),
         vocab_file=directory / VOCAB_FILE,
         restore=lambda model: RunWeights(str(directory / VARIABLES)).restore(model),
-        calibration=read_calibration(directory),
+        calibration=calibration_in(directory / EXTRA / CALIBRATION_FILE),
     )
 
 
@@ -254,7 +255,7 @@ def run_model(
         vocab_file=model_dir / "vocab.txt",
         restore=weights.restore,
         step=weights.step,
-        calibration=read_calibration(model_dir),
+        calibration=calibration_in(model_dir / CALIBRATION_FILE),
     )
 
 
