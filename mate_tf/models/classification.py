@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.dropout import Dropout
+from mate_tf.layers.basic import Dropout
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 
 

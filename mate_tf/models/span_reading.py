@@ -28,8 +28,7 @@ import tensorflow as tf
 from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import require
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.dropout import Dropout
-from mate_tf.layers.linear import gelu
+from mate_tf.layers.basic import Dropout, gelu
 from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 

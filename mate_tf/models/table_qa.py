@@ -15,7 +15,7 @@ import tensorflow as tf
 from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import require
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.dropout import Dropout, draw_seed
+from mate_tf.layers.basic import Dropout, draw_seed
 from mate_tf.models import aggregation, cell_selection
 from mate_tf.models import cell_selection as cell_cross_entropy
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.layers.dropout import Dropout
+from mate_tf.layers.basic import Dropout
 from mate_tf.serving.folder import CALIBRATION_FILE
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.dropout import Dropout
+from mate_tf.layers.basic import Dropout
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model
