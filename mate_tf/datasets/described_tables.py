@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mate_tf.datasets.json_lines import SeenIds, TableReader, naming_line, table_reader
+from mate_tf.datasets.json_lines import TableReader, naming_line, table_reader
 from mate_tf.datasets.tasks import TASKS, Division, read_split, splits_there
 from mate_tf.tables.files import read_table
 from mate_tf.tables.linked_table import plain_table
@@ -106,13 +106,14 @@ def read_described_tables(path: str | Path) -> Iterator[Reader]:
     """
     path = Path(path)
     table_of = table_reader(path.parent)
-    names = SeenIds()
+    seen: set[int] = set()  # hashes, which take less memory than names
     for number, record in read_json_values(path):
         with naming_line(path, number):
             _check_record(record)
             name = str(record.get("id", f"{path.stem}-{number}"))
-            if not names.add(name):
+            if hash(name) in seen:
                 raise ValueError(f"expected a different id for each line, got {name!r} again")
+            seen.add(hash(name))
         yield functools.partial(_read_record, path, number, record, name, table_of)
 
 

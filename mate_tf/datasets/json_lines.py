@@ -8,12 +8,10 @@ import contextlib
 import hashlib
 import json
 import posixpath
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
-
-import numpy as np
 
 from mate_tf.dataclass_json import from_dict
 from mate_tf.tables.files import ReadOptions, read_table
@@ -40,32 +38,10 @@ _KINDS = {
     "previous_answers": (list, "a list"),
 }
 KEYS = tuple(_KINDS)
-_UNSORTED = 4096
 
 Asked = TypeVar("Asked", Table, LinkedTable)
 # Reads the table that a line names or holds.
 TableReader = Callable[[str | dict[str, Any]], Asked]
-
-
-class SeenIds:
-    """The ids that a file had so far, in eight bytes each: only their 64-bit hashes are kept."""
-
-    def __init__(self) -> None:
-        self._recent: set[int] = set()
-        self._sorted = np.zeros(0, np.int64)
-
-    def add(self, id_: Hashable) -> bool:
-        """Adds an id; returns whether it is new."""
-        key = hash(id_)
-        place = int(np.searchsorted(self._sorted, key))
-        if key in self._recent or (place < len(self._sorted) and self._sorted[place] == key):
-            return False
-        self._recent.add(key)
-        if len(self._recent) == _UNSORTED:
-            recent = np.fromiter(self._recent, np.int64, _UNSORTED)
-            self._sorted = np.sort(np.concatenate([self._sorted, recent]))
-            self._recent.clear()
-        return True
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
@@ -146,18 +122,19 @@ def _reader(
 
 
 def _read_lines(path: Path, table_of: TableReader[Asked]) -> Iterator[tuple[Asked, Question]]:
-    ids = SeenIds()
+    seen: set[int] = set()  # hashes, which take less memory than ids
     for number, record in read_json_values(path):
         with naming_line(path, number):
             _check_record(record)
             table = table_of(record["table"])
             question = _question_from(record, default_id=f"{path.stem}-{number}")
             check_coordinates(plain_table(table), question)
-            if not ids.add(question.question_id):
+            if hash(question.question_id) in seen:
                 raise ValueError(
                     f"expected a different id for each question, got {question.question_id!r} "
                     f"again{_line_of(path, question.question_id, number)}"
                 )
+            seen.add(hash(question.question_id))
         yield table, question
 
 

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mate_tf.datasets.json_lines import SeenIds
 from mate_tf.datasets.original_tables import read_original_questions, read_original_rows
 from mate_tf.tables.table import Coordinates, Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, stream_csv_records
@@ -104,15 +103,16 @@ def split_question_id(question_id: str) -> tuple[str, int]:
 def _sequences(path: Path) -> Iterator[Iterable[_Turn]]:
     rows = stream_csv_records(path, _COLUMNS, delimiter="\t")
     turns = (_turn(row, f"(file '{path}', line {line})") for line, row in rows)
-    seen = SeenIds()
+    seen: set[int] = set()  # hashes, which take less memory than ids
     for sequence, lines in itertools.groupby(turns, lambda turn: turn.sequence):
         in_order = sorted(lines, key=lambda turn: turn.position)
         name, _ = sequence
-        if not seen.add(sequence):
+        if hash(sequence) in seen:
             raise ValueError(
                 f"expected the lines of the sequence '{name}' to follow each other, got it again "
                 f"{in_order[0].where}"
             )
+        seen.add(hash(sequence))
         for before, turn in itertools.pairwise(in_order):
             if before.position == turn.position:
                 raise ValueError(

@@ -40,24 +40,12 @@ def test_each_question_has_the_answer_before_it_within_its_sequence(release):
     tables, questions = zip(*read_sqa(release, "train"), strict=True)
     assert {table.table_id for table in tables} == {"table_csv/0.csv"}
     assert all(table is tables[0] for table in tables)
-    assert [question.question_id for question in questions] == [
-        *(f"nt-1-0_{position}" for position in range(4)),
-        "nt-1-1_0",
-    ]
-    assert [question.answer_coordinates for question in questions] == [
-        ((0, 1), (1, 1)),
-        ((0, 0),),
-        (),
-        ((0, 0),),
-        ((0, 0),),
-    ]
-    assert [question.previous_coordinates for question in questions] == [
-        (),
-        ((0, 1), (1, 1)),
-        ((0, 0),),
-        (),
-        (),
-    ]
+    ids = [question.question_id for question in questions]
+    assert ids == [*(f"nt-1-0_{position}" for position in range(4)), "nt-1-1_0"]
+    of_both, of_one = ((0, 1), (1, 1)), ((0, 0),)
+    answers = [question.answer_coordinates for question in questions]
+    assert answers == [of_both, of_one, (), of_one, of_one]
+    assert [q.previous_coordinates for q in questions] == [(), of_both, of_one, (), ()]
     assert questions[0].answers == ("1,000", "1999")
     before = [(), ("1,000", "1999"), ("Blue",), (), ()]
     assert [question.previous_answers for question in questions] == before
@@ -66,9 +54,7 @@ def test_each_question_has_the_answer_before_it_within_its_sequence(release):
 def test_quotes_and_line_breaks_of_both_files_are_undone(release):
     write(
         release,
-        line(
-            '"is ""it""\nso?"', texts="[u'it', \"it's\"]".replace('"', "'").replace("'it's'", "'s'")
-        ),
+        line('"is ""it""\nso?"', texts="[u'it', 's']"),
         line("then?", position=1, texts='"[\'a\', ""it\'s""]"'),
     )
     (table, first), (_, second) = read_sqa(release, "train")
@@ -105,11 +91,8 @@ def test_splits_are_found_by_the_names_of_their_files(release, split, file):
 
 
 def test_original_sorts_sequences_and_takes_quotes_as_they_come(release):
-    lines = [
-        line(name="nt-9", position=1),
-        line(name="nt-10"),
-        line(name="nt-9", cells="['(1, 0)']"),
-    ]
+    first, *others = line(name="nt-9", cells="['(1, 0)']"), line(name="nt-10")
+    lines = [line(name="nt-9", position=1), *others, first]
     (release / "table_csv" / "0.csv").write_text('Song,Year\n"Blue"s,1\n\nRed,2\n')
     pairs = list(read_sqa(write(release, *lines), "train", original=True))
     assert [question.question_id for _, question in pairs] == ["nt-10-0_0", "nt-9-0_0", "nt-9-0_1"]
@@ -141,10 +124,7 @@ def test_memory_does_not_grow_with_the_file(release):
     [
         ("nt-1\t0\n", r"expected 7 cells as in the header, got 2"),
         (line(position="x"), "expected a number as position, got 'x'"),
-        (
-            line(name="nt-0"),
-            r"expected each position of the sequence 'nt-0-0' once, got .* 0 again",
-        ),
+        (line(name="nt-0"), "each position of the sequence 'nt-0-0' once, got .* 0 again"),
         (line(cells="[(0, 0)]"), r"expected a list of texts in Python's notation, got '\[\(0, 0"),
         (line(cells="['(0, 0, 0)']"), r"expected a row and a column such as .*, got '\(0, 0, 0\)'"),
         (line(texts="['Blue'"), "expected a list of texts in Python's notation"),
@@ -182,12 +162,7 @@ def test_an_answer_outside_the_table_stops_nothing_and_is_left_out_of_training(
     pairs = list(read_sqa(release, "train", original))
     questions = [question for _, question in pairs]
     assert [question.answer_coordinates for question in questions] == [(), ((0, 1),), (), ((0, 0),)]
-    assert [question.previous_coordinates for question in questions] == [
-        (),
-        ((1, 1),),
-        ((0, 1),),
-        (),
-    ]
+    assert [q.previous_coordinates for q in questions] == [(), ((1, 1),), ((0, 1),), ()]
     refused = []
     for table, question in pairs:
         try:
@@ -199,12 +174,8 @@ def test_an_answer_outside_the_table_stops_nothing_and_is_left_out_of_training(
 
 @pytest.mark.parametrize("original", [False, True])
 def test_positions_need_not_be_in_order_and_may_be_left_out(release, original):
-    write(
-        release,
-        line(position=4, cells="['(2, 0)']"),
-        line(position=1, cells="['(0, 1)']"),
-        line(position=3, cells="['(1, 0)']"),
-    )
+    cells = {4: "['(2, 0)']", 1: "['(0, 1)']", 3: "['(1, 0)']"}
+    write(release, *(line(position=position, cells=cells[position]) for position in cells))
     questions = [question for _, question in read_sqa(release, "train", original)]
     assert [question.question_id for question in questions] == [f"nt-1-0_{n}" for n in (1, 3, 4)]
     assert [question.previous_coordinates for question in questions] == [(), ((0, 1),), ((1, 0),)]

@@ -40,11 +40,8 @@ def test_questions_have_the_cells_that_their_query_selects(tmp_path):
     ]
     read = list(read_wikisql(write(tmp_path, questions), "dev"))
     (table, total), (other, average), (same, where) = read
-    assert (table.table_id, table.document_title, table.context_heading) == (
-        "1-10-1",
-        "Norway",
-        "Cities",
-    )
+    names = table.table_id, table.document_title, table.context_heading
+    assert names == ("1-10-1", "Norway", "Cities")
     assert table.rows == (("Oslo", "709037"), ("Bergen", "291,940"), ("Røst", "12.5"))
     assert same is table
     assert (other.table_id, other.document_title, other.rows) == ("2-1", "", (("3",), ("",)))
@@ -78,14 +75,10 @@ def test_numbers_are_written_out_but_as_the_release_writes_them_with_original(tm
 
 
 def test_original_names_tables_and_reads_answers_as_the_release_does(tmp_path):
-    ((table, question),) = read_wikisql(
-        write(tmp_path, [ask(conds=[[0, 0, "bergen"]])]), "dev", original=True
-    )
-    assert (table.table_id, table.document_title, table.context_heading) == (
-        "table_csv/1-10-1.csv",
-        "",
-        "",
-    )
+    write(tmp_path, [ask(conds=[[0, 0, "bergen"]])])
+    ((table, question),) = read_wikisql(tmp_path, "dev", original=True)
+    names = table.table_id, table.document_title, table.context_heading
+    assert names == ("table_csv/1-10-1.csv", "", "")
     assert table.rows[1] == ("Bergen", "291,940")
     assert (question.answers, question.answer_number) == (("291940.0",), 291_940.0)
     assert question.question_id == "dev-0-0_0"

@@ -19,6 +19,9 @@ TABLE = Table(
 )
 
 
+TITLES = {"use_document_title": True, "use_context_heading": True}
+
+
 def build(wordpiece, question, table=TABLE, require_answers=True, **config):
     builder = FeatureBuilder(wordpiece, FeatureConfig(**config))
     return builder.build(table, question, require_answers)
@@ -42,10 +45,7 @@ def labelled(features):
         ({"strip_column_names": True}, "[EMPTY] [EMPTY] new york 8 new ##ville [EMPTY] a new york"),
         ({"use_document_title": True}, "[CLS] a [SEP] people [SEP] city name people new york"),
         ({"use_context_heading": True}, "[CLS] a [SEP] new name [SEP] city name people"),
-        (
-            {"use_document_title": True, "use_context_heading": True},
-            "[CLS] a [SEP] people [SEP] new name [SEP] city name people",
-        ),
+        (TITLES, "[CLS] a [SEP] people [SEP] new name [SEP] city name people"),
     ],
 )
 def test_what_is_in_the_sequence(wordpiece, config, expected):
@@ -59,9 +59,7 @@ def test_what_is_in_the_sequence(wordpiece, config, expected):
 
 def test_a_table_without_titles_has_none(wordpiece):
     table = dataclasses.replace(TABLE, document_title="", context_heading="")
-    with_titles = build(
-        wordpiece, Question("a"), table, use_document_title=True, use_context_heading=True
-    )
+    with_titles = build(wordpiece, Question("a"), table, **TITLES)
     plain = build(wordpiece, Question("a"), table)
     np.testing.assert_array_equal(with_titles.features["input_ids"], plain.features["input_ids"])
 
@@ -102,10 +100,8 @@ def test_labels_are_the_first_occurrence_of_each_answer_text(wordpiece, answers,
     question = Question("a", answers=answers, answer_coordinates=((0, 0),))
     example = build(wordpiece, question, require_answers=False, label_answer_spans=True)
     where = labelled(example.features)
-    cells = zip(
-        example.features["row_ids"][where], example.features["column_ids"][where], strict=True
-    )
-    assert list(dict.fromkeys(cells)) == places
+    ids = (example.features[name][where] for name in ("row_ids", "column_ids"))
+    assert list(dict.fromkeys(zip(*ids, strict=True))) == places
     found = [answer for answer in answers if answer not in ("people", "york 8", "new ville")]
     expected = sorted(wordpiece.vocabulary[i] for ids in wordpiece.ids(found) for i in ids)
     assert sorted(pieces(wordpiece, example, labelled).split()) == expected

@@ -54,14 +54,13 @@ def test_a_folder_says_how_its_records_were_made(tmp_path, vocab_file, config, t
 
 
 def test_options_that_came_later_are_off_and_former_ones_have_to_be(tmp_path, vocab_file):
-    write_conversion(
-        tmp_path, conversion_of("WTQ", FeatureConfig(trim_cells=True), vocab_file, None)
-    )
+    config = FeatureConfig(trim_cells=True)
+    write_conversion(tmp_path, conversion_of("WTQ", config, vocab_file, None))
     said = json.loads((tmp_path / "conversion.json").read_text())
     del said["features"]["prune_columns"]
     said["features"]["add_aggregation_candidates"] = False
     (tmp_path / "conversion.json").write_text(json.dumps(said))
-    assert read_conversion(tmp_path).features == FeatureConfig(trim_cells=True)
+    assert read_conversion(tmp_path).features == config
 
 
 @pytest.mark.parametrize(
@@ -72,14 +71,8 @@ def test_options_that_came_later_are_off_and_former_ones_have_to_be(tmp_path, vo
         (b"[]", r"expected conversion to be set by its keys task, features, .*, got \[\]"),
         (b'{"task": "WTQ"}', "expected the keys features, tagger, vocabulary_sha256 in conversion"),
         ({"features": []}, r"expected conversion.features to be set by its keys .*, got \[\]"),
-        (
-            {"features": {"color": 1}},
-            "unknown key conversion.features.color; the known keys are max_seq_length, max_column",
-        ),
-        (
-            {"features": {"trim_cells": "true"}},
-            "expected bool for conversion.features.trim_cells, got 'true'",
-        ),
+        ({"features": {"color": 1}}, "unknown key conversion.features.color; the known keys are m"),
+        ({"features": {"trim_cells": "true"}}, "expected bool for conversion.features.trim_cells"),
         (
             {"features": {"add_aggregation_candidates": True}},
             "expected False for conversion.features.add_aggregation_candidates, an option of",

@@ -63,10 +63,7 @@ CHANGES = (
 
 
 def convert_killed(
-    directory: pathlib.Path,
-    num_shards: int | None,
-    kill_at: int | None,
-    log: pathlib.Path,
+    directory: pathlib.Path, num_shards: int | None, kill_at: int | None, log: pathlib.Path
 ) -> None:
     """Converts and logs each change of a file; dies before the one with the number `kill_at`."""
     names = list[str]()
