@@ -77,5 +77,5 @@ constraints: env ## write constraints.txt anew from .venv
 	$(VENV_PYTHON) scripts/write_constraints.py
 
 clean: ## remove what the tools left behind, keep the environment
-	rm -rf out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find mate_tf experiments scripts tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Runs the core's tests against a wheel in an environment of its own, which has no extra.
+# Runs the core's tests against a wheel, in an environment of its own without any extra.
 #
 #   scripts/test_core.sh VENV [REQUIREMENT...]
 #
 # The requirements narrow what the wheel asks for, such as "tensorflow==2.21.*"; without them the
-# newest versions are installed. Tests of what needs an extra skip.
+# newest versions are installed. What needs an extra skips. PYTHON=python3.12 chooses the
+# interpreter, PYTEST_ADDOPTS adds options of pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=$PWD/$1
@@ -15,17 +16,16 @@ tests=(tests/tables tests/features tests/layers tests/models tests/weights tests
   tests/serving tests/test_config.py tests/test_dataclass_json.py tests/test_presets.py
   tests/test_private_apis.py)
 
-python=${PYTHON:-python3}
-[ -x "$venv/bin/python" ] || "$python" -m venv "$venv" 
-"$venv/bin/python" -m pip install --quiet --upgrade --upgrade-strategy=eager pip
-"$venv/bin/python" -m pip wheel --quiet --no-deps --wheel-dir "$folder" .
-"$venv/bin/python" -m pip uninstall --quiet --yes mate_tf
-"$venv/bin/python" -m pip install --quiet --upgrade --upgrade-strategy=eager \
-  "$folder"/*.whl "$@" hypothesis pytest scipy
-"$venv/bin/python" -m pip list | grep --ignore-case --extended-regexp '^(tensorflow|keras|numpy|protobuf)'
+[ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
+pip=("$venv/bin/python" -m pip --quiet)
+"${pip[@]}" install --upgrade pip
+rm -rf build  # with files of former wheels
+"${pip[@]}" wheel --no-deps --wheel-dir "$folder" .
+"${pip[@]}" uninstall --yes mate_tf
+"${pip[@]}" install --upgrade --upgrade-strategy=eager "$folder"/*.whl "$@" hypothesis pytest scipy
+"$venv/bin/python" -m pip list | grep -iE '^(keras|mate|numpy|protobuf|tensorflow)'
 
 # In a folder without the checkout's mate_tf, so that the wheel's is tested.
-ln -s "$PWD/pyproject.toml" "$PWD/experiments" "$folder"
-cp -r tests "$folder"
+cp -r tests experiments pyproject.toml "$folder"
 cd "$folder"
-exec "$venv/bin/python" -m pytest -p no:cacheprovider "${tests[@]}"
+MATE_TF_CORE_ALONE=1 "$venv/bin/python" -m pytest -p no:cacheprovider "${tests[@]}"
