@@ -41,8 +41,8 @@ def make_config(name: str, architecture: str | None, overrides: list[str]):
     Raises:
         ValueError: for an unknown name, or an override that cannot be.
     """
+    from mate_tf.dataclass_json import PREFIX, apply_overrides
     from mate_tf.presets import with_architecture
-    from mate_tf.training.config import PREFIX, apply_overrides
     from mate_tf.training.run import load_config
 
     folder = run_folder(name)
@@ -90,7 +90,7 @@ def check_kind(config, name: str, program: str) -> None:
 
 def parse_flags(arguments: list[str]) -> list[str]:
     """Lets absl parse its flags and returns the rest: the program and the config's overrides."""
-    from mate_tf.training.config import split_arguments
+    from mate_tf.dataclass_json import split_arguments
 
     flags.FLAGS.set_default("verbosity", logging.INFO)
     others, overrides = split_arguments(arguments)

@@ -1,17 +1,23 @@
-"""Frozen dataclasses out of JSON, the inverse of dataclasses.asdict and json.dumps.
+"""Frozen dataclasses from JSON, the inverse of dataclasses.asdict, and their checks and changes.
 
-Values have to be of the types that the fields are annotated with: bool, int, float, str, Literal,
+Values must have the types that the fields are annotated with: bool, int, float, str, Literal,
 tuple[X, ...], X | None and other dataclasses.
-
-How a value that cannot work is refused.
 """
 
+import copy
 import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+
+
+def require_fields(config: Any, holds: Callable[[Any], bool], expected: str, *names: str) -> None:
+    """ValueError where a field that is not None does not hold, such as "expected NAME above 0"."""
+    for name in names:
+        value = getattr(config, name)
+        require(value is None or holds(value), f"expected {name} {expected}, got {value!r}")
 
 
 def require(condition: bool, message: str) -> None:
@@ -119,3 +125,67 @@ def _convert_fields(
 def _field_types(kind: Any) -> dict[str, Any]:
     types_of = typing.get_type_hints(kind)
     return {field.name: types_of[field.name] for field in dataclasses.fields(kind) if field.init}
+
+
+PREFIX = "--config."
+_READERS: dict[Any, Callable[[str], Any]] = {
+    bool: lambda text: {"true": True, "false": False}[text.lower()],
+    int: int,
+    float: float,
+}
+
+
+def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Separates command line arguments into (others, overrides of the config)."""
+    others = [argument for argument in arguments if not argument.startswith(PREFIX)]
+    overrides = [argument for argument in arguments if argument.startswith(PREFIX)]
+    return others, overrides
+
+
+def apply_overrides(config: Dataclass, overrides: Sequence[str], **changes: Any) -> Dataclass:
+    """The config with overrides such as "--config.encoder.num_layers=6", all applied at once.
+
+    Values are read by the type of the field: tuples with commas, an absent value as `none`.
+
+    Args:
+        config: a dataclass.
+        overrides: one key and value each.
+        **changes: fields that are replaced first; the config's own checks see only the result.
+
+    Raises:
+        ValueError: for an override that is not key=value, an unknown key (the message lists the
+            known ones) or a value that is not of the field's type.
+    """
+    config = copy.copy(config)
+    for name, value in changes.items():
+        object.__setattr__(config, name, value)
+    tree: dict[str, Any] = {}
+    for override in overrides:
+        key, equals, text = override.removeprefix(PREFIX).partition("=")
+        if not (equals and override.startswith(PREFIX)):
+            raise ValueError(f"expected {PREFIX}key=value, got {override}")
+        *groups, name = key.split(".")
+        node = tree
+        for group in groups:
+            node = node.setdefault(group, {})
+            if not isinstance(node, dict):
+                raise ValueError(f"expected one value or the keys of config.{group}, got both")
+        node[name] = text
+    return convert(tree, type(config), "config", config, _read)
+
+
+def _read(value: Any, kind: Any) -> Any:
+    """A text as JSON would have it for a type; the text itself where it does not fit."""
+    if not isinstance(value, str):  # part of a tuple, read already
+        return value
+    origin, options = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType) and value.lower() == "none":
+        return None
+    if origin is tuple:
+        return [item for item in value.split(",") if item]
+    if origin is typing.Literal:
+        return {str(option): option for option in options}.get(value, value)
+    try:
+        return _READERS[kind](value)
+    except (KeyError, ValueError):
+        return value

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from mate_tf.training.config import apply_overrides, split_arguments
+from mate_tf.dataclass_json import apply_overrides, split_arguments
 from tests.example_configs import Attention, Config, Encoder
 
 BASE = Config(name="base")
