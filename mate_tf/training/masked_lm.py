@@ -139,7 +139,7 @@ def dev_evaluation(
 def _shown(
     batch: Batch, tokens: np.ndarray, wordpiece: Wordpiece, at_most: int
 ) -> list[ShownAnswer]:
-    """The first examples of a batch, with their masked pieces and the predicted ones, int [B, P]."""
+    """The first examples of a batch, with their masked pieces and predicted ones."""
     answers = []
     for index in range(min(len(tokens), at_most)):
         is_masked = batch["masked_lm_weights"][index].numpy() > 0
