@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import json
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -125,7 +125,7 @@ def _read_lines(path: Path, table_of: TableReader[Asked]) -> Iterator[tuple[Aske
     seen: set[int] = set()  # hashes, which take less memory than ids
     for number, record in read_json_values(path):
         with naming_line(path, number):
-            _check_record(record)
+            check_record(record, _KINDS, ("question", "table"))
             table = table_of(record["table"])
             question = _question_from(record, default_id=f"{path.stem}-{number}")
             check_coordinates(plain_table(table), question)
@@ -280,15 +280,24 @@ def _question_from(record: Mapping[str, Any], default_id: str) -> Question:
     return Question(record["question"], str(record.get("id", default_id)), **supervision)
 
 
-def _check_record(record: Any) -> None:
+def check_record(
+    record: Any, kinds: Mapping[str, tuple[Any, str]], required: Sequence[str]
+) -> None:
+    """Raises ValueError unless a line is an object with the required keys and no unknown one.
+
+    Args:
+        record: the line.
+        kinds: for each known key the types of its value, and their name.
+        required: the keys that it must have.
+    """
     if not isinstance(record, dict):
         raise ValueError(f"expected an object, got {type(record).__name__}")
-    if missing := [key for key in ("question", "table") if key not in record]:
-        raise ValueError(f"expected the keys 'question' and 'table', missing {missing}")
-    if unknown := [key for key in record if key not in _KINDS]:
-        raise ValueError(f"expected keys among {list(_KINDS)}, got {unknown}")
+    if missing := [key for key in required if key not in record]:
+        raise ValueError(f"expected the keys {list(required)}, missing {missing}")
+    if unknown := [key for key in record if key not in kinds]:
+        raise ValueError(f"expected keys among {list(kinds)}, got {unknown}")
     for key, value in record.items():
-        kind, meaning = _KINDS[key]
+        kind, meaning = kinds[key]
         if not isinstance(value, kind):
             raise ValueError(f"expected {meaning} for '{key}', got {value!r}")
 

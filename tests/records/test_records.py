@@ -62,7 +62,14 @@ def test_integers_are_64_bits_in_the_file(examples):
 
 @pytest.mark.parametrize(
     "values",
-    [[], [0], [127, 0, 1], [128, 2**14 - 1, 2**14, 2**40], [-1, 5], *([7] * n for n in (127, 128))],
+    [
+        [],
+        [0],
+        [127, 0, 1],
+        [128, 2**14 - 1, 2**14, 2**40],
+        [-1, 5],
+        *([7] * n for n in (127, 128, 16384)),
+    ],
 )
 def test_integers_are_written_as_protocol_buffers_write_them(values):
     example = tf.train.Example()
