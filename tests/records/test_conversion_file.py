@@ -1,7 +1,9 @@
 import json
+import pathlib
 
 import pytest
 
+import mate_tf
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion_file import (
     Conversion,
@@ -51,6 +53,11 @@ def test_a_folder_says_how_its_records_were_made(tmp_path, vocab_file, config, t
     expected = Conversion(task, config, tagger, file_sha256(vocab_file))
     assert read_conversion(tmp_path) == expected
     assert [file.name for file in tmp_path.iterdir()] == ["conversion.json"]
+
+
+def test_the_default_model_s_file_of_a_former_version_is_read():
+    conversion = read_conversion(pathlib.Path(mate_tf.__file__).with_name("default_model"))
+    assert (conversion.task, conversion.features) == ("WTQ", FeatureConfig())
 
 
 def test_options_that_came_later_are_off_and_former_ones_have_to_be(tmp_path, vocab_file):
