@@ -7,8 +7,9 @@ from setuptools import find_namespace_packages, setup
 
 ROOT = pathlib.Path(__file__).parent
 URL = "https://github.com/mate-tf/mate_tf"
-# TensorFlow Text has no packages for Windows and Intel Macs. It is needed there for nothing but the
-# signature `tables` of exported models, which tokenizes inside the graph.
+# TensorFlow Text has no packages for Windows and Intel Macs; for the latter TensorFlow has none
+# either. It is needed for nothing but the signature `tables` of exported models, which tokenizes
+# inside the graph, and by tf-models-official.
 HAS_TEXT = 'sys_platform != "win32" and (sys_platform != "darwin" or platform_machine != "x86_64")'
 
 # Upper bounds stand where mate_tf/private_apis.py uses what a library does not promise to keep.
@@ -43,7 +44,7 @@ EXTRAS = {
     "train": [
         # Their own requirements agree in these versions.
         "tensorflow~=2.20.0",
-        f"tensorflow-text~=2.20.0; {HAS_TEXT}",
+        "tensorflow-text~=2.20.0",
         "tf-models-official~=2.20.0",
         # tensorflow_hub, which tf-models-official imports, needs pkg_resources at run time;
         # setuptools 82 no longer has it.
@@ -62,10 +63,14 @@ EXTRAS = {
     "test-transformers": ["torch", "transformers>=5"],
     "lint": ["import-linter", "mypy", "ruff"],
 }
-# All but spaCy, which is large and whose models are not on PyPI, and PyTorch, which
-# scripts/setup_env.sh installs where there is a build without CUDA. Tests skip without them.
-APART = ("spacy", "test-transformers")
-DEVELOPMENT = {name for extra in EXTRAS if extra not in APART for name in EXTRAS[extra]}
+# What users may want, but for spaCy, which is large and whose models are not on PyPI; and that with
+# what tests and lint need, but for PyTorch, which scripts/setup_env.sh installs where there is a
+# build without CUDA. Tests skip without the two.
+FOR_USERS = ("beam", "formats", "hub", "page", "passages", "plots", "serve", "textblob", "train")
+TOGETHER = {
+    name: sorted({requirement for extra in extras for requirement in EXTRAS[extra]})
+    for name, extras in {"all": FOR_USERS, "dev": (*FOR_USERS, "test", "lint")}.items()
+}
 
 
 def version() -> str:
@@ -107,7 +112,7 @@ setup(
         "Intended Audience :: Science/Research",
         "Natural Language :: English",
         "Operating System :: MacOS",
-        "Operating System :: Microsoft :: Windows",
+        "Operating System :: Microsoft :: Windows",  # without training and `tables`
         "Operating System :: POSIX :: Linux",
         "Programming Language :: Python :: 3",
         "Programming Language :: Python :: 3.11",
@@ -123,5 +128,5 @@ setup(
     entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},
     package_data={"mate_tf": ["py.typed", "default_model/*"]},
     install_requires=CORE,
-    extras_require={**EXTRAS, "dev": sorted(DEVELOPMENT)},
+    extras_require={**EXTRAS, **TOGETHER},
 )
