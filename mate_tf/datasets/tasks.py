@@ -9,7 +9,8 @@ import functools
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,17 +33,23 @@ _PART = re.compile(r"([^\s:=,/\\]+)=(\d+)", re.ASCII)
 class Division:
     """A split and the parts that take its place.
 
+    A table's part depends on the hash of its name, so that all questions about a table are in the
+    same part, whatever the order of the files. Only if there are so few tables that a part would be
+    empty, the part gets a table of another one (`filled`).
+
     Attributes:
         split: the split.
         parts: names, each with its percentage of the tables; one may be that of the split.
+        moved: tables that are in another part than the hash says, each with its part.
 
     Raises:
         ValueError: if the percentages are not at least 1 or do not add up to 100, or two parts
-            have one name.
+            have the same name.
     """
 
     split: str
     parts: tuple[tuple[str, int], ...]
+    moved: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         percentages = [percentage for _, percentage in self.parts]
@@ -59,7 +66,7 @@ class Division:
 
     @classmethod
     def from_text(cls, text: str) -> "Division":
-        """Reads a division as the command line has it, "dev:train=72,calibration=8,dev=20".
+        """Reads a division as on the command line, "dev:train=72,calibration=8,dev=20".
 
         Raises:
             ValueError: if it is no such text, and as the constructor.
@@ -78,10 +85,10 @@ class Division:
         return tuple(name for name, _ in self.parts)
 
     def divided(self, splits: Sequence[str]) -> list[str]:
-        """The names of splits with the parts in place of the one that is divided.
+        """The names of splits with the parts in place of the divided one.
 
         Raises:
-            ValueError: if that one is not among them, or a part has the name of another.
+            ValueError: if it is not among them, or a part has the name of another split.
         """
         if self.split not in splits:
             raise ValueError(
@@ -96,10 +103,54 @@ class Division:
         at = splits.index(self.split)
         return [*splits[:at], *self.names, *splits[at + 1 :]]
 
+    def filled(self, table_ids: Iterable[str]) -> "Division":
+        """The division with at least one table in each part.
+
+        An empty part gets the table whose hash is nearest to the part's range, from a part that has
+        more than one. Large splits are divided by the hashes alone.
+
+        Args:
+            table_ids: names of the split's tables, in any order; a name may be repeated. They are
+                read only until no part is empty.
+
+        Raises:
+            ValueError: if there are fewer tables than parts.
+        """
+        parts: dict[str, str] = {}
+        empty = dict.fromkeys(self.names)
+        for table_id in table_ids:
+            parts[table_id] = self.part_of(table_id)
+            empty.pop(parts[table_id], None)
+            if not empty:
+                return self
+        if len(parts) < len(self.parts):
+            raise ValueError(
+                f"expected at least {len(self.parts)} tables to divide into "
+                f"{', '.join(self.names)}, got {len(parts)} in the split {self.split!r}; add "
+                "tables, or do not divide the split"
+            )
+        ends = dict(zip(self.names, itertools.accumulate(p for _, p in self.parts), strict=True))
+        percentages = dict(self.parts)
+        moved = dict(self.moved)
+        for name in empty:
+            begin, end = ends[name] - percentages[name], ends[name] - 1
+
+            def distance(table_id: str, begin: int = begin, end: int = end) -> tuple[int, str]:
+                position = _position(table_id)
+                return max(begin - position, position - end), table_id
+
+            counts = Counter(parts.values())
+            movable = [table_id for table_id in parts if counts[parts[table_id]] > 1]
+            chosen = min(movable, key=distance)
+            parts[chosen] = moved[chosen] = name
+        return dataclasses.replace(self, moved=tuple(sorted(moved.items())))
+
     def part_of(self, table_id: str) -> str:
         """The name of the part that a table is in."""
-        digest = hashlib.sha256(table_id.encode("utf-8", "surrogatepass")).digest()
-        position = int.from_bytes(digest[:8]) % 100
+        for moved, name in self.moved:
+            if moved == table_id:
+                return name
+        position = _position(table_id)
         for name, percentage in self.parts:
             position -= percentage
             if position < 0:
@@ -109,6 +160,12 @@ class Division:
     def __str__(self) -> str:
         parts = ",".join(f"{name}={percentage}" for name, percentage in self.parts)
         return f"{self.split}:{parts}"
+
+
+def _position(table_id: str) -> int:
+    """The hash of a table's name, a number from 0 to 99."""
+    digest = hashlib.sha256(table_id.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8]) % 100
 
 
 def read_sst2(directory: str | Path, split: str) -> Iterator[Question]:

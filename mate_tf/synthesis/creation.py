@@ -1,5 +1,6 @@
 """From folders of tables to files of questions or statements, and what was left out."""
 
+import contextlib
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -106,11 +107,19 @@ def _write(files: Files, what: str, makers: Sequence[Maker]) -> str:
     output = Path(files.output_dir)
     output.mkdir(parents=True, exist_ok=True)
     report, empty = [], []
+    readable = (
+        source.table.table_id
+        for source in read_sources(files.layout, files.input_dir, files.splits)
+        if not isinstance(source, ValueError)
+    )
+    with contextlib.suppress(ValueError):  # of too few tables, as the report will say
+        division = division.filled(readable)
     for part in division.names:
         sources = read_sources(files.layout, files.input_dir, files.splits)
         summary = CreationSummary(what)
         made = create_part(files.progress(sources, part), part, division, makers, summary)
         if not write_json_lines(output / f"{part}.jsonl", made):
+            (output / f"{part}.jsonl").unlink()
             empty.append(part)
         report.append(f"{part}: {summary}")
     text = "\n".join(report)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.datasets.tasks import Division, read_sst2
+from mate_tf.datasets.tasks import Division, _position, read_sst2
 
 DIVISION = Division.from_text("dev:train=72,calibration=8,dev=20")
 
@@ -30,6 +30,31 @@ def test_parts_are_as_large_as_their_percentages():
         share = percentage / 100
         expected, deviation = 10_000 * share, (10_000 * share * (1 - share)) ** 0.5
         assert abs(parts.count(name) - expected) < 3 * deviation
+
+
+@given(st.sets(st.text(max_size=5), min_size=3, max_size=12))
+def test_no_part_of_few_tables_is_empty_and_only_needed_tables_move(table_ids):
+    filled = DIVISION.filled([*table_ids, *table_ids])
+    parts = {table_id: filled.part_of(table_id) for table_id in table_ids}
+    assert set(parts.values()) == set(DIVISION.names)
+    assert filled == DIVISION.filled(sorted(table_ids, reverse=True))
+    by_hash = {table_id: DIVISION.part_of(table_id) for table_id in table_ids}
+    moved = {table_id for table_id in table_ids if parts[table_id] != by_hash[table_id]}
+    assert moved == {table_id for table_id, _ in filled.moved}
+    assert len(moved) <= len(set(DIVISION.names) - set(by_hash.values()))
+    assert str(filled) == str(DIVISION)
+
+
+def test_the_table_nearest_to_an_empty_part_moves_and_fewer_tables_than_parts_are_refused():
+    names = [f"{i}" for i in range(300)]
+    trained = [name for name in names if DIVISION.part_of(name) == "train"][:9]
+    dev = next(name for name in names if DIVISION.part_of(name) == "dev")
+    nearest = max(trained, key=lambda name: (_position(name), -int(name)))
+    assert DIVISION.filled([*trained, dev]).moved == ((nearest, "calibration"),)
+    many = iter(names)
+    assert DIVISION.filled(many) is DIVISION and next(many, None)  # not all were read
+    with pytest.raises(ValueError, match=r"at least 3 tables .*, dev, got 2 in the"):
+        DIVISION.filled(["a", "b", "a"])
 
 
 @pytest.mark.parametrize(
