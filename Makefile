@@ -18,14 +18,14 @@ ONLY ?=
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full reproduce results demo test test-golden lint format clean
+.PHONY: help env benchmark benchmark-full reproduce results demo test test-golden test-core test-newest lint format constraints clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 env: $(INSTALLED) ## set up the environment in .venv
 
-$(INSTALLED): setup.py scripts/setup_env.sh
+$(INSTALLED): setup.py constraints.txt scripts/setup_env.sh
 	scripts/setup_env.sh $(VENV)
 	@touch $@
 
@@ -57,15 +57,25 @@ test-golden: env ## compare with the original's numbers, folders as set above
 	  MATE_TF_GOLDEN_REAL_DIR="$(MATE_TF_GOLDEN_REAL_DIR)" MATE_TF_WTQ_DIR="$(MATE_TF_WTQ_DIR)" \
 	  $(VENV_PYTHON) -m pytest tests/golden
 
-lint: env ## check style, format and types
+test-core: ## test a wheel without extras on TensorFlow 2.21, in .venv-core
+	scripts/test_core.sh .venv-core "tensorflow==2.21.*" "tensorflow-text==2.21.*"
+
+test-newest: ## the same with the newest versions of all that the core needs, in .venv-newest
+	scripts/test_core.sh .venv-newest
+
+lint: env ## check style, format, types and which room imports which
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-cache --no-logo
 
 format: env ## put the code into the house format
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
+constraints: env ## write constraints.txt anew from .venv
+	$(VENV_PYTHON) scripts/write_constraints.py
+
 clean: ## remove what the tools left behind, keep the environment
-	rm -rf out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find mate_tf experiments scripts tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,57 +1,132 @@
 """Packaging of mate_tf."""
 
 import pathlib
+import re
 
 from setuptools import find_namespace_packages, setup
 
-README = pathlib.Path(__file__).parent / "README.md"
+ROOT = pathlib.Path(__file__).parent
+URL = "https://github.com/mate-tf/mate_tf"
+# TensorFlow Text has no packages for Windows and Intel Macs; for the latter TensorFlow has none
+# either. It is needed for nothing but the signature `tables` of exported models, which tokenizes
+# inside the graph, and by tf-models-official.
+HAS_TEXT = 'sys_platform != "win32" and (sys_platform != "darwin" or platform_machine != "x86_64")'
 
+# Upper bounds stand where mate_tf/private_apis.py uses what a library does not promise to keep.
+CORE = [
+    "absl-py",
+    "keras>=3.10,<3.16",
+    "numpy",
+    "safetensors",
+    "tensorflow>=2.20,<2.22",
+    f"tensorflow-text>=2.20,<2.22; {HAS_TEXT}",
+    "tqdm",
+]
 EXTRAS = {
     "beam": ["apache-beam[tfrecord]"],
-    "hub": ["huggingface_hub"],
     # Tables from HTML, Excel and Parquet files.
     "formats": ["lxml", "openpyxl", "pyarrow"],
-    "page": ["gradio>=6"],
-    "pandas": ["pandas"],
+    "hub": ["huggingface_hub"],
+    "page": ["gradio>=6,<7"],
+    # Sentences of linked passages, and columns chosen by the words of the question.
+    "passages": ["nltk"],
     "plots": ["matplotlib"],
-    "serve": ["fastapi", "h11", "kserve>=0.21", "orjson", "prometheus_client", "uvicorn"],
+    "serve": [
+        "fastapi",
+        "h11",
+        "kserve>=0.21,<0.22",
+        "orjson",
+        "prometheus_client",
+        "uvicorn>=0.30,<0.60",
+    ],
     "spacy": ["spacy"],
     "textblob": ["textblob"],
-    "test": ["httpx", "hypothesis", "playwright", "pytest>=8", "pytest-xdist"],
-    "test-transformers": ["torch", "transformers>=5"],
-    "lint": ["mypy", "ruff"],
-}
-# All but spaCy, which is large and whose models are not on PyPI, and PyTorch, which
-# scripts/setup_env.sh installs where it is to be had without CUDA; their tests skip without them.
-APART = ("spacy", "test-transformers")
-DEVELOPMENT = {name for extra in EXTRAS if extra not in APART for name in EXTRAS[extra]}
-
-setup(
-    name="mate_tf",
-    version="0.1.0",
-    description="Questions answered from whole tables, with attention linear in the table's size.",
-    long_description=README.read_text(encoding="utf-8") if README.exists() else "",
-    long_description_content_type="text/markdown",
-    license="Apache-2.0 AND CC-BY-SA-4.0",  # the latter of mate_tf/default_model's weights
-    python_requires=">=3.11",
-    packages=find_namespace_packages(include=["mate_tf", "mate_tf.*"]),
-    entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},
-    package_data={"mate_tf": ["py.typed", "default_model/*"]},
-    install_requires=[
-        # The newest three whose own requirements agree; they move together.
+    "train": [
+        # Their own requirements agree in these versions.
         "tensorflow~=2.20.0",
         "tensorflow-text~=2.20.0",
         "tf-models-official~=2.20.0",
-        "absl-py",
-        "nltk",
-        "numpy",
-        "scikit-learn",
-        "scipy",
-        "safetensors",
-        # At run time: tensorflow_hub, which tf-models-official imports, needs pkg_resources, and
+        # tensorflow_hub, which tf-models-official imports, needs pkg_resources at run time;
         # setuptools 82 no longer has it.
         "setuptools<82",
-        "tqdm",
     ],
-    extras_require={**EXTRAS, "dev": sorted(DEVELOPMENT)},
+    "test": [
+        "httpx",
+        "hypothesis",
+        "pandas",
+        "playwright",
+        "pytest>=8",
+        "pytest-xdist",
+        "scikit-learn",
+        "scipy",
+    ],
+    "test-transformers": ["torch", "transformers>=5"],
+    "lint": ["import-linter", "mypy", "ruff"],
+}
+# What users may want, but for spaCy, which is large and whose models are not on PyPI; and that with
+# what tests and lint need, but for PyTorch, which scripts/setup_env.sh installs where there is a
+# build without CUDA. Tests skip without the two.
+FOR_USERS = ("beam", "formats", "hub", "page", "passages", "plots", "serve", "textblob", "train")
+TOGETHER = {
+    name: sorted({requirement for extra in extras for requirement in EXTRAS[extra]})
+    for name, extras in {"all": FOR_USERS, "dev": (*FOR_USERS, "test", "lint")}.items()
+}
+
+
+def version() -> str:
+    """The version, which stands in mate_tf/__init__.py alone."""
+    (found,) = re.findall(r'^__version__ = "(.+)"$', read("mate_tf/__init__.py"), re.MULTILINE)
+    return found
+
+
+def description() -> str:
+    """The README, with links that work on a package index."""
+    text = re.sub(r"(!\[[^]]*\]\()(?!https?:)", rf"\1{URL}/raw/main/", read("README.md"))
+    text = re.sub(r"(\]\()(?=#)", rf"\1{URL}", text)
+    return re.sub(r"(\]\()(?!https?:)", rf"\1{URL}/blob/main/", text)
+
+
+def read(name: str) -> str:
+    """The text of a file of the project."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+setup(
+    name="mate_tf",
+    version=version(),
+    description="Questions answered from whole tables, with attention linear in the table's size.",
+    long_description=description(),
+    long_description_content_type="text/markdown",
+    author="The mate_tf authors",
+    url=URL,
+    project_urls={
+        "Changelog": f"{URL}/blob/main/CHANGELOG.md",
+        "Documentation": f"{URL}/tree/main/docs",
+        "Issues": f"{URL}/issues",
+    },
+    license="Apache-2.0 AND CC-BY-SA-4.0",  # the latter for the weights of mate_tf/default_model
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: Console",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Natural Language :: English",
+        "Operating System :: MacOS",
+        "Operating System :: Microsoft :: Windows",  # without training and `tables`
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
+    keywords=["attention", "keras", "question answering", "tables", "tapas", "tensorflow"],
+    platforms=["Linux", "macOS", "Windows"],
+    python_requires=">=3.11,<3.14",
+    packages=find_namespace_packages(include=["mate_tf", "mate_tf.*"]),
+    entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},
+    package_data={"mate_tf": ["py.typed", "default_model/*"]},
+    install_requires=CORE,
+    extras_require={**EXTRAS, **TOGETHER},
 )

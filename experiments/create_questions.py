@@ -5,21 +5,20 @@
     python -m experiments.create_data --task=JSONL --input_dir=out/questions \\
         --output_dir=out/questions_192 --vocab_file=minilm/vocab.txt --max_seq_length=192
 
-The tables are those of --input_dir, in one of the layouts of docs/pretraining.md: with
---task=TABLES its CSV and TSV files, in folders below too; with TEXTS those of {split}.jsonl for
-each of --splits; with WTQ and TABFACT those of the data set's --splits.
+--input_dir holds tables in one of the layouts of docs/pretraining.md. --task=TABLES reads its CSV
+and TSV files, in subfolders too. TEXTS reads {split}.jsonl for each of --splits. WTQ and TABFACT
+read the tables of a data set's --splits.
 
-A question is about a random excerpt of a table, a run of rows and some columns that fit
---max_seq_length (with --whole_tables about the table as it is), and its answer is computed from
-the excerpt: a cell beside another, the largest and the smallest, the first, the next and the last,
-one of two, how many, their sum, their average. Each operation is put in words in several ways;
---held_out_forms asks for a cell beside another in other words than any other call does, for a test
-on questions that training has not seen.
+A question is about a random excerpt of a table: a run of rows and some columns that fit
+--max_seq_length. With --whole_tables it is about the whole table. Its answer is computed from the
+excerpt: a cell beside another, the largest or smallest, the first, the next or the last, one of
+two, a count, a sum, an average. Each operation is put in words in several ways. --held_out_forms
+asks for a cell beside another in words that no other question has, to test a trained model.
 
 Writes {part}.jsonl for each of --parts, in the format of docs/own_data.md, with answers, cells and
-aggregation. All questions about a table are in one part, which follows from its name;
---splits=dev --parts=test=100 in a second call keeps a data set's own division. A file appears once
-it is complete; the same flags give the same files.
+aggregation. All questions about a table are in one part, which follows from the table's name. To
+keep a data set's own division, run it again with --splits=dev --parts=test=100. A file appears once
+it is complete, and the same flags give the same files.
 """
 
 from absl import flags
@@ -27,11 +26,11 @@ from absl import flags
 from experiments import program
 from experiments.paper.made_of_tables import SEED, files
 
-_LENGTH = flags.DEFINE_integer("max_seq_length", 192, "tokens of a question with its excerpt")
-_PER_TABLE = flags.DEFINE_integer("questions_per_table", 64, "at most")
-_WHOLE = flags.DEFINE_bool("whole_tables", False, "ask about whole tables, not about excerpts")
-_OPERATIONS = flags.DEFINE_list("operations", None, "those to ask for; without it, all")
-_HELD_OUT = flags.DEFINE_bool("held_out_forms", False, "words that are used nowhere else")
+_LENGTH = flags.DEFINE_integer("max_seq_length", 192, "tokens of a question and its excerpt")
+_PER_TABLE = flags.DEFINE_integer("questions_per_table", 64, "the most questions about a table")
+_WHOLE = flags.DEFINE_bool("whole_tables", False, "ask about whole tables, not excerpts")
+_OPERATIONS = flags.DEFINE_list("operations", None, "operations to ask for; all by default")
+_HELD_OUT = flags.DEFINE_bool("held_out_forms", False, "ask in words that no other question has")
 
 
 def main(_) -> None:

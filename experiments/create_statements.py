@@ -5,24 +5,26 @@
     python -m experiments.create_data --task=JSONL --input_dir=out/statements \\
         --output_dir=out/statements_128 --vocab_file=minilm/vocab.txt --max_seq_length=128
 
-The tables are those of --input_dir, in one of the layouts of docs/pretraining.md: with
---task=TABLES its CSV and TSV files, in folders below too; with TEXTS those of {split}.jsonl for
-each of --splits, whose texts have to be true of their tables; with WTQ and TABFACT those of the
-data set's --splits, of TabFact with the statements that are entailed.
+--input_dir holds tables in one of the layouts of docs/pretraining.md. --task=TABLES reads its CSV
+and TSV files, in subfolders too. TEXTS reads {split}.jsonl for each of --splits; its texts have to
+be true. WTQ and TABFACT read the tables of a data set's --splits, TABFACT with entailed statements.
 
---kinds says what is made of them (Eisenschlos et al., 2020, "Understanding tables with intermediate
-pre-training"). Synthetic: random excerpts of a table, which fit --max_seq_length, and statements
-about what is selected, compared, counted, summed up and so on in them. Excerpts come in twos, with
-other rows ("elsewhere"), other cells in one column ("replaced") or these in another order
-("swapped"); each statement is, by execution, true of the one and false of the other, so that it
-says nothing of its class by itself. A statement about a row that is not there is false.
-Counterfactual: sentences about the whole table, true as they are and false with an entity of the
-table swapped for another of its column.
+--kinds names what is made of them (Eisenschlos et al., 2020, "Understanding tables with
+intermediate pre-training"):
+
+    synthetic       statements about excerpts of a table that fit --max_seq_length: about what is
+                    selected, compared, counted, added up and so on. Two excerpts differ in their
+                    rows ("elsewhere"), in one column's cells ("replaced") or in the order of one
+                    column's cells ("swapped"). Each statement, when executed, is true of one and
+                    false of the other, so its words do not tell its class. A statement about a row
+                    that is not there is false.
+    counterfactual  sentences about the whole table. As they are they are true; with an entity of
+                    the table swapped for another of its column they are false.
 
 Writes {part}.jsonl for each of --parts, in the format of docs/own_data.md: class 1 is true. All
-statements about a table are in one part, which follows from its name; --splits=dev --parts=dev=100
-in a second call keeps a data set's own division. A file appears once it is complete; the same flags
-give the same files.
+statements about a table are in one part, which follows from the table's name. To keep a data set's
+own division, run it again with --splits=dev --parts=dev=100. A file appears once it is complete,
+and the same flags give the same files.
 """
 
 from absl import flags
@@ -30,16 +32,16 @@ from absl import flags
 from experiments import program
 from experiments.paper.made_of_tables import SEED, files
 
-_KINDS = flags.DEFINE_list("kinds", "synthetic", "of synthetic and counterfactual")
-_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "tokens of a statement with its excerpt")
-_EXCERPTS = flags.DEFINE_integer("excerpts_per_table", 8, "excerpts drawn of a table")
+_KINDS = flags.DEFINE_list("kinds", "synthetic", "synthetic, counterfactual or both")
+_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "tokens of a statement and its excerpt")
+_EXCERPTS = flags.DEFINE_integer("excerpts_per_table", 8, "pairs of excerpts of a table")
 _OPERATIONS = flags.DEFINE_integer(
     "operations_per_excerpt",
     3,
-    "operations that four statements each are made of, two about an excerpt and two about another",
+    "operations for each two excerpts; each makes two true and two false statements",
 )
-_ROWS = flags.DEFINE_integer("max_rows", 8, "of an excerpt")
-_COLUMNS = flags.DEFINE_integer("max_columns", 4, "of an excerpt")
+_ROWS = flags.DEFINE_integer("max_rows", 8, "the most rows of an excerpt")
+_COLUMNS = flags.DEFINE_integer("max_columns", 4, "the most columns of an excerpt")
 
 
 def main(_) -> None:

@@ -1,12 +1,7 @@
-"""Frozen dataclasses from JSON, and changes of them from the command line.
+"""Frozen dataclasses from JSON, the inverse of dataclasses.asdict, and their checks and changes.
 
-JSON is that of dataclasses.asdict and json.dumps. Changes are such as
-
-    --config.learning_rate=1e-4 --config.encoder.attention.bucket_size=64
-
-Tuples are written with commas, an absent value as `none`. All changes of a config are applied at
-once, so its own checks see the final values. Values have to be of the types that the fields are
-annotated with: bool, int, float, str, Literal, tuple[X, ...], X | None and other dataclasses.
+Values must have the types that the fields are annotated with: bool, int, float, str, Literal,
+tuple[X, ...], X | None and other dataclasses.
 """
 
 import copy
@@ -16,6 +11,13 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+
+
+def require_fields(config: Any, holds: Callable[[Any], bool], expected: str, *names: str) -> None:
+    """ValueError where a field that is not None does not hold, such as "expected NAME above 0"."""
+    for name in names:
+        value = getattr(config, name)
+        require(value is None or holds(value), f"expected {name} {expected}, got {value!r}")
 
 
 def require(condition: bool, message: str) -> None:
@@ -141,13 +143,14 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def apply_overrides(config: Dataclass, overrides: Sequence[str], **changes: Any) -> Dataclass:
-    """The config with overrides such as "--config.encoder.num_layers=6".
+    """The config with overrides such as "--config.encoder.num_layers=6", all applied at once.
+
+    Values are read by the type of the field: tuples with commas, an absent value as `none`.
 
     Args:
         config: a dataclass.
         overrides: one key and value each.
-        **changes: fields that are replaced before; only what the overrides make of them has to
-            pass the config's own checks.
+        **changes: fields that are replaced first; the config's own checks see only the result.
 
     Raises:
         ValueError: for an override that is not key=value, an unknown key (the message lists the
@@ -172,8 +175,8 @@ def apply_overrides(config: Dataclass, overrides: Sequence[str], **changes: Any)
 
 
 def _read(value: Any, kind: Any) -> Any:
-    """What JSON would say for a text as the value of a type; the text where it is no such value."""
-    if not isinstance(value, str):  # part of a tuple, already read
+    """A text as JSON would have it for a type; the text itself where it does not fit."""
+    if not isinstance(value, str):  # part of a tuple, read already
         return value
     origin, options = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType) and value.lower() == "none":

@@ -1,17 +1,100 @@
-"""What this project uses of other libraries that they do not promise to keep, all of it.
+"""What this project uses of other libraries and cannot count on.
 
-setup.py bounds the versions of these libraries; tests/test_private_apis.py fails where a newer one
-has moved or changed what stands here. Each library is imported by the function that needs it.
+Packages of extras may be missing. Names without a promise may change: setup.py bounds the versions,
+and tests/test_private_apis.py fails where a newer one has changed what stands here. No other file
+uses such names. Each library is imported by the function that needs it.
 """
 
 import contextlib
+import gc
+import importlib
+import os
+import re
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
+# Informative lines of TensorFlow's C++ side, and what it writes before the first of them.
+_CHATTER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog\(\) ")
+
+
+_KERAS_MAY_TAKE = ("cv2", "matplotlib", "pandas", "pyarrow", "scipy", "sklearn")
+
+
+def import_extra(module: str, extra: str, purpose: str) -> Any:
+    """A module of a package that one of our extras brings.
+
+    Args:
+        module: its name.
+        extra: of setup.py.
+        purpose: what for, such as "to read 'table.xlsx'".
+
+    Raises:
+        ModuleNotFoundError: if it is not installed; the message says how to install it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        name = (error.name or module).split(".")[0]
+        raise ModuleNotFoundError(
+            f"expected the package {name} {purpose}; pip install 'mate_tf[{extra}]'",
+            name=error.name,
+        ) from None
+
+
+def import_tensorflow() -> None:
+    """Imports TensorFlow for a program: in half the time, and without its informative lines.
+
+    Keras imports what it may be given objects of, as far as it is installed, and this project gives
+    it none. So these packages are hidden from it meanwhile. And the garbage collector, which finds
+    nothing among modules, waits.
+    """
+    if "tensorflow" in sys.modules:
+        return
+    hidden = [name for name in _KERAS_MAY_TAKE if name not in sys.modules]
+    was_enabled = gc.isenabled()
+    gc.disable()
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: not installed
+    try:
+        with without_chatter():
+            importlib.import_module("tensorflow")
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+        if was_enabled:
+            gc.enable()
+
+
 # --- TensorFlow, 2.20 and 2.21 ---
+
+
+@contextlib.contextmanager
+def without_chatter() -> Iterator[None]:
+    """Within it, TensorFlow's C++ side writes no informative lines to standard error.
+
+    No log level turns all of them off: those of importing TensorFlow 2.21, and that of the first
+    compilation. What else is written meanwhile is passed on at the end.
+    """
+    try:
+        stderr = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            written.seek(0)
+            for line in written:
+                if not _CHATTER.match(line):
+                    os.write(2, line)
 
 
 def compiles_with_xla() -> bool:

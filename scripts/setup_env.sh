@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
 # Makes the environment .venv (or $1) and installs this project into it with all that its tests,
-# lint and demo need. Uses uv where it is installed, else venv and pip. Run again, it repairs.
-# PYTHON=python3.12 chooses the interpreter.
+# lint and demo need, in the versions of constraints.txt. Uses uv if it is installed, else venv and
+# pip. Run again, it repairs. PYTHON=python3.12 chooses the interpreter; CONSTRAINTS= takes the
+# newest versions that setup.py allows.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=${1:-.venv}
 project='.[dev]'
+constraints=${CONSTRAINTS-constraints.txt}
+if [ -n "$constraints" ]; then
+  export PIP_CONSTRAINT="$PWD/$constraints" UV_CONSTRAINT="$PWD/$constraints"
+fi
 # transformers, to compare our conversion of its weights with; of PyTorch only a build without CUDA,
 # which would be gigabytes more.
 oracle=('.[test-transformers]' 'torch==2.13.0+cpu')

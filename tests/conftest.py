@@ -1,6 +1,7 @@
 """Settings of every test."""
 
 import os
+import sys
 
 import hypothesis
 import pytest
@@ -10,6 +11,7 @@ from tests.vocabulary import vocab_file, wordpiece  # noqa: F401 (fixtures of ma
 
 # oneDNN's kernels round in another order than the plain ones, which one ill-conditioned gradient of
 # the original would show (see tests/golden/test_heads.py). Set before TensorFlow is imported.
+assert "tensorflow" not in sys.modules, "what is imported above must not import TensorFlow"
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 # No clock decides a test, and a run repeats exactly.
@@ -65,3 +67,27 @@ def pytest_sessionfinish(session, exitstatus) -> None:
     elif exitstatus == 0 and (problem := TALLY.problem()):
         session.exitstatus = 1
         print(f"\n{problem}")
+
+
+def _lacks_an_extra(error: BaseException | None) -> bool:
+    """Whether a package is missing where none of an extra is installed (scripts/test_core.sh)."""
+    return "MATE_TF_CORE_ALONE" in os.environ and isinstance(error, ModuleNotFoundError)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    error = call.excinfo and call.excinfo.value
+    if _lacks_an_extra(error):
+        report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: {error}")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    error = report.call.excinfo and report.call.excinfo.value
+    if report.failed and error and _lacks_an_extra(error.__cause__):
+        reason = f"Skipped: {error.__cause__}"
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, reason)
+    return report

@@ -1,13 +1,24 @@
-"""Processes that a test may kill, ready in a tenth of a second.
+"""Processes that are ready in a tenth of a second, and that a test may kill.
 
-They are forked from one that has imported TensorFlow and has not yet used it, which is what it
-survives.
+They are forked from one that has imported TensorFlow and not yet used it. A program in one of them
+has arguments, flags, a folder and an environment of its own, as after `python -m`. Only what it
+imports cannot be seen: a test of that needs a new interpreter.
 """
 
+import atexit
 import multiprocessing
-from collections.abc import Callable
+import os
+import pathlib
+import runpy
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.process import BaseProcess
 from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.forked_imports"])
@@ -26,9 +37,57 @@ def finish(process: BaseProcess) -> None:
     assert process.exitcode == 0
 
 
-def kill(process: BaseProcess, after: float) -> bool:
-    """Kills (SIGKILL) a process after so many seconds; whether it still ran."""
-    process.join(after)
-    process.kill()
-    process.join()
-    return process.exitcode != 0
+def start_program(
+    output: pathlib.Path,
+    module: str,
+    *args: str,
+    cwd: pathlib.Path = ROOT,
+    env: Mapping[str, str] | None = None,
+) -> BaseProcess:
+    """Starts `python -m module args`.
+
+    Args:
+        output: a folder; what the program prints goes to the files `stdout` and `stderr` in it.
+        module: the program's name, such as "experiments.export" or "mate_tf".
+        args: its arguments.
+        cwd: the folder that it runs in.
+        env: its environment, by default that of the caller.
+    """
+    environment = dict(os.environ if env is None else env)
+    process = _CONTEXT.Process(target=_run, args=(output, module, args, cwd, environment))
+    process.start()
+    return process
+
+
+def run_program(module: str, *args: str, **options: Any) -> subprocess.CompletedProcess:
+    """Runs `python -m module args` to its end; start_program says what the options are."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder)
+        process = start_program(output, module, *args, **options)
+        process.join()
+        assert process.exitcode is not None
+        printed = [(output / name).read_text(encoding="utf-8") for name in ("stdout", "stderr")]
+    return subprocess.CompletedProcess([module, *args], process.exitcode, *printed)
+
+
+def _run(
+    output: pathlib.Path,
+    module: str,
+    args: Sequence[str],
+    cwd: pathlib.Path,
+    environment: Mapping[str, str],
+) -> None:
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        with (output / name).open("wb") as file:
+            os.dup2(file.fileno(), descriptor)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(cwd)
+    sys.argv = [module, *args]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except Exception as error:
+        traceback.print_exception(error)
+        raise SystemExit(1) from error
+    finally:
+        atexit._run_exitfuncs()

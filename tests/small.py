@@ -3,14 +3,15 @@
 import ast
 import dataclasses
 import pathlib
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mate_tf.config import AttentionConfig, EncoderConfig
+from tests.forked import ROOT
+from tests.forked import run_program as run_binary
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+__all__ = ["ROOT", "run_binary"]
+
 PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
 # Its random weights are so large that the answers to two questions differ.
 ENCODER = EncoderConfig(
@@ -77,7 +78,7 @@ def write_run(folder: pathlib.Path) -> pathlib.Path:
     from mate_tf.training.config import TableQATrainingConfig
     from mate_tf.training.examples import build_model
     from mate_tf.training.run import save_config
-    from mate_tf.weights.loading import weights_by_path
+    from mate_tf.weights.run import weights_by_path
 
     config = TableQATrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
     keras.utils.set_random_seed(0)
@@ -88,17 +89,6 @@ def write_run(folder: pathlib.Path) -> pathlib.Path:
     values = {name: weight.value for name, weight in weights.items()}
     tf.train.Checkpoint(weights=values).save(str(folder / "ckpt"))
     return folder
-
-
-def run_binary(module: str, *flags: str) -> subprocess.CompletedProcess:
-    """What a program of this project does in a process of its own, which takes seconds to start."""
-    return subprocess.run(
-        [sys.executable, "-m", module, *flags],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
 
 
 def imported_names(source: str) -> list[str]:

@@ -10,13 +10,13 @@ import pytest
 
 HERE = pathlib.Path(__file__).parent
 TESTS = [
-    "attention/test_low_precision.py",
-    "attention/test_multi_view.py",
-    "attention/test_softmax.py",
-    "attention/test_views.py",
-    "test_embedding.py",
-    "test_inference.py",
-    "test_layer_norm.py",
+    "layers/attention/test_low_precision.py",
+    "layers/attention/test_multi_view.py",
+    "layers/attention/test_softmax.py",
+    "layers/attention/test_views.py",
+    "layers/test_embedding.py",
+    "layers/test_inference.py",
+    "layers/test_layer_norm.py",
 ]
 
 

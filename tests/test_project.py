@@ -1,34 +1,27 @@
 """The project's promises: what is installed, which part may import which, how CI runs it."""
 
 import ast
+import contextlib
+import io
 import os
+import pathlib
 import re
 import runpy
 import shutil
 import subprocess
+import sys
 from importlib import metadata
 from typing import Any
 
 import pytest
 import setuptools
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+import mate_tf
 from tests.small import ROOT, imported_names
 
-# What a package of mate_tf may import, of the rest of mate_tf. Data flows one way.
-ALLOWED_IMPORTS = {
-    "tables": {"dataclass_json", "tables"},
-    "attention": {
-        "attention",
-        "compilation",
-        "config",
-        "custom_gradient",
-        "dataclass_json",
-        "dropout",
-        "linear",
-        "tables",
-    },
-}
+URL = "https://github.com/mate-tf/mate_tf"
 
 
 @pytest.fixture
@@ -50,11 +43,73 @@ def imports_of(folder: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_wheel_has_every_package_of_the_library_and_nothing_else(packaging):
-    folders = {path.parent for path in (ROOT / "mate_tf").rglob("*.py")}
-    names = {".".join(folder.relative_to(ROOT).parts) for folder in folders}
-    assert names - set(packaging["packages"]) == set()
-    assert all(name.split(".")[0] == "mate_tf" for name in packaging["packages"])
+def files_of(command: str, packaging: dict[str, Any], folder: pathlib.Path) -> set[str]:
+    """What a command of setuptools would put into a wheel or an sdist, without building one."""
+    distribution = setuptools.Distribution({**packaging, "script_name": "setup.py"})
+    built = distribution.get_command_obj(command)
+    if command == "build_py":
+        built.build_lib = str(folder)
+    else:
+        built.egg_base = str(folder)
+    built.ensure_finalized()
+    if command == "build_py":
+        outputs = built.get_outputs(include_bytecode=False)
+        return {pathlib.Path(file).relative_to(folder).as_posix() for file in outputs}
+    with contextlib.redirect_stdout(io.StringIO()):
+        built.run()
+    return set(built.filelist.files)
+
+
+def test_the_wheel_has_the_library_and_its_model_and_nothing_else(packaging, tmp_path):
+    files = files_of("build_py", packaging, tmp_path)
+    library = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "mate_tf").rglob("*")
+        if path.suffix in (".py", ".safetensors", ".txt", ".json", ".md", ".typed")
+    }
+    library |= {"mate_tf/py.typed"}
+    assert files == library
+
+
+@pytest.mark.filterwarnings("ignore::setuptools.SetuptoolsDeprecationWarning")
+def test_the_sdist_has_what_its_tests_and_its_makefile_need(packaging, tmp_path):
+    files = files_of("egg_info", packaging, tmp_path)
+    named = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if named.returncode:
+        pytest.skip("this is not a git repository")
+    assert set(named.stdout.splitlines()) - files == set()
+    assert not [file for file in files if file.startswith((".venv", "out/"))]
+
+
+def test_the_version_stands_in_one_place(packaging):
+    assert packaging["version"] == mate_tf.__version__
+    holding = [
+        name
+        for name in ("setup.py", "pyproject.toml", "MODULE.bazel", "BUILD")
+        if f'"{mate_tf.__version__}"' in (ROOT / name).read_text(encoding="utf-8")
+    ]
+    assert holding == []
+
+
+def test_links_of_the_description_work_on_a_package_index(packaging):
+    links = re.findall(r"\]\(([^)\s]+)", packaging["long_description"])
+    assert len(links) > 5
+    assert [link for link in links if not link.startswith("https://")] == []
+    of_project = [link for link in links if link.startswith(f"{URL}/")]
+    files = [re.sub(rf"{URL}/(blob|raw|tree)/main/|#.*", "", link) for link in of_project]
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_constraints_name_versions_and_no_place(packaging):
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [Requirement(line) for line in lines if not line.startswith("#")]
+    assert all(pin.url is None for pin in pins)
+    assert all([one.operator for one in pin.specifier] == ["=="] for pin in pins)
+    pinned = {canonicalize_name(pin.name): pin for pin in pins}
+    requirements = [*packaging["install_requires"], *packaging["extras_require"]["dev"]]
+    for requirement in map(Requirement, requirements):
+        (version,) = pinned[canonicalize_name(requirement.name)].specifier
+        assert requirement.specifier.contains(version.version), requirement
 
 
 def test_bazel_knows_every_folder_of_the_library():
@@ -73,25 +128,77 @@ def test_requirements_hold_in_this_environment(packaging):
         assert requirement.specifier.contains(metadata.version(requirement.name)), text
 
 
-def test_library_does_not_import_experiments_or_tests():
-    outside = ("experiments", "scripts", "tests")
-    assert [pair for pair in imports_of("mate_tf") if pair[1].split(".")[0] in outside] == []
+def test_rooms_import_one_way():
+    """The contracts of pyproject.toml."""
+    cli = pytest.importorskip("importlinter.cli", reason="import-linter is not installed")
+    assert cli.lint_imports(str(ROOT / "pyproject.toml"), no_cache=True, no_logo=True) == 0
 
 
-def test_what_every_package_may_import_imports_nothing_of_the_library():
-    names = [name for file, name in imports_of("mate_tf") if file == "mate_tf/dataclass_json.py"]
-    assert names
-    assert not [name for name in names if name.split(".")[0] == "mate_tf"]
+# What modules may import at once: the core, and in some folders the packages of an extra.
+CORE = {"absl", "google", "keras", "mate_tf", "numpy", "tensorflow", *sys.stdlib_module_names}
+SERVER = {"fastapi", "kserve", "orjson", "prometheus_client", "starlette", "uvicorn"}
+ALSO = {"mate_tf/serving/http": SERVER, "mate_tf/serving/raw_text": {"tensorflow_text"}}
 
 
-@pytest.mark.parametrize("package", sorted(ALLOWED_IMPORTS))
-def test_package_imports_only_what_comes_before_it(package):
-    found = {
-        (file, name)
-        for file, name in imports_of(f"mate_tf/{package}")
-        if name.split(".")[0] == "mate_tf" and name.split(".")[1] not in ALLOWED_IMPORTS[package]
+def test_what_the_library_imports_at_once_is_the_core():
+    beyond, count = set(), 0
+    for file in (ROOT / "mate_tf").rglob("*.py"):
+        folder = file.parent.relative_to(ROOT).as_posix()
+        for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                names = {name.split(".")[0] for name in imported_names(ast.unparse(statement))}
+                beyond |= {(file.name, name) for name in names - CORE - ALSO.get(folder, set())}
+                count += 1
+    assert count > 500
+    assert beyond == set()
+
+
+def test_extras_that_messages_name_exist(packaging):
+    pattern = r'mate_tf\[([a-z-]+)\]|import_extra\(\s*"[\w.]+", "([a-z-]+)"'
+    named = {
+        "".join(pair)
+        for file in (ROOT / "mate_tf").rglob("*.py")
+        for pair in re.findall(pattern, file.read_text(encoding="utf-8"))
     }
-    assert found == set()
+    assert len(named) > 4
+    assert named <= set(packaging["extras_require"])
+
+
+# Modules whose names say that they are nobody else's business.
+PRIVATE_MODULE = re.compile(r"(tensorflow\.python|keras\.src|uvicorn\.protocols)\b")
+# Methods of named tuples, and a function that Python documents.
+PUBLIC = {"_asdict", "_exit", "_fields", "_make", "_replace"}
+
+
+def private_names(path: pathlib.Path) -> list[str]:
+    """The private modules that a file imports, and the private attributes that it does not define.
+
+    What a file assigns to an object of its own, or names anywhere, counts as its own.
+    """
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    own = PUBLIC | {getattr(node, "name", None) or getattr(node, "id", None) for node in nodes}
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    own |= {node.attr for node in attributes if isinstance(node.ctx, ast.Store)}
+    imported = [
+        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+    ]
+    imported += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return [name for name in imported if PRIVATE_MODULE.match(name)] + [
+        ast.unparse(node)
+        for node in attributes
+        if re.match("_[a-z]", node.attr) and node.attr not in own
+    ]
+
+
+@pytest.mark.parametrize("folder", ["mate_tf", "experiments"])
+def test_private_names_of_other_libraries_stand_in_one_file(folder):
+    found = {
+        path.relative_to(ROOT).as_posix(): names
+        for path in (ROOT / folder).rglob("*.py")
+        if (names := private_names(path))
+    }
+    assert bool(found.pop("mate_tf/private_apis.py", None)) == (folder == "mate_tf")
+    assert found == {}
 
 
 def test_no_pickle_is_loaded():

@@ -4,8 +4,6 @@ import string
 
 import pytest
 
-from mate_tf.features.wordpiece import Wordpiece
-
 SPECIAL = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 CHARACTERS = string.ascii_lowercase + string.digits + "éßøд"
 VOCABULARY = [
@@ -33,4 +31,7 @@ def vocab_file(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def wordpiece(vocab_file):
+    # Not at the top: tests/conftest.py imports this module before TensorFlow may be imported.
+    from mate_tf.features.wordpiece import Wordpiece
+
     return Wordpiece(vocab_file)

@@ -66,10 +66,9 @@ def main(_) -> None:
 
 
 def measure_batches(pairs: list, wordpiece) -> str:
-    from mate_tf.answers.predictor import Predictor
+    from mate_tf.answers.predictor import Predictor, inference_function
     from mate_tf.features.builder import FeatureBuilder
     from mate_tf.features.config import FeatureConfig
-    from mate_tf.layers.inference import inference_function
 
     class PaddedPredictor(Predictor):
         """Pads to two lengths."""
@@ -105,11 +104,10 @@ def measure_batches(pairs: list, wordpiece) -> str:
 
 
 def measure_pipeline(pairs: list, wordpiece) -> str:
-    from mate_tf.answers.predictor import Predictor
+    from mate_tf.answers.predictor import Predictor, inference_function
     from mate_tf.features.builder import FeatureBuilder
     from mate_tf.features.config import FeatureConfig
     from mate_tf.features.token_features import TokenFeatures
-    from mate_tf.layers.inference import inference_function
     from mate_tf.tables.table import Table
 
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=_SHORT))
@@ -148,12 +146,12 @@ def measure_pipeline(pairs: list, wordpiece) -> str:
 def measure_coverage(pairs: list, wordpiece) -> str:
     import numpy as np
 
+    from mate_tf.answers.predictor import inference_function
     from mate_tf.config import AttentionConfig, EncoderConfig
     from mate_tf.features.builder import FeatureBuilder
     from mate_tf.features.config import FeatureConfig
     from mate_tf.features.token_features import TokenFeatures
     from mate_tf.layers.encoder import TableEncoder
-    from mate_tf.layers.inference import inference_function
 
     runs = {}
     for name, attention in {

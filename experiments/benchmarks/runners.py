@@ -104,7 +104,7 @@ def encoder_function(encoder, mode: str, pack_kernels: bool | None = None) -> Ca
     """A pass of a built `TableEncoder` over token features, "inference", or a "training" step."""
     import tensorflow as tf
 
-    from mate_tf.layers.inference import inference_function
+    from mate_tf.answers.predictor import inference_function
 
     if mode == "inference":
         run = inference_function(encoder, pack_kernels)

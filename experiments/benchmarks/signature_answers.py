@@ -204,7 +204,8 @@ def _ask_tokens(
     import numpy as np
     import tensorflow as tf
 
-    from mate_tf.answers.decoding import Asked, decode_batch
+    from mate_tf.answers.decoding import Asked
+    from mate_tf.answers.predictor import Decoder
     from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
     from mate_tf.records.records import serialize_example
 
@@ -228,13 +229,11 @@ def _ask_tokens(
     asked = Asked(
         [table for table, _ in pairs], features, folder.wordpiece, folder.features.histogram_row
     )
-    return [given(answer) for answer in decode_batch(folder.task, outputs, asked)]
+    return [given(answer) for answer in Decoder(folder.task)(outputs, asked)]
 
 
 def _ask_tables(folder: Folder, pairs: Sequence[tuple]) -> list[Given]:
     import tensorflow as tf
-
-    from experiments.benchmarks.signature_answers import raw_input
 
     raw = raw_input([question.text for _, question in pairs], [table for table, _ in pairs])
     signature = folder.signatures["tables"]
@@ -265,7 +264,6 @@ def different_features(folder: Folder, table, question) -> list[str]:
     import numpy as np
     import tensorflow as tf
 
-    from experiments.benchmarks.signature_answers import raw_input
     from mate_tf.features.token_features import TAPAS_FEATURES
     from mate_tf.serving.raw_text.features import RawInput, build_features
 

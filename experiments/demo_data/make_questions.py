@@ -1,8 +1,8 @@
 """Writes train.jsonl and dev.jsonl from the tables beside this file and plan.json.
 
-The plan says, for each table and split, which rows and values are asked about; the answers, their
-cells and numbers are looked up here, so that they cannot differ from the tables. Run it after
-changing a table or the plan:
+The plan says which rows and values of each table the questions ask about. The answers, their cells
+and numbers are looked up here, so they cannot differ from the tables. Run it after changing a table
+or the plan:
 
     python experiments/demo_data/make_questions.py
 """
@@ -10,6 +10,7 @@ changing a table or the plan:
 import csv
 import dataclasses
 import fractions
+import functools
 import json
 import pathlib
 from collections.abc import Callable, Iterator, Sequence
@@ -80,8 +81,7 @@ def load_table(name: str, plan: dict[str, Any], directory: pathlib.Path = HERE) 
 def look_up(table: PlannedTable, column: str, key: str) -> dict[str, Any]:
     """One cell, by its row's name and its column."""
     cells = table.in_column([table.row_of(key)], column)
-    question = f"what is the {column.lower()} of {table.of_key.format(key)}?"
-    return {"question": question, **selection(table, cells)}
+    return selection(f"what is the {column.lower()} of {table.of_key.format(key)}?", table, cells)
 
 
 def find(table: PlannedTable, column: str, value: str) -> dict[str, Any]:
@@ -90,67 +90,58 @@ def find(table: PlannedTable, column: str, value: str) -> dict[str, Any]:
     if len(rows) > 1:
         raise ValueError(f"expected one {value!r}, got {len(rows)} ({table.name}.csv)")
     question = f"which {table.noun} has {table.condition(column, value)}?"
-    return {"question": question, **selection(table, table.in_column(rows, table.key))}
+    return selection(question, table, table.in_column(rows, table.key))
 
 
 def find_all(table: PlannedTable, column: str, value: str) -> dict[str, Any]:
     """All rows with a value, by name."""
     rows = [row for row, _ in table.cells_with(column, value)]
     question = f"which {table.plural} have {table.condition(column, value)}?"
-    return {"question": question, **selection(table, table.in_column(rows, table.key))}
+    return selection(question, table, table.in_column(rows, table.key))
 
 
-def count(table: PlannedTable, column: str, value: str) -> dict[str, Any]:
-    """The number of cells with a value; the cells are those that hold it."""
-    cells = table.cells_with(column, value)
-    question = f"how many {table.plural} have {table.condition(column, value)}?"
-    return {"question": question, **computed(cells, "COUNT", fractions.Fraction(len(cells)))}
-
-
-def sum_of(table: PlannedTable, column: str, keys: list[str] | str) -> dict[str, Any]:
-    """The sum of a column over some rows, or over all."""
-    cells, question = numbers_asked(table, "sum", column, keys)
-    return {"question": question, **computed(cells, "SUM", total(table, cells))}
-
-
-def average_of(table: PlannedTable, column: str, keys: list[str] | str) -> dict[str, Any]:
-    """The mean of a column over some rows, or over all."""
-    cells, question = numbers_asked(table, "average", column, keys)
-    return {"question": question, **computed(cells, "AVERAGE", total(table, cells) / len(cells))}
-
-
-def numbers_asked(
-    table: PlannedTable, operation: str, column: str, keys: list[str] | str
-) -> tuple[list[Cell], str]:
-    """The cells and the text of a question for a sum or an average."""
-    if keys == "all":
-        rows = list(range(len(table.rows)))
-        asked = f"all {table.plural}"
-    else:
-        rows = [table.row_of(key) for key in keys]
-        asked = " and ".join(table.of_key.format(key) for key in keys)
-    question = f"what is the {operation} of the {column.lower()} of {asked}?"
-    return table.in_column(rows, column), question
-
-
-def total(table: PlannedTable, cells: Sequence[Cell]) -> fractions.Fraction:
-    """The exact sum of the numbers in the cells."""
-    return sum((fractions.Fraction(text) for text in table.texts(cells)), fractions.Fraction())
-
-
-def selection(table: PlannedTable, cells: list[Cell]) -> dict[str, Any]:
-    """The fields of an answer that consists of cells."""
+def selection(question: str, table: PlannedTable, cells: list[Cell]) -> dict[str, Any]:
+    """A question that cells answer."""
     return {
+        "question": question,
         "answers": table.texts(cells),
         "answer_coordinates": cells,
         "aggregation": "NONE",
     }
 
 
-def computed(cells: list[Cell], aggregation: str, value: fractions.Fraction) -> dict[str, Any]:
-    """The fields of an answer that is computed from cells."""
+def count(table: PlannedTable, column: str, value: str) -> dict[str, Any]:
+    """The number of cells with a value; the cells are those that hold it."""
+    cells = table.cells_with(column, value)
+    question = f"how many {table.plural} have {table.condition(column, value)}?"
+    return computed(question, cells, "COUNT", fractions.Fraction(len(cells)))
+
+
+def total(
+    aggregation: str, table: PlannedTable, column: str, keys: list[str] | str
+) -> dict[str, Any]:
+    """The exact SUM or AVERAGE of a column over some rows, or over "all"."""
+    if keys == "all":
+        rows = list(range(len(table.rows)))
+        asked = f"all {table.plural}"
+    else:
+        rows = [table.row_of(key) for key in keys]
+        asked = " and ".join(table.of_key.format(key) for key in keys)
+    question = f"what is the {aggregation.lower()} of the {column.lower()} of {asked}?"
+    cells = table.in_column(rows, column)
+    number = sum(map(fractions.Fraction, table.texts(cells)), fractions.Fraction())
+    if aggregation == "AVERAGE":
+        number /= len(cells)
+    return computed(question, cells, aggregation, number)
+
+
+def computed(
+    question: str, cells: list[Cell], aggregation: str, value: fractions.Fraction
+) -> dict[str, Any]:
+    """A question that a number computed from cells answers."""
     number = int(value) if value.denominator == 1 else float(value)
     return {
+        "question": question,
         "answers": [str(number)],
         "answer_coordinates": cells,
         "aggregation": aggregation,
@@ -163,8 +154,8 @@ KINDS: dict[str, Callable[[PlannedTable, str, Any], dict[str, Any]]] = {
     "find": find,
     "find_all": find_all,
     "count": count,
-    "sum": sum_of,
-    "average": average_of,
+    "sum": functools.partial(total, "SUM"),
+    "average": functools.partial(total, "AVERAGE"),
 }
 
 

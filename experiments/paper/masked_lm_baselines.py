@@ -97,7 +97,6 @@ _NUMBER = flags.DEFINE_integer(
 def main(_) -> None:
     import numpy as np
 
-    from experiments.paper.masked_lm_baselines import copy_from_column, most_frequent_token
     from mate_tf.records.batches import read_records
     from mate_tf.records.splits import split_files
 

@@ -1,11 +1,10 @@
-"""The best answers from a table's cells beside the one that is given.
+"""The answer from a table's cells, and the best other answers.
 
-They are, of the following, those of the highest score that have some probability and are not the
-same as a better one or the answer (`answers.is_repeated`): every aggregation of the answer's cells;
-each other cell by itself; and, where a column is chosen first, every aggregation of the cells that
-would be selected in each other column. A score is what it is of the answer itself: the mean
-probability of the cells, with that of their column, times that of the aggregation. One may be above
-the answer's, which comes from the likeliest column and aggregation.
+Candidates are every aggregation of the answer's cells, each other cell by itself, and, where a
+column is chosen first, every aggregation of the cells that would be selected in each other column.
+The best are kept that have some probability and repeat neither a better one nor the answer
+(`is_repeated`). A score is the mean probability of the cells, with their column's, times that of
+the aggregation. It may be above the answer's, which is of the likeliest column and aggregation.
 
 Shapes: k body cells of the table, row by row; A aggregations; n sets of cells.
 """
@@ -21,7 +20,7 @@ _NONE = AGGREGATIONS.index("NONE")
 
 
 class CellProbabilities(NamedTuple):
-    """How probable the cells of a table are, and what is computed from them, as a model has it."""
+    """The probabilities of a table's cells and of the aggregations."""
 
     table: Table
     cells: np.ndarray  # float64 [k], given that its column is the answer's; -inf where not seen
@@ -31,9 +30,9 @@ class CellProbabilities(NamedTuple):
 
 
 def likeliest_answer(probabilities: CellProbabilities, places: np.ndarray) -> Answer:
-    """What the likeliest aggregation gives of the cells at some places, int [at least one].
+    """The likeliest aggregation of the cells at some places, int [at least one].
 
-    Where that needs a number and no cell has one, the cells themselves.
+    It is the cells themselves where the aggregation needs a number and no cell has one.
     """
     cells, score = _cells(probabilities, places), probabilities.with_columns[places].mean()
     for aggregation in (int(probabilities.aggregations.argmax()), _NONE):
@@ -46,7 +45,7 @@ def likeliest_answer(probabilities: CellProbabilities, places: np.ndarray) -> An
 def best_others(
     probabilities: CellProbabilities, places: np.ndarray, answer: Answer, number: int
 ) -> list[Answer]:
-    """At most so many alternatives to the answer from the cells at some places, best first."""
+    """The best alternatives to the answer from the cells at some places, at most a number."""
     sets = [places, *_selections_of_other_columns(probabilities, places)]
     means = np.array([probabilities.with_columns[members].mean() for members in sets])  # [n]
     of_sets = np.outer(means, probabilities.aggregations).ravel()  # [n * A]
@@ -75,7 +74,7 @@ def best_others(
 def _selections_of_other_columns(
     probabilities: CellProbabilities, places: np.ndarray
 ) -> list[np.ndarray]:
-    """For each column without any of the places, those of the cells selected in it."""
+    """The places of the cells selected in each column without any of the given places."""
     width = probabilities.table.num_columns
     is_other = np.ones(width, bool)
     is_other[places % width] = False

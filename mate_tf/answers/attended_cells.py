@@ -1,13 +1,10 @@
-"""Which cells an answer's tokens attended to, by each group of heads.
+"""Which cells an answer's tokens attended to, by group of heads, in memory linear in the length.
 
-Shapes: B batch, S sequence, H heads, D hidden, R rows and C columns of the table's body.
+A context is a sum of values weighted by attention. So the gradient of a sum of contexts with
+respect to the values is a sum of attention, however an architecture computes it.
 
-How much attention each token gets from some others, in memory linear in the length.
-
-A context is a sum of values, weighted by the attention. So the gradient of a sum of contexts by the
-values is a sum of attention, whatever the way in which an architecture computes it.
-
-Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to.
+Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to; R rows and C columns of
+the table's body.
 """
 
 from typing import NamedTuple
@@ -26,32 +23,32 @@ from mate_tf.tables.table import Table
 def received_attention(
     layer: HeadProjections, hidden_states: tf.Tensor, plan: object, senders: tf.Tensor
 ) -> tf.Tensor:
-    """The attention that tokens get from weighted senders, in each head of a layer.
+    """The attention that tokens receive from weighted senders, in each head of a layer.
 
     Args:
-        layer: the attention; not TableETC's, whose tokens attend through its global ones.
-        hidden_states: float [B, S, D], what the layer is called on.
+        layer: the attention; not TableETC's, whose tokens attend through global tokens.
+        hidden_states: float [B, S, D], the layer's input.
         plan: of `layer.plan(features, training=True)`.
-        senders: float [B, S], how much each token's attention counts.
+        senders: float [B, S], the weight of each token's attention.
 
     Returns:
-        float32 [B, H, T]: of each token the sum over the senders of their weight times their
-        attention to it. It adds up over T to the sum of the senders. A Linformer's is what reaches
-        the tokens through its projection, which may be negative.
+        float32 [B, H, T]: for each token the sum over senders of weight times attention to it. The
+        sum over T is the sum of the weights. A Linformer's attention reaches tokens through its
+        projection and may be negative.
     """
     query, key, value = layer.heads(hidden_states)  # [B, S, H, E] each
     value = tf.zeros_like(value)
     with tf.GradientTape() as tape:
         tape.watch(value)
-        # What differentiates: as in training, but without dropout.
+        # Differentiable: as in training, but without dropout.
         context = layer.attend(query, key, value, plan, None, training=True)  # [B, F, H, E]
-        # Each component of a value is weighted in the same way: one is enough.
+        # All components of a value are weighted alike: one is enough.
         sent = tf.reduce_sum(tf.cast(context[..., 0], tf.float32) * senders[:, :, tf.newaxis])
     received = tape.gradient(sent, value)[..., 0]  # [B, T, H]
     return tf.transpose(tf.cast(received, tf.float32), [0, 2, 1])
 
 
-# By what the heads of a group sort by.
+# By the ids that the heads of a group sort by.
 GROUP_NAMES = {"row_ids": "row heads", "column_ids": "column heads", None: "all heads"}
 
 
@@ -60,9 +57,9 @@ class AttendedCells(NamedTuple):
 
     Attributes:
         answer: the answer.
-        groups: for each group of heads, "row heads" and "column heads" or "all heads", the share of
-            the attention that each cell got, the mean over all layers and the group's heads: float
-            [R+1, C], row 0 the header.
+        groups: for each group of heads ("row heads" and "column heads", or "all heads") each cell's
+            share of the attention, the mean over layers and the group's heads: float [R+1, C], the
+            header as row 0.
         question: for each group the share of the question and the special tokens.
     """
 
@@ -78,21 +75,19 @@ def attended_cells(
     answer: Answer,
     histogram_row: bool = False,
 ) -> AttendedCells:
-    """Looks at the attention of the tokens of an answer's cells.
+    """The attention of the tokens of an answer's cells.
 
-    Without an answer those of the first of its alternatives are taken; without a cell, as of a
-    class, [CLS].
+    Without an answer the first alternative's cells are taken; without cells, as for a class, [CLS].
 
     Args:
-        encoder: the encoder of the model that answered.
-        table: what was asked.
+        encoder: of the model that answered.
+        table: the table.
         features: of the question and the table, int [1, S].
-        answer: what was answered.
+        answer: the answer.
         histogram_row: whether the features end in a histogram row, which counts as text.
 
     Raises:
-        ValueError: if the encoder has global tokens of its own (TableETC), through which its tokens
-            attend.
+        ValueError: if the encoder is TableETC's, whose tokens attend through global tokens.
     """
     rows, columns = (np.asarray(ids)[0] for ids in (features.row_ids, features.column_ids))  # [S]
     if histogram_row:
@@ -117,19 +112,9 @@ def attended_cells(
 def attention_by_group(
     encoder: TableEncoder, features: TokenFeatures, senders: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The attention that tokens get from weighted senders, by group of heads.
+    """As `received_attention`, by group of heads: float32 [B, S], the mean over layers and heads.
 
-    Args:
-        encoder: built.
-        features: int [B, S].
-        senders: float [B, S], how much each token's attention counts.
-
-    Returns:
-        By the group's name ("row heads" and "column heads", or "all heads") float32 [B, S], the
-        mean over layers and the group's heads.
-
-    Raises:
-        ValueError: if the encoder has global tokens of its own (TableETC).
+    The features are int [B, S]; ValueError for a TableETC.
     """
     groups = head_groups(encoder.config.attention, encoder.config.num_heads)
     plan = encoder.blocks[0].attention.plan(features, training=True)
@@ -148,6 +133,6 @@ def attention_by_group(
 
 
 def layer_inputs(encoder: TableEncoder, features: TokenFeatures) -> list[tf.Tensor]:
-    """What each layer's attention is called on: float [B, S, D] of each."""
+    """The input of each layer's attention, float [B, S, D]."""
     outputs = encoder(features, return_intermediates=True).intermediates
     return [outputs["embedding"], *(outputs[f"layer_{i}"] for i in range(len(encoder.blocks) - 1))]

@@ -1,10 +1,14 @@
-"""Scores that mean what they say: of the answers with a score of 0.8, eight of ten are right."""
+"""Calibrated scores: of the answers with a score of 0.8, eight of ten are right."""
 
 import dataclasses
+import json
+import pathlib
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from mate_tf.dataclass_json import from_dict
 
 # Half the distance from 1 to the next number in single precision: nearer scores are rounding.
 _EPSILON = 2.0**-24
@@ -17,11 +21,11 @@ _SMALLEST = 1e-10
 class Calibration:
     """A map of scores to probabilities that keeps their order (Guo et al., 2017, section 4.2).
 
-    The logit of a score is divided by the temperature and shifted by the offset. As it stands it
-    changes nothing.
+    The logit of a score is divided by the temperature and shifted by the offset. The defaults
+    change nothing.
 
     Attributes:
-        temperature: above 1 where the scores are too sure.
+        temperature: above 1 where scores are too extreme.
         offset: below 0 where they are too high throughout.
 
     Raises:
@@ -41,8 +45,7 @@ class Calibration:
     def apply(self, scores: ArrayLike) -> np.ndarray:
         """Calibrated scores, float64 of the same shape.
 
-        A score nearer than 2^-24 to 0 or 1 counts as so near, for a model that is never unsure is
-        not always right.
+        A score within 2^-24 of 0 or 1 counts as 2^-24 away: even a sure model may be wrong.
 
         Raises:
             ValueError: if a score is not between 0 and 1.
@@ -50,21 +53,30 @@ class Calibration:
         return sigmoid(_logits(scores) / self.temperature + self.offset)
 
 
+def calibration_in(path: pathlib.Path) -> Calibration | None:
+    """The calibration in a file; None without one. ValueError if it holds something else."""
+    if not path.is_file():
+        return None
+    try:
+        return from_dict(Calibration, json.loads(path.read_text(encoding="utf-8")))
+    except ValueError as error:  # includes what is not JSON or not UTF-8
+        raise ValueError(f"{path}: {error}") from None
+
+
 def fit_calibration(scores: ArrayLike, correct: Sequence[bool] | np.ndarray) -> Calibration:
     """The calibration that makes observed answers most likely.
 
-    Maximum likelihood (Platt, 1999), with the normal distribution around "change nothing" (1 for
-    the inverse of the temperature, 0 for the offset, standard deviations 1) as the prior: with
-    hundreds of answers it is of no account, and with few, or with a score that tells right from
-    wrong, it keeps both numbers finite. The order of scores is kept even where it was wrong: the
-    temperature is then the highest allowed, 100.
+    Maximum likelihood (Platt, 1999). The prior is normal around "change nothing" (1 for the inverse
+    of the temperature, 0 for the offset, standard deviations 1). It hardly matters with hundreds of
+    answers; with few, or with scores that separate right from wrong, it keeps both numbers finite.
+    The order of scores is kept even where it is wrong: the temperature is then 100, the highest.
 
     Args:
         scores: float [N], between 0 and 1.
         correct: bool [N], whether the answer was right.
 
     Raises:
-        ValueError: if scores and verdicts are not as many, a score is not between 0 and 1, or
+        ValueError: if there are not as many scores as verdicts, a score is not between 0 and 1, or
             there are no right or no wrong answers.
     """
     logits, is_correct = _logits(scores), np.asarray(correct, bool)

@@ -1,58 +1,112 @@
-"""Answers for many questions: features in, batches of like length through a model, answers out.
+"""Asking a model: features of questions, batches of like length, and answers.
 
 Shapes: B batch, S sequence.
 """
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from mate_tf.answers.answer import Answer, apply_min_score, calibrated
 from mate_tf.answers.attended_cells import AttendedCells, attended_cells
 from mate_tf.answers.calibration import Calibration
-from mate_tf.answers.decoding import Asked, decode_batch
+from mate_tf.answers.decoding import Asked
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder
 from mate_tf.features.config import ConversionError
 from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.compilation import constant_kernels
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.table import Question, Table
+from mate_tf.tasks import answering_task
 
 # From token features int32 [B, S] to the outputs that a task reads (mate_tf/tasks.py).
 ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
 
 MaybeTable = TypeVar("MaybeTable", bound=Table | None)
 
-# Each padded length costs memory once (kernels are cached by shape), padding costs time.
+# Each padded length costs memory once (kernels are cached by shape); padding costs time.
 LENGTH_STEP = 128
 
 
+class Decoder:
+    """Reads the answers off a model's outputs, as the model's task does.
+
+    Args:
+        config: the options of the task.
+
+    Raises:
+        ValueError: if the task answers nothing.
+    """
+
+    def __init__(self, config: TaskConfig):
+        task = answering_task(config)
+        self._config = config
+        self._outputs, self._needs_tables = task.outputs, task.needs_tables
+        self._decode = task.function("decode")
+
+    def __call__(
+        self, outputs: Mapping[str, tf.Tensor], asked: Asked, num_alternatives: int = 0
+    ) -> list[Answer]:
+        """The answers of a batch.
+
+        Args:
+            outputs: the model's, as the task lists them (mate_tf/tasks.py).
+            asked: the questions.
+            num_alternatives: the most alternatives that an answer gets.
+
+        Raises:
+            ValueError: if an output is not finite, an id is beyond its table's size, or a question
+                that needs a table has none.
+        """
+        for name in self._outputs:
+            if name in outputs:
+                _check_finite(name, np.asarray(outputs[name]))
+        given, number = len(asked.given_tables), len(asked.tables)
+        if self._needs_tables and given < number:
+            raise ValueError(
+                f"expected a table for each of {number} questions, got {given}; only a classifier "
+                "takes a sentence alone"
+            )
+        return self._decode(self._config, outputs, asked, num_alternatives)
+
+
+def _check_finite(name: str, values: np.ndarray) -> None:
+    """ValueError where a number of an output [B, ...] is not finite."""
+    broken = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))  # [b]
+    if len(broken):
+        raise ValueError(
+            f"expected finite {name} of the model, got NaN or infinity for {len(broken)} of "
+            f"{len(values)} questions; check the model's weights, or take another checkpoint"
+        )
+
+
 class Predictor:
-    """Answers questions with a model, one of tables, a classifier or a reader of spans.
+    """Answers questions with a model: for tables, a classifier or a reader of spans.
 
     Args:
         model: from token features to outputs; a Keras model or a signature of an exported one.
-        builder: makes the features, in the way the model was trained with.
-        batch_tokens: tokens, padding included, in a batch; one long table makes a batch of its
-            own.
-        fixed_length: the one length that the model takes (`EncoderConfig.fixed_length`), to which
-            everything is padded; None where it takes any. Nothing is ever padded beyond the
-            builder's max_seq_length otherwise.
-        task_config: the model's, which says what kind it is and how its outputs are read.
+        builder: makes the features as in the model's training.
+        batch_tokens: tokens in a batch, with padding; a longer table makes a batch of its own.
+        fixed_length: the only length that the model takes (`EncoderConfig.fixed_length`), to which
+            everything is padded; None where it takes any. Otherwise nothing is padded beyond the
+            builder's max_seq_length.
+        task_config: the options of the model's task.
         calibration: makes scores probabilities; None leaves them as they are.
-        min_score: where the score is lower, there is no answer (`Answer.answered`).
+        min_score: below this score there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
-        keras_model: makes the Keras model, which `attended_cells` looks into; None where there is
-            none.
+        keras_model: makes the Keras model for `attended_cells`; None where there is none.
 
     Raises:
-        ValueError: if the builder makes examples that are longer than the fixed length, min_score
-            is not from 0 to 1 or num_alternatives is negative.
+        ValueError: if the builder's examples may be longer than the fixed length, min_score is not
+            from 0 to 1, or num_alternatives is negative.
     """
 
     def __init__(
@@ -82,7 +136,7 @@ class Predictor:
         self._builder = builder
         self._batch_tokens = batch_tokens
         self._fixed_length = fixed_length
-        self._task_config = task_config or TableQAConfig()
+        self._decode = Decoder(task_config or TableQAConfig())
         self._calibration = calibration
         self._min_score = min_score
         self._num_alternatives = num_alternatives
@@ -102,14 +156,14 @@ class Predictor:
     def answer(
         self, table: Table | None, questions: str | Question | Sequence[str | Question]
     ) -> Answer | list[Answer]:
-        """Answers a question about a table, or several, each by itself.
+        """Answers a question about a table, or several independent ones.
 
         Args:
-            table: the table; None for a sentence that a classifier judges alone.
-            questions: one, or a list of them.
+            table: the table; None for a sentence alone, which only a classifier takes.
+            questions: one question, or a list.
 
         Returns:
-            The answer, or a list of them.
+            One answer, or a list.
 
         Raises:
             ValueError: if the table or a question is beyond a limit.
@@ -124,13 +178,13 @@ class Predictor:
         return answers
 
     def attended_cells(self, table: Table, question: str | Question) -> AttendedCells:
-        """Answers a question, and tells which cells its answer's tokens attended to.
+        """Answers a question, and finds which cells the answer's tokens attended to.
 
         The first call makes the Keras model, which takes some seconds.
 
         Raises:
-            ValueError: if the table or the question is beyond a limit, or the model is one whose
-                attention is not to be seen (`received_attention`).
+            ValueError: if the table or the question is beyond a limit, or the model is a TableETC
+                (`received_attention`).
         """
         if self._keras_model is None:
             raise ValueError("expected a predictor with a keras_model, of from_pretrained")
@@ -143,7 +197,7 @@ class Predictor:
     def answer_all(
         self, pairs: Iterable[tuple[MaybeTable, Question]]
     ) -> Iterator[tuple[MaybeTable, Question, Answer | ValueError]]:
-        """Answers questions in their order; one beyond a limit yields its error as the answer."""
+        """Answers questions in their order; a question beyond a limit yields its error."""
         pairs = iter(pairs)
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
             results: list[Answer | ValueError | None] = [None] * len(chunk)
@@ -162,7 +216,7 @@ class Predictor:
                 yield table, question, result
 
     def _batches(self, examples: Mapping[int, Example]) -> Iterator[list[int]]:
-        """Indices in batches of one padded length."""
+        """Indices of examples in batches of one padded length."""
         by_length = sorted(examples, key=lambda index: examples[index].report.num_tokens)
         for length, group in itertools.groupby(
             by_length, key=lambda index: self._padded_length(examples[index].report.num_tokens)
@@ -182,7 +236,7 @@ class Predictor:
             self._builder.config.histogram_row,
         )
         outputs = self._model(features)
-        answers = decode_batch(self._task_config, outputs, asked, self._num_alternatives)
+        answers = self._decode(outputs, asked, self._num_alternatives)
         return [
             self._finished(answer, example.report.rows_dropped)
             for answer, (_, example) in zip(answers, batch, strict=True)
@@ -221,3 +275,66 @@ def _question(question: str | Question) -> Question:
 def _fit(values: np.ndarray, length: int) -> np.ndarray:
     """Cuts or extends the padding of a feature [S]."""
     return np.pad(values[:length], (0, max(0, length - len(values)))).astype(np.int32)
+
+
+def inference_function(
+    model: keras.layers.Layer, pack_kernels: bool | None = None, calls_without_graph: int = 0
+) -> Callable[[TokenFeatures], Any]:
+    """A graph function of token features that computes what `model(features)` does.
+
+    It is traced once, for all batch sizes and lengths; a new length takes half a second more the
+    first time, in which XLA compiles small parts for it: pad to a few lengths.
+
+    Args:
+        model: built; a `TableEncoder` or a task's model.
+        pack_kernels: makes the kernels, as they are now, constants of the graph, which oneDNN packs
+            once and not in each call. In bfloat16 that is a fifth of the time, and takes ten times
+            the memory of the kernels (BERT base: 2 GB); in float32 it is no faster. None: in
+            bfloat16 on a CPU. Otherwise weights that change later are seen.
+        calls_without_graph: so many calls of one example each run op by op before the graph is
+            made, which takes as long as twenty or thirty of them: for whoever asks little. A batch
+            of several makes it at once. Kernels that are packed belong to a graph from the start.
+
+    Returns:
+        A function of `TokenFeatures`, int32 [B, S] each.
+
+    Example:
+        >>> from mate_tf.config import EncoderConfig
+        >>> from mate_tf.layers.encoder import TableEncoder
+        >>> encoder = TableEncoder(EncoderConfig(
+        ...     vocab_size=50, hidden_size=8, num_layers=1, num_heads=2, intermediate_size=16))
+        >>> encoder.build()
+        >>> run = inference_function(encoder)
+        >>> run(TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)).sequence_output.shape
+        TensorShape([1, 6, 8])
+    """
+    if pack_kernels is None:
+        on_cpu = not tf.config.get_visible_devices("GPU")
+        pack_kernels = model.compute_dtype == "bfloat16" and on_cpu
+    kernels = constant_kernels if pack_kernels else contextlib.nullcontext
+
+    @functools.cache
+    def function_of(names: tuple[str, ...]) -> Callable[..., Any]:
+        spec = tf.TensorSpec([None, None], tf.int32)
+
+        @tf.function(input_signature=[spec] * len(names), autograph=False)
+        def run(*given: tf.Tensor) -> Any:
+            absent = dict.fromkeys(TokenFeatures._fields)
+            features = TokenFeatures(**(absent | dict(zip(names, given, strict=True))))
+            with kernels():
+                return model(features, training=False)
+
+        return run
+
+    calls_left = 0 if pack_kernels else calls_without_graph
+
+    def call(features: TokenFeatures) -> Any:
+        nonlocal calls_left
+        if calls_left and features.input_ids.shape[0] == 1:
+            calls_left -= 1
+            return model(features, training=False)
+        calls_left = 0
+        given = {name: one for name, one in features._asdict().items() if one is not None}
+        return function_of(tuple(given))(*given.values())
+
+    return call

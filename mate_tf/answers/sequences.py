@@ -13,27 +13,23 @@ Answered = Iterator[tuple[Table, Question, Answer | ValueError]]
 
 
 def answer_sequences(answer_all: Callable[[Pairs], Answered], pairs: Pairs) -> Answered:
-    """Answers each question with the predicted answer to the one before it as its history.
+    """Answers each question with the model's answer to the question before it as its history.
 
-    The first questions of all sequences are answered together, then the second, and so on: as many
-    rounds as the longest sequence has questions. To answer with the gold history that questions
-    bring along, call `answer_all` itself.
+    The first questions of all sequences are answered together, then the second, and so on. To
+    answer with the gold history of the data, call `answer_all` itself.
 
     Args:
-        answer_all: answers questions that do not hang on each other, in their order, such as
-            `Predictor.answer_all`.
-        pairs: the questions with their tables, in any order; their ids say sequence and position,
-            such as "nt-639-0_1". The question before one is that of the next lower position that
-            there is. All are held in memory.
+        answer_all: answers independent questions in their order, such as `Predictor.answer_all`.
+        pairs: the questions with their tables, in any order, held in memory. Their ids say sequence
+            and position, such as "nt-639-0_1"; positions may be missing.
 
     Yields:
-        The table, the question with the predicted cells and texts as its history, and the answer,
-        round by round. What follows a question that was not accepted, or not answered, has no
-        history.
+        The table, the question with its history of predicted cells and texts, and the answer, round
+        by round. After a question that was refused or not answered there is no history.
 
     Raises:
-        ValueError: if an id does not say sequence and position or comes twice, or a sequence is
-            about several tables.
+        ValueError: if an id does not say sequence and position, an id comes twice, or a sequence
+            is about several tables.
     """
     previous: dict[str, Answer | ValueError] = {}
     for turns in _rounds(pairs):
@@ -43,20 +39,17 @@ def answer_sequences(answer_all: Callable[[Pairs], Answered], pairs: Pairs) -> A
         )
         for table, question, answer in answer_all(asked):
             yield table, question, answer
-            # Only now: the questions of a round are each of another sequence.
+            # Only now: each question of a round is of another sequence.
             previous[_sequence(question)] = answer
 
 
 def with_history(question: Question, previous: Answer | ValueError | None) -> Question:
-    """The question with the answer to the one before it, as texts and cells; none if it has none.
-
-    Of an answer that was not given (`Answer.answered`) there is nothing to know.
-    """
+    """The question with texts and cells of the answer before it; none after an error or None."""
     if not isinstance(previous, Answer):
         return replace(question, previous_coordinates=(), previous_answers=())
     return replace(
         question,
-        previous_coordinates=tuple((cell.row, cell.column) for cell in previous.cells),
+        previous_coordinates=previous.coordinates,
         previous_answers=previous.items,
     )
 

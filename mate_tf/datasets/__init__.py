@@ -1,1 +1,1 @@
-"""Published data sets become questions about tables, a file a data set."""
+"""Published data sets become questions about tables, with one file for each data set."""

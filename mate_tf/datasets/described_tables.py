@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mate_tf.datasets.json_lines import SeenIds, TableReader, naming_line, table_reader
+from mate_tf.datasets.json_lines import TableReader, check_record, naming_line, table_reader
 from mate_tf.datasets.tasks import TASKS, Division, read_split, splits_there
 from mate_tf.tables.files import read_table
 from mate_tf.tables.linked_table import plain_table
@@ -21,7 +21,11 @@ TEXTS, TABLES = "TEXTS", "TABLES"
 LAYOUTS = (TEXTS, TABLES, *(name for name, task in TASKS.items() if task.has_tables))
 # Files of a folder that are tables. Files in JSON and HTML often are something else.
 _TABLE_FILES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet")
-_KEYS = ("id", "table", "texts")
+_KINDS = {
+    "id": (str | int, "a text"),
+    "table": (str | dict, "an object or the path of a file"),
+    "texts": (list, "a list of texts"),
+}
 
 
 class DescribedTable(NamedTuple):
@@ -106,13 +110,16 @@ def read_described_tables(path: str | Path) -> Iterator[Reader]:
     """
     path = Path(path)
     table_of = table_reader(path.parent)
-    names = SeenIds()
+    seen: set[int] = set()  # hashes, which take less memory than names
     for number, record in read_json_values(path):
         with naming_line(path, number):
-            _check_record(record)
+            check_record(record, _KINDS, ("table",))
+            if not all(isinstance(text, str) for text in record.get("texts", ())):
+                raise ValueError(f"expected a list of texts for 'texts', got {record['texts']!r}")
             name = str(record.get("id", f"{path.stem}-{number}"))
-            if not names.add(name):
+            if hash(name) in seen:
                 raise ValueError(f"expected a different id for each line, got {name!r} again")
+            seen.add(hash(name))
         yield functools.partial(_read_record, path, number, record, name, table_of)
 
 
@@ -161,18 +168,3 @@ def _read_all(readers: Iterable[Reader]) -> Iterator[DescribedTable]:
 
 def _not_blank(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(filter(str.strip, texts))
-
-
-def _check_record(record: Any) -> None:
-    if not isinstance(record, dict):
-        raise ValueError(f"expected an object, got {type(record).__name__}")
-    if "table" not in record:
-        raise ValueError("expected the key 'table', which is missing")
-    if unknown := [key for key in record if key not in _KEYS]:
-        raise ValueError(f"expected keys among {list(_KEYS)}, got {unknown}")
-    texts = record.get("texts", [])
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"expected a list of texts for 'texts', got {texts!r}")
-    for key, kinds in (("table", str | dict), ("id", str | int)):
-        if key in record and not isinstance(record[key], kinds):
-            raise ValueError(f"expected a text or an object for '{key}', got {record[key]!r}")

@@ -10,7 +10,7 @@ from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table, check_coordinates, remember
 from mate_tf.tables.text_files import read_json
 
-# The repositories of the release: questions in the one, tables and passages in the other.
+# The two repositories of the release: questions; tables and passages.
 _QUESTIONS, _TABLES = "released_data", "WikiTables-WithLinks"
 
 
@@ -19,25 +19,25 @@ def read_hybridqa(
 ) -> Iterator[tuple[LinkedTable, Question]]:
     """Yields each question with its table and the passages that the cells link to.
 
-    Answers are texts, see `supervise_linked` for cells; `expand_cells` puts sentences of the
-    passages into the table. Links are unquoted, as the passages' keys are; those without a passage
-    are the table's `dead_links`. A question has its `part_of_speech_tags` where the release has
-    them, for a conversion with a tagger. The questions' file is one JSON value and is in memory
-    whole; tables and passages are read as questions ask for them.
+    Answers are texts: `supervise_linked` finds their cells, and `expand_cells` puts sentences of
+    the passages into the table. Links are unquoted like the passages' keys; those without a passage
+    are the table's `dead_links`. Questions have the release's `part_of_speech_tags` if there are
+    any. The questions' file is one JSON value and in memory as a whole; tables and passages are
+    read when they are needed.
 
     Args:
         directory: the release: folders `tables_tok` and `request_tok` beside the questions' files,
             or the official repositories, `WikiTables-WithLinks` beside `released_data`.
-        split: "train", "dev" or "test" (whose answers are hidden).
-        traced: whether `answer_coordinates` are the cells that the release traced answers to, of
-            {split}.traced.json, rather than left to be found.
-        original: whether ids have the endings "-0_0" and tables no heading of their section, as
-            in the authors' release of MATE.
+        split: "train", "dev" or "test" (with hidden answers).
+        traced: whether `answer_coordinates` are the cells that the release traced the answers to,
+            in {split}.traced.json.
+        original: whether ids end in "-0_0" and tables have no section heading, as in the authors'
+            release of MATE.
 
     Raises:
         FileNotFoundError: if the split, a table or its passages are missing.
-        ValueError: if a file is not as the release has it; it names the file, and the question or
-            the link.
+        ValueError: if a file differs from the release's format. It names the file, and the question
+            or the link.
     """
     questions, tables = (
         Path(directory) / part if (Path(directory) / part).is_dir() else Path(directory)
@@ -47,10 +47,7 @@ def read_hybridqa(
     traced_path = questions / f"{split}.traced.json"
     if traced or (not path.exists() and traced_path.exists()):
         path = traced_path
-    read_table = remember(
-        functools.partial(_read_table, tables, original=original),
-        size_of=lambda _, linked: linked.table.num_rows * linked.table.num_columns,
-    )
+    read_table = remember(functools.partial(_read_table, tables, original))
     records = read_json(path)
     if not isinstance(records, list):
         raise ValueError(f"expected a list of questions, got {_kind(records)} (file '{path}')")
@@ -71,12 +68,12 @@ def read_hybridqa(
 
 
 class Reference(NamedTuple):
-    """What scores are against.
+    """The gold answers for scoring.
 
     Attributes:
-        answers: of each question id.
-        in_table: the ids of the questions whose answer stands in a cell.
-        in_passage: of those whose answer stands in a passage.
+        answers: by question id.
+        in_table: the ids of questions with the answer in a cell.
+        in_passage: the ids of questions with the answer in a passage.
     """
 
     answers: dict[str, str]
@@ -85,14 +82,14 @@ class Reference(NamedTuple):
 
 
 def read_hybridqa_reference(directory: str | Path, split: str) -> Reference:
-    """Reads the answers that scores are against, and where they stand, of {split}_reference.json.
+    """Reads the gold answers and where they are from {split}_reference.json.
 
-    A split without that file, such as train, is told by its traced one, in which an answer that is
-    in cells and in passages counts as in the table.
+    A split without that file, such as train, is read from {split}.traced.json. There an answer that
+    is in cells and in passages counts as in the table.
 
     Raises:
-        FileNotFoundError: if there is neither file, as of the test split.
-        ValueError: if it is not as the release has it.
+        FileNotFoundError: if there is neither file, as for the test split.
+        ValueError: if it differs from the release's format.
     """
     folder = Path(directory)
     folder = folder / _QUESTIONS if (folder / _QUESTIONS).is_dir() else folder
@@ -149,7 +146,7 @@ def _question_from(record: Any, traced: bool, original: bool) -> Question:
     )
 
 
-def _read_table(directory: Path, table_id: str, original: bool) -> LinkedTable:
+def _read_table(directory: Path, original: bool, table_id: str) -> LinkedTable:
     path = directory / "tables_tok" / f"{table_id}.json"
     passages_path = directory / "request_tok" / f"{table_id}.json"
     where, passages_where = f"(file '{path}')", f"(file '{passages_path}')"
@@ -188,7 +185,7 @@ def _cell(cell: Any, where: str) -> tuple[str, list[str]]:
 
 
 def _get(record: Any, key: str, kind: type, where: str = "", default: Any = None) -> Any:
-    """The value of a key, checked to be of a kind; `where` ends the error."""
+    """The value of a key, checked to be of a kind; the error ends in `where`."""
     if not isinstance(record, dict):
         raise ValueError(f"expected an object, got {_kind(record)} {where}".rstrip())
     value = record.get(key)

@@ -8,12 +8,10 @@ import contextlib
 import hashlib
 import json
 import posixpath
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
-
-import numpy as np
 
 from mate_tf.dataclass_json import from_dict
 from mate_tf.tables.files import ReadOptions, read_table
@@ -40,32 +38,10 @@ _KINDS = {
     "previous_answers": (list, "a list"),
 }
 KEYS = tuple(_KINDS)
-_UNSORTED = 4096
 
 Asked = TypeVar("Asked", Table, LinkedTable)
 # Reads the table that a line names or holds.
 TableReader = Callable[[str | dict[str, Any]], Asked]
-
-
-class SeenIds:
-    """The ids that a file had so far, in eight bytes each: only their 64-bit hashes are kept."""
-
-    def __init__(self) -> None:
-        self._recent: set[int] = set()
-        self._sorted = np.zeros(0, np.int64)
-
-    def add(self, id_: Hashable) -> bool:
-        """Adds an id; returns whether it is new."""
-        key = hash(id_)
-        place = int(np.searchsorted(self._sorted, key))
-        if key in self._recent or (place < len(self._sorted) and self._sorted[place] == key):
-            return False
-        self._recent.add(key)
-        if len(self._recent) == _UNSORTED:
-            recent = np.fromiter(self._recent, np.int64, _UNSORTED)
-            self._sorted = np.sort(np.concatenate([self._sorted, recent]))
-            self._recent.clear()
-        return True
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
@@ -127,9 +103,7 @@ def _reader(
         titled = replace(plain_table(found), **dict[str, Any](titles))
         return replace(found, table=titled) if isinstance(found, LinkedTable) else titled
 
-    remembered = remember(
-        read_named, lambda _, item: plain_table(item).num_rows * plain_table(item).num_columns
-    )
+    remembered = remember(read_named)
 
     def read(source: str | dict[str, Any]) -> Asked:
         if isinstance(source, str):
@@ -148,18 +122,19 @@ def _reader(
 
 
 def _read_lines(path: Path, table_of: TableReader[Asked]) -> Iterator[tuple[Asked, Question]]:
-    ids = SeenIds()
+    seen: set[int] = set()  # hashes, which take less memory than ids
     for number, record in read_json_values(path):
         with naming_line(path, number):
-            _check_record(record)
+            check_record(record, _KINDS, ("question", "table"))
             table = table_of(record["table"])
             question = _question_from(record, default_id=f"{path.stem}-{number}")
             check_coordinates(plain_table(table), question)
-            if not ids.add(question.question_id):
+            if hash(question.question_id) in seen:
                 raise ValueError(
                     f"expected a different id for each question, got {question.question_id!r} "
                     f"again{_line_of(path, question.question_id, number)}"
                 )
+            seen.add(hash(question.question_id))
         yield table, question
 
 
@@ -305,15 +280,24 @@ def _question_from(record: Mapping[str, Any], default_id: str) -> Question:
     return Question(record["question"], str(record.get("id", default_id)), **supervision)
 
 
-def _check_record(record: Any) -> None:
+def check_record(
+    record: Any, kinds: Mapping[str, tuple[Any, str]], required: Sequence[str]
+) -> None:
+    """Raises ValueError unless a line is an object with the required keys and no unknown one.
+
+    Args:
+        record: the line.
+        kinds: for each known key the types of its value, and their name.
+        required: the keys that it must have.
+    """
     if not isinstance(record, dict):
         raise ValueError(f"expected an object, got {type(record).__name__}")
-    if missing := [key for key in ("question", "table") if key not in record]:
-        raise ValueError(f"expected the keys 'question' and 'table', missing {missing}")
-    if unknown := [key for key in record if key not in _KINDS]:
-        raise ValueError(f"expected keys among {list(_KINDS)}, got {unknown}")
+    if missing := [key for key in required if key not in record]:
+        raise ValueError(f"expected the keys {list(required)}, missing {missing}")
+    if unknown := [key for key in record if key not in kinds]:
+        raise ValueError(f"expected keys among {list(kinds)}, got {unknown}")
     for key, value in record.items():
-        kind, meaning = _KINDS[key]
+        kind, meaning = kinds[key]
         if not isinstance(value, kind):
             raise ValueError(f"expected {meaning} for '{key}', got {value!r}")
 

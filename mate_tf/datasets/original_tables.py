@@ -1,8 +1,8 @@
-"""Delimited files as the authors' release of TAPAS reads them, for its checkpoints and goldens.
+"""Delimited files as the authors' release of TAPAS reads them, for its checkpoints.
 
-It reads tables and questions with Python's csv module in its default, lenient dialect, and those
-of WikiTableQuestions with pandas 1.0 first. What that makes of a file is stated here, so that
-neither pandas nor its version matters.
+The release reads tables and questions with Python's csv module in its lenient default dialect, and
+the tables of WikiTableQuestions with pandas 1.0 first. This module computes what pandas makes of a
+file, so that pandas is not needed and its version does not matter.
 """
 
 import csv
@@ -15,7 +15,7 @@ from mate_tf.features.normalization import normalize_denotation
 from mate_tf.tables.text_files import check_width, read_text
 
 _MISSING = "nan"
-# What pandas 1.0 takes for a missing value, besides an empty cell.
+# What pandas 1.0 reads as a missing value, beside an empty cell.
 _WORDS_FOR_MISSING = frozenset(
     "#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|n/a|nan|null"
     "".split("|")
@@ -23,7 +23,7 @@ _WORDS_FOR_MISSING = frozenset(
 
 
 def read_original_rows(path: str | Path, delimiter: str = ",", escape: bool = False) -> list[list]:
-    r"""Reads all rows; quotes need not match, rows may differ in length, a blank line is `[]`.
+    """Reads all rows. Quotes need not match, rows may differ in length, a blank line is `[]`.
 
     Args:
         path: a UTF-8 file.
@@ -44,10 +44,10 @@ def read_original_rows(path: str | Path, delimiter: str = ",", escape: bool = Fa
 
 
 def read_original_questions(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yields the rows of a tab-separated file of questions, by column, quoting on.
+    """Yields the rows of a tab-separated file of questions, by column, with quoting.
 
-    A value that begins with a quotation mark ends at the next one, even lines further down, and
-    what lies between is part of it; balanced quotation marks disappear.
+    A value that begins with a quotation mark ends at the next one, even some lines later, and
+    includes everything between. Balanced quotation marks disappear.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -65,9 +65,9 @@ def read_original_questions(path: str | Path, columns: Sequence[str]) -> Iterato
 def read_original_table(path: str | Path) -> tuple[list[str], list[list[str]]]:
     """Reads header and body of a table of WikiTableQuestions.
 
-    Empty cells and pandas' words for a missing value, such as "N/A", become "nan", and so do cells
-    that a short row lacks. The others are normalised as denotations. A name that the header has
-    before becomes "x.1", an empty one "Unnamed: 3" (counted from 0).
+    Empty cells, pandas' words for a missing value such as "N/A", and cells that a short row lacks
+    become "nan". Other cells are normalised as denotations. A repeated column name becomes "x.1",
+    an empty one "Unnamed: 3" (counted from 0).
 
     Raises:
         FileNotFoundError, ValueError: as `read_original_rows`, and if a row is longer than the

@@ -1,4 +1,4 @@
-"""Cells expanded with the sentences, of the pages that they link to, that are like the question.
+"""Expands cells with the sentences of their passages that are similar to the question.
 
 Shape letters: N sentences of a table's passages, V words and pairs of neighbouring words.
 """
@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mate_tf.private_apis import import_extra
 from mate_tf.tables.linked_table import LinkedTable, Passage
 from mate_tf.tables.table import Question, Table
 
 _TABLES_REMEMBERED = 128
-_SHARE_OF_COMMON_TERMS = 0.9  # what is in more of the sentences tells none from another
+_SHARE_OF_COMMON_TERMS = 0.9  # terms of more sentences are ignored
 _MAX_CHARACTERS = 10_000
 _LONGEST_OF_SIGNS = 1_000  # characters
 _WORD = re.compile(r"[^\W_]")
@@ -25,7 +26,7 @@ _DIGITS_OF_A_SCORE = 12  # beyond them equal scores differ by rounding
 
 
 class _Index(NamedTuple):
-    """What questions of a table share."""
+    """The data that all questions about a table share."""
 
     sentences: tuple[str, ...]
     of_passage: Mapping[Passage, tuple[str, ...]]
@@ -43,25 +44,25 @@ def expand_cells(
     with_titles: bool = False,
     original: bool = False,
 ) -> Table:
-    """Gives cells the sentences of their passages that are most like the question.
+    """Adds to cells the sentences of their passages that are most similar to the question.
 
-    As in MATE's experiments on HybridQA (Eisenschlos et al., 2021, section 5) the num_sentences
-    best of a table's sentences, by TF-IDF over words and pairs of words, follow the texts of the
-    cells that link to them: "Oslo" becomes "Oslo ( Oslo is the capital of Norway . )". A cell
-    with several passages has parentheses for each, and in them the sentences keep their order.
+    As in MATE's experiments on HybridQA (Eisenschlos et al., 2021, section 5), the num_sentences
+    best sentences of the table's passages, by TF-IDF over words and pairs of words, follow the
+    texts of the cells that link to them: "Oslo" becomes "Oslo ( Oslo is the capital of Norway . )".
+    Each passage of a cell has its own parentheses, with its sentences in order.
 
     Args:
         linked: the table and its passages.
-        question: of which only the text matters.
-        num_sentences: how many sentences of all passages may be taken.
+        question: only its text is used.
+        num_sentences: the most sentences to take from all passages.
         with_titles: whether a passage's title and a colon precede its sentences.
-        original: whether sentences that no cell can show take places, as those of the header's
-            passages and a sentence's second occurrence, and titles begin behind the address's
-            last slash, as in the authors' release.
+        original: whether to do as the authors' release does: sentences that no cell can show, such
+            as those of the header's passages and repeated ones, take places, and a title begins
+            after the last slash of the address.
 
     Returns:
-        The table with `expansions`; its rows are as they were. Where no sentence has a word of
-        the question it is the table itself.
+        The table with `expansions` and unchanged rows; the table itself if no sentence has a word
+        of the question.
 
     Raises:
         ValueError: if num_sentences is negative.
@@ -77,11 +78,11 @@ def expand_cells(
 def score_sentences(
     linked: LinkedTable, question: Question, original: bool = False
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """How like the question each sentence of a table's passages is.
+    """The similarity of each sentence of a table's passages with the question.
 
     Returns:
-        The sentences, row by row, and cosines, float64 [N], rounded so that a tie is a tie; in a
-        tie the first sentence is taken. The original takes them in the order of a hash map.
+        The sentences, row by row, and cosines, float64 [N], rounded so that equal scores tie. In a
+        tie the first sentence is taken; the original takes them in the order of a hash map.
     """
     index = _index(linked, original)
     asked = np.zeros(len(index.idf))  # [V]
@@ -102,7 +103,7 @@ def expand_with(
     with_titles: bool = False,
     original: bool = False,
 ) -> Table:
-    """Gives cells those sentences of their passages that are among `sentences`."""
+    """Adds to cells those sentences of their passages that are in `sentences`."""
     if not sentences:
         return linked.table
     of_passage = _index(linked, original).of_passage
@@ -139,7 +140,7 @@ def _index(linked: LinkedTable, original: bool) -> _Index:
         sentences = tuple(dict.fromkeys(sentences))
     counts = [collections.Counter(_terms(sentence)) for sentence in sentences]
     with_term = collections.Counter(itertools.chain.from_iterable(counts))
-    # A lone sentence shares all of its terms with all sentences.
+    # All terms of a single sentence are in all sentences.
     share = _SHARE_OF_COMMON_TERMS if len(sentences) > 1 else 1.0
     most = share * len(sentences)
     kept = [term for term, number in with_term.items() if number <= most]
@@ -165,18 +166,17 @@ def _terms(text: str) -> list[str]:
 
 
 def forget_tables() -> None:
-    """Empties what is remembered of tables, as for timing the expansion of a new one."""
+    """Empties the cache of tables, to time the expansion of a new one."""
     _index.cache_clear()
 
 
 def split_sentences(text: str) -> tuple[str, ...]:
     """Splits a text into sentences, without white space around them.
 
-    The splitter is Punkt (Kiss and Strunk, 2006) without training: it knows no abbreviations,
-    which in text like HybridQA's, tokenized and its full stops between blanks, is no loss. Its
-    time is quadratic, so a text of more than 10,000 characters is cut at blanks beforehand; and a
-    long stretch without a letter or digit is left whole, for each of its stops takes Punkt as long
-    as a sentence.
+    The splitter is Punkt (Kiss and Strunk, 2006) without training. It knows no abbreviations, which
+    does not matter in text like HybridQA's, where blanks surround full stops. Its time is
+    quadratic, so that texts of more than 10,000 characters are cut at blanks first, and a long
+    stretch of signs alone stays whole.
     """
     sentences = itertools.chain.from_iterable(map(_split, _cut(text)))
     return tuple(filter(None, map(str.strip, sentences)))
@@ -199,6 +199,5 @@ def _cut(text: str) -> Iterator[str]:
 
 @functools.cache
 def _punkt() -> Any:
-    from nltk.tokenize.punkt import PunktSentenceTokenizer
-
-    return PunktSentenceTokenizer()
+    punkt = import_extra("nltk.tokenize.punkt", "passages", "to split passages into sentences")
+    return punkt.PunktSentenceTokenizer()

@@ -1,4 +1,4 @@
-"""SQA, sequences of questions about a table, as officially released (Iyyer et al., 2017)."""
+"""SQA: sequences of questions about a table, as officially released (Iyyer et al., 2017)."""
 
 import ast
 import itertools
@@ -6,16 +6,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mate_tf.datasets.json_lines import SeenIds
 from mate_tf.datasets.original_tables import read_original_questions, read_original_rows
-from mate_tf.tables.table import Coordinates, Question, Table
+from mate_tf.tables.table import Coordinates, Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, stream_csv_records
 
-SPLITS = ("train", "dev", "test")
 _FILES = {
     "train": "random-split-1-train.tsv",
     "dev": "random-split-1-dev.tsv",
@@ -23,13 +21,12 @@ _FILES = {
 }
 _COLUMNS = ("id annotator position question table_file answer_coordinates answer_text").split()
 _COORDINATES = re.compile(r"\s*\(\s*(-?\d+)\s*,\s*(-?\d+)\s*\)\s*", re.ASCII)
-_TABLES_REMEMBERED = 256
 
 
 class _Turn(NamedTuple):
     """A question, its place in its sequence, and its line, for errors."""
 
-    sequence: tuple[str, str]  # the id, which the record files have too, and the table's file
+    sequence: tuple[str, str]  # the id, and the table's file
     position: int
     question: Question
     where: str
@@ -40,31 +37,31 @@ def read_sqa(
 ) -> Iterator[tuple[Table, Question]]:
     """Yields the questions of each sequence in order, with the cells that answer them.
 
-    Each question but a sequence's first has cells and texts of the answer before it, be its
-    position the next or not. A question whose answer has cells outside of the table's body, such
-    as (-1, 0) in the header, has none (see `check_supervision`); the next question has those of
-    them that are inside. One sequence at a time is in memory.
+    Each question except a sequence's first has the cells and texts of the previous answer, even if
+    a position is missing between them. An answer may have cells outside of the table's body, such
+    as (-1, 0) in the header. Then its question has no cells (see `check_supervision`), and the next
+    question has those that are inside. Memory holds one sequence at a time.
 
-    The identifiers are those of the authors' release of TAPAS: "nt-639-0_1" is question 1, counted
-    from 0, of sequence "nt-639" by annotator 0. Columns "aggregation", "float_answer" and
-    "class_index", which the release of TAPAS adds to the layout, are read where they are there.
+    Ids are those of the authors' release of TAPAS: "nt-639-0_1" is question 1, counted from 0, of
+    sequence "nt-639" by annotator 0. The columns "aggregation", "float_answer" and "class_index",
+    which that release adds, are read if they exist.
 
     Args:
         directory: the unpacked release, with its .tsv files and its folder `table_csv`.
         split: "train" and "dev" (of random split 1), "train_and_dev", "test", or the name of
             another file without its ending, such as "random-split-2-dev".
-        original: whether to read as the authors' release of TAPAS does: sequences sorted by their
-            identifiers, for which all questions are in memory at once, and quotation marks that do
-            not match taken as they come (mate_tf/datasets/original_tables.py).
+        original: whether to read as the authors' release of TAPAS does (original_tables.py):
+            sequences sorted by id, which needs all questions in memory, and quotation marks that
+            need not match.
 
     Raises:
         FileNotFoundError: if the split or a table is missing.
-        ValueError: if a file is not as the release has it, a sequence's lines do not follow each
-            other or two have one position; it names file and line.
+        ValueError: if a file differs from the release's format, a sequence's lines do not follow
+            each other, or two have the same position. It names file and line.
     """
     directory = Path(directory)
     path = directory / _FILES.get(split, f"{split}.tsv")
-    read_table = lru_cache(_TABLES_REMEMBERED)(partial(_read_table, directory, original))
+    read_table = remember(partial(_read_table, directory, original))
     sequences = _sorted_sequences(path) if original else _sequences(path)
     for turns in sequences:
         previous: Coordinates = ()
@@ -89,10 +86,10 @@ def read_sqa(
 
 
 def split_question_id(question_id: str) -> tuple[str, int]:
-    """The sequence of a question and its position in it: of "nt-639-0_1" "nt-639-0" and 1.
+    """A question's sequence and position: "nt-639-0" and 1 for "nt-639-0_1".
 
     Raises:
-        ValueError: if the identifier does not end in such a position.
+        ValueError: if the id does not end in a position.
     """
     sequence, separator, position = question_id.rpartition("_")
     if not separator or not (position.isascii() and position.isdigit()):
@@ -106,15 +103,16 @@ def split_question_id(question_id: str) -> tuple[str, int]:
 def _sequences(path: Path) -> Iterator[Iterable[_Turn]]:
     rows = stream_csv_records(path, _COLUMNS, delimiter="\t")
     turns = (_turn(row, f"(file '{path}', line {line})") for line, row in rows)
-    seen = SeenIds()
+    seen: set[int] = set()  # hashes, which take less memory than ids
     for sequence, lines in itertools.groupby(turns, lambda turn: turn.sequence):
         in_order = sorted(lines, key=lambda turn: turn.position)
         name, _ = sequence
-        if not seen.add(sequence):
+        if hash(sequence) in seen:
             raise ValueError(
                 f"expected the lines of the sequence '{name}' to follow each other, got it again "
                 f"{in_order[0].where}"
             )
+        seen.add(hash(sequence))
         for before, turn in itertools.pairwise(in_order):
             if before.position == turn.position:
                 raise ValueError(
@@ -163,7 +161,7 @@ def _number(row: Mapping[str, str], column: str, kind: type = int) -> Any:
 
 
 def _texts(literal: str) -> tuple[str, ...]:
-    """The texts of a list as Python writes it: "['a', 'b']"."""
+    """The texts of a list in Python's notation: "['a', 'b']"."""
     try:
         texts = ast.literal_eval(literal)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

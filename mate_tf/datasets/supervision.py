@@ -1,7 +1,4 @@
-"""Weak supervision where answers may stand in a cell or in the text that it links to.
-
-Weak supervision: from the texts of an answer to the cells and the number they stand for.
-"""
+"""Weak supervision: finds the cells and the number that the texts of an answer stand for."""
 
 import functools
 import re
@@ -43,22 +40,21 @@ def supervise(
 ) -> Question:
     """Finds the cells and the number of a question's answer (Herzig et al., 2020, section 3).
 
-    Each answer text is looked for among the body cells, compared as WikiTableQuestions compares
-    denotations. Where no cell has the text and it is no number, it stands for the one cell whose
-    first of several lines it is: a name with a note below. A single answer that is a number also
-    sets `answer_number`; it need not be in any cell. Supervision that the question already has is
-    kept as it is.
+    Each answer text is searched in the body cells and compared as WikiTableQuestions compares
+    denotations. If no cell has the text and it is no number, it stands for the only cell of several
+    lines whose first line it is: a name with a note below. A single answer that is a number also
+    sets `answer_number`, even if no cell holds it. Supervision that the question already has is
+    kept.
 
     Args:
-        table: the table that the question is about.
+        table: the table of the question.
         question: a question with answers.
-        strict: whether an answer found in more cells than it is given times is an error, as is
-            right for training; otherwise its last cells are taken, as the original does to
-            evaluate.
-        original: whether to do as the authors' release does: texts are compared as they are, then
-            without case, then without white space and only then as denotations; an answer that
-            is given twice is ambiguous; and a number is what Python reads once commas, or several
-            points, are left out, so that "1,23" is 1.23 and "nan" a number.
+        strict: whether an answer in more cells than the times it is given is an error, as in
+            training. Otherwise its last cells are taken, as the original does in evaluation.
+        original: whether to do as the authors' release does. Texts are compared as they are, then
+            without case, then without white space and only then as denotations. An answer that is
+            given twice is ambiguous. A number is what Python reads after commas, or several points,
+            are removed, so that "1,23" is 1.23 and "nan" is a number.
 
     Returns:
         The question with `answer_coordinates` and `answer_number`.
@@ -87,19 +83,13 @@ def supervise(
 def check_supervision(
     table: Table, question: Question, strict: bool = True, original: bool = False
 ) -> Question:
-    """Checks that a question brings its supervision, where a data set gives it (SQA, WikiSQL).
+    """Checks that a question has supervision, for data sets that give it (SQA, WikiSQL).
 
-    To be used in the place of `supervise`, which finds it.
-
-    Args:
-        table: the table that the question is about.
-        question: a question with its answer's cells or number, or with a class.
-        strict: of no effect; a question without supervision is an error either way.
-        original: whether a question that its data set gives no answer at all, not even a text, is
-            kept, as in the authors' release.
+    It replaces `supervise`, which finds supervision. `strict` has no effect. With `original`, a
+    question without any answer, not even a text, is kept, as in the authors' release.
 
     Returns:
-        The question as it is.
+        The question itself.
 
     Raises:
         SupervisionError: if there is none ("no answer given").
@@ -126,12 +116,12 @@ def _where(table: Table, question: Question) -> str:
 def parse_number(text: str, original: bool = False) -> float | None:
     """Reads a text that is one plain number, with or without thousands separators.
 
-    One that is not finite in single precision, as records hold it, is none.
+    A number that is not finite in single precision, as in records, is None.
 
     Args:
         text: the text.
-        original: whether to read what the authors' release reads: whatever Python takes for a
-            number ("nan", "1e3"), once commas, or several full stops, are left out; "1,23" is 1.23.
+        original: whether to read as the authors' release does: whatever Python reads as a number
+            ("nan", "1e3") after commas, or several full stops, are removed; "1,23" is 1.23.
     """
     if original:
         return _original_number(text)
@@ -198,7 +188,7 @@ def _cells_by(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
 
 
 def _denotation(text: str) -> str | None:
-    # A note may stand on a line of its own.
+    # A note may have its own line.
     return normalize_denotation(" ".join(text.split())) or None
 
 
@@ -234,29 +224,29 @@ _TABLES_REMEMBERED = 128
 
 
 class _Texts(NamedTuple):
-    """What a cell may answer with."""
+    """The texts of a cell that may hold an answer."""
 
     row: int
     column: int
     cell: str
-    words: tuple[str, ...]  # of the cell and of its passages, normalized
+    words: tuple[str, ...]  # the normalized texts of the cell and of its passages
 
 
 def supervise_linked(linked: LinkedTable, question: Question, original: bool = False) -> Question:
     """Finds the cells that hold an answer, in their own text or anywhere in their passages.
 
-    Cells and answers are compared by whole words, lower-case and without punctuation and articles
-    (Eisenschlos et al., 2021, section 5). Every cell counts that holds one of the answers; more
-    than one is no error, unlike in `supervise`, since one passage may be linked from many cells.
+    Cells and answers are compared by whole words, in lower case and without punctuation and
+    articles (Eisenschlos et al., 2021, section 5). Every cell with one of the answers counts.
+    Several cells are no error, unlike in `supervise`, because many cells may link to one passage.
     Coordinates that the question already has are kept.
 
     Args:
         linked: the table and its passages.
         question: a question with answers.
-        original: whether, as in the authors' release, an answer of articles and punctuation alone
-            ("A") is in every cell with a word, instead of in those that are nothing else; and one
-            that begins or ends in a sign that is no letter, digit or ASCII punctuation ("5 €") is
-            not found at a text's begin or end.
+        original: whether to do as the authors' release does. An answer of articles and punctuation
+            alone ("A") is in every cell with a word, instead of only in cells that equal it. An
+            answer that begins or ends in a sign other than ASCII punctuation ("5 €") is not found
+            at the begin or end of a text.
 
     Returns:
         The question with `answer_coordinates`, row by row.
@@ -283,7 +273,7 @@ def supervise_linked(linked: LinkedTable, question: Question, original: bool = F
 
 
 def _holder_of(answer: str, original: bool) -> Callable[[_Texts], bool]:
-    """Says of a cell's texts whether one of them holds the answer."""
+    """A function that says whether one of a cell's texts holds the answer."""
     words = normalize_words(answer)
     if not words and not original:
         whole = normalize_for_match(answer)

@@ -1,20 +1,18 @@
-"""TabFact, statements that a table entails (1) or refutes (0), as released (Chen et al., 2020)."""
+"""TabFact: statements that a table entails (1) or refutes (0), as released (Chen et al., 2020)."""
 
 import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mate_tf.datasets.original_tables import read_original_rows
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, read_json
 
-SPLITS = ("train", "dev", "test")
 _FILES = {"dev": "val"}
 _ROUNDS = ("collected_data/r1_training_all.json", "collected_data/r2_training_all.json")
-_TABLES_REMEMBERED = 256
 
 
 def read_tabfact(
@@ -22,28 +20,28 @@ def read_tabfact(
 ) -> Iterator[tuple[Table, Question]]:
     """Yields each statement with its table, whose document title is the caption.
 
-    The statement's class is 1 where the table entails it. Texts are those of the release's folder
-    `tokenized_data`, words in their base form ("be" for "is"). Identifiers of statements are those
-    of the authors' release of TAPAS: "1-2.html.csv_3-0_0" is statement 3, counted from 0, about
-    the table "1-2.html.csv". The statements' file is one JSON value and is in memory whole; tables
-    are read as statements ask for them.
+    The class is 1 if the table entails the statement. Texts are those of the release's folder
+    `tokenized_data`, words in their base form ("be" for "is"). Ids of statements are those of the
+    authors' release of TAPAS: "1-2.html.csv_3-0_0" is statement 3, counted from 0, about the table
+    "1-2.html.csv". The statements' file is one JSON value and in memory as a whole; tables are read
+    when they are needed.
 
     Args:
         directory: the release, with its folders `tokenized_data` and `data`.
-        split: one of SPLITS; "simple_test", "complex_test", "small_test", or another part of the
-            test split that has a list of tables, data/{split}_id.json.
-        original: whether to read as the authors' release of TAPAS does, which its checkpoints were
-            trained with: texts as they were collected, from the folder `collected_data`, tables
-            named "table_csv/..." and without captions, quotation marks around a cell taken away.
+        split: "train", "dev" or "test"; or a part of the test split with a list of tables,
+            data/{split}_id.json, such as "simple_test", "complex_test" and "small_test".
+        original: whether to read as the authors' release of TAPAS does, and as its checkpoints were
+            trained: texts as they were collected, from the folder `collected_data`; tables are
+            named "table_csv/..." and have no caption; quotation marks around a cell are removed.
 
     Raises:
         FileNotFoundError: if a file of the split or a table is missing.
-        ValueError: if a file is not as the release has it; it names the file, and the line or the
-            table.
+        ValueError: if a file differs from the release's format. It names the file, and the line or
+            the table.
     """
     directory = Path(directory)
     name = _FILES.get(split, split)
-    read_table = lru_cache(_TABLES_REMEMBERED)(partial(_read_table, directory, original))
+    read_table = remember(partial(_read_table, directory, original))
     ids_file = directory / "data" / f"{name}_id.json"
     if original:
         sources = [directory / file for file in _ROUNDS]
@@ -58,17 +56,17 @@ def read_tabfact(
     for table_id in entries if ids is None else ids:
         if table_id not in entries:
             raise ValueError(
-                f"expected tables of {[str(source) for source in sources]}, got '{table_id}' "
+                f"expected a table of {' or '.join(map(str, sources))}, got '{table_id}' "
                 f"(file '{ids_file}')"
             )
         statements, labels, caption = entries[table_id]
-        table = read_table(table_id, "" if original else caption)
+        table = read_table((table_id, "" if original else caption))
         for i, (text, label) in enumerate(zip(statements, labels, strict=True)):
             yield table, Question(text, f"{table_id}_{i}-0_0", class_index=label)
 
 
 def read_table_ids(path: str | Path) -> list[str]:
-    """Reads the tables' names from one of the release's lists of them, such as small_test_id.json.
+    """Reads one of the release's lists of table names, such as small_test_id.json.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -107,7 +105,8 @@ def _is_entry(entry: Any) -> bool:
     return False
 
 
-def _read_table(directory: Path, original: bool, table_id: str, caption: str) -> Table:
+def _read_table(directory: Path, original: bool, named: tuple[str, str]) -> Table:
+    table_id, caption = named
     path = directory / "data" / "all_csv" / table_id
     if original:
         rows, name = list(filter(None, read_original_rows(path, "#"))), f"table_csv/{table_id}"

@@ -1,15 +1,15 @@
-"""The data sets that records can be made of: their splits, who reads them, who finds the answers.
+"""The data sets that records are made of: their splits, readers and supervision.
 
-A reader takes the data set's folder and a split and yields each table and question; the table is
-None for a sentence alone, and a LinkedTable where cells link to passages.
+A reader takes the data set's folder and a split and yields each table and question. The table is
+None for a sentence without a table, and a LinkedTable if cells link to passages.
 """
 
-import collections
 import dataclasses
 import functools
 import hashlib
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,18 +33,18 @@ _PART = re.compile(r"([^\s:=,/\\]+)=(\d+)", re.ASCII)
 class Division:
     """A split and the parts that take its place.
 
-    The part that a table is in follows from its name: all questions about a table are in the same
-    part, whatever the files' order. Only if there are so few tables that a part would have none, it
-    gets one of another part.
+    A table's part depends on the hash of its name, so that all questions about a table are in the
+    same part, whatever the order of the files. Only if there are so few tables that a part would be
+    empty, the part gets a table of another one (`filled`).
 
     Attributes:
         split: the split.
         parts: names, each with its percentage of the tables; one may be that of the split.
-        moved: tables, by name, that are in another part than their names say (`filled`).
+        moved: tables that are in another part than the hash says, each with its part.
 
     Raises:
         ValueError: if the percentages are not at least 1 or do not add up to 100, or two parts
-            have one name.
+            have the same name.
     """
 
     split: str
@@ -66,7 +66,7 @@ class Division:
 
     @classmethod
     def from_text(cls, text: str) -> "Division":
-        """Reads a division as the command line has it, "dev:train=72,calibration=8,dev=20".
+        """Reads a division as on the command line, "dev:train=72,calibration=8,dev=20".
 
         Raises:
             ValueError: if it is no such text, and as the constructor.
@@ -85,19 +85,19 @@ class Division:
         return tuple(name for name, _ in self.parts)
 
     def divided(self, splits: Sequence[str]) -> list[str]:
-        """The names of splits with the parts in place of the one that is divided.
+        """The names of splits with the parts in place of the divided one.
 
         Raises:
-            ValueError: if that one is not among them, or a part has the name of another.
+            ValueError: if it is not among them, or a part has the name of another split.
         """
         if self.split not in splits:
             raise ValueError(
-                f"expected a division of one of the splits {list(splits)}, got {self.split!r}"
+                f"expected one of the splits {list(splits)} to divide, got {self.split!r}"
             )
         others = [name for name in splits if name != self.split]
         if twice := sorted(set(others) & set(self.names)):
             raise ValueError(
-                f"expected parts beside the splits {others}, got {twice} "
+                f"expected parts with other names than the splits {others}, got {twice} "
                 f"(division of the split {self.split!r})"
             )
         at = splits.index(self.split)
@@ -106,30 +106,42 @@ class Division:
     def filled(self, table_ids: Iterable[str]) -> "Division":
         """The division with at least one table in each part.
 
+        An empty part gets the table whose hash is nearest to the part's range, from a part that has
+        more than one. Large splits are divided by the hashes alone.
+
         Args:
-            table_ids: names of the split's tables, which may come several times. They are read
-                only until each part is known to have one.
+            table_ids: names of the split's tables, in any order; a name may be repeated. They are
+                read only until no part is empty.
 
         Raises:
             ValueError: if there are fewer tables than parts.
         """
-        parts, missing = dict[str, str](), {*self.names}
+        parts: dict[str, str] = {}
+        empty = dict.fromkeys(self.names)
         for table_id in table_ids:
             parts[table_id] = self.part_of(table_id)
-            missing.discard(parts[table_id])
-            if not missing:
+            empty.pop(parts[table_id], None)
+            if not empty:
                 return self
         if len(parts) < len(self.parts):
             raise ValueError(
                 f"expected at least {len(self.parts)} tables to divide into "
                 f"{', '.join(self.names)}, got {len(parts)} in the split {self.split!r}; add "
-                "tables, or choose the splits to make without a division"
+                "tables, or do not divide the split"
             )
+        ends = dict(zip(self.names, itertools.accumulate(p for _, p in self.parts), strict=True))
+        percentages = dict(self.parts)
         moved = dict(self.moved)
-        for name in sorted(missing, key=self.names.index):
-            ((largest, _),) = collections.Counter(sorted(parts.values())).most_common(1)
-            of_largest = [table_id for table_id, part in parts.items() if part == largest]
-            chosen = max(of_largest, key=lambda table_id: (_position(table_id), table_id))
+        for name in empty:
+            begin, end = ends[name] - percentages[name], ends[name] - 1
+
+            def distance(table_id: str, begin: int = begin, end: int = end) -> tuple[int, str]:
+                position = _position(table_id)
+                return max(begin - position, position - end), table_id
+
+            counts = Counter(parts.values())
+            movable = [table_id for table_id in parts if counts[parts[table_id]] > 1]
+            chosen = min(movable, key=distance)
             parts[chosen] = moved[chosen] = name
         return dataclasses.replace(self, moved=tuple(sorted(moved.items())))
 
@@ -151,13 +163,16 @@ class Division:
 
 
 def _position(table_id: str) -> int:
-    """A number from 0 to 99 that follows from a table's name."""
+    """The hash of a table's name, a number from 0 to 99."""
     digest = hashlib.sha256(table_id.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8]) % 100
 
 
 def read_sst2(directory: str | Path, split: str) -> Iterator[Question]:
-    """Yields each sentence of a split as a question without a table.
+    """Yields each sentence of SST-2 as a question without a table.
+
+    The Stanford Sentiment Treebank's two classes (Socher et al., 2013) are negative (0) and
+    positive (1). A line is a sentence, a tab and its label.
 
     Args:
         directory: the folder with {split}.tsv.
@@ -165,13 +180,13 @@ def read_sst2(directory: str | Path, split: str) -> Iterator[Question]:
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if a line is not a sentence and a label; it names file and line.
+        ValueError: if a line is not a sentence and a label. It names file and line.
     """
     path = Path(directory) / f"{split}.tsv"
     for number, line in read_lines(path):
         sentence, tab, label = line.rpartition("\t")
         if not (tab and sentence.strip() and label.strip() in ("0", "1")):
-            # The release of GLUE begins with the names of the columns.
+            # The release in GLUE begins with the names of the columns.
             if number == 1 and (sentence, label) == ("sentence", "label"):
                 continue
             raise ValueError(
@@ -189,13 +204,13 @@ class Task(NamedTuple):
 
     Attributes:
         read: its reader.
-        splits: those that it may have; () for whatever .jsonl files are in the folder.
-        supervise: from table, question, strict and original to the question with the cells of its
-            answer (supervision.supervise); None where they are not asked for, or given.
-        expand: from what the reader yields, the question and original to the table that is
-            converted; None where the reader yields it.
+        splits: its possible splits; () means all .jsonl files in the folder.
+        supervise: makes of table, question, strict and original the question with the cells of its
+            answer (supervision.supervise); None if no cells are needed, or they are given.
+        expand: makes of the reader's item, the question and original the table to convert; None if
+            the reader yields this table.
         has_tables: whether its questions are about tables.
-        has_original: whether the reader takes `original`, for the authors' release's own reading.
+        has_original: whether the reader takes `original`, to read as the authors' release does.
     """
 
     read: Callable[..., Pairs]
@@ -219,13 +234,13 @@ def _read_sentences(directory: str, split: str) -> Pairs:
 
 
 def _supervise_stated(table, question: Question, strict: bool, original: bool) -> Question:
-    """Of one's own questions all but those that are to be classified."""
+    """Supervises your own questions, except those to classify."""
     is_classified = question.class_index is not None and not question.answers
     return question if is_classified else supervise(table, question, strict, original)
 
 
 def _supervise_linked(table, question: Question, strict: bool, original: bool) -> Question:
-    return supervise_linked(table, question, original)  # which is never strict
+    return supervise_linked(table, question, original)  # never strict
 
 
 TASKS = {
@@ -253,13 +268,9 @@ TASKS = {
 
 
 def read_split(
-    task: str,
-    directory: str,
-    split: str,
-    original: bool = False,
-    division: Division | None = None,
+    task: str, directory: str, split: str, original: bool = False, division: Division | None = None
 ) -> Pairs:
-    """The questions of a split in the files' order; errors as the task's reader has them.
+    """The questions of a split in the files' order; errors as the task's reader.
 
     Args:
         task: a name in TASKS.
@@ -276,26 +287,26 @@ def read_split(
 
 
 def splits_there(task: str, directory: str, original: bool = False) -> tuple[list[str], list[str]]:
-    """The splits of a data set whose files are in a folder, and why the others are not read.
+    """The splits of a data set in a folder, and why the others are not read.
 
     Raises:
-        FileNotFoundError: if none is.
+        FileNotFoundError: if there is none.
         ValueError: if the beginning of one cannot be read.
     """
     if not TASKS[task].splits:
         there = sorted(path.stem for path in Path(directory).glob("*.jsonl"))
         if not there:
-            raise FileNotFoundError(f"no .jsonl file in {directory}")
+            raise FileNotFoundError(f"expected a .jsonl file in {directory}, found none")
         return there, []
     there, absent = [], []
     for split in TASKS[task].splits:
         try:
-            # A reader opens its files when the first question is asked for.
+            # A reader opens its files when it reads the first question.
             list(itertools.islice(read_split(task, directory, split, original), 1))
         except FileNotFoundError as error:
             absent.append(f"{split}: {error}")
         else:
             there.append(split)
     if not there:
-        raise FileNotFoundError(f"no split of {task} is there: {absent[0]}")
+        raise FileNotFoundError(f"expected a split of {task} in {directory}; {absent[0]}")
     return there, absent

@@ -1,9 +1,8 @@
-"""WikiSQL, questions with their queries, in the layout of its release (Zhong et al., 2017).
+"""WikiSQL: questions with their queries, in the layout of its release (Zhong et al., 2017).
 
-Queries of WikiSQL, executed on their table: the cells, the aggregation and the answer.
-
-A query selects one column of the rows that fulfil all of its conditions, and may aggregate it
-(Zhong et al., 2017). Texts are compared by their words and signs, whatever their case and spacing.
+Executing a query gives the cells, the aggregation and the answer. A query selects one column of the
+rows that fulfil all its conditions, and may aggregate it. Texts are compared by their words and
+signs; case and spacing do not matter.
 """
 
 import json
@@ -12,12 +11,11 @@ import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from mate_tf.datasets.supervision import parse_number, words_and_signs
-from mate_tf.tables.table import Coordinates, Question, Table, cell_text
+from mate_tf.tables.table import Coordinates, Question, Table, cell_text, remember
 from mate_tf.tables.text_files import open_bytes, read_json_values
 
 TYPES = ("text", "real")
@@ -31,7 +29,7 @@ _FIRST_NUMBER = re.compile(r"[-+]?(?:\d*\.\d+|\d+)", re.ASCII)
 
 
 class Condition(NamedTuple):
-    """That a cell of a column is equal to, greater or less than a value."""
+    """A cell of the column has to be equal to, greater or less than the value."""
 
     column: int
     operator: str
@@ -47,7 +45,7 @@ class Query(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a query yields, in the terms of `Question`; NO_ANSWER if nothing."""
+    """The result of a query in the terms of `Question`; NO_ANSWER for none."""
 
     coordinates: Coordinates
     aggregation: str
@@ -61,14 +59,14 @@ NO_ANSWER = Answer((), "NONE", None, ())
 def execute(rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query) -> Answer:
     """Executes a query.
 
-    MAX and MIN are answered by every cell that holds the extreme value, without an aggregation.
-    The value of a condition on a column of numbers is the first number in it. COUNT of no row is
-    0; any other query without rows, and a sum of what are not numbers, has no answer.
+    The answer of MAX and MIN is every cell with the extreme value, without an aggregation. On a
+    column of numbers, the value of a condition is the first number in it. COUNT of no row is 0. Any
+    other query without rows, and a sum of cells that are no numbers, has no answer.
 
     Args:
-        rows: the table's body, cells as the release has them: texts and numbers.
-        types: for each column one of TYPES.
-        query: the query, with columns that exist.
+        rows: the table's body, with the release's texts and numbers as cells.
+        types: one of TYPES for each column.
+        query: the query; its columns exist.
     """
     selected = [
         i
@@ -87,7 +85,7 @@ def execute(rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query) -
     if aggregation == "NONE":
         texts = tuple(map(cell_text, cells))
         if query.aggregation:
-            texts = texts[:1]  # one value, in however many cells
+            texts = texts[:1]  # several cells, but one value
         number = _number(cells[0]) if len(texts) == 1 else None
         return Answer(coordinates, aggregation, number, texts)
     result = float(len(cells)) if aggregation == "COUNT" else _sum(cells)
@@ -136,16 +134,16 @@ def _number(cell: Any) -> float | None:
 def execute_as_original(
     rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query
 ) -> Answer:
-    """Executes a query as the authors' release of TAPAS does, whose checkpoints learnt from it.
+    """Executes a query as the authors' release of TAPAS does, and as its checkpoints were trained.
 
-    MAX and MIN are answered by one cell, the last or the first with the extreme value. Any answer
-    of one cell that reads as a number is that number ("12.0" for "12", 5.5 for "5,5"), and no row
-    is the number NaN. A condition, or MAX or MIN, that compares values of different types leaves
-    no answer, and neither does a sum of one text; a sum of several has their texts for an answer.
+    The answer of MAX and MIN is one cell, the last or the first with the extreme value. If the
+    answer is one cell that reads as a number, it is that number ("12.0" for "12", 5.5 for "5,5").
+    No row gives NaN. There is no answer if a condition, or MAX or MIN, compares values of different
+    types, or for a sum of one text. The answer of a sum of several texts is these texts.
     """
     try:
         return _execute_as_original(rows, types, query)
-    except (_IncomparableError, TypeError, OverflowError):  # Python's own, of such cells
+    except (_IncomparableError, TypeError, OverflowError):  # Python's own for such cells
         return NO_ANSWER
 
 
@@ -207,9 +205,7 @@ def _original_number(value: Any) -> float:
     return number
 
 
-SPLITS = ("train", "dev", "test")
 _TITLES = {"document_title": "page_title", "context_heading": "section_title"}
-_TABLES_REMEMBERED = 256
 
 
 class _Typed(NamedTuple):
@@ -221,23 +217,23 @@ class _Typed(NamedTuple):
 def read_wikisql(
     directory: str | Path, split: str, original: bool = False, supervised: bool = True
 ) -> Iterator[tuple[Table, Question]]:
-    """Yields each question with its table, and what its query yields (see `execute`).
+    """Yields each question with its table and its query's answer (see `execute`).
 
-    A question whose query yields nothing has no answers. Identifiers of questions are those of the
-    authors' release of TAPAS: "dev-7-0_0" is question 7 of the split, counted from 0.
+    A question whose query has no result has no answers. Ids of questions are those of the authors'
+    release of TAPAS: "dev-7-0_0" is question 7 of the split, counted from 0.
 
     Args:
         directory: the release, with its folder `data` unpacked.
-        split: one of SPLITS.
-        original: whether to read as the authors' release of TAPAS does, which its checkpoints were
-            trained with: queries as `execute_as_original` has it, and tables named "table_csv/..."
-            and without the titles of their page and section.
-        supervised: whether questions have the cells, the number and the aggregation of the answer,
-            or only its texts, from which `supervise` finds cells and numbers.
+        split: "train", "dev" or "test".
+        original: whether to read as the authors' release of TAPAS does, and as its checkpoints were
+            trained: queries are executed by `execute_as_original`, and tables are named
+            "table_csv/..." and have no titles of their page and section.
+        supervised: whether questions have the cells, the number and the aggregation of the answer.
+            Otherwise they have only its texts, from which `supervise` finds cells and numbers.
 
     Raises:
         FileNotFoundError: if a file of the split is missing.
-        ValueError: if a file is not as the release has it; it names file and line.
+        ValueError: if a file differs from the release's format. It names file and line.
     """
     path = Path(directory) / "data" / f"{split}.jsonl"
     tables_path = path.with_name(f"{split}.tables.jsonl")
@@ -245,7 +241,6 @@ def read_wikisql(
     places = _places_of_tables(tables_path)
     with open_bytes(tables_path) as tables_file:
 
-        @lru_cache(_TABLES_REMEMBERED)
         def read_table(table_id: str) -> _Typed:
             offset, line = places[table_id]
             try:
@@ -253,12 +248,13 @@ def read_wikisql(
             except (TypeError, ValueError) as error:
                 raise ValueError(f"{error} (file '{tables_path}', line {line})") from None
 
+        remembered = remember(read_table)
         for number, record in read_json_values(path):
             where = f"(file '{path}', line {number})"
             text, table_id = _texts(record, where)
             if table_id not in places:
                 raise ValueError(f"expected a table of '{tables_path}', got {table_id!r} {where}")
-            table, rows, types = read_table(table_id)
+            table, rows, types = remembered(table_id)
             try:
                 answer = run(rows, types, _query(record.get("sql"), len(types)))
             except ValueError as error:
@@ -282,7 +278,7 @@ def _texts(record: Any, where: str) -> tuple[str, str]:
 
 
 def _places_of_tables(path: Path) -> Mapping[str, tuple[int, int]]:
-    """Where each table begins, byte and line: all that is held of the file."""
+    """Where each table begins, byte and line; memory holds nothing else of the file."""
     places: dict[str, tuple[int, int]] = {}
     offset = 0
     with open_bytes(path) as file:

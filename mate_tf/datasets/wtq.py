@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
 from mate_tf.datasets.original_tables import read_original_questions, read_original_table
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, stream_lines
 
 _FILES = {
@@ -15,39 +15,35 @@ _FILES = {
     "test": "pristine-unseen-tables.tsv",
 }
 _ESCAPED = {"n": "\n", "p": "|"}
-# Its questions are in no order of tables: the train split's 1,333 tables come again and again.
-_TABLES_REMEMBERED = 2048
 
 
 def read_wtq(
     directory: str | Path, split: str, original: bool = False
 ) -> Iterator[tuple[Table, Question]]:
-    """Yields each question with its table; the answers are texts, see `supervise` for cells.
+    """Yields each question with its table; answers are texts (`supervise` finds their cells).
 
-    Cells are as the tables have them. The identifiers are the official ones: "nt-2" for a
-    question, "csv/204-csv/772.csv" for a table.
+    Cells are as in the files. Ids are the official ones: "nt-2" for a question,
+    "csv/204-csv/772.csv" for a table.
 
     Args:
         directory: the unpacked release, with its folders `data` and `csv`.
         split: "train" and "dev" (of random split 1), "test", or the name of another file in
             `data` without its ending, such as "random-split-2-dev".
-        original: whether to read as the authors' release of TAPAS does, which its checkpoints were
-            trained with: an empty cell is "nan", the others are normalised, names of columns are
-            made distinct, quotation marks in the file of questions swallow some of them (21 of
-            2,831 in dev), escapes stay, and the identifiers are "nt-2-0_0" and
-            "table_csv/204-772.csv" (mate_tf/datasets/original_tables.py).
+        original: whether to read as the authors' release of TAPAS does (original_tables.py), and as
+            its checkpoints were trained. An empty cell is "nan", other cells are normalised, and
+            column names are made distinct. Quotation marks in the questions' file swallow some
+            questions (21 of 2,831 in dev), and escapes stay. Ids are "nt-2-0_0" and
+            "table_csv/204-772.csv".
 
     Raises:
         FileNotFoundError: if the split or a table is missing.
-        ValueError: if a file is not as the release has it; it names file and line, or
-            the question of a table that is not.
+        ValueError: if a file differs from the release's format. It names file and line, or the
+            question whose table is malformed.
     """
     directory = Path(directory)
     path = directory / "data" / _FILES.get(split, f"{split}.tsv")
     read_rows = read_original_questions if original else read_wtq_tsv
-    read_table = lru_cache(_TABLES_REMEMBERED)(
-        partial(_read_original_table if original else read_wtq_table, directory)
-    )
+    read_table = remember(partial(_read_original_table if original else read_wtq_table, directory))
     for row in read_rows(path, ("id", "utterance", "context", "targetValue")):
         text, question_id, answers = row["utterance"], row["id"], row["targetValue"]
         if original:
@@ -62,7 +58,7 @@ def read_wtq(
 
 
 def read_wtq_table(directory: str | Path, table_id: str) -> Table:
-    """A table of the release's folder by its identifier, "csv/204-csv/772.csv".
+    """A table of the release by its id, "csv/204-csv/772.csv".
 
     Raises:
         FileNotFoundError: if there is no such table.
@@ -73,9 +69,7 @@ def read_wtq_table(directory: str | Path, table_id: str) -> Table:
 
 
 def read_wtq_tsv(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yields the rows of one of the release's tab-separated files, values still escaped.
-
-    It holds one line at a time.
+    """Yields the rows of one of the release's tab-separated files; values are still escaped.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -89,7 +83,7 @@ def read_wtq_tsv(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str,
     for number, line in enumerate(lines, start=2):
         if not line:
             continue
-        values = line.split("\t")  # without quoting: a quotation mark is an answer's own
+        values = line.split("\t")  # no quoting: quotation marks belong to the answers
         if len(values) != len(header):
             raise ValueError(
                 f"expected {len(header)} values, got {len(values)} (file '{path}', line {number})"

@@ -1,27 +1,20 @@
-"""How far a model's answers hang on the order of a table's rows and columns.
+"""How much a model's answers depend on the order of a table's rows and columns.
 
-The order says nothing about the answer, so that each change of it is an error (TableFormer paper,
-sections 4.1 and 5.2).
+The order says nothing about the answer, so that each change of the answer is an error (TableFormer
+paper, sections 4.1 and 5.2).
 
-Shapes: Q questions, N perturbations.
+Shape letters: Q questions, N perturbations.
 """
 
 import dataclasses
 import random
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from mate_tf.answers.answer import Answer
-from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Coordinates, Question, Table, id_bytes
-
-AnyTable = TypeVar("AnyTable", Table, LinkedTable)
-
-
-Item = TypeVar("Item")
-
 
 # Two scores that rounding alone may put in either order.
 TIE = 1e-5
@@ -39,17 +32,16 @@ def measure_robustness(
 ) -> dict[str, float]:
     """Answers questions on their tables as they are, and on tables in random orders.
 
-    Where a table is longer than the model's limit and rows at its end are dropped, they are others
-    in another order, which shows as variation.
+    If rows at the end of a long table are dropped, another order drops other rows, which counts as
+    variation too.
 
     Args:
-        answer_all: as Predictor.answer_all, or sequences.answer_sequences with it; in an order
-            that follows from the questions' names alone. Ties are seen where answers have an
-            alternative.
+        answer_all: Predictor.answer_all, or sequences.answer_sequences with it. Its order may
+            depend only on the questions' names. Ties are seen only if answers have alternatives.
         pairs: Q questions with their gold answers and tables.
-        is_correct: says whether an answer is right; an error stands for a question that was not
+        is_correct: says whether an answer is right. An error stands for a question that was not
             accepted.
-        num_perturbations: N; number n has the orders of the seed + n, the same for all questions of
+        num_perturbations: N. Number n has the orders of seed + n, the same for all questions about
             a table.
         seed: of the orders.
 
@@ -66,7 +58,7 @@ def measure_robustness(
 
     first = outcomes(pairs)
     others = [
-        outcomes([permute(table, question, seed + n) for table, question in pairs])
+        outcomes([reorder(*pair, random_order(pair[0], seed + n)) for pair in pairs])
         for n in range(num_perturbations)
     ]
     tied = [
@@ -77,7 +69,7 @@ def measure_robustness(
 
 
 def is_tied(answer: Answer | ValueError) -> bool:
-    """Whether the next best answer's score is as good as the answer's, to `TIE`."""
+    """Whether the scores of the answer and the next best one differ by at most `TIE`."""
     if isinstance(answer, ValueError) or not answer.alternatives:
         return False
     return abs(answer.score - answer.alternatives[0].score) <= TIE
@@ -96,10 +88,10 @@ def robustness_metrics(
         tied: whether another answer was as good, before or after: bool [N, Q]; None for nowhere.
 
     Returns:
-        Each from 0 to 1: "accuracy", "perturbed_accuracy", "variation_percentage", the share of
-        answers that turned from right to wrong or from wrong to right, a lower bound of those that
-        changed, and "tied_variation_percentage", the part of these that rounding decides. All but
-        the first are over all perturbations.
+        Each from 0 to 1, over all perturbations except for the first: "accuracy";
+        "perturbed_accuracy"; "variation_percentage", the share of answers that turned from right to
+        wrong or from wrong to right, a lower bound of those that changed; and
+        "tied_variation_percentage", the part of these that rounding decides.
 
     Raises:
         ValueError: if there is no question or no perturbation, or not as many answers after as
@@ -132,84 +124,51 @@ class Order(NamedTuple):
         return Order(*(tuple(sorted(range(len(old)), key=old.__getitem__)) for old in self))
 
 
-def random_order(
-    table: Table | LinkedTable, seed: int, rows: bool = True, columns: bool = True
-) -> Order:
-    """An order of a table's rows, of its columns, or of both that is drawn at random.
+def random_order(table: Table, seed: int) -> Order:
+    """A random order of a table's rows and columns.
 
-    It follows from the seed and the table's name and size alone, so that all questions of a
+    It depends only on the seed and the table's name and size, so that all questions of a
     conversation see the same table.
     """
-    table = table.table if isinstance(table, LinkedTable) else table
     rng = random.Random(b"%d " % seed + id_bytes(table.table_id))
     sizes = table.num_rows, table.num_columns
-    return Order(
-        *(
-            tuple(rng.sample(range(size), size) if wanted else range(size))
-            for size, wanted in zip(sizes, (rows, columns), strict=True)
-        )
-    )
+    return Order(*(tuple(rng.sample(range(size), size)) for size in sizes))
 
 
-def reorder(table: AnyTable, question: Question, order: Order) -> tuple[AnyTable, Question]:
-    """The table in an order, with links and expansions, and a question about it.
+def reorder(table: Table, question: Question, order: Order) -> tuple[Table, Question]:
+    """A table in another order, and a question about it.
 
-    A header moves with its column. Coordinates stay in their sequence and go with their cells;
-    those outside of the table, which a conversion refuses, stay as they are.
-    """
-    of_kind: Any = _reorder_linked_table if isinstance(table, LinkedTable) else _reorder_table
-    return of_kind(table, order), _reorder_question(question, order)
-
-
-def permute(
-    table: AnyTable, question: Question, seed: int, rows: bool = True, columns: bool = True
-) -> tuple[AnyTable, Question]:
-    """The same in a random order (`random_order`).
+    A header moves with its column, and coordinates with their cells. Coordinates outside of the
+    table, which a conversion refuses, stay as they are.
 
     Example:
         >>> table = Table.from_rows([["city", "year"], ["Rome", 2004], ["Bonn", 2005]])
-        >>> table, question = permute(table, Question("?", answer_coordinates=((1, 0),)), seed=4)
+        >>> question = Question("?", answer_coordinates=((1, 0),))
+        >>> table, question = reorder(table, question, Order(rows=(1, 0), columns=(1, 0)))
         >>> [table.rows[row][column] for row, column in question.answer_coordinates]
         ['Bonn']
     """
-    return reorder(table, question, random_order(table, seed, rows, columns))
-
-
-def _reorder_linked_table(linked: LinkedTable, order: Order) -> LinkedTable:
-    return dataclasses.replace(
-        linked,
-        table=_reorder_table(linked.table, order),
-        passages=_grid(linked.passages, order),
-    )
-
-
-def _reorder_table(table: Table, order: Order) -> Table:
-    return dataclasses.replace(
-        table,
-        header=tuple(table.header[column] for column in order.columns),
-        rows=_grid(table.rows, order),
-        expansions=_grid(table.expansions, order) if table.expansions else (),
-    )
-
-
-def _reorder_question(question: Question, order: Order) -> Question:
     to = order.inverse()
-    num_rows, num_columns = map(len, to)
+
+    def grid(cells: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(cells[row][column] for column in order.columns) for row in order.rows)
 
     def moved(cells: Coordinates) -> Coordinates:
         return tuple(
             (to.rows[row], to.columns[column])
-            if 0 <= row < num_rows and 0 <= column < num_columns
+            if 0 <= row < table.num_rows and 0 <= column < table.num_columns
             else (row, column)
             for row, column in cells
         )
 
-    return dataclasses.replace(
+    reordered = dataclasses.replace(
+        table,
+        header=tuple(table.header[column] for column in order.columns),
+        rows=grid(table.rows),
+        expansions=grid(table.expansions) if table.expansions else (),
+    )
+    return reordered, dataclasses.replace(
         question,
         answer_coordinates=moved(question.answer_coordinates),
         previous_coordinates=moved(question.previous_coordinates),
     )
-
-
-def _grid(cells: tuple[tuple[Item, ...], ...], order: Order) -> tuple[tuple[Item, ...], ...]:
-    return tuple(tuple(cells[row][column] for column in order.columns) for row in order.rows)

@@ -1,26 +1,25 @@
 """A question and a table as the token features of the TAPAS schema.
 
-The sequence is [CLS] question [SEP], the header, then the body row by row (Herzig et al., 2020,
-section 3), and where asked for a histogram row after them. Nothing is cut unless the configuration
-asks for it, and the report says what was.
+The sequence is [CLS] question [SEP], the header, and the body row by row (Herzig et al., 2020,
+section 3); on request a histogram row follows. Nothing is cut unless the configuration allows it,
+and the report says what was.
 
-Shape letters: S sequence, N tokens of a table, K those of them that are in the sequence, R rows and
-C columns of the table's body. A grid [R+1, C+1] has a value for each cell at [row id, column id];
-ids count from 1, and row 0 is the header. With a histogram row, which is row R+1, grids are
-[R+2, C+1].
+Shape letters: S sequence, N tokens of a table, K those of them in the sequence, R rows and C
+columns of the table's body. A grid [R+1, C+1] has a value for each cell at [row id, column id]; ids
+count from 1, and row 0 is the header. A histogram row is row R+1, and grids are then [R+2, C+1].
 """
 
 import functools
 import itertools
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from mate_tf.features.config import ConversionError, FeatureConfig
-from mate_tf.features.fitting import check_size, fit, select_columns
+from mate_tf.features.fitting import check_size, fit, keep_columns
 from mate_tf.features.numeric import is_single
 from mate_tf.features.token_features import PART_OF_SPEECH
 from mate_tf.features.tokenized_table import (
@@ -35,86 +34,23 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.part_of_speech import Tagger, piece_tag_ids, words_with_tags
 from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table, id_bytes, remember
 
-
-class Labels(NamedTuple):
-    """The labels of the sequence's table tokens, and whether all answers have some."""
-
-    labels: np.ndarray  # int32 [K], 1 for a token of an answer
-    num_found: int
-    num_missing: int
-
-
-def label_cells(tokens: TokenizedTable, kept: np.ndarray, coordinates: Coordinates) -> Labels:
-    """Labels all tokens of the answer's cells.
-
-    Args:
-        tokens: the table.
-        kept: which of its tokens are in the sequence, bool [N].
-        coordinates: the cells, (row, column) in the body, counted from zero; those outside of the
-            table count as missing.
-    """
-    num_rows, num_columns = tokens.num_rows, tokens.num_columns
-    answers = set(coordinates)
-    if not answers:
-        return Labels(np.zeros(np.count_nonzero(kept), np.int32), 0, 0)
-    marks = np.zeros(tokens.column_ranks.size, np.int32)  # [(R+1)*(C+1)]
-    marks[
-        [
-            (row + 1) * (num_columns + 1) + column + 1
-            for row, column in answers
-            if 0 <= row < num_rows and 0 <= column < num_columns
-        ]
-    ] = 1
-    cells = tokens.cell_ids[kept]  # [K]
-    labels = marks[cells]
-    num_found = len(np.unique(cells[labels == 1]))
-    return Labels(labels, num_found, len(answers) - num_found)
-
-
-def label_spans(
-    tokens: TokenizedTable, kept: np.ndarray, answers: Iterable[Sequence[int]]
-) -> Labels:
-    """Labels the pieces of each answer where they first occur in a cell of the body.
-
-    An occurrence counts if all of its pieces are in the sequence.
-
-    Args:
-        tokens: the table.
-        kept: which of its tokens are in the sequence, bool [N].
-        answers: the ids of each answer's pieces.
-    """
-    labels = np.zeros(len(kept), np.int32)  # [N]
-    in_body = kept & (tokens.row_ids > 0) & (tokens.row_ids <= tokens.num_rows)
-    places = np.flatnonzero(in_body)  # [body]
-    cells = tokens.cell_ids
-    num_found = num_missing = 0
-    for pieces in answers:
-        begins = places[places <= len(kept) - len(pieces)]
-        begins = begins[cells[begins] == cells[begins + len(pieces) - 1]]
-        for offset, piece in enumerate(pieces):
-            ends = begins + offset
-            begins = begins[in_body[ends] & (tokens.input_ids[ends] == piece)]
-            if not len(begins):  # an answer may be far longer than any cell
-                break
-        num_found += len(begins) > 0
-        num_missing += len(begins) == 0
-        for begin in begins[:1]:
-            labels[begin : begin + len(pieces)] = 1
-    return Labels(labels[kept], num_found, num_missing)
+_QUESTION_ID_LENGTH = 64
+_BYTES_OF_TOKEN = 50  # of a tokenized table, about
+QUESTIONS_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """What became of a question and a table.
+    """What a conversion left out.
 
     Attributes:
         num_tokens: tokens of the sequence, without padding.
-        rows_dropped: rows of the body of which no token is in the sequence.
-        columns_dropped: the same of columns, which only prune_columns leaves out.
-        tokens_trimmed: tokens that were left out of the rows that remain.
-        answers_dropped: answer cells (or texts, for FeatureConfig.label_answer_spans), of this and
-            the previous question, that no token stands for.
-        answer_survived: whether none of them was of this question.
+        rows_dropped: rows of the body without a token in the sequence.
+        columns_dropped: columns without a token in the sequence; only prune_columns drops any.
+        tokens_trimmed: tokens left out of the rows that remain.
+        answers_dropped: answer cells of this and the previous question without a token in the
+            sequence; with FeatureConfig.label_answer_spans, answer texts.
+        answer_survived: whether all answers of this question have a token.
     """
 
     num_tokens: int
@@ -125,71 +61,30 @@ class ConversionReport:
     answer_survived: bool
 
 
-def report_conversion(
-    tokens: TokenizedTable,
-    layout: Layout,
-    labels: Labels,
-    previous: Labels,
-) -> ConversionReport:
-    """Counts what is not in the sequence.
-
-    Args:
-        tokens: the table.
-        layout: what of it is in the sequence.
-        labels: of the question's answer.
-        previous: of the previous question's answer.
-    """
-    tokens_of_cell = layout.tokens_of_cell
-    row_remains = tokens_of_cell.max(axis=1) > 0  # [R+1]
-    column_remains = tokens_of_cell.max(axis=0) > 0  # [C+1]
-    num_rows = int(row_remains[1 : tokens.num_rows + 1].sum())
-    num_of_rows = int(row_remains[tokens.row_ids].sum())
-    return ConversionReport(
-        num_tokens=layout.num_tokens,
-        rows_dropped=tokens.num_rows - num_rows,
-        columns_dropped=tokens.num_columns - int(column_remains.sum()),
-        tokens_trimmed=num_of_rows - int(tokens_of_cell.sum()),
-        answers_dropped=labels.num_missing + previous.num_missing,
-        answer_survived=labels.num_missing == 0,
-    )
-
-
-__all__ = [
-    "QUESTIONS_AT_ONCE",
-    "ConversionError",
-    "ConversionReport",
-    "Example",
-    "FeatureBuilder",
-    "FeatureConfig",
-]
-
-_QUESTION_ID_LENGTH = 64
-_BYTES_OF_TOKEN = 50  # of a tokenized table, about
-QUESTIONS_AT_ONCE = 256
-
-
 class Example(NamedTuple):
-    """The features by name, as records hold them, and the report of how they came about."""
+    """The features by name, as records hold them, and the report of what was left out."""
 
     features: dict[str, np.ndarray]
     report: ConversionReport
 
 
-def _text_size(table: Table) -> int:
-    """The memory of a table's texts, in that of tokens: of long words it is the most."""
-    texts = (text for row in (table.header, *table.expanded_rows) for text in row)
-    return sum(map(sys.getsizeof, texts)) // _BYTES_OF_TOKEN
+class Labels(NamedTuple):
+    """The labels of the table's tokens in the sequence, and how many answers have any."""
+
+    labels: np.ndarray  # int32 [K], 1 for a token of an answer
+    num_found: int
+    num_missing: int
 
 
 class FeatureBuilder:
-    """Turns questions and tables into examples; what questions of a table share is done once.
+    """Turns questions and tables into examples; a table is tokenized once for all its questions.
 
     Args:
         wordpiece: the vocabulary.
-        config: the limits, and what is in a sequence.
-        tagger: tags the question's words with their parts of speech, for grammar-guided
-            attention; the tags that a question brings along come first. Without a tagger they are
-            not used, so that all examples of a builder have the same features.
+        config: the limits, and what a sequence contains.
+        tagger: tags the question's words with their parts of speech, for grammar-guided attention.
+            A question's own tags take precedence. Without a tagger they are ignored, so that all
+            examples of a builder have the same features.
     """
 
     def __init__(
@@ -201,14 +96,19 @@ class FeatureBuilder:
         self.wordpiece = wordpiece
         self.config = config or FeatureConfig()
         self.tagger = tagger
-        self._tokenized = remember(
-            functools.partial(
-                tokenize_table,
-                self.wordpiece,
-                histogram_row=self.config.histogram_row,
-                strip_column_names=self.config.strip_column_names,
-                original=self.config.original_conversion,
-            ),
+
+    @functools.cached_property
+    def _tokenized(self) -> Callable[[Table], TokenizedTable]:
+        """Tokenizes a table, and remembers the last ones."""
+        tokenize = functools.partial(
+            tokenize_table,
+            self.wordpiece,
+            histogram_row=self.config.histogram_row,
+            strip_column_names=self.config.strip_column_names,
+            original=self.config.original_conversion,
+        )
+        return remember(
+            tokenize,
             size_of=lambda table, tokens: max(len(tokens.input_ids), _text_size(table)),
         )
 
@@ -218,31 +118,30 @@ class FeatureBuilder:
         """Converts a question and its table.
 
         Args:
-            table: the table; None for a sentence alone.
+            table: the table; None for a sentence without a table.
             question: the question, with or without supervision.
-            require_answers: whether an answer that no token stands for is an error, as in training,
-                or only counted in the report, as in evaluation.
+            require_answers: whether an answer without a token in the sequence is an error, as in
+                training, or only counted in the report, as in evaluation.
 
         Returns:
             The features in TAPAS's classifier schema: int32 or float32 [S] for the tokens, [1] for
-            the example, question_id_ints [64], of the identifier's end, and the ids as bytes,
-            object [1]. Padding is 0, except for numeric_values (NaN) and numeric_values_scale (1).
-            The histogram row's ids are those of the row after the last one kept. With a tagger also
-            part_of_speech_ids [S].
+            the example, question_id_ints [64] for the end of the id, and the ids as bytes, object
+            [1]. Padding is 0, but NaN in numeric_values and 1 in numeric_values_scale. A histogram
+            row has the row id after the last one kept. With a tagger also part_of_speech_ids [S].
 
         Raises:
             ConversionError: if the table has too many rows or columns, if the sequence is too long,
-                or if require_answers and no token stands for an answer.
+                or if require_answers and an answer has no token.
         """
         return self._build(table, question, require_answers, self._pieces([(table, question)]))
 
     def build_all(
         self, pairs: Iterable[tuple[Table | None, Question]], require_answers: bool = True
     ) -> Iterator[Example | ConversionError]:
-        """Converts questions in their order; one that does not fit yields its error.
+        """Converts questions in order; a question that does not fit yields its error.
 
-        As `build` for each, but the questions are tokenized together, which takes a fraction of the
-        time. At most 256 pairs are drawn ahead of what is yielded.
+        The result is that of `build`, but questions are tokenized together, which is much faster.
+        It reads at most 256 pairs ahead.
         """
         pairs = iter(pairs)
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
@@ -270,11 +169,12 @@ class FeatureBuilder:
         for title in self._titles(table):
             question_ids += [self.wordpiece.sep, *pieces[title]]
         start = len(question_ids) + 2
-        selected = None
+        columns = None
         if config.prune_columns and config.max_seq_length is not None and table is not None:
+            costs = np.bincount(tokens.column_ids - 1, minlength=table.num_columns).tolist()  # [C]
             budget = config.max_seq_length - start
-            selected = select_columns(table, question, tokens, budget, config.original_conversion)
-        num_rows, kept = fit(config, tokens, num_rows, start, where, selected)
+            columns = keep_columns(table, question, costs, budget, config.original_conversion)
+        num_rows, kept = fit(config, tokens, num_rows, start, where, columns)
         text_ids = [self.wordpiece.cls, *question_ids, self.wordpiece.sep]
         layout = Layout(tokens, kept, text_ids, config.max_seq_length)
         labels = self._labels(tokens, kept, question.answer_coordinates, question.answers, pieces)
@@ -292,7 +192,7 @@ class FeatureBuilder:
                 f"{where}; raise max_seq_length",
             )
         features = layout.features() | {
-            # A histogram row's id is that of the row after the last one kept.
+            # A histogram row has the id after the last row kept.
             "row_ids": layout.place(np.minimum(tokens.row_ids[kept], num_rows + 1)),
             "prev_label_ids": layout.place(previous.labels),
             "numeric_relations": layout.place_grid(
@@ -306,11 +206,11 @@ class FeatureBuilder:
             tag_ids = self._part_of_speech_ids(question, self.tagger)
             features[PART_OF_SPEECH] = np.zeros(layout.length, np.int32)
             features[PART_OF_SPEECH][1 : 1 + len(tag_ids)] = tag_ids
-        report = report_conversion(tokens, layout, labels, previous)
+        report = _report(tokens, layout, labels, previous)
         return Example(features, report)
 
     def _pieces(self, pairs: Iterable[tuple[Table | None, Question]]) -> dict[str, list[int]]:
-        """The ids of the pieces of each text around the tables, in one graph call."""
+        """The piece ids of each text around the tables, tokenized together."""
         texts: dict[str, None] = {}
         for table, question in pairs:
             texts |= dict.fromkeys((question.text, *self._titles(table)))
@@ -319,7 +219,7 @@ class FeatureBuilder:
         return dict(zip(texts, self.wordpiece.ids(list(texts)), strict=True))
 
     def _titles(self, table: Table | None) -> list[str]:
-        """The texts of the table's surroundings that follow the question."""
+        """The titles that follow the question."""
         if table is None:
             return []
         document = table.document_title if self.config.use_document_title else ""
@@ -335,11 +235,11 @@ class FeatureBuilder:
         pieces: Mapping[str, list[int]],
     ) -> Labels:
         if self.config.label_answer_spans:
-            return label_spans(tokens, kept, [pieces[answer] for answer in answers])
-        return label_cells(tokens, kept, coordinates)
+            return _label_spans(tokens, kept, [pieces[answer] for answer in answers])
+        return _label_cells(tokens, kept, coordinates)
 
     def _part_of_speech_ids(self, question: Question, tagger: Tagger) -> list[int]:
-        """The part of speech of each of the question's pieces."""
+        """The part of speech of each piece of the question."""
         if question.part_of_speech_tags:
             words = words_with_tags(question.text, question.part_of_speech_tags)
         else:
@@ -352,9 +252,9 @@ class FeatureBuilder:
 
 
 def _scalars(question: Question) -> dict[str, np.ndarray]:
-    """The features of the example as a whole that are the question's."""
+    """The features of the whole example that come from the question."""
     question_id_ints = np.zeros(_QUESTION_ID_LENGTH, np.int32)
-    end = question.question_id[-_QUESTION_ID_LENGTH:]  # what tells questions apart is at the end
+    end = question.question_id[-_QUESTION_ID_LENGTH:]  # questions differ at the end
     question_id_ints[: len(end)] = [ord(character) + 1 for character in end]
     answer = question.answer_number
     if answer is None or not is_single(answer):
@@ -366,3 +266,86 @@ def _scalars(question: Question) -> dict[str, np.ndarray]:
         "question_id": np.array([id_bytes(question.question_id)], object),
         "question_id_ints": question_id_ints,
     }
+
+
+def _text_size(table: Table) -> int:
+    """The memory of a table's texts in tokens' memory; long words take more than their tokens."""
+    texts = (text for row in (table.header, *table.expanded_rows) for text in row)
+    return sum(map(sys.getsizeof, texts)) // _BYTES_OF_TOKEN
+
+
+def _label_cells(tokens: TokenizedTable, kept: np.ndarray, coordinates: Coordinates) -> Labels:
+    """Labels all tokens of the answer's cells; cells outside of the table count as missing.
+
+    Args:
+        tokens: the table.
+        kept: which of its tokens are in the sequence, bool [N].
+        coordinates: (row, column) in the body, counted from zero.
+    """
+    num_rows, num_columns = tokens.num_rows, tokens.num_columns
+    answers = set(coordinates)
+    if not answers:
+        return Labels(np.zeros(np.count_nonzero(kept), np.int32), 0, 0)
+    marks = np.zeros(tokens.column_ranks.size, np.int32)  # [(R+1)*(C+1)]
+    marks[
+        [
+            (row + 1) * (num_columns + 1) + column + 1
+            for row, column in answers
+            if 0 <= row < num_rows and 0 <= column < num_columns
+        ]
+    ] = 1
+    cells = tokens.cell_ids[kept]  # [K]
+    labels = marks[cells]
+    num_found = len(np.unique(cells[labels == 1]))
+    return Labels(labels, num_found, len(answers) - num_found)
+
+
+def _label_spans(
+    tokens: TokenizedTable, kept: np.ndarray, answers: Iterable[Sequence[int]]
+) -> Labels:
+    """Labels the pieces of each answer at their first occurrence in a cell of the body.
+
+    An occurrence counts if all its pieces are in the sequence.
+
+    Args:
+        tokens: the table.
+        kept: which of its tokens are in the sequence, bool [N].
+        answers: the ids of each answer's pieces.
+    """
+    labels = np.zeros(len(kept), np.int32)  # [N]
+    in_body = kept & (tokens.row_ids > 0) & (tokens.row_ids <= tokens.num_rows)
+    places = np.flatnonzero(in_body)  # [body]
+    cells = tokens.cell_ids
+    num_found = num_missing = 0
+    for pieces in answers:
+        begins = places[places <= len(kept) - len(pieces)]
+        begins = begins[cells[begins] == cells[begins + len(pieces) - 1]]
+        for offset, piece in enumerate(pieces):
+            ends = begins + offset
+            begins = begins[in_body[ends] & (tokens.input_ids[ends] == piece)]
+            if not len(begins):  # an answer may be far longer than any cell
+                break
+        num_found += len(begins) > 0
+        num_missing += len(begins) == 0
+        for begin in begins[:1]:
+            labels[begin : begin + len(pieces)] = 1
+    return Labels(labels[kept], num_found, num_missing)
+
+
+def _report(
+    tokens: TokenizedTable, layout: Layout, labels: Labels, previous: Labels
+) -> ConversionReport:
+    """Counts what is not in the sequence; `previous` are the previous question's labels."""
+    tokens_of_cell = layout.tokens_of_cell
+    row_remains = tokens_of_cell.max(axis=1) > 0  # [R+1]
+    column_remains = tokens_of_cell.max(axis=0) > 0  # [C+1]
+    num_rows = int(row_remains[1 : tokens.num_rows + 1].sum())
+    num_of_rows = int(row_remains[tokens.row_ids].sum())
+    return ConversionReport(
+        num_tokens=layout.num_tokens,
+        rows_dropped=tokens.num_rows - num_rows,
+        columns_dropped=tokens.num_columns - int(column_remains.sum()),
+        tokens_trimmed=num_of_rows - int(tokens_of_cell.sum()),
+        answers_dropped=labels.num_missing + previous.num_missing,
+        answer_survived=labels.num_missing == 0,
+    )

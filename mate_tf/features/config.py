@@ -1,4 +1,4 @@
-"""What a conversion may be asked for, and how it says that a table does not fit."""
+"""How questions and tables become sequences: the limits, and what may be left out."""
 
 import dataclasses
 import math
@@ -8,41 +8,38 @@ from typing import ClassVar
 
 @dataclass(frozen=True)
 class FeatureConfig:
-    """How long a sequence may be, what may be left out to make one fit, and what is in it.
+    """How long a sequence may be, what may be left out to fit, and what a sequence contains.
 
     Attributes:
-        max_seq_length: length of every example, padded; None for as long as each one is.
+        max_seq_length: the length of every example, padded; None for each example's own length.
         max_column_id: column ids stay below it, so a table has at most one column fewer.
-        max_row_id: the same for rows; None for no limit. Rows from 256 on have no embedding of
-            their own in the published checkpoints, which is no error.
-        trim_cells: whether cells may be cut after so many pieces (whole words, one limit for all
-            cells) that the table fits. TAPAS's own conversion always does, unless it is given a
-            cell_trim_length.
-        cell_trim_length: the pieces after which every cell is cut (whole words), whether the table
-            fits or not; None for no cut.
-        drop_rows_to_fit: whether rows at the table's end may be left out, where cutting cells is
-            not allowed or does not suffice.
-        prune_columns: whether the columns that are least like the question are left out where the
-            table is too long (mate_tf/features/fitting.py), before cells are cut or rows dropped;
-            the likeliest one always stays. A table of more columns than max_column_id allows is
-            refused all the same.
-        strip_column_names: whether the header's cells are all empty.
-        use_document_title: whether the title of the table's document, if it has one, follows the
-            question as a part of it, after a [SEP].
-        use_context_heading: the same for the heading of the section that the table stands in; it
-            comes last.
-        label_answer_spans: whether the labels are the pieces of each answer text where it first
-            occurs in the body, for a reader, and not those of the whole answer cells.
+        max_row_id: the same for rows; None for no limit. The published checkpoints embed no rows
+            from 256 on, which is no error.
+        trim_cells: whether cells may be cut so that the table fits. One limit of pieces holds for
+            all cells, and words stay whole. TAPAS's own conversion always does this, unless it is
+            given a cell_trim_length.
+        cell_trim_length: cuts every cell after so many pieces (whole words), even if the table
+            fits; None for no cut.
+        drop_rows_to_fit: whether rows at the table's end may be left out, if cutting cells is not
+            allowed or not enough.
+        prune_columns: whether to leave out the columns least like the question if the table is too
+            long (fitting.py), before cells are cut or rows dropped. The most similar column always
+            stays. A table with more columns than max_column_id allows is still refused.
+        strip_column_names: whether all header cells are empty.
+        use_document_title: whether the title of the table's document, if there is one, follows the
+            question after a [SEP].
+        use_context_heading: the same for the heading of the table's section, which comes last.
+        label_answer_spans: whether to label the pieces of each answer text at its first occurrence
+            in the body, for a reader, instead of whole answer cells.
         histogram_row: whether a row of each column's most frequent values follows the last row
-            (mate_tf/features/tokenized_table.py). It is of the whole table, also where rows are
-            dropped or cells trimmed, is never dropped itself, and is no answer: label 0, no ranks,
-            relations or numbers, and an infinite numeric_values_scale, so that no count or sum
-            takes it in.
-            Decoding has to be told of it (mate_tf/answers/answer.py).
+            (tokenized_table.py). It counts the whole table, even if rows are dropped or cells cut,
+            and is never dropped. It is no answer: label 0, no ranks, relations or numbers, and an
+            infinite numeric_values_scale, so that no count or sum includes it. Decoding has to know
+            of it (answers/answer.py).
         original_conversion: whether numbers and dates are read with the defects of the authors'
-            release (mate_tf/features/numeric.py says which), as its published checkpoints were
-            trained. Then also a table may lose all its rows or columns, and an answer text that is
-            not in the sequence is no error.
+            release (numeric.py lists them), as its published checkpoints were trained. Then a table
+            may also lose all rows or columns, and an answer text that is not in the sequence is no
+            error.
 
     Raises:
         ValueError: if a limit leaves no room for anything.
@@ -61,7 +58,7 @@ class FeatureConfig:
     label_answer_spans: bool = False
     histogram_row: bool = False
     original_conversion: bool = False
-    # What files that were written by former versions may say.
+    # Options that files of former versions may name.
     FORMER_FIELDS: ClassVar = {"add_aggregation_candidates": False}
 
     def __post_init__(self) -> None:
@@ -90,27 +87,28 @@ class ConversionError(ValueError):
 
 @dataclass(frozen=True)
 class MaskedLmConfig:
-    """How long an example is, what it is drawn from and how much of it is masked.
+    """How long a pre-training example is, what it is drawn from and how much of it is masked.
 
     Attributes:
-        max_seq_length: length of every example, padded.
-        max_predictions: the most tokens masked in an example, and the length of its labels.
+        max_seq_length: the length of every example, padded.
+        max_predictions: the most masked tokens in an example, and the length of its labels.
         masking_probability: the share of the tokens, special ones included, to mask.
         min_text_length, max_text_length: limits of a text's excerpt in pieces.
-        join_texts: whether an excerpt is of all texts in random order, or is one of them, whole.
-        require_text: whether texts shorter than min_text_length are an error. Otherwise what there
-            is of them, or nothing, is the excerpt.
-        whole_cells: whether a cell's tokens are masked together or not at all. Otherwise a
-            word's are.
+        join_texts: whether an excerpt is drawn from all texts in random order. Otherwise it is one
+            whole text.
+        require_text: whether texts shorter than min_text_length are an error. Otherwise the excerpt
+            is whatever text there is, or nothing.
+        whole_cells: whether a cell's tokens are masked together or not at all. Otherwise a word's
+            tokens are.
         strip_column_names: whether every column name is empty.
         max_column_id: column ids stay below it; further columns are left out.
         max_row_id: the same for rows; None for no limit.
-        original_conversion: whether defects of the authors' release are kept: ids reach
-            max_column_id and max_row_id, and the cells of a table of one column are one cell to
-            whole_cells, so that it is masked as a whole or, mostly, not at all.
+        original_conversion: whether to keep defects of the authors' release: ids reach
+            max_column_id and max_row_id, and whole_cells treats a table of one column as one cell,
+            which is masked as a whole or, mostly, not at all.
 
     Raises:
-        ValueError: if a limit leaves no room for anything or the probability is none.
+        ValueError: if a limit leaves no room for anything or the probability is not from 0 to 1.
     """
 
     max_seq_length: int = 128
@@ -146,13 +144,14 @@ class MaskedLmConfig:
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingConfig:
-    """What is drawn of each table.
+    """What is drawn from each table.
 
     Attributes:
-        masked_lm: what an example of the shortest length is like.
-        longer_lengths: further lengths, ascending, for which examples are drawn too; they have
-            more predictions in proportion.
-        dupe_factor: the examples drawn of each table for each length, of other excerpts and masks.
+        masked_lm: the config of the shortest examples.
+        longer_lengths: further lengths, ascending. Their examples have proportionally more
+            predictions.
+        dupe_factor: examples of each length drawn from each table, with different excerpts and
+            masks.
         seed: of all draws.
 
     Raises:
@@ -166,7 +165,7 @@ class PretrainingConfig:
 
     def __post_init__(self) -> None:
         if list(self.lengths) != sorted(set(self.lengths)):
-            raise ValueError(f"expected lengths that ascend, got {list(self.lengths)}")
+            raise ValueError(f"expected ascending lengths, got {list(self.lengths)}")
         if self.dupe_factor < 1:
             raise ValueError(f"expected a dupe_factor of at least 1, got {self.dupe_factor}")
 
@@ -176,7 +175,7 @@ class PretrainingConfig:
         return (self.masked_lm.max_seq_length, *self.longer_lengths)
 
     def of_length(self, length: int) -> MaskedLmConfig:
-        """What an example of a length is like."""
+        """The config of examples of a length."""
         shortest = self.masked_lm
         num_predictions = math.ceil(shortest.max_predictions * length / shortest.max_seq_length)
         return dataclasses.replace(shortest, max_seq_length=length, max_predictions=num_predictions)

@@ -1,26 +1,23 @@
-"""Which rows and tokens of a table stay within the limits.
+"""Which columns, rows and tokens of a table stay in a sequence.
 
-Shape letters: N tokens of a table, R rows of its body.
+Columns are kept by their similarity with the question, the "heuristic exact match" of Eisenschlos
+et al., 2020 ("Understanding tables with intermediate pre-training"): the Jaccard index of the words
+in header and cells with those of the question. The most similar columns come first, and each that
+still fits is kept, so that a small one may follow a large one that does not fit. Words are compared
+in lower case by their Porter stems.
 
-Which columns of a table to keep where it is too long for a sequence: those like the question.
-
-This is the "heuristic exact match" of Eisenschlos et al., 2020 ("Understanding tables with
-intermediate pre-training"): a column's likeness is the Jaccard index of its words, those of header
-and cells, with the question's. Columns are taken from the likeliest on, each that still fits, so
-that a small one may follow where a large one had to be left out. Words are compared in lower case
-by their Porter stems.
-
-Shapes: N tokens of a table, C columns.
+Shape letters: N tokens of a table, R rows and C columns of its body.
 """
 
 import functools
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.tokenized_table import TokenizedTable
+from mate_tf.private_apis import import_extra
 from mate_tf.tables.table import Question, Table
 
 _WORDS = re.compile(r"[^\W_]+")
@@ -28,65 +25,37 @@ _TABLES_REMEMBERED = 128
 _LONGEST_REMEMBERED = 64  # characters of a word
 
 
-def select_columns(
-    table: Table,
-    question: Question,
-    tokens: TokenizedTable,
-    budget: int,
-    original: bool = False,
-) -> np.ndarray:
-    """Selects the tokens of the columns to keep: bool [N].
-
-    Columns that answered the previous question come before all others. Where no column fits, the
-    first of them is kept, for its cells to be cut, its rows to be dropped or the table to be
-    refused; with `original` none is, as in the authors' release.
-    """
-    costs = np.bincount(tokens.column_ids - 1, minlength=table.num_columns)  # [C]
-    previous = {column for _, column in question.previous_coordinates}
-    kept = keep_columns(table, question.text, costs.tolist(), budget, previous, original)
-    return np.isin(tokens.column_ids - 1, kept)
-
-
 def keep_columns(
-    table: Table,
-    question: str,
-    costs: Sequence[int],
-    budget: int,
-    previous: Collection[int] = (),
-    original: bool = False,
+    table: Table, question: Question, costs: Sequence[int], budget: int, original: bool = False
 ) -> list[int]:
     """Chooses the columns that a question most likely needs, as many as fit.
 
+    Columns that answered the previous question come first. If no column fits, the first is kept, so
+    that its cells can be cut, its rows dropped or the table refused. With `original` none is kept,
+    as in the authors' release.
+
     Args:
         table: the table.
-        question: the question's text.
+        question: the question.
         costs: the tokens of each column with its header, [C].
-        budget: how many tokens there may be in all.
-        previous: columns that answered the previous question of a conversation; they come before
-            all others.
-        original: whether no column is kept where no single one fits, rather than the likeliest.
+        budget: the most tokens in all.
+        original: as above.
 
     Returns:
-        The kept columns in ascending order; all where all fit.
-
-    Raises:
-        ValueError: if the number of costs is not the number of columns.
+        The kept columns in ascending order; all of them if all fit.
 
     Example:
         >>> table = Table.from_rows([["city", "people", "note"], ["Oslo", "709,037", "a fjord"]])
-        >>> keep_columns(table, "how many people live in Oslo?", costs=[2, 5, 3], budget=7)
+        >>> question = Question("how many people live in Oslo?")
+        >>> keep_columns(table, question, costs=[2, 5, 3], budget=7)
         [0, 1]
     """
-    if len(costs) != table.num_columns:
-        raise ValueError(
-            f"expected a cost for each of {table.num_columns} columns, got {len(costs)} "
-            f"(table '{table.table_id}')"
-        )
     if sum(costs) <= budget:
         return list(range(table.num_columns))
-    asked = _stems(question)
-    likeness = [_jaccard(stems, asked) for stems in _column_stems(table)]
-    order = sorted(range(table.num_columns), key=lambda c: (c not in previous, -likeness[c], c))
+    previous = {column for _, column in question.previous_coordinates}
+    asked = _stems(question.text)
+    similarity = [_jaccard(stems, asked) for stems in _column_stems(table)]
+    order = sorted(range(table.num_columns), key=lambda c: (c not in previous, -similarity[c], c))
     kept = []
     for column in order:
         if costs[column] <= budget:
@@ -125,16 +94,15 @@ _remembered_stem = functools.lru_cache(1 << 14)(_new_stem)
 
 @functools.cache
 def _stemmer():
-    from nltk.stem.porter import PorterStemmer  # takes a second to import
-
-    return PorterStemmer()
+    porter = import_extra("nltk.stem.porter", "passages", "to compare words by their stems")
+    return porter.PorterStemmer()
 
 
 def check_size(config: FeatureConfig, table: Table) -> int:
-    """The number of rows that ids suffice for.
+    """The number of rows that have an id.
 
     Raises:
-        ConversionError: if the table has too many columns, or too many rows that may not be
+        ConversionError: if the table has too many columns, or has too many rows and they may not be
             dropped.
     """
     most_columns = config.max_column_id - 1
@@ -162,17 +130,17 @@ def fit(
     num_rows: int,
     start: int,
     where: str,
-    selected: np.ndarray | None = None,
+    columns: Sequence[int] | None = None,
 ) -> tuple[int, np.ndarray]:
-    """Finds the rows that fit behind the question, and their tokens.
+    """Finds the rows that fit after the question, and their tokens.
 
     Args:
         config: the limits, and what may be left out.
         tokens: the table.
-        num_rows: how many of its rows may stay at most.
+        num_rows: the most rows that may stay.
         start: tokens before the table's.
         where: the names of table and question, for errors.
-        selected: the tokens that may stay at all, bool [N]; None for all.
+        columns: the columns that may stay; None for all.
 
     Returns:
         The number of rows, and which tokens stay: bool [N].
@@ -180,11 +148,13 @@ def fit(
     Raises:
         ConversionError: if the sequence is too long.
     """
-    allowed = np.ones(len(tokens.input_ids), bool) if selected is None else selected  # [N]
+    allowed = np.ones(len(tokens.input_ids), bool)  # [N]
+    if columns is not None:
+        allowed = np.isin(tokens.column_ids - 1, columns)
     if config.cell_trim_length is not None:
         allowed = allowed & (tokens.word_begins < config.cell_trim_length)
     if config.max_seq_length is None:
-        return num_rows, allowed & of_rows(tokens, num_rows)
+        return num_rows, allowed & _of_rows(tokens, num_rows)
     needed = allowed & (tokens.word_begins < 1) if config.trim_cells else allowed
     tokens_of_row = np.bincount(tokens.row_ids[needed], minlength=len(tokens.column_ranks))
     least = ["the question", "the header"]
@@ -192,7 +162,7 @@ def fit(
         least.append("the histogram row")
         tokens_of_row[0] += tokens_of_row[-1]  # neither is ever dropped
     budget = config.max_seq_length - start
-    cost = np.cumsum(tokens_of_row)  # [R+1]: of the header and so many rows
+    cost = np.cumsum(tokens_of_row)  # [R+1]: tokens of the header and the first rows
     fitting = int(np.searchsorted(cost[: num_rows + 1], budget, side="right")) - 1
 
     def too_long(tokens_needed: int, what: str, remedy: str = "raise max_seq_length"):
@@ -209,13 +179,13 @@ def fit(
         raise too_long(cost[num_rows], "", "raise max_seq_length or set drop_rows_to_fit")
     if fitting == 0 < num_rows and not config.original_conversion:
         raise too_long(cost[1], f" for {', '.join(least)} and one row")
-    kept = allowed & of_rows(tokens, fitting)
+    kept = allowed & _of_rows(tokens, fitting)
     if config.trim_cells:
         cost = np.cumsum(np.bincount(tokens.word_begins[kept]))
         kept &= tokens.word_begins < np.searchsorted(cost, budget, side="right")
     return fitting, kept
 
 
-def of_rows(tokens: TokenizedTable, num_rows: int) -> np.ndarray:
-    """Which tokens are of the header, the first rows or the histogram row: bool [N]."""
+def _of_rows(tokens: TokenizedTable, num_rows: int) -> np.ndarray:
+    """Which tokens are in the header, the first rows or the histogram row: bool [N]."""
     return (tokens.row_ids <= num_rows) | (tokens.row_ids > tokens.num_rows)

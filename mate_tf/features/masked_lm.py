@@ -1,21 +1,15 @@
-"""Pre-training examples: some words of a text and its table are masked, and to be predicted.
+"""Pre-training examples: predict the masked words and cells of a text and its table.
 
-An example is an excerpt of the texts that go with a table and of the table, or now and then of
-another table, which is to be told from the right one (Herzig et al., 2020, section 4). Words and,
-if asked for, cells are masked as wholes.
+An example is an excerpt of the texts about a table and the upper left corner of the table, with
+cells cut after a number of pieces. Sometimes another table replaces the right one, and the model
+has to notice (Herzig et al., 2020, section 4). Words and, on request, cells are masked as wholes,
+in BERT's proportions (Devlin et al., 2019, section 3.1).
 
-Column ranks and numbers are those of the whole table before anything is masked, as in the original:
-they let a model guess at masked numbers.
+The random draws and their order are the original's, so that the same state of the generator gives
+the same example. Column ranks and numbers are those of the whole table before masking, also as in
+the original: they let a model guess masked numbers.
 
-Shape letters: S sequence, N tokens of a table, P predictions.
-
-Random excerpts of texts and tables, as long as a sequence has room for.
-
-TAPAS is pre-trained on a stretch of the text around a table and on the table's upper left corner,
-with cells cut after so many pieces (Herzig et al., 2020, section 4). The generator's draws and
-their order are the original's: the same seed gives the same excerpt.
-
-Shape letters: N tokens of a table, M those of them that may fit.
+Shape letters: S sequence, T its tokens without padding, N tokens of a table, P predictions.
 """
 
 import functools
@@ -35,230 +29,12 @@ from mate_tf.features.tokenized_table import (
     tokenize_table,
 )
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.tables.table import Table
-
-_SHARE_REPLACED_BY_MASK = 0.8
-_SHARE_OF_REST_KEPT = 0.5
-
-
-def whole_words(
-    input_ids: np.ndarray,
-    column_ids: np.ndarray,
-    row_ids: np.ndarray,
-    wordpiece: Wordpiece,
-    whole_cells: bool,
-    original: bool = False,
-) -> list[list[int]]:
-    """The positions of the tokens that are masked together.
-
-    Args:
-        input_ids, column_ids, row_ids: int [T].
-        wordpiece: the vocabulary.
-        whole_cells: whether a cell's tokens belong together. Otherwise a word's do, as in text.
-        original: whether, as in the authors' release, cells that follow each other in a column
-            are one cell. They do where the table has, or keeps, one column alone.
-
-    Returns:
-        The positions word by word; none of [CLS] and [SEP].
-    """
-    continues = wordpiece.is_inner[input_ids]  # [T]
-    if whole_cells:
-        same_cell = (column_ids[1:] > 0) & (column_ids[1:] == column_ids[:-1])
-        if not original:
-            same_cell &= row_ids[1:] == row_ids[:-1]
-        continues[1:] |= same_cell
-    special = (input_ids == wordpiece.cls) | (input_ids == wordpiece.sep)
-    positions = np.flatnonzero(~special)
-    words: list[list[int]] = []
-    pairs = zip(positions.tolist(), continues[positions].tolist(), strict=True)
-    for position, continues_word in pairs:
-        if continues_word and words:
-            words[-1].append(position)
-        else:
-            words.append([position])
-    return words
-
-
-def mask_tokens(
-    input_ids: np.ndarray,
-    words: list[list[int]],
-    num_predictions: int,
-    max_predictions: int,
-    wordpiece: Wordpiece,
-    rng: random.Random,
-) -> dict[str, np.ndarray]:
-    """Masks tokens and says what stood there.
-
-    Args:
-        input_ids: int32 [T], changed in place.
-        words, num_predictions, rng: as draw_masks.
-        max_predictions: P, the length of the labels.
-        wordpiece: the vocabulary.
-
-    Returns:
-        masked_lm_positions, ascending, and masked_lm_ids, int32 [P], and masked_lm_weights, float32
-        [P], 1 for a prediction; zeros follow the last one.
-    """
-    masks = draw_masks(words, num_predictions, wordpiece.mask, len(wordpiece), rng)
-    positions = sorted(masks)
-    labels = {
-        "masked_lm_positions": np.zeros(max_predictions, np.int32),
-        "masked_lm_ids": np.zeros(max_predictions, np.int32),
-        "masked_lm_weights": np.zeros(max_predictions, np.float32),
-    }
-    labels["masked_lm_positions"][: len(positions)] = positions
-    labels["masked_lm_ids"][: len(positions)] = input_ids[positions]
-    labels["masked_lm_weights"][: len(positions)] = 1
-    for position, replacement in masks.items():
-        if replacement is not None:
-            input_ids[position] = replacement
-    return labels
-
-
-def draw_masks(
-    words: list[list[int]],
-    num_predictions: int,
-    mask_id: int,
-    vocabulary_size: int,
-    rng: random.Random,
-) -> dict[int, int | None]:
-    """Draws the positions to predict, whole words only, and what stands there instead.
-
-    Draws: a shuffle of the words; for each position taken one number, for one in five a second, and
-    for one in ten a piece of the vocabulary.
-
-    Args:
-        words: the positions of each word; they are shuffled.
-        num_predictions: the most positions to take; words that are longer than what is left of
-            them are passed over.
-        mask_id: the id of [MASK], which takes the place of 80 % of the tokens.
-        vocabulary_size: 10 % of the tokens are replaced by a random piece of so many.
-        rng: the generator.
-
-    Returns:
-        By position the id to put there; None for the 10 % that stay as they are.
-    """
-    rng.shuffle(words)
-    masks: dict[int, int | None] = {}
-    for word in words:
-        if len(masks) >= num_predictions:
-            break
-        if len(masks) + len(word) > num_predictions:
-            continue
-        for position in word:
-            if rng.random() < _SHARE_REPLACED_BY_MASK:
-                masks[position] = mask_id
-            elif rng.random() < _SHARE_OF_REST_KEPT:
-                masks[position] = None
-            else:
-                masks[position] = rng.randrange(vocabulary_size)
-    return masks
-
-
-def draw_text(
-    texts: Sequence[Sequence[int]],
-    is_inner: np.ndarray,
-    shortest: int,
-    longest: int,
-    join: bool,
-    rng: random.Random,
-) -> list[int] | None:
-    """Draws a stretch of the texts, or one of them.
-
-    Draws: a shuffle of the texts; with join and enough pieces, where the stretch begins and ends.
-
-    Args:
-        texts: the pieces of each text.
-        is_inner: bool [vocabulary size], true where a piece continues a word.
-        shortest, longest: limits of the number of pieces; words at either end of a stretch are
-            completed, past the limit if need be.
-        join: whether the stretch is of all texts, joined in random order. Otherwise it is the first
-            of them, in random order, whose length is within the limits.
-        rng: the generator.
-
-    Returns:
-        The pieces; None where the texts are too short, or none is of a length that fits.
-    """
-    order = list(texts)
-    rng.shuffle(order)
-    if not join:
-        return next((list(ids) for ids in order if shortest <= len(ids) <= longest), None)
-    ids = [id_ for text in order for id_ in text]
-    if len(ids) < shortest:
-        return None
-    begin = rng.randint(0, len(ids) - shortest)
-    while begin and is_inner[ids[begin]]:
-        begin -= 1
-    end = rng.randint(begin + shortest, min(begin + longest, len(ids)))
-    while end < len(ids) and is_inner[ids[end]]:
-        end += 1
-    return ids[begin:end]
-
-
-def draw_corner(
-    tokens: TokenizedTable, budget: int, max_columns: int, max_rows: int, rng: random.Random
-) -> np.ndarray | None:
-    """Draws how many columns, rows and pieces of a cell of a table to take.
-
-    From one each on, they grow in turn, one by one with even odds, until the table is complete or
-    the next step would not fit. A cell's last word is complete.
-
-    Draws: one number for each chance to grow.
-
-    Args:
-        tokens: the table.
-        budget: the most tokens to take.
-        max_columns, max_rows: the most columns and body rows to take.
-        rng: the generator.
-
-    Returns:
-        Which tokens to take, bool [N]; None where not even the first words of the first column's
-        header and cell fit.
-    """
-    # A token is taken if its place on each axis is below the size there; the header's row is -1.
-    places = np.stack([tokens.column_ids - 1, tokens.row_ids - 1, tokens.word_begins])  # [3, N]
-    size = [1, 1, 1]
-    cost = int(np.count_nonzero((places < 1).all(axis=0)))
-    if cost > budget:
-        return None
-    # The original has one row too many to grow to, which takes draws of the generator.
-    most = [
-        min(max_columns, int(tokens.column_ids[-1])),
-        min(max_rows, tokens.num_rows + 1),
-        _longest_cell(tokens),
-    ]
-    # As each cell has a token, no size that fits is above the budget.
-    possible = places[:, (places <= budget).all(axis=0)]  # [3, M]
-    sorted_by = [possible[:, np.argsort(of_axis, kind="stable")] for of_axis in possible]
-    begins = [
-        np.searchsorted(by[axis], np.arange(budget + 3)).tolist()
-        for axis, by in enumerate(sorted_by)
-    ]
-    while size != most and cost <= budget:
-        for axis in range(3):
-            if size[axis] >= most[axis] or rng.random() >= 0.5:
-                continue
-            if size[axis] <= budget:
-                begin, end = begins[axis][size[axis] : size[axis] + 2]
-                added = sorted_by[axis][:, begin:end]
-                first, second = (other for other in range(3) if other != axis)
-                fits = (added[first] < size[first]) & (added[second] < size[second])
-                cost += int(np.count_nonzero(fits))
-            if cost > budget:
-                break
-            size[axis] += 1
-    return np.all(places < np.array(size)[:, np.newaxis], axis=0)
-
-
-def _longest_cell(tokens: TokenizedTable) -> int:
-    """The number of pieces of the longest cell."""
-    changes = (np.diff(tokens.column_ids) != 0) | (np.diff(tokens.row_ids) != 0)  # [N-1]
-    ends = np.append(np.flatnonzero(changes) + 1, len(tokens.column_ids))
-    return int(np.diff(ends, prepend=0).max())
-
+from mate_tf.tables.table import Table, remember
 
 _SHARE_OF_NEGATIVES = 0.5
-_TABLES_REMEMBERED = 1024
+_SHARE_REPLACED_BY_MASK = 0.8
+_SHARE_OF_REST_KEPT = 0.5
+_TEXTS_REMEMBERED = 1024
 
 
 class MaskedLmBuilder:
@@ -266,14 +42,22 @@ class MaskedLmBuilder:
 
     Args:
         wordpiece: the vocabulary.
-        config: what an example is like.
+        config: the lengths and shares.
     """
 
     def __init__(self, wordpiece: Wordpiece, config: MaskedLmConfig | None = None):
         self.wordpiece = wordpiece
         self.config = config or MaskedLmConfig()
-        self._tokenized = functools.lru_cache(_TABLES_REMEMBERED)(self._tokenize)
-        self._text_ids = functools.lru_cache(_TABLES_REMEMBERED)(wordpiece.ids)
+        self._tokenized = remember(
+            functools.partial(
+                tokenize_table,
+                wordpiece,
+                strip_column_names=self.config.strip_column_names,
+                original=self.config.original_conversion,
+            ),
+            size_of=lambda _, tokens: len(tokens.input_ids),
+        )
+        self._text_ids = functools.lru_cache(_TEXTS_REMEMBERED)(wordpiece.ids)
 
     def build(
         self,
@@ -284,25 +68,22 @@ class MaskedLmBuilder:
     ) -> dict[str, np.ndarray]:
         """Draws an example.
 
-        The draws and their order are part of the contract: the same state of the generator gives
-        the same example, and the original's. They are the text (excerpts.draw_text), whether the
-        negative takes the table's place (if there is one), the table's size (excerpts.draw_corner)
-        and the masks (masking.draw_masks).
+        It draws, in this order: the text (draw_text), whether the negative replaces the table (if
+        there is a negative), the table's size (draw_corner) and the masks (draw_masks).
 
         Args:
-            table: the table; None for text alone.
-            texts: what is written about it. Without a table the first is taken from its beginning,
+            table: the table; None for text without a table.
+            texts: texts about it. Without a table the first one is used from its beginning,
                 whatever its length.
             rng: the generator.
-            negative: another table, which takes the place of the first in half of the cases.
+            negative: another table, which replaces the first one in half of the cases.
 
         Returns:
-            The features by name: those of tokens [S], as FeatureBuilder.build has them, table_id
-            and table_id_hash [1], and masked_lm_positions and masked_lm_ids int32 [P],
-            masked_lm_weights float32 [P], next_sentence_labels and is_random_table int32 [1], 1 for
-            a negative. There is no question, so that all relations are 0. Where fewer tokens are
-            masked than there is room for, positions, ids and weights end in zeros; where no word
-            or cell is short enough, none is masked.
+            The features by name: those of tokens [S] as in FeatureBuilder.build, table_id and
+            table_id_hash [1], masked_lm_positions and masked_lm_ids int32 [P], masked_lm_weights
+            float32 [P], next_sentence_labels and is_random_table int32 [1], 1 for a negative.
+            Without a question all relations are 0. If fewer than P tokens are masked, positions,
+            ids and weights end in zeros; no token is masked if every word and cell is too long.
 
         Raises:
             ConversionError: if the texts are too short (reason "no fitting text", with
@@ -345,21 +126,13 @@ class MaskedLmBuilder:
             "is_random_table": np.array([is_negative], np.int32),
         }
 
-    def _tokenize(self, table: Table) -> TokenizedTable:
-        return tokenize_table(
-            self.wordpiece,
-            table,
-            strip_column_names=self.config.strip_column_names,
-            original=self.config.original_conversion,
-        )
-
     def _text_error(self, ids_of_texts: list[list[int]], table: Table) -> ConversionError:
         least, most = self.config.min_text_length, self.config.max_text_length
         lengths = [len(ids) for ids in ids_of_texts]
         if self.config.join_texts:
             problem = f"expected at least {least} pieces of text, got {sum(lengths)}"
         else:
-            problem = f"expected a text of {least} to {most} pieces, got some of {lengths}"
+            problem = f"expected a text of {least} to {most} pieces, got texts of {lengths}"
         return ConversionError(
             "no fitting text",
             f"{problem} (table '{table.table_id}'); add texts or change min_text_length",
@@ -368,7 +141,7 @@ class MaskedLmBuilder:
     def _draw_corner(
         self, tokens: TokenizedTable, start: int, table: Table, rng: random.Random
     ) -> np.ndarray:
-        """Which tokens of the table follow the first start tokens: bool [N]."""
+        """Which tokens of the table follow the first `start` tokens: bool [N]."""
         spare = 0 if self.config.original_conversion else 1
         max_rows = tokens.num_rows + 1
         if self.config.max_row_id is not None:
@@ -387,10 +160,7 @@ class MaskedLmBuilder:
         """Masks tokens in features["input_ids"], in place, and returns their labels."""
         num_tokens = int(features["input_mask"].sum())
         input_ids = features["input_ids"][:num_tokens]
-        num_predictions = min(
-            self.config.max_predictions,
-            max(1, round(num_tokens * self.config.masking_probability)),
-        )
+        most = self.config.max_predictions
         words = whole_words(
             input_ids,
             features["column_ids"][:num_tokens],
@@ -399,17 +169,208 @@ class MaskedLmBuilder:
             whole_cells=self.config.whole_cells,
             original=self.config.original_conversion,
         )
-        return mask_tokens(
-            input_ids, words, num_predictions, self.config.max_predictions, self.wordpiece, rng
-        )
+        num_predictions = min(most, max(1, round(num_tokens * self.config.masking_probability)))
+        masks = draw_masks(words, num_predictions, self.wordpiece.mask, len(self.wordpiece), rng)
+        positions = sorted(masks)
+        labels = {
+            "masked_lm_positions": np.zeros(most, np.int32),
+            "masked_lm_ids": np.zeros(most, np.int32),
+            "masked_lm_weights": np.zeros(most, np.float32),
+        }
+        labels["masked_lm_positions"][: len(positions)] = positions
+        labels["masked_lm_ids"][: len(positions)] = input_ids[positions]
+        labels["masked_lm_weights"][: len(positions)] = 1
+        for position, replacement in masks.items():
+            if replacement is not None:
+                input_ids[position] = replacement
+        return labels
 
 
 def example_rng(key: str, seed: int, max_seq_length: int) -> random.Random:
-    """The generator of the example of a key: it depends on nothing else, as the original's.
+    """The generator of an example. It depends only on these arguments, as in the original.
 
-    The key of the n-th example of a table is the table's, "_" and n, from 0.
+    The key of a table's n-th example is the table's key, "_" and n, from 0.
     """
     digest = hashlib.sha256(
         f"{key}_{seed}_{max_seq_length}".encode(errors="backslashreplace")
     ).hexdigest()
     return random.Random(int(digest, 16))
+
+
+def draw_text(
+    texts: Sequence[Sequence[int]],
+    is_inner: np.ndarray,
+    shortest: int,
+    longest: int,
+    join: bool,
+    rng: random.Random,
+) -> list[int] | None:
+    """Draws an excerpt of the texts, or one whole text.
+
+    Draws: a shuffle of the texts; with `join` and enough pieces, the excerpt's begin and end.
+
+    Args:
+        texts: the pieces of each text.
+        is_inner: bool [vocabulary size], true if a piece continues a word.
+        shortest, longest: limits of the number of pieces. Words at both ends of an excerpt are
+            completed, even past the limit.
+        join: whether to join all texts in random order and draw an excerpt. Otherwise it is the
+            first text, in random order, whose length is within the limits.
+        rng: the generator.
+
+    Returns:
+        The pieces; None if the texts are too short, or no text has a fitting length.
+    """
+    order = list(texts)
+    rng.shuffle(order)
+    if not join:
+        return next((list(ids) for ids in order if shortest <= len(ids) <= longest), None)
+    ids = [id_ for text in order for id_ in text]
+    if len(ids) < shortest:
+        return None
+    begin = rng.randint(0, len(ids) - shortest)
+    while begin and is_inner[ids[begin]]:
+        begin -= 1
+    end = rng.randint(begin + shortest, min(begin + longest, len(ids)))
+    while end < len(ids) and is_inner[ids[end]]:
+        end += 1
+    return ids[begin:end]
+
+
+def draw_corner(
+    tokens: TokenizedTable, budget: int, max_columns: int, max_rows: int, rng: random.Random
+) -> np.ndarray | None:
+    """Draws how many columns, rows and pieces of each cell to take.
+
+    Each begins at one. They grow in turn, one at a time with even odds, until the table is complete
+    or the next step does not fit. The last word of a cell is complete.
+
+    Draws: one number for each chance to grow.
+
+    Args:
+        tokens: the table.
+        budget: the most tokens to take.
+        max_columns, max_rows: the most columns and body rows to take.
+        rng: the generator.
+
+    Returns:
+        Which tokens to take, bool [N]; None if the first words of the first column's header and
+        cell do not fit.
+    """
+    # A token is taken if its place on each axis is below the size there. The header's row is -1.
+    places = np.stack([tokens.column_ids - 1, tokens.row_ids - 1, tokens.word_begins])  # [3, N]
+    size = [1, 1, 1]
+    cost = int(np.count_nonzero((places < 1).all(axis=0)))
+    if cost > budget:
+        return None
+    # The original may grow to one row too many, which takes draws of the generator.
+    most = [
+        min(max_columns, int(tokens.column_ids[-1])),
+        min(max_rows, tokens.num_rows + 1),
+        _longest_cell(tokens),
+    ]
+    # Every cell has a token, so that no size that fits is above the budget.
+    possible = places[:, (places <= budget).all(axis=0)]  # [3, tokens that may fit]
+    sorted_by = [possible[:, np.argsort(of_axis, kind="stable")] for of_axis in possible]
+    begins = [
+        np.searchsorted(by[axis], np.arange(budget + 3)).tolist()
+        for axis, by in enumerate(sorted_by)
+    ]
+    while size != most and cost <= budget:
+        for axis in range(3):
+            if size[axis] >= most[axis] or rng.random() >= 0.5:
+                continue
+            if size[axis] <= budget:
+                begin, end = begins[axis][size[axis] : size[axis] + 2]
+                added = sorted_by[axis][:, begin:end]
+                first, second = (other for other in range(3) if other != axis)
+                fits = (added[first] < size[first]) & (added[second] < size[second])
+                cost += int(np.count_nonzero(fits))
+            if cost > budget:
+                break
+            size[axis] += 1
+    return np.all(places < np.array(size)[:, np.newaxis], axis=0)
+
+
+def _longest_cell(tokens: TokenizedTable) -> int:
+    """The number of pieces of the longest cell."""
+    changes = np.flatnonzero(np.diff(tokens.cell_ids)) + 1
+    return int(np.diff(np.array([0, *changes, len(tokens.cell_ids)])).max())
+
+
+def whole_words(
+    input_ids: np.ndarray,
+    column_ids: np.ndarray,
+    row_ids: np.ndarray,
+    wordpiece: Wordpiece,
+    whole_cells: bool,
+    original: bool = False,
+) -> list[list[int]]:
+    """The positions of the tokens that are masked together.
+
+    Args:
+        input_ids, column_ids, row_ids: int [T].
+        wordpiece: the vocabulary.
+        whole_cells: whether a cell's tokens belong together. Otherwise a word's tokens do, as in
+            text.
+        original: whether consecutive cells of the same column are one cell, as in the authors'
+            release. This happens if the table has, or keeps, a single column.
+
+    Returns:
+        The positions word by word, without [CLS] and [SEP].
+    """
+    continues = wordpiece.is_inner[input_ids]  # [T]
+    if whole_cells:
+        same_cell = (column_ids[1:] > 0) & (column_ids[1:] == column_ids[:-1])
+        if not original:
+            same_cell &= row_ids[1:] == row_ids[:-1]
+        continues[1:] |= same_cell
+    special = (input_ids == wordpiece.cls) | (input_ids == wordpiece.sep)
+    positions = np.flatnonzero(~special)
+    words: list[list[int]] = []
+    pairs = zip(positions.tolist(), continues[positions].tolist(), strict=True)
+    for position, continues_word in pairs:
+        if continues_word and words:
+            words[-1].append(position)
+        else:
+            words.append([position])
+    return words
+
+
+def draw_masks(
+    words: list[list[int]],
+    num_predictions: int,
+    mask_id: int,
+    vocabulary_size: int,
+    rng: random.Random,
+) -> dict[int, int | None]:
+    """Draws the positions to predict, whole words only, and what replaces each.
+
+    Draws: a shuffle of the words; for each position taken one number, for one in five a second, and
+    for one in ten a piece of the vocabulary.
+
+    Args:
+        words: the positions of each word; they are shuffled in place.
+        num_predictions: the most positions to take. Words longer than the rest of it are skipped.
+        mask_id: the id of [MASK], which replaces 80 % of the tokens.
+        vocabulary_size: 10 % of the tokens are replaced by a random piece out of so many.
+        rng: the generator.
+
+    Returns:
+        For each position the new id; None for the 10 % that stay.
+    """
+    rng.shuffle(words)
+    masks: dict[int, int | None] = {}
+    for word in words:
+        if len(masks) >= num_predictions:
+            break
+        if len(masks) + len(word) > num_predictions:
+            continue
+        for position in word:
+            if rng.random() < _SHARE_REPLACED_BY_MASK:
+                masks[position] = mask_id
+            elif rng.random() < _SHARE_OF_REST_KEPT:
+                masks[position] = None
+            else:
+                masks[position] = rng.randrange(vocabulary_size)
+    return masks

@@ -1,6 +1,6 @@
-"""Texts that count as equal: how answers are compared with cells and with each other.
+"""How texts are compared: answers with cells and with each other.
 
-Every function takes time linear in the length of its text, whatever it holds.
+The time of every function is linear in the length of its text.
 """
 
 import re
@@ -20,20 +20,20 @@ _ARTICLES = frozenset(("a", "an", "the"))
 
 
 def normalize_for_match(text: str) -> str:
-    """Lower-cases a text and reduces each run of white space to one blank."""
+    """A text in lower case, with one blank for each run of white space."""
     return " ".join(text.lower().split())
 
 
 def normalize_denotation(text: str, original: bool = False) -> str:
-    """Reduces a text to what WikiTableQuestions compares (Pasupat and Liang, 2015, section 7.1).
+    """The form in which WikiTableQuestions compares texts (Pasupat and Liang, 2015, section 7.1).
 
     Accents, trailing references ("[3]", "*"), trailing parentheses, quotes around the whole, a
     final full stop, case and extra white space do not count.
 
     Args:
         text: any text.
-        original: whether to remove what looks like a tag, "<b>", as well, as the authors' release
-            of TAPAS does and the official evaluation does not.
+        original: whether to remove tags such as "<b>" too. The authors' release of TAPAS does; the
+            official evaluation does not.
     """
     plain = text.replace("`", "'") if text.isascii() else text.translate(_PLAIN_CHARACTERS)
     plain = normalize_for_match(_without_details(plain).removesuffix("."))
@@ -41,10 +41,9 @@ def normalize_denotation(text: str, original: bool = False) -> str:
 
 
 class _PlainCharacters(dict[int, str]):
-    """For str.translate: each character without accents, as compatible plain ones.
+    """For str.translate: each character as plain compatible ones without accents.
 
-    Character by character, because unicodedata takes quadratic time to order a run of accents,
-    which are then left out.
+    One character at a time, because unicodedata needs quadratic time to order a run of accents.
     """
 
     def __missing__(self, code: int) -> str:
@@ -63,7 +62,7 @@ _PLAIN_CHARACTERS = _PlainCharacters()
 
 
 def _without_details(text: str) -> str:
-    """Takes references, parentheses and quotes off, as long as any end or surround the text."""
+    """The text without all references and parentheses at its end and quotes around it."""
     text = text.strip()
     begin, end = 0, len(text)
     while begin < end:
@@ -89,7 +88,7 @@ def _without_details(text: str) -> str:
 
 
 def _begin_of_reference(text: str, begin: int, end: int) -> int:
-    """Where "[...]" at the end begins, `end` where it does not; the whole has to be a number."""
+    """Where "[...]" at the end begins, or `end`. If it is the whole text it must be a number."""
     inside = max(begin, text.rfind("]", begin, end - 1) + 1)
     opening = text.find("[", inside, end - 1)
     if opening == begin and not text[begin + 1 : end - 1].isdecimal():
@@ -98,16 +97,16 @@ def _begin_of_reference(text: str, begin: int, end: int) -> int:
 
 
 def _begin_of_parenthesis(text: str, begin: int, end: int) -> int:
-    """Where " (...)" at the end begins, `end` where it does not; it is not the whole."""
+    """Where " (...)" at the end begins, or `end`; it is never the whole text."""
     inside = max(begin, text.rfind(")", begin, end - 1) + 1)
     opening = text.find(" (", inside, end - 1)
     return end if opening <= begin else opening
 
 
 def normalize_words(text: str) -> str:
-    """Reduces a text to its lower-case words without articles; ASCII punctuation parts words.
+    """The words of a text in lower case, without articles; ASCII punctuation separates words.
 
-    It is how HybridQA's answers are looked for in cells and passages (Chen et al., 2020).
+    HybridQA looks for answers in cells and passages in this form (Chen et al., 2020).
     """
     words = text.translate(_PUNCTUATION_TO_BLANKS).lower().split()
     return " ".join(word for word in words if word not in _ARTICLES)

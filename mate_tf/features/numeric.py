@@ -1,17 +1,17 @@
 """Numbers and dates in text, their order within a column and their relation to a question's.
 
-TAPAS tells the encoder about numbers by three features of a cell: its rank in the column, the rank
-counted from the other end, and how it compares with the numbers in the question (Herzig et al.,
-2020, section 3). Numbers are single precision; those that do not fit are none. So are words beyond
-zero to twelve and zeroth to twelfth. A lone month is written in full, a lone year has four digits.
+Three features of a cell tell the encoder about numbers: the rank in the column, the rank from the
+other end, and how the cell compares with the question's numbers (Herzig et al., 2020, section 3).
+Numbers are in single precision; larger ones are ignored. The number words are zero to twelve and
+zeroth to twelfth. A month alone must be written in full; a year alone has four digits.
 
-The argument `original` reads as the authors' release does, whose checkpoints saw numbers so: every
-year lies between 1700 and 2016 (otherwise a lone one between 1500 and 2100, and one with a month
-anywhere), "fith" is a word and "fifth" none, "sept" no month unless capitalised, which cells are
-not, no month may end in a full stop, no day in "st" or "th", February 29 needs a year, and a minus
-sign that is not a hyphen is none.
+The argument `original` reads numbers as the authors' release does, and so as its checkpoints saw
+them. Then every year is from 1700 to 2016 (otherwise a year alone is from 1500 to 2100, and a year
+with a month is any). "fith" is a number word and "fifth" is not. "sept" is a month only if it is
+capitalised, which cells never are. No month may end in a full stop and no day in "st" or "th".
+February 29 needs a year. Only a hyphen is a minus sign.
 
-Every function takes time linear in the length of its texts, but for sorting.
+The time of every function is linear in the length of its texts, except for sorting.
 """
 
 import datetime
@@ -27,7 +27,7 @@ from mate_tf.features.normalization import normalize_for_match
 
 
 class Date(NamedTuple):
-    """A date, or as much of one as the text says."""
+    """A date, or the parts of it that the text gives."""
 
     year: int | None
     month: int | None
@@ -38,7 +38,7 @@ NumericValue = float | Date
 
 
 class NumericSpan(NamedTuple):
-    """A stretch text[begin:end] and what it may mean; "2004" is a number and a year."""
+    """A span text[begin:end] and its possible meanings; "2004" is a number and a year."""
 
     begin: int
     end: int
@@ -51,7 +51,7 @@ COMMON_TYPE_SHARE = 0.7
 _MINUS = "\u2212"
 _LONGEST_REMEMBERED = 64  # characters
 _SINGLE = struct.Struct("f")
-_LEAST_TOO_LARGE = 2.0**128 - 2.0**103  # it and what is above rounds to infinity
+_LEAST_TOO_LARGE = 2.0**128 - 2.0**103  # numbers from here on round to infinity
 _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
 _ORDINAL_SUFFIX = re.compile("(?:st|nd|rd|th)$")
@@ -71,14 +71,14 @@ _WORDS_OF_DATES = frozenset([*MONTHS, *_MONTH_NUMBERS, *WEEKDAYS, "sept"])
 
 
 class _Rules(NamedTuple):
-    """What differs between this project's reading of numbers and dates and the release's."""
+    """The rules that differ between this project and the authors' release."""
 
     number: re.Pattern[str]
     words: Mapping[str, float]
     dates: Sequence[Sequence[re.Pattern[str]]]  # of one, two and three words
     years: range  # of dates with a month
     lone_years: range
-    year_of_none: int  # in which a day and a month have to exist
+    year_of_none: int  # the year for which a day and a month without a year are checked
 
 
 def _rules(original: bool) -> _Rules:
@@ -126,7 +126,7 @@ def is_single(number: float) -> bool:
 
 
 def parse_text(text: str, original: bool = False) -> list[NumericSpan]:
-    """The numbers and dates in a text, from left to right; of nested ones, the longest."""
+    """The numbers and dates in a text, from left to right; the longest of nested ones."""
     rules = _ORIGINAL_RULES if original else _RULES
     found: dict[tuple[int, int], list[NumericValue]] = {}
     if _DIGIT.search(text):
@@ -134,7 +134,7 @@ def parse_text(text: str, original: bool = False) -> list[NumericSpan]:
             number = _parse_number(match[0])
             if number is not None:
                 found[match.span()] = [number]
-    begins: list[int] = []  # of the words up to this one that may be of a date
+    begins: list[int] = []  # where the words begin, up to this one, that may be part of a date
     for match in _WORD.finditer(text):
         word, span = match[0], match.span()
         is_number = word[0].isdecimal()
@@ -153,22 +153,22 @@ def parse_text(text: str, original: bool = False) -> list[NumericSpan]:
     spans = []
     reached = 0
     for begin, end in sorted(found, key=lambda span: (span[0], -span[1])):
-        if end > reached:  # otherwise within the one that reaches farthest
+        if end > reached:  # otherwise it is inside another one
             reached = end
             spans.append(NumericSpan(begin, end, tuple(found[begin, end])))
     return spans
 
 
 def text_values(text: str, original: bool = False) -> tuple[NumericValue, ...]:
-    """Every meaning of every number and date in a text, normalised first, left to right."""
+    """All meanings of all numbers and dates in the normalised text, from left to right."""
     values = _remembered_values if len(text) <= _LONGEST_REMEMBERED else _values
     return values(text, original)
 
 
 def column_values(cells: Sequence[str], original: bool = False) -> dict[int, NumericValue]:
-    """The value of each cell of a column that has one, all of the column's commonest type.
+    """The values of a column's cells by row, all of the type that is most common in the column.
 
-    Nothing where less than 70 % of the cells have a value of that type. Dates win a tie, for years
+    Empty if less than 70 % of the cells have a value of that type. Dates win a tie, because years
     are numbers too.
     """
     values = [(row, text_values(cell, original)) for row, cell in enumerate(cells)]
@@ -182,7 +182,7 @@ def column_values(cells: Sequence[str], original: bool = False) -> dict[int, Num
 
 
 def ranks(values: Mapping[int, NumericValue]) -> dict[int, tuple[int, int]]:
-    """For each row its rank from the smallest and from the largest, from 1; equals share one."""
+    """For each row its rank from the smallest and from the largest; equal values share a rank."""
     keys = _sort_keys(values.values())
     if keys is None:
         return {}
@@ -196,10 +196,10 @@ def ranks(values: Mapping[int, NumericValue]) -> dict[int, tuple[int, int]]:
 def relations(
     question_values: Iterable[NumericValue], values: Mapping[int, NumericValue]
 ) -> dict[int, int]:
-    """For each row the bits of how the question's values compare with its value.
+    """For each row, bits that say how the question's values compare with the row's value.
 
-    EQUAL, LESS where the question's value is less than the cell's, and GREATER, added up over the
-    question's values that are of the column's type.
+    The bits are EQUAL, LESS (the question's value is less than the cell's) and GREATER, for all of
+    the question's values with the column's type.
 
     Args:
         question_values: numbers and dates.
@@ -224,7 +224,7 @@ def relations(
 
 
 def _sort_keys(values: Iterable[NumericValue]) -> list[Any] | None:
-    """Keys in which the values compare; dates by the fields that all have; None where none do."""
+    """Keys that compare the values, dates by the fields that all have; None if none compare."""
     values = list(values)
     dates = [value for value in values if isinstance(value, Date)]
     if not dates:
@@ -248,7 +248,7 @@ _remembered_values = functools.lru_cache(maxsize=1 << 13)(_values)
 
 
 def _plain_values(text: str, original: bool) -> tuple[NumericValue, ...]:
-    """What `parse_text` makes of a plain number, which most cells with any number are."""
+    """The values of `parse_text` for a plain number, the most common case, but faster."""
     number = _parse_number(text)
     assert number is not None
     if len(text) == 4 and text.isdecimal():

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 
 class TokenFeatures(NamedTuple):
-    """What a token is and where it stands; every field is an integer array of one shape.
+    """What a token is and its place; all fields are integer arrays of the same shape.
 
-    Shapes are [B, S] in the model and [S] for a single example. The field names are the keys of
-    the TAPAS TFRecord schema (Herzig et al., 2020, section 3), which has the first nine.
+    The shape is [B, S] in the model and [S] for a single example. The names of the first nine
+    fields are keys of the TAPAS TFRecord schema (Herzig et al., 2020, section 3).
 
     Attributes:
         input_ids: wordpiece ids.
@@ -16,13 +16,13 @@ class TokenFeatures(NamedTuple):
         segment_ids: 0 for [CLS], question, [SEP] and padding; 1 for the table.
         column_ids: 0 for question and padding, 1 to the number of columns in the table.
         row_ids: 0 for question, padding and column headers, 1 to the number of rows in the body.
-        prev_label_ids: 1 where the cell answered the previous question of a conversation.
+        prev_label_ids: 1 if the cell answered the previous question of a conversation.
         column_ranks: rank of the cell's number within its column, from 1; 0 without a number.
         inv_column_ranks: the same, counted from the largest.
-        numeric_relations: bits saying how the cell compares with the question's numbers
-            (1 equal, 2 less, 4 greater).
-        part_of_speech_ids: of the question's words (mate_tf/tables/part_of_speech.py), 0 for all
-            other tokens; None where nothing reads it.
+        numeric_relations: bits that say how the question's numbers compare with the cell's (1
+            equal, 2 less, 4 greater).
+        part_of_speech_ids: of the question's words (tables/part_of_speech.py), 0 for all other
+            tokens; None if nothing reads it.
     """
 
     input_ids: Any
@@ -37,19 +37,19 @@ class TokenFeatures(NamedTuple):
     part_of_speech_ids: Any = None
 
     def map(self, function: Callable[[Any], Any]) -> "TokenFeatures":
-        """The same function applied to each field that is there."""
+        """Applies a function to each field that is not None."""
         return TokenFeatures(*(None if field is None else function(field) for field in self))
 
     @classmethod
     def of(cls, features: "TokenFeatures | Mapping[str, Any] | Sequence[Any]") -> "TokenFeatures":
-        """Token features as int32 tensors, of whichever integers a layer is called on.
+        """Token features as int32 tensors.
 
         Args:
-            features: the same, or a mapping or sequence of them, as Keras hands a functional
-                model's.
+            features: integers of any type; also a mapping or a sequence of fields, as Keras passes
+                the inputs of a functional model.
 
         Raises:
-            ValueError: if a field is missing, or not of integers.
+            ValueError: if a field is missing or has no integers.
         """
         if isinstance(features, Mapping):
             features = cls.from_dict(features)
@@ -63,7 +63,7 @@ class TokenFeatures(NamedTuple):
 
     @classmethod
     def from_dict(cls, features: Mapping[str, Any]) -> "TokenFeatures":
-        """Takes the fields out of a mapping that may hold more, the optional one if it is there.
+        """Takes the fields out of a mapping that may hold more.
 
         Raises:
             ValueError: if a field is missing.
@@ -87,7 +87,7 @@ def _int32(name: str, field: Any) -> Any:
             f"expected token features of integers, got {name} of {field.dtype.name}; a keras.Input "
             "of them has dtype='int32'"
         )
-    # What is too large stays so, and is refused.
+    # A number that is too large stays too large, so that the model refuses it.
     if field.dtype.is_unsigned:
         return tf.cast(
             tf.minimum(field, tf.cast(min(field.dtype.max, tf.int32.max), field.dtype)), tf.int32

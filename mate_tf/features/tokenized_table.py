@@ -1,13 +1,12 @@
-"""A table as tokens and numbers: what all questions about it share.
+"""A table as tokens and numbers, which all questions about it share, and its place in a sequence.
 
-Shape letters: N tokens of a table, R rows and C columns of its body. A grid [R+1, C+1] has a value
-for each cell at [row id, column id]; ids count from 1, and row 0 is the header. A histogram row,
-where there is one, is row R+1 of the tokens and of every grid, which are then [R+2, C+1].
+A histogram row at the table's end may say for each column which values are frequent. SAT appends
+one, so that a model that does not see a whole column still knows (MATE paper, section 2, on Zhang
+et al., 2020). The content of its cells is chosen here.
 
-A histogram of each column, as one more row of cells at the table's end.
-
-SAT appends such a row, so that a model without a view of a whole column can still tell what is
-frequent in it (MATE paper, section 2, on Zhang et al., 2020). What its cells say is chosen here.
+Shape letters: S sequence, N tokens of a table, K those of them in the sequence, R rows and C
+columns of the table's body. A grid [R+1, C+1] has a value for each cell at [row id, column id]; ids
+count from 1, and row 0 is the header. A histogram row is row R+1, and grids are then [R+2, C+1].
 """
 
 import hashlib
@@ -26,11 +25,11 @@ MAX_VALUES = 3
 
 
 def histogram_cells(table: Table) -> tuple[str, ...]:
-    """For each column its most frequent values and how often each occurs.
+    """For each column its MAX_VALUES most frequent values, and how often each occurs.
 
-    Of each column the MAX_VALUES most frequent, the most frequent first and equally frequent ones
-    in the order of their first appearance, spelled as there. Case and white space make no other
-    value, and blank cells are none: a column of blanks has a blank histogram.
+    The most frequent comes first; equally frequent values are in the order of their first
+    appearance, and spelled as there. Case and white space do not matter, and blank cells do not
+    count.
 
     Example:
         >>> histogram_cells(Table.from_rows([["city", "year"], ["Rome", 2004], ["rome", ""]]))
@@ -51,18 +50,18 @@ def _histogram_cell(cells: tuple[str, ...]) -> str:
 
 
 class TokenizedTable(NamedTuple):
-    """The tokens of a table, header first, then row by row, and the numbers in its cells.
+    """The tokens of a table, the header first, then row by row, and the numbers in its cells.
 
-    A histogram row has no numbers, ranks or relations, and changes nothing of the other rows.
+    A histogram row has no numbers, ranks or relations, and does not change the other rows.
     """
 
     input_ids: np.ndarray  # int32 [N]
     column_ids: np.ndarray  # int32 [N]
     row_ids: np.ndarray  # int32 [N], ascending
-    word_begins: np.ndarray  # int32 [N]: where in its cell the word of a piece begins
+    word_begins: np.ndarray  # int32 [N]: the place in its cell where a piece's word begins
     column_ranks: np.ndarray  # int32 [R+1, C+1]
     inv_column_ranks: np.ndarray  # int32 [R+1, C+1]
-    numeric_values: np.ndarray  # float32 [R+1, C+1], NaN where there is none
+    numeric_values: np.ndarray  # float32 [R+1, C+1], NaN for none
     column_values: tuple[dict[int, numeric.NumericValue], ...]  # for each column, by row
     has_histogram_row: bool = False
 
@@ -78,14 +77,8 @@ class TokenizedTable(NamedTuple):
 
     @property
     def cell_ids(self) -> np.ndarray:
-        """The place of each token's cell in a grid that is laid out flat: int32 [N], ascending."""
+        """The place of each token's cell in a flattened grid: int32 [N], ascending."""
         return self.row_ids * np.int32(self.num_columns + 1) + self.column_ids
-
-    @property
-    def places_in_cell(self) -> np.ndarray:
-        """The place of each token in its cell, from 0: [N]."""
-        cells = self.cell_ids
-        return np.arange(len(cells)) - np.searchsorted(cells, cells)
 
 
 def tokenize_table(
@@ -95,9 +88,9 @@ def tokenize_table(
     strip_column_names: bool = False,
     original: bool = False,
 ) -> TokenizedTable:
-    """Tokenizes all cells in one graph call and finds the numbers among them.
+    """Tokenizes all cells together and finds the numbers in them.
 
-    With `original`, numbers are those of the authors' release (mate_tf/features/numeric.py).
+    With `original`, numbers are read as in the authors' release (numeric.py).
     """
     header = [""] * table.num_columns if strip_column_names else table.header
     texts = [*header, *(cell for row in table.expanded_rows for cell in row)]
@@ -135,14 +128,14 @@ def tokenize_table(
 
 
 def no_table() -> TokenizedTable:
-    """What stands for the table where a sentence has none."""
+    """The table of a sentence without a table."""
     none, grid = np.zeros(0, np.int32), np.zeros((1, 1), np.int32)
     values = np.full((1, 1), np.nan, np.float32)
     return TokenizedTable(none, none, none, none, grid, grid, values, ())
 
 
 def question_relations(tokens: TokenizedTable, question: str, original: bool = False) -> np.ndarray:
-    """How a question's numbers compare with each cell's: bits, int32 [R+1, C+1]."""
+    """How a question's numbers compare with each cell's (numeric.relations): int32 [R+1, C+1]."""
     grid = np.zeros(tokens.column_ranks.shape, np.int32)
     asked = numeric.text_values(question, original)
     for column, values in enumerate(tokens.column_values if asked else ()):
@@ -155,19 +148,19 @@ _TABLE_HASH_MODULUS = 2**32 - 1
 
 
 class Layout:
-    """Where the tokens of a text and of a table stand in a sequence.
+    """The places of a text's and a table's tokens in a sequence.
 
     Args:
         tokens: the table.
         kept: which of its tokens are in the sequence, bool [N].
-        text_ids: what comes first, [CLS] and [SEP] included.
-        length: S; None for as long as it takes. The rest is padding.
+        text_ids: what comes first, with [CLS] and [SEP].
+        length: S; None for no padding.
 
     Attributes:
-        start: the tokens before the table's.
-        num_tokens: the tokens without padding.
+        start: how many tokens precede the table's.
+        num_tokens: how many tokens there are without padding.
         length: S.
-        cells: the place of each token's cell in a grid that is laid out flat, int32 [K].
+        cells: the place of each token's cell in a flattened grid, int32 [K].
         tokens_of_cell: how many tokens of each cell are in the sequence, int [R+1, C+1].
     """
 
@@ -187,22 +180,21 @@ class Layout:
         self.tokens_of_cell = np.bincount(self.cells, minlength=grid.size).reshape(grid.shape)
 
     def place(self, values: np.ndarray | int, padding: float = 0) -> np.ndarray:
-        """Values of the table's tokens [K] at their places: [S], float32 if the padding is."""
+        """Values of the table's tokens [K] at their places: [S], float32 for a float padding."""
         dtype = np.float32 if isinstance(padding, float) else np.int32
         placed = np.full(self.length, padding, dtype)
         placed[self.start : self.num_tokens] = values
         return placed
 
     def place_grid(self, grid: np.ndarray, padding: float = 0) -> np.ndarray:
-        """The same of values of cells [R+1, C+1]."""
+        """The same for values of cells [R+1, C+1]."""
         return self.place(grid.ravel()[self.cells], padding)
 
     def features(self) -> dict[str, np.ndarray]:
-        """The features that follow from the tokens alone.
+        """The features that depend only on the tokens; those of the question are 0.
 
         Returns:
             Those of TokenFeatures int32 [S], numeric_values and numeric_values_scale float32 [S].
-            No cell is a previous answer or compared with a question.
         """
         tokens, kept = self._tokens, self._kept
         input_ids, input_mask = self.place(tokens.input_ids[kept]), self.place(1)
@@ -210,7 +202,7 @@ class Layout:
         input_mask[: self.start] = 1
         scales = self.tokens_of_cell.astype(np.float32)
         scales[0] = 1
-        scales[tokens.num_rows + 1 :] = np.inf  # of a histogram row
+        scales[tokens.num_rows + 1 :] = np.inf  # a histogram row
         return {
             "input_ids": input_ids,
             "input_mask": input_mask,
@@ -232,5 +224,5 @@ def table_features(table: Table | None) -> dict[str, np.ndarray]:
     table_hash = int(hashlib.sha256(table_id).hexdigest(), 16) % _TABLE_HASH_MODULUS
     return {
         "table_id": np.array([table_id], object),
-        "table_id_hash": np.array([table_hash], np.int64),  # does not fit in 32 bits
+        "table_id_hash": np.array([table_hash], np.int64),  # too large for 32 bits
     }

@@ -1,33 +1,33 @@
-"""BERT's uncased wordpieces, exact, computed inside the TensorFlow graph.
+"""BERT's uncased wordpieces, exact, in plain Python.
 
 The steps are those of BERT's tokenizer (Devlin et al., 2019): clean, lower-case, decompose and drop
-accents, split at whitespace, punctuation and CJK characters, then match the longest pieces. TAPAS
+accents, split at white space, punctuation and CJK characters, then match the longest pieces. TAPAS
 adds one: a text without a letter or a digit, or "n/a", is the single token [EMPTY].
+mate_tf/serving/raw_text/wordpiece.py does the same inside a graph.
 """
 
+import bisect
 import functools
+import itertools
 import os
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
 
 import numpy as np
-import tensorflow as tf
-import tensorflow_text as tf_text
 
-_MAX_WORD_CHARS = 200
-_MAX_WORD_BYTES = 4 * _MAX_WORD_CHARS
-
-_SPACE = r"[\t\n\r\p{Z}]+"
-_DROPPED = r"[\p{Cc}\p{Cf}\x{FFFD}]+"
-_CJK = (
-    r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}\x{2A700}-\x{2B73F}"
-    r"\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]"
+MAX_WORD_CHARACTERS = 200  # a longer word is unknown
+_WORDS_REMEMBERED = 1 << 16
+_CHARACTERS_REMEMBERED = 1 << 16
+_WORD_CHARACTER = re.compile(r"[^\W_]")
+# Of texts in ASCII, which need neither table below.
+_ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_ASCII_WORDS = re.compile(r"[a-z0-9]+|[^a-z0-9\s]")
+_CJK = re.compile(
+    "[\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f"
+    "\U0002b740-\U0002b81f\U0002b820-\U0002ceaf\uf900-\ufaff\U0002f800-\U0002fa1f]"
 )
-_PUNCTUATION = r"[!-/:-@\[-`{-~\p{P}]"
-_ALONE = f"{_PUNCTUATION}|{_CJK}"
-_SPLIT = (f" |{_ALONE}", _ALONE)  # what to split at, and what of it to keep
-_HAS_WORD_CHARACTER = r"(?s).*[\p{L}\p{N}].*"
-# Cleaning drops this character from every text, so that a word of it can only be ours.
-_EMPTY_MARK = "\N{REPLACEMENT CHARACTER}"
+_ASCII_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 class Wordpiece:
@@ -63,19 +63,10 @@ class Wordpiece:
         self.cls, self.sep, self.mask = special("[CLS]"), special("[SEP]"), special("[MASK]")
         self.empty = special("[EMPTY]", "[unused0]")
         self.is_inner = np.array([piece.startswith("##") for piece in self.vocabulary])
-        self._matcher = tf_text.FastWordpieceTokenizer(
-            vocab=self.vocabulary,
-            token_out_type=tf.int32,
-            unknown_token="[UNK]",
-            no_pretokenization=True,
-            max_bytes_per_word=_MAX_WORD_BYTES,
-        )
-        # There is no Python to turn into a graph, and looking for it takes longer than a question.
-        self._graph = tf.function(
-            self._tokenize_flat,
-            input_signature=[tf.TensorSpec([None], tf.string)],
-            autograph=False,
-        )
+        self._first = {piece: id_ for piece, id_ in ids.items() if not self.is_inner[id_]}
+        self._inner = {piece[2:]: id_ for piece, id_ in ids.items() if self.is_inner[id_]}
+        self._longest = max(map(len, self.vocabulary))
+        self._pieces = functools.lru_cache(_WORDS_REMEMBERED)(self._longest_matches)
 
     def __len__(self) -> int:
         return len(self.vocabulary)
@@ -88,105 +79,125 @@ class Wordpiece:
                 f"{len(self)} in {self.vocab_file}"
             )
 
-    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Ids of the pieces of each text.
-
-        Args:
-            texts: string [N], UTF-8; invalid bytes are ignored.
-
-        Returns:
-            int32 [N, (pieces)]; no row is empty.
-        """
-        words = tf_text.regex_split(_normalized(texts), *_SPLIT)
-        return words.with_values(self._matcher.tokenize(self._matched(words))).merge_dims(1, 2)
-
-    def ids_and_starts(self, text: str) -> tuple[list[int], list[int]]:
-        """The ids of a text's pieces, and the character of the text that each begins with."""
-        encoded = text.encode("utf-8", "ignore")
-        characters = [character.encode() for character in encoded.decode()]
-        pieces, starts, lengths = self._starts_graph(
-            tf.constant(encoded), tf.constant(characters, tf.string, [len(characters)])
-        )
-        # Normalized, a character may be longer, shorter or nothing: count up to each one's end.
-        ends = np.cumsum(lengths.numpy())
-        of_text = np.searchsorted(ends, starts.numpy(), side="right")
-        # The piece that stands for a text without content may begin behind all of it.
-        of_text = np.minimum(of_text, max(len(characters) - 1, 0))
-        return pieces.numpy().tolist(), of_text.tolist()
-
-    def _matched(self, words: tf.RaggedTensor) -> tf.Tensor:
-        """The words for the matcher, string [words]: the empty mark and long ones replaced."""
-        flat = words.values
-        flat = tf.where(flat == _EMPTY_MARK, self.vocabulary[self.empty], flat)
-        is_long = tf.strings.length(flat, unit="UTF8_CHAR") > _MAX_WORD_CHARS
-        return tf.where(is_long, "[UNK]", flat)
-
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of the pieces of each text, in one graph call."""
-        pieces, lengths = self.ids_and_lengths(texts)
-        ends = np.cumsum(lengths)
-        return [pieces[end - n : end].tolist() for end, n in zip(ends, lengths, strict=True)]
+        """Ids of the pieces of each text; at least one each."""
+        return [self._ids(text) for text in texts]
 
     def ids_and_lengths(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Ids of the pieces of all texts, one after the other, and how many each text has.
 
-        One graph call, whatever the number of texts: int32 [pieces of all], int64 [N].
-        """
-        encoded = np.array([text.encode("utf-8", "ignore") for text in texts], dtype=object)
-        pieces, lengths = self._graph(tf.constant(encoded, tf.string))
-        return pieces.numpy(), lengths.numpy()
-
-    @functools.cached_property
-    def _starts_graph(self):
-        signature = [tf.TensorSpec([], tf.string), tf.TensorSpec([None], tf.string)]
-        return tf.function(self._pieces_and_starts, input_signature=signature, autograph=False)
-
-    def _pieces_and_starts(
-        self, text: tf.Tensor, characters: tf.Tensor
-    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """The ids of a text's pieces, and where in the normalized text each begins.
-
         Returns:
-            int32 [pieces] and int64 [pieces], in bytes; and for each character of the text how many
-            bytes of the normalized text it makes, int32 [characters].
+            int32 [pieces of all], int64 [N].
         """
-        words, begins, _ = tf_text.regex_split_with_offsets(_normalized(text[None]), *_SPLIT)
-        pieces, in_word, _ = self._matcher.tokenize_with_offsets(self._matched(words))
-        starts = tf.cast(in_word, tf.int64) + begins.values[:, None]
-        lengths = tf.strings.length(_without_accents(_cleaned(characters)))
-        # Of blanks in a row one is left.
-        is_blank = tf.strings.regex_full_match(characters, _SPACE)
-        follows = tf.concat([tf.zeros_like(is_blank[:1]), is_blank[:-1]], axis=0)
-        lengths = tf.where(is_blank & follows, 0, lengths)
-        return pieces.values, starts.values, lengths
+        ids = self.ids(texts)
+        lengths = np.array(list(map(len, ids)), np.int64)
+        return np.array(list(itertools.chain.from_iterable(ids)), np.int32), lengths
 
-    def _tokenize_flat(self, texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        pieces = self.tokenize(texts)
-        return pieces.values, pieces.row_lengths()
+    def ids_and_starts(self, text: str) -> tuple[list[int], list[int]]:
+        """The ids of a text's pieces, and the character of the text that each begins with."""
+        text = _without_surrogates(text)
+        cleaned = list(map(_cleaned.__getitem__, map(ord, text)))
+        # Lower case may be longer; where it depends on its neighbours its length does not.
+        lengths = [len(character.lower()) for character in cleaned]
+        lower = iter("".join(cleaned).lower())
+        parts = ["".join(itertools.islice(lower, length)).translate(_split) for length in lengths]
+        ends = list(itertools.accumulate(map(len, parts)))
+
+        def character_at(place: int) -> int:
+            return min(bisect.bisect_right(ends, place), max(len(text) - 1, 0))
+
+        words = _words(text)
+        if words is None:
+            return [self.empty], [character_at(0)]
+        ids, starts, place, joined = [], [], 0, "".join(parts)
+        for word in words:
+            place = joined.index(word, place)
+            for id_ in self._pieces(word):
+                ids.append(id_)
+                starts.append(character_at(place))
+                is_whole = id_ == self.unk and len(self._pieces(word)) == 1
+                piece = self.vocabulary[id_]
+                place += len(word) if is_whole else len(piece) - 2 * int(self.is_inner[id_])
+        return ids, starts
+
+    def _ids(self, text: str) -> list[int]:
+        words = _words(text)
+        if words is None:
+            return [self.empty]
+        return list(itertools.chain.from_iterable(map(self._pieces, words)))
+
+    def _longest_matches(self, word: str) -> tuple[int, ...]:
+        """The longest piece that a word begins with, and so on; unknown where there is none."""
+        if len(word) > MAX_WORD_CHARACTERS:
+            return (self.unk,)
+        ids: list[int] = []
+        begin, pieces = 0, self._first
+        while begin < len(word):
+            for end in range(min(len(word), begin + self._longest), begin, -1):
+                if (id_ := pieces.get(word[begin:end])) is not None:
+                    break
+            else:
+                return (self.unk,)
+            ids.append(id_)
+            begin, pieces = end, self._inner
+        return tuple(ids)
 
 
-def _cleaned(texts: tf.Tensor) -> tf.Tensor:
-    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
-    texts = tf.strings.regex_replace(texts, _SPACE, " ")
-    texts = tf.strings.regex_replace(texts, _DROPPED, "")
-    return tf.strings.lower(texts, encoding="utf-8")
+class _Table(dict[int, str]):
+    """For str.translate: what becomes of a character, computed once for each."""
+
+    def __init__(self, function: Callable[[str], str]) -> None:
+        self._function = function
+
+    def __missing__(self, code: int) -> str:
+        result = self._function(chr(code))
+        if len(self) < _CHARACTERS_REMEMBERED:
+            self[code] = result
+        return result
 
 
-def _without_accents(texts: tf.Tensor) -> tf.Tensor:
-    return tf.strings.regex_replace(tf_text.normalize_utf8(texts, "NFD"), r"\p{Mn}+", "")
+def _clean(character: str) -> str:
+    category = unicodedata.category(character)
+    if character in "\t\n\r" or category in ("Zs", "Zl", "Zp"):
+        return " "
+    return "" if category in ("Cc", "Cf") or character == "\ufffd" else character
 
 
-def _normalized(texts: tf.Tensor) -> tf.Tensor:
-    """Cleaned, in lower case and without accents; a mark in place of a text without content."""
-    texts = _cleaned(texts)
-    is_empty = ~tf.strings.regex_full_match(texts, _HAS_WORD_CHARACTER)
-    is_empty |= tf.strings.strip(texts) == "n/a"  # [N]
-    return tf.where(is_empty, _EMPTY_MARK, _without_accents(texts))
+def _split_off(character: str) -> str:
+    """Without accents, and between blanks where it is a word of its own."""
+    plain = [c for c in unicodedata.normalize("NFD", character) if unicodedata.category(c) != "Mn"]
+    return "".join(f" {c} " if _is_word(c) else c for c in plain)
+
+
+def _is_word(character: str) -> bool:
+    is_punctuation = unicodedata.category(character).startswith("P")
+    return bool(is_punctuation or _ASCII_PUNCTUATION.match(character) or _CJK.match(character))
+
+
+_cleaned, _split = _Table(_clean), _Table(_split_off)
+
+
+def _without_surrogates(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "ignore").decode()
+
+
+def _words(text: str) -> list[str] | None:
+    """The words of a text, in lower case and without accents; None of one without content."""
+    is_ascii = text.isascii()
+    if is_ascii:
+        text = _ASCII_CONTROLS.sub("", text.lower())
+    else:
+        text = _without_surrogates(text).translate(_cleaned).lower()
+    if not _WORD_CHARACTER.search(text) or text.strip() == "n/a":
+        return None
+    return _ASCII_WORDS.findall(text) if is_ascii else text.translate(_split).split()
 
 
 def _read_vocabulary(path: str) -> list[str]:
+    import tensorflow as tf  # a folder of records may be in the cloud
+
     if not tf.io.gfile.exists(path) or tf.io.gfile.isdir(path):
-        raise FileNotFoundError(f"no vocabulary file {path}")
+        raise FileNotFoundError(f"expected a vocabulary file at {path}, found none")
     with tf.io.gfile.GFile(path, "rb") as file:
         content = file.read()
     try:

@@ -6,16 +6,11 @@ TensorFlow computes a chain of elementwise operations one by one on a CPU, each 
 import contextlib
 import contextvars
 import functools
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
-_OF_FIRST_COMPILATION = (
-    b"All log messages before absl::InitializeLog() is called are written to STDERR",
-    b"Compiled cluster using XLA!",
-)
+from mate_tf.private_apis import without_chatter
 
 _IS_PORTABLE = contextvars.ContextVar("is_portable", default=False)
 _HAS_CONSTANT_KERNELS = contextvars.ContextVar("has_constant_kernels", default=False)
@@ -66,29 +61,11 @@ def compiles_one_pass() -> bool:
 
 @functools.cache
 def keep_first_compilation_quiet() -> None:
-    """Compiles a function of one number, and keeps what XLA says of its first compilation.
-
-    TensorFlow's C++ side writes two lines to standard error then, which no log level turns off.
-    Whatever else is written meanwhile is passed on.
-    """
+    """Compiles a function of one number: XLA writes about the first compilation alone."""
     with tf.init_scope():
-        if not tf.executing_eagerly():
-            return
-        try:
-            stderr = os.dup(2)
-        except OSError:  # it is closed
-            return
-        with tempfile.TemporaryFile() as written:
-            os.dup2(written.fileno(), 2)
-            try:
+        if tf.executing_eagerly():
+            with without_chatter():
                 tf.function(tf.negative, jit_compile=True, autograph=False)(tf.constant(1.0))
-            finally:
-                os.dup2(stderr, 2)
-                os.close(stderr)
-                written.seek(0)
-                for line in written:
-                    if not any(message in line for message in _OF_FIRST_COMPILATION):
-                        os.write(2, line)
 
 
 class OnePass:

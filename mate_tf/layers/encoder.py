@@ -22,10 +22,8 @@ from mate_tf.layers.attention.multi_view import OPTIONS, MultiViewAttention
 from mate_tf.layers.attention.projections import HeadProjections
 from mate_tf.layers.attention.table_etc import TableETCAttention
 from mate_tf.layers.attention.tiles import TiledAttention
-from mate_tf.layers.dropout import Dropout
+from mate_tf.layers.basic import Dropout, LayerNorm, Linear
 from mate_tf.layers.embedding import TableEmbedding
-from mate_tf.layers.layer_norm import LayerNorm
-from mate_tf.layers.linear import Linear
 
 
 def recomputed(

@@ -10,7 +10,7 @@ _OF_KERAS = (
     "layers.attention.tiles",
     "layers.attention.views",
     "layers.encoder",
-    "layers.layer_norm",
+    "layers.basic",
     "models.classification",
     "models.masked_lm",
     "models.span_reading",

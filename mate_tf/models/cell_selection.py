@@ -1,20 +1,20 @@
-"""Selecting one cell: a softmax over a table's cells (MATE, section 4.1).
+"""Selecting the cells that answer a question: logits, decisions and losses.
 
-Shapes: B batch, S sequence, K cells (as many as tokens, see cell_selection.py).
+Cells are selected one by one, within a column or not (TAPAS, section 3), or one of all by a softmax
+(MATE, section 4.1).
 
-Selecting the cells that answer a question: logits, decisions and losses (TAPAS, section 3).
-
-Shapes: B batch, S sequence, D hidden, C columns, K cells. A sequence of S tokens has at most S
-cells, so K = S: sizes stay static and a table may have any number of rows.
+Shapes: B batch, S sequence, C columns, K cells. A sequence of S tokens has at most S cells, so K =
+S: sizes are static, and a table may have any number of rows.
 """
 
 from typing import NamedTuple
 
-import keras
 import tensorflow as tf
 
-# Added to the logit of what must never be chosen; finite, so that its gradient is a number.
+# Added to the logit of what must never be chosen; finite, so that the gradient is a number.
 LOG_ZERO = -10000.0
+# The logit of what is not a body cell: below any other, and finite.
+_NEVER = -1e30
 _EPSILON = 1e-10
 
 
@@ -26,8 +26,8 @@ class Cells(NamedTuple):
         token_weights: float32 [B, S], the weight of a token in the mean of its cell.
         column_ids: int32 [B, K], the column of each cell.
         exists: float32 [B, K], 1 for a cell that has a token, 0 for a gap.
-        in_body: bool [B, K], whether a cell is of the table's body: no gap, header or question.
-            The cells of a histogram row, whose tokens look like any other's, count as of the body.
+        in_body: bool [B, K], whether a cell is in the table's body: no gap, header or question. A
+            histogram row counts as body, since its tokens look like any others.
     """
 
     token_cells: tf.Tensor
@@ -51,15 +51,15 @@ def group_cells(
         column_ids: [B, S].
         row_ids: [B, S].
         input_mask: [B, S], 0 for padding.
-        max_num_columns: ids beyond the last column are taken for the last.
+        max_num_columns: larger column ids count as the last.
         max_num_rows: the same for rows; None keeps each row apart.
-        count_padding: averages padding into the question's cell, as the original does; its value
-            then depends on how long the batch is padded.
+        count_padding: averages padding into the question's cell, as the original does, although
+            the value then depends on the padded length.
     """
     columns = tf.minimum(column_ids, max_num_columns - 1)  # [B, S]
     rows = row_ids if max_num_rows is None else tf.minimum(row_ids, max_num_rows - 1)
     keys = rows * max_num_columns + columns  # [B, S]
-    # The first place of a key in sorted order is a number below S that only its cell has.
+    # The first place of a key in sorted order is a number below S, different for each cell.
     token_cells = tf.searchsorted(tf.sort(keys, axis=-1), keys)  # [B, S]
     weights = tf.ones_like(keys) if count_padding else input_mask
     in_body = tf.where((rows > 0) & (columns > 0), input_mask, 0)  # [B, S]
@@ -75,9 +75,9 @@ def group_cells(
 
 
 def _reduce(segment_reduction, values, segments, num_segments: int | None = None):
-    """Reduces values [B, N] over segments [B, N], each example by itself: [B, num_segments].
+    """Reduces values [B, N] over segments [B, N] of each example: [B, num_segments or N].
 
-    Integers are at least 0 in the result; num_segments is N by default.
+    Integers in the result are at least 0.
     """
     batch_size, length = tf.unstack(tf.shape(values))
     size = num_segments or values.shape[1] or length
@@ -115,11 +115,11 @@ def column_logits(
     Args:
         token_scores: float32 [B, S], the column scores of the tokens.
         cells: the cells of the batch.
-        num_columns: C, with column 0, which means that no column is selected.
+        num_columns: C, with column 0, which stands for no column.
         allow_empty: whether column 0 may be chosen.
 
     Returns:
-        float32 [B, C], about -10000 for a column that is not there.
+        float32 [B, C], about -10000 for a column that does not exist.
     """
     cell_scores = mean_by_cell(token_scores, cells) * cells.exists  # [B, K]
     sums = _reduce(tf.math.unsorted_segment_sum, cell_scores, cells.column_ids, num_columns)
@@ -132,15 +132,9 @@ def column_logits(
 
 
 def select_in_best_column(token_logits, columns_logits, cells: Cells):
-    """Averages logits by cell and lowers those outside the likeliest column by 10000.
+    """Averages token logits [B, S] by cell, and lowers those outside the best column by 10000.
 
-    Args:
-        token_logits: float32 [B, S].
-        columns_logits: float32 [B, C].
-        cells: the cells of the batch.
-
-    Returns:
-        float32 [B, S].
+    The columns' logits are float32 [B, C]; returns float32 [B, S].
     """
     best = tf.argmax(columns_logits, axis=-1, output_type=tf.int32)[:, tf.newaxis]  # [B, 1]
     selectable = (cells.column_ids == best) & (best > 0) & (cells.exists > 0)  # [B, K]
@@ -149,19 +143,16 @@ def select_in_best_column(token_logits, columns_logits, cells: Cells):
 
 
 def token_selection_loss(logits, label_ids, input_mask, positive_weight: float):
-    """Binary cross-entropy of each token, averaged over the input with the question.
+    """Binary cross-entropy of each token, averaged over the input with the question: float32 [B].
 
-    In the release the weight multiplies every token, labelled or not: its test for the label
-    compares a tensor with a number by identity.
+    In the release the weight multiplies every token, labelled or not, because it compares a tensor
+    with a number by identity.
 
     Args:
         logits: float32 [B, S].
         label_ids: int32 [B, S], 1 for the tokens of the answer.
         input_mask: int32 [B, S].
         positive_weight: how much more a token of the answer counts.
-
-    Returns:
-        float32 [B].
     """
     labels = tf.cast(label_ids > 0, tf.float32)
     mask = tf.cast(input_mask, tf.float32)
@@ -171,20 +162,17 @@ def token_selection_loss(logits, label_ids, input_mask, positive_weight: float):
 
 
 def column_selection_loss(token_logits, columns_logits, label_ids, cells: Cells):
-    """Cross-entropy of the column, plus binary cross-entropy of the cells in it.
+    """Cross-entropy of the column, plus binary cross-entropy of the cells in it: float32 [B].
 
-    The column to find is the one with most labelled tokens. Without a label it is column 0, and
-    the loss about 10000 unless that may be chosen: such examples are for the caller to leave out
-    or to mask. The mean over the column's cells takes in its header, as the original's does.
+    The right column is the one with most labelled tokens. Without a label it is column 0, and the
+    loss is about 10000 unless that may be chosen; the caller leaves out or masks such examples. The
+    mean over the column's cells includes its header, as in the original.
 
     Args:
         token_logits: float32 [B, S].
         columns_logits: float32 [B, C].
         label_ids: int32 [B, S], 1 for the tokens of the answer.
         cells: the cells of the batch.
-
-    Returns:
-        float32 [B].
     """
     num_columns = columns_logits.shape[1]
     token_columns = to_tokens(cells.column_ids, cells)  # [B, S]
@@ -203,66 +191,18 @@ def column_selection_loss(token_logits, columns_logits, label_ids, cells: Cells)
     return column_loss + tf.where(has_labels, cell_loss, 0.0)
 
 
-@keras.saving.register_keras_serializable(package="mate_tf")
-class CellSelectionHead(keras.layers.Layer):
-    """Scores each token for its cell and for its column, in float32 whatever the encoder uses.
-
-    Call it with the encoder's sequence output [B, S, D]; it returns the token scores [B, S] and,
-    with `select_one_column`, the column scores [B, S], otherwise None. The weights have the names
-    of the original's checkpoints.
-    """
-
-    def __init__(
-        self, select_one_column: bool = True, initialize_to_zero: bool = False, **kwargs
-    ) -> None:
-        super().__init__(dtype="float32", **{k: v for k, v in kwargs.items() if k != "dtype"})
-        self.select_one_column = select_one_column
-        self.initialize_to_zero = initialize_to_zero
-
-    def build(self, input_shape) -> None:
-        initializer = (
-            "zeros" if self.initialize_to_zero else keras.initializers.TruncatedNormal(stddev=0.02)
-        )
-        shape = (input_shape[-1],)
-        self.output_weights = self.add_weight(shape, initializer, name="output_weights")
-        self.output_bias = self.add_weight((), "zeros", name="output_bias")
-        if self.select_one_column:
-            self.column_output_weights = self.add_weight(
-                shape, initializer, name="column_output_weights"
-            )
-            self.column_output_bias = self.add_weight((), "zeros", name="column_output_bias")
-
-    def call(self, sequence_output):
-        scores = tf.linalg.matvec(sequence_output, self.output_weights) + self.output_bias
-        if not self.select_one_column:
-            return scores, None
-        column_scores = tf.linalg.matvec(sequence_output, self.column_output_weights)
-        return scores, column_scores + self.column_output_bias
-
-    def get_config(self):
-        return super().get_config() | {
-            "select_one_column": self.select_one_column,
-            "initialize_to_zero": self.initialize_to_zero,
-        }
-
-
-# The logit of what is no cell of the body: below any other, and finite, so that its gradient is a
-# number.
-_NEVER = -1e30
-
-
 def log_cell_probabilities(token_logits, cells: Cells):
-    """Log of the probability that a cell is the one to select, of all cells of the table's body.
+    """Log-probability of each cell among all cells of the table's body.
 
-    The logit of a cell is the mean of its tokens' (MATE, section 4.1, the equations for S and P). A
-    histogram row's cells would be among them; training refuses examples with one.
+    The logit of a cell is the mean of its tokens' (MATE, section 4.1, the equations for S and P).
+    Cells of a histogram row would take part, so training refuses them.
 
     Args:
         token_logits: float32 [B, S].
         cells: the cells of the batch.
 
     Returns:
-        float32 [B, K]; -1e30, for a probability of 0, for the question, headers and gaps.
+        float32 [B, K]; -1e30, which stands for a probability of 0, outside the body.
     """
     logits = tf.where(cells.in_body, mean_by_cell(token_logits, cells), _NEVER)  # [B, K]
     return tf.where(cells.in_body, tf.nn.log_softmax(logits), _NEVER)
@@ -271,16 +211,15 @@ def log_cell_probabilities(token_logits, cells: Cells):
 def cell_cross_entropy_loss(log_probabilities, label_ids, cells: Cells, hard_em: bool = False):
     """Cross-entropy of the cells, by maximum marginal likelihood where several are correct.
 
-    The target is the model's own belief in each of the correct cells, which sums to 1 and is held
-    constant (MATE, section 4.1, the equation for L). The gradient is therefore that of the negative
-    log of the correct cells' total probability, though the value is not.
+    The target is the model's own belief in each correct cell, normalized and held constant (MATE,
+    section 4.1, the equation for L). So the gradient, but not the value, is that of the negative
+    log of the correct cells' total probability.
 
     Args:
         log_probabilities: float32 [B, K], of `log_cell_probabilities`.
         label_ids: int32 [B, S], 1 for the tokens of correct cells.
         cells: the cells of the batch.
-        hard_em: whether the most probable of the correct cells is the whole target, the first of
-            equally probable ones.
+        hard_em: whether the target is only the most probable correct cell (the first of equals).
 
     Returns:
         float32 [B], 0 for an example without a correct cell in the table's body.

@@ -11,8 +11,9 @@ import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
+from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.dropout import Dropout
+from mate_tf.layers.basic import Dropout
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 
 
@@ -22,12 +23,11 @@ class ClassificationConfig(TaskConfig):
 
     Attributes:
         num_classes: C.
-        output_dropout: dropout on the pooled output while training.
-        class_names: what the classes are called in answers, C names or none. TabFact's are
-            ("refuted", "entailed").
-        label_weights: C factors, one a class, of the loss of its examples, whose mean is taken
-            over all examples as without them; none for 1. The release's
-            classification_label_weight.
+        output_dropout: dropout on the pooled output in training.
+        class_names: the classes' names in answers, C or none. TabFact's are ("refuted",
+            "entailed").
+        label_weights: C factors of the loss of each class's examples, or none. The mean is still
+            over all examples. The release calls this classification_label_weight.
 
     Raises:
         ValueError: if a value is out of its range.
@@ -39,27 +39,23 @@ class ClassificationConfig(TaskConfig):
     label_weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.num_classes < 2:
-            raise ValueError(f"expected num_classes of at least 2, got {self.num_classes}")
+        require_fields(self, lambda v: v >= 2, "of at least 2", "num_classes")
+        require_fields(self, lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout")
         for name in ("class_names", "label_weights"):
             values = getattr(self, name)
             if len(values) not in (0, self.num_classes):
                 raise ValueError(
                     f"expected {self.num_classes} {name} (num_classes) or none, got {values}"
                 )
-        if len(set(self.class_names)) < len(self.class_names) or "" in self.class_names:
-            raise ValueError(
-                f"expected class_names that tell classes apart, got {self.class_names}"
-            )
-        weights = self.label_weights
-        if weights and not (all(0.0 <= w < math.inf for w in weights) and any(weights)):
-            raise ValueError(
-                f"expected finite label_weights of at least 0 and not all 0, got {weights}"
-            )
-        if not 0 <= self.output_dropout < 1:
-            raise ValueError(
-                f"expected output_dropout from 0 to below 1, got {self.output_dropout}"
-            )
+        names, weights = self.class_names, self.label_weights
+        require(
+            len(set(names)) == len(names) and "" not in names,
+            f"expected class_names that tell classes apart, got {names}",
+        )
+        require(
+            not weights or (all(0.0 <= w < math.inf for w in weights) and any(weights)),
+            f"expected finite label_weights of at least 0 and not all 0, got {weights}",
+        )
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -86,17 +82,8 @@ class SequenceClassification(EncoderTask):
         """Creates the weights; they do not depend on the input."""
         self.encoder.build()
         # Named and shaped as in the published checkpoints.
-        self.output_weights = self.add_weight(
-            shape=(self.task_config.num_classes, self.encoder_config.hidden_size),
-            initializer=keras.initializers.TruncatedNormal(stddev=0.02),
-            name="output_weights_cls",
-            autocast=False,
-        )
-        self.output_bias = self.add_weight(
-            shape=(self.task_config.num_classes,),
-            initializer="zeros",
-            name="output_bias_cls",
-            autocast=False,
+        self.output_weights, self.output_bias = self.add_pooled_head(
+            self.task_config.num_classes, "output_weights_cls", "output_bias_cls"
         )
         self.built = True
 

@@ -1,4 +1,4 @@
-"""What all models of a task are: an encoder, a head, and the configs of both."""
+"""The base of all tasks' models: an encoder, a head, and the options of both."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -15,18 +15,21 @@ from mate_tf.layers.encoder import TableEncoder
 
 @dataclasses.dataclass(frozen=True)
 class TaskConfig:
-    """What a task's heads and loss are made of; each task has its own options."""
+    """The options of a task's heads and loss; each task has its own."""
 
 
 class EncoderTask(keras.Model):
-    """A model with an encoder, made of the encoder's config and its task's.
+    """A model with an encoder, made from the encoder's config and its task's.
 
-    A subclass names the class of its task's config, whose defaults it takes for None, adds its head
-    and registers itself with Keras; saved, it comes back from both configs.
+    A subclass names the class of its task's config, adds its head and registers itself with Keras.
+
+    Args:
+        encoder_config: of the encoder.
+        task_config: the task's options; None for their defaults.
 
     Attributes:
-        normalized_by: features of a batch, [B, ...], whose sum over a whole step, all replicas and
-            accumulated parts, its loss divides by. A part of such a step has that sum as
+        normalized_by: features of a batch, [B, ...], by whose sum over a whole step (all replicas
+            and accumulated parts) the loss is divided. A part of such a step has that sum as
             "mean_NAME", for a mean part.
     """
 
@@ -43,8 +46,22 @@ class EncoderTask(keras.Model):
         self.encoder = TableEncoder(encoder_config, name="encoder", dtype=self.dtype_policy)
 
     def model_inputs(self, batch: Mapping[str, tf.Tensor]) -> tuple[Any, ...]:
-        """What of a batch of records the model is called on."""
+        """The positional arguments of the model, from a batch of records."""
         return (TokenFeatures.from_dict(batch),)
+
+    def add_pooled_head(
+        self, size: int, weights: str, bias: str, stddev: float = 0.02
+    ) -> tuple[keras.Variable, keras.Variable]:
+        """Weights [size, D] and bias of a linear map of the pooled output.
+
+        Without autocast, so that logits are float32 whatever the encoder uses.
+        """
+        initializer = keras.initializers.TruncatedNormal(stddev=stddev)
+        shape = (size, self.encoder_config.hidden_size)
+        return (
+            self.add_weight(shape=shape, initializer=initializer, autocast=False, name=weights),
+            self.add_weight(shape=(size,), initializer="zeros", autocast=False, name=bias),
+        )
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {

@@ -11,8 +11,7 @@ import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.layer_norm import LayerNorm
-from mate_tf.layers.linear import Linear
+from mate_tf.layers.basic import LayerNorm, Linear
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 
 # In the mean over predicted tokens, for a batch without any; as in BERT's published code.
@@ -24,8 +23,8 @@ class MaskedLMConfig(TaskConfig):
     """What pre-training predicts.
 
     Attributes:
-        next_sentence: whether, beside masked words, the model tells tables drawn at random from
-            those that belong to the text: BERT's prediction of the next sentence.
+        next_sentence: whether the model also tells tables drawn at random from those that belong
+            to the text, as BERT predicts the next sentence.
     """
 
     next_sentence: bool = True
@@ -73,14 +72,8 @@ class MaskedLanguageModel(EncoderTask):
             shape=(config.vocab_size,), initializer="zeros", autocast=False, name="output_bias"
         )
         if self.task_config.next_sentence:
-            self.next_sentence_weights = self.add_weight(
-                shape=(2, config.hidden_size),
-                initializer=keras.initializers.TruncatedNormal(stddev=config.initializer_range),
-                autocast=False,
-                name="next_sentence_weights",
-            )
-            self.next_sentence_bias = self.add_weight(
-                shape=(2,), initializer="zeros", autocast=False, name="next_sentence_bias"
+            self.next_sentence_weights, self.next_sentence_bias = self.add_pooled_head(
+                2, "next_sentence_weights", "next_sentence_bias", config.initializer_range
             )
         self.built = True
 
@@ -131,16 +124,15 @@ class MaskedLanguageModel(EncoderTask):
 
         Args:
             batch: masked_lm_ids int32 and masked_lm_weights float32 [B, P], 0 where nothing is
-                masked; with `next_sentence` also is_random_table int32 [B, 1]. A batch that is a
-                part of a larger one also has mean_masked_lm_weights, float32 [], the sum of the
-                weights in a mean part.
-            outputs: what the model returned for the batch.
+                masked; with `next_sentence` also is_random_table int32 [B, 1]. A part of a larger
+                batch also has mean_masked_lm_weights, float32 [], the weights of a mean part.
+            outputs: the model's.
 
         Returns:
             "loss", the sum of "masked_lm_loss" and, with `next_sentence`, "next_sentence_loss".
-            The first is "masked_lm_sum" over the sum of the weights, in a mean part where the batch
-            is one: the mean over parts is then that of the larger batch. The second is the mean of
-            "next_sentence_example_loss" [B]. Also "masked_lm_token_loss" [B, P], not weighted.
+            The first is "masked_lm_sum" divided by the sum of weights, in a mean part if the batch
+            is one, so that the mean over parts is that of the larger batch. The second is the mean
+            of "next_sentence_example_loss" [B]. Also "masked_lm_token_loss" [B, P], not weighted.
         """
         token_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
             batch["masked_lm_ids"], outputs["masked_lm_logits"]

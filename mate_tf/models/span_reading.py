@@ -1,197 +1,27 @@
 """Reading an answer in a table: the span of tokens that answers a question (MATE, section 4.2).
 
-Shapes: B batch, S sequence, D hidden, N spans, C classes.
-
-How a reader of spans scores them and learns: the options of its head and loss.
-
-Scores of spans of tokens: of their first and last token together, or apart (MATE, section 4.2).
-
-Shapes: B batch, S sequence, D hidden, U hidden units of the head, N spans.
-
-Spans of tokens within a cell: which there are, which answer a question, which are best.
-
-The spans of a sequence of S tokens are in an order that follows from S alone: those of one token by
+The spans of a sequence are in an order that depends only on its length: those of one token by
 their place, then those of two, up to the longest.
 
-Shapes: B batch, S sequence, L longest span, N spans, K best spans.
+Shapes: B batch, S sequence, D hidden, U hidden units of the head, L longest span, N spans, C
+classes.
 """
 
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
-from mate_tf.dataclass_json import require
+from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.dropout import Dropout
-from mate_tf.layers.linear import gelu
+from mate_tf.layers.basic import Dropout, gelu
 from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
-
-
-def span_bounds(length: int, max_span_length: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last token of each span.
-
-    Args:
-        length: S.
-        max_span_length: L, in tokens.
-
-    Returns:
-        int32 [N] each.
-    """
-    offsets = np.arange(min(max_span_length, length), dtype=np.int32)
-    starts = np.concatenate([np.arange(length - offset, dtype=np.int32) for offset in offsets])
-    return starts, starts + np.repeat(offsets, length - offsets)
-
-
-def over_spans(
-    combine: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
-    starts: tf.Tensor,
-    ends: tf.Tensor,
-    max_span_length: int,
-) -> tf.Tensor:
-    """Combines what is known of each span's first and last token.
-
-    One shift of the sequence at a time: no tensor has a vector for each span.
-
-    Args:
-        combine: from two tensors [B, s, ...] to [B, s], for any s.
-        starts: [B, S, ...], of each token as a span's first.
-        ends: [B, S, ...], of each token as its last.
-        max_span_length: L.
-
-    Returns:
-        [B, N].
-    """
-    length = starts.shape[1]
-    if length is None:
-        length = tf.shape(starts)[1]
-        counts = [tf.maximum(length - offset, 0) for offset in range(max_span_length)]
-    else:
-        counts = list(range(length, max(length - max_span_length, 0), -1))
-    return tf.concat(
-        [combine(starts[:, :count], ends[:, o:]) for o, count in enumerate(counts)], axis=1
-    )
-
-
-def body_cells(row_ids: tf.Tensor, column_ids: tf.Tensor) -> tf.Tensor:
-    """Numbers the cells of the table's body in the order of the sequence.
-
-    Args:
-        row_ids, column_ids: int [B, S]; 0 for the header's row, the question and padding. A
-            histogram row is like any other here.
-
-    Returns:
-        int32 [B, S]; 0 for a token outside the body, which no span may have.
-    """
-    in_body = (row_ids > 0) & (column_ids > 0)  # [B, S]
-    numbers = tf.cumsum(tf.cast(~(_follows(row_ids) & _follows(column_ids)), tf.int32), axis=1)
-    return tf.where(in_body, numbers, 0)
-
-
-def valid_spans(cells: tf.Tensor, max_span_length: int) -> tf.Tensor:
-    """Which spans are within one cell of the body: int32 [B, S] of `body_cells` to bool [B, N]."""
-    return over_spans(
-        lambda start, end: (start == end) & (start > 0), cells, cells, max_span_length
-    )
-
-
-def answer_bounds(label_ids: tf.Tensor, cells: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Where the answers begin and end: a run of labelled tokens within a cell is one.
-
-    The release lets a run go on into the next cell.
-
-    Args:
-        label_ids: int [B, S], above 0 for the tokens of an answer.
-        cells: int32 [B, S], of `body_cells`.
-
-    Returns:
-        bool [B, S] each.
-    """
-    labelled = (label_ids > 0) & (cells > 0)  # [B, S]
-    goes_on = _follows(cells) & labelled & tf.roll(labelled, 1, axis=1)  # [B, S]
-    return labelled & ~goes_on, labelled & ~tf.roll(goes_on, -1, axis=1)
-
-
-def answer_spans(label_ids: tf.Tensor, cells: tf.Tensor, max_span_length: int) -> tf.Tensor:
-    """Which spans are answers; a longer answer is none.
-
-    In the release every beginning goes with every end that is near enough, also with that of
-    another answer.
-
-    Args:
-        label_ids, cells: as `answer_bounds`.
-        max_span_length: L.
-
-    Returns:
-        bool [B, N].
-    """
-    starts, ends = answer_bounds(label_ids, cells)
-    answers = tf.cumsum(tf.cast(starts, tf.int32), axis=1)  # [B, S], counted from 1
-    return over_spans(
-        _same,
-        tf.where(starts, answers, 0),
-        tf.where(ends, answers, 0),
-        max_span_length,
-    )
-
-
-def _same(start: tf.Tensor, end: tf.Tensor) -> tf.Tensor:
-    return (start == end) & (start > 0)
-
-
-def _follows(ids: tf.Tensor) -> tf.Tensor:
-    """Whether a token has the same id as the one before it: [B, S] to bool [B, S]."""
-    same = ids[:, 1:] == ids[:, :-1]  # [B, S-1]
-    return tf.pad(same, [[0, 0], [1, 0]])
-
-
-class BestSpans(NamedTuple):
-    """The K likeliest spans of each example, best first.
-
-    Attributes:
-        starts: int32 [B, K], their first tokens.
-        ends: int32 [B, K], their last.
-        probabilities: float32 [B, K]; 0 for what is no valid span, where there are fewer than K.
-    """
-
-    starts: np.ndarray
-    ends: np.ndarray
-    probabilities: np.ndarray
-
-
-def best_spans(span_logits, length: int, max_span_length: int, k: int = 1) -> BestSpans:
-    """Finds the likeliest spans; of two alike the shorter, then the earlier one comes first.
-
-    Args:
-        span_logits: float32 [B, N], about -10000 for what is no valid span.
-        length: S, with padding.
-        max_span_length: L.
-        k: K at most; it is N where there are no more spans.
-
-    Raises:
-        ValueError: if the logits are not those of a sequence of this length, or k is below 1.
-    """
-    logits = np.asarray(span_logits, np.float32)
-    starts, ends = span_bounds(length, max_span_length)
-    if logits.shape[1:] != starts.shape:
-        raise ValueError(
-            f"expected logits of {len(starts)} spans, for {length} tokens and spans of at most "
-            f"{max_span_length}, got shape {logits.shape}"
-        )
-    if k < 1:
-        raise ValueError(f"expected k of at least 1, got {k}")
-    found = np.argsort(-logits, axis=1, kind="stable")[:, :k]  # [B, K]
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True, initial=LOG_ZERO))
-    weights *= logits > LOG_ZERO / 2  # [B, N]
-    total = np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    return BestSpans(starts[found], ends[found], np.take_along_axis(weights / total, found, axis=1))
-
 
 SpanKind = Literal["span", "boundary"]
 
@@ -201,15 +31,15 @@ class SpanReadingConfig(TaskConfig):
     """How a reader scores spans and what it learns from.
 
     Attributes:
-        kind: "span" scores a span by the vectors of its first and last token together and learns
-            from a softmax over all valid spans; "boundary" learns where spans begin and where they
-            end apart, and adds the two scores.
-        max_span_length: tokens of the longest span.
+        kind: "span" scores the vectors of a span's first and last token together, and learns from
+            a softmax over all valid spans; "boundary" learns separately where spans begin and end,
+            and adds the two scores.
+        max_span_length: L, tokens of the longest span.
         hidden_size: U, of the perceptron that scores a span (kind "span"), with the encoder's
-            activation; None for a linear layer alone, as in the published checkpoints.
-        num_classes: C, of a classification of the whole input beside the span, such as whether
-            there is an answer in it; 0 for none.
-        output_dropout: dropout on the sequence output while training.
+            activation; None for a linear layer only, as in the published checkpoints.
+        num_classes: C, of a classification of the whole input beside the span, such as whether it
+            holds an answer; 0 for none.
+        output_dropout: dropout on the sequence output in training.
         count_padding: lets padding take part in the loss of kind "boundary", as the release does.
 
     Raises:
@@ -224,29 +54,26 @@ class SpanReadingConfig(TaskConfig):
     count_padding: bool = False
 
     def __post_init__(self) -> None:
-        kind, longest, units = self.kind, self.max_span_length, self.hidden_size
+        kind, units = self.kind, self.hidden_size
         require(kind in ("span", "boundary"), f"expected kind 'span' or 'boundary', got {kind!r}")
-        require(longest >= 1, f"expected max_span_length of at least 1, got {longest}")
         require(
             units is None or (kind == "span" and units >= 1),
             f"expected hidden_size of at least 1 with kind 'span', or None, got {units}",
         )
-        classes, dropout = self.num_classes, self.output_dropout
-        require(
-            classes == 0 or classes >= 2, f"expected num_classes of 0 or at least 2, got {classes}"
-        )
-        require(0 <= dropout < 1, f"expected output_dropout from 0 to below 1, got {dropout}")
+        require_fields(self, lambda v: v >= 1, "of at least 1", "max_span_length")
+        require_fields(self, lambda v: v == 0 or v >= 2, "of 0 or at least 2", "num_classes")
+        require_fields(self, lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout")
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
 class SpanHead(keras.layers.Layer):
     """Scores spans, in float32 whatever the encoder uses.
 
-    Called on the encoder's sequence output [B, S, D]; returns the scores of all spans, valid or
-    not, [B, N] and, for kind "boundary", those of the tokens as first and as last [B, S].
+    From the sequence output [B, S, D] to the scores of all spans, valid or not, [B, N] and, for
+    kind "boundary", those of the tokens as first and as last, [B, S].
 
     A linear map of two concatenated vectors is the sum of a map of each, so each token is mapped
-    once and not once a span. The weights have the names of the original's checkpoints.
+    once, not once a span. The weights are named as in the original's checkpoints.
     """
 
     def __init__(
@@ -324,8 +151,8 @@ class SpanHead(keras.layers.Layer):
 class SpanReading(EncoderTask):
     """Finds the span of a table's text that answers a question.
 
-    A span is within one cell of the table's body and has at most `max_span_length` tokens; the
-    spans are in the order of `spans.span_bounds`. Call it with TokenFeatures of int32 [B, S]; it
+    A span is within one cell of the table's body and has at most `max_span_length` tokens; spans
+    are in the order of `span_bounds`. Call it with TokenFeatures of int32 [B, S]; it
     returns a dict of float32 tensors:
 
         span_logits [B, N]: the score of each span, -10000 where it is not valid.
@@ -357,15 +184,8 @@ class SpanReading(EncoderTask):
         self.encoder.build()
         self.head.build((None, None, hidden_size))
         if num_classes := self.task_config.num_classes:
-            # Without autocast: logits are float32, whatever the encoder uses.
-            self.output_weights = self.add_weight(
-                shape=(num_classes, hidden_size),
-                initializer=keras.initializers.TruncatedNormal(stddev=0.02),
-                autocast=False,
-                name="output_weights_cls",
-            )
-            self.output_bias = self.add_weight(
-                shape=(num_classes,), initializer="zeros", autocast=False, name="output_bias_cls"
+            self.output_weights, self.output_bias = self.add_pooled_head(
+                num_classes, "output_weights_cls", "output_bias_cls"
             )
         self.built = True
 
@@ -397,12 +217,12 @@ class SpanReading(EncoderTask):
     ) -> dict[str, tf.Tensor]:
         """The negative log-probability of the answer, summed over the spans that are one.
 
-        An example without such a span adds nothing to it.
+        It is 0 for an example without such a span.
 
         Args:
             batch: the token features and label_ids [B, S]; with classes also
                 classification_class_index [B, 1].
-            outputs: what the model returned for the batch.
+            outputs: the model's.
 
         Returns:
             "loss", the mean over the batch of "example_loss" [B], which is the sum of "span_loss"
@@ -434,5 +254,98 @@ class SpanReading(EncoderTask):
 
 
 def _cross_entropy(correct: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-    """Minus the log-probabilities of all that is correct: bool and float32 [B, N] to [B]."""
+    """The negative log-probabilities of what is correct, summed: [B, N] to float32 [B]."""
     return -tf.reduce_sum(tf.where(correct, tf.nn.log_softmax(logits), 0.0), axis=1)
+
+
+def span_bounds(length: int, max_span_length: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the last token of each span, int32 [N] each, in a sequence of some length."""
+    offsets = np.arange(min(max_span_length, length), dtype=np.int32)
+    starts = np.concatenate([np.arange(length - offset, dtype=np.int32) for offset in offsets])
+    return starts, starts + np.repeat(offsets, length - offsets)
+
+
+def over_spans(
+    combine: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
+    starts: tf.Tensor,
+    ends: tf.Tensor,
+    max_span_length: int,
+) -> tf.Tensor:
+    """Combines a value of each span's first token with one of its last: [B, N].
+
+    This shifts the sequence once for each length, so no tensor has a vector for each span.
+
+    Args:
+        combine: from two tensors [B, s, ...] to [B, s], for any s.
+        starts: [B, S, ...], of each token as a span's first.
+        ends: [B, S, ...], of each token as its last.
+        max_span_length: L.
+    """
+    length = starts.shape[1]
+    if length is None:
+        length = tf.shape(starts)[1]
+        counts = [tf.maximum(length - offset, 0) for offset in range(max_span_length)]
+    else:
+        counts = list(range(length, max(length - max_span_length, 0), -1))
+    return tf.concat(
+        [combine(starts[:, :count], ends[:, o:]) for o, count in enumerate(counts)], axis=1
+    )
+
+
+def body_cells(row_ids: tf.Tensor, column_ids: tf.Tensor) -> tf.Tensor:
+    """Numbers the cells of the table's body in the order of the sequence.
+
+    Args:
+        row_ids, column_ids: int [B, S]; 0 for headers, the question and padding. A histogram row
+            is like any other row here.
+
+    Returns:
+        int32 [B, S]; 0 for a token outside the body, where no span may be.
+    """
+    in_body = (row_ids > 0) & (column_ids > 0)  # [B, S]
+    numbers = tf.cumsum(tf.cast(~(_follows(row_ids) & _follows(column_ids)), tf.int32), axis=1)
+    return tf.where(in_body, numbers, 0)
+
+
+def valid_spans(cells: tf.Tensor, max_span_length: int) -> tf.Tensor:
+    """Which spans are within one cell of the body: int32 [B, S] of `body_cells` to bool [B, N]."""
+    return over_spans(_same, cells, cells, max_span_length)
+
+
+def answer_bounds(label_ids: tf.Tensor, cells: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Where answers begin and end: bool [B, S] each. An answer is a run of labels within a cell.
+
+    In the release a run goes on into the next cell.
+
+    Args:
+        label_ids: int [B, S], above 0 for the tokens of an answer.
+        cells: int32 [B, S], of `body_cells`.
+    """
+    labelled = (label_ids > 0) & (cells > 0)  # [B, S]
+    goes_on = _follows(cells) & labelled & tf.roll(labelled, 1, axis=1)  # [B, S]
+    return labelled & ~goes_on, labelled & ~tf.roll(goes_on, -1, axis=1)
+
+
+def answer_spans(label_ids: tf.Tensor, cells: tf.Tensor, max_span_length: int) -> tf.Tensor:
+    """Which spans are answers of at most L tokens: bool [B, N]; arguments as `answer_bounds`.
+
+    In the release every beginning also goes with the end of another answer that is near enough.
+    """
+    starts, ends = answer_bounds(label_ids, cells)
+    answers = tf.cumsum(tf.cast(starts, tf.int32), axis=1)  # [B, S], counted from 1
+    return over_spans(
+        _same,
+        tf.where(starts, answers, 0),
+        tf.where(ends, answers, 0),
+        max_span_length,
+    )
+
+
+def _same(start: tf.Tensor, end: tf.Tensor) -> tf.Tensor:
+    return (start == end) & (start > 0)
+
+
+def _follows(ids: tf.Tensor) -> tf.Tensor:
+    """Whether a token has the same id as the one before it: [B, S] to bool [B, S]."""
+    same = ids[:, 1:] == ids[:, :-1]  # [B, S-1]
+    return tf.pad(same, [[0, 0], [1, 0]])

@@ -1,8 +1,6 @@
 """Answering questions from a table: encoder, cell selection and aggregation in one model.
 
-Shapes: B batch, S sequence, C columns, A aggregations.
-
-What table question answering learns and how: the options of its heads and losses.
+Shapes: B batch, S sequence, D hidden, C columns, A aggregations.
 """
 
 import dataclasses
@@ -13,56 +11,54 @@ import keras
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
-from mate_tf.dataclass_json import require
+from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.dropout import Dropout, draw_seed
+from mate_tf.layers.basic import Dropout, draw_seed
 from mate_tf.models import aggregation, cell_selection
-from mate_tf.models import cell_selection as cell_cross_entropy
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 
 
 @dataclasses.dataclass(frozen=True)
 class TableQAConfig(TaskConfig):
-    """What the heads and losses of table question answering do (TAPAS, section 3).
+    """The heads and losses of table question answering (TAPAS, section 3).
 
-    The names are those of the TAPAS release; the defaults are its flags', except that a table may
-    have more than 64 rows and 32 columns.
+    Names and defaults are those of the TAPAS release, except that a table may have more than 64
+    rows and 32 columns.
 
     Attributes:
         num_aggregation_labels: 4 (NONE, SUM, AVERAGE, COUNT), or 0 for cell selection alone.
-        use_answer_as_supervision: learns from the answer alone (weak supervision, as for WTQ);
-            otherwise from `aggregation_function_id` and the labelled cells.
+        use_answer_as_supervision: learns from the answer only (weak supervision, as for WTQ), not
+            from `aggregation_function_id` and the labelled cells.
         select_one_column: chooses a column first and then cells in it.
         allow_empty_column_selection: whether no column may be chosen.
-        cell_cross_entropy: chooses one cell out of all in the table, by a softmax over them in
-            place of decisions on each column, cell and token (MATE, section 4.1). Needs no
-            `select_one_column` and no aggregation, and examples without a histogram row.
-        cell_cross_entropy_hard_em: of several correct cells learns the one that the model takes
-            for the most probable, not each as far as it believes in it.
+        cell_cross_entropy: chooses one of all cells by a softmax, instead of deciding on each
+            column, cell and token (MATE, section 4.1). There must be no `select_one_column`, no
+            aggregation and no histogram row.
+        cell_cross_entropy_hard_em: learns only the most probable of several correct cells.
         average_logits_per_cell: gives the tokens of a cell one logit.
         init_cell_selection_weights_to_zero: starts with all cells equally likely.
         temperature: the token logits are divided by it.
         agg_temperature: the same for SUM, AVERAGE and COUNT in the expected result.
         positive_weight: how much more a token of the answer counts; without one column only.
-        cell_select_pref: a numeric answer that is in the table is selected, not computed, up to
-            this probability of an aggregation.
-        use_gumbel_for_cells: expects the result, while training, of tokens drawn by the binary
-            concrete distribution of `temperature`, which is the Gumbel-softmax of two choices.
-        use_gumbel_for_agg: the same of a function drawn by the Gumbel-softmax of `agg_temperature`.
+        cell_select_pref: up to this probability of an aggregation, a numeric answer that is in the
+            table is selected, not computed.
+        use_gumbel_for_cells: in training draws tokens for the expected result by the binary
+            concrete distribution of `temperature`, the Gumbel-softmax of two choices.
+        use_gumbel_for_agg: draws the function too, by the Gumbel-softmax of `agg_temperature`.
         mask_examples_without_labels: learns no selection from an example without a labelled cell,
-            otherwise to select nothing. With `cell_cross_entropy` it is always so.
+            instead of learning to select nothing. Always so with `cell_cross_entropy`.
         cell_loss_importance: weight of the cell selection loss; 0 for the release's
             disable_per_token_loss.
         aggregation_loss_importance: weight of the aggregation loss.
         answer_loss_importance: weight of the loss on the expected number.
-        answer_loss_cutoff: an example with a larger loss on its number is left out of the
+        answer_loss_cutoff: examples with a larger loss on their number are left out of the
             aggregation losses; None keeps all.
         huber_loss_delta: the error of a number beyond which its loss is linear.
         use_normalized_answer_loss: measures that error relative to the larger number.
         average_approximation_function: "ratio", "first_order" or "second_order".
-        output_dropout: dropout on the sequence output while training.
-        max_num_columns: C, with column 0 of the question; column ids beyond count as the last.
-        max_num_rows: the same for rows, None for any number. The release has 32 and 64.
+        output_dropout: dropout on the sequence output in training.
+        max_num_columns: C, with column 0 of the question; larger column ids count as the last.
+        max_num_rows: the same for rows; None for any number. The release has 32 and 64.
         count_padding: lets padding count as question in the means, as the release does.
 
     Raises:
@@ -97,39 +93,21 @@ class TableQAConfig(TaskConfig):
     count_padding: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("temperature", "agg_temperature", "huber_loss_delta"):
-            value = getattr(self, name)
-            require(value > 0, f"expected {name} above 0, got {value}")
-        for name in (
-            "positive_weight",
-            "cell_loss_importance",
-            "aggregation_loss_importance",
-            "answer_loss_importance",
+        choices, labels = get_args(aggregation.AverageApproximation), self.num_aggregation_labels
+        for holds, expected, names in (
+            (lambda v: v > 0, "above 0", "temperature agg_temperature huber_loss_delta"),
+            (lambda v: v > 0, "above 0 or None", "answer_loss_cutoff"),
+            (lambda v: v >= 0, "of at least 0", "positive_weight cell_loss_importance"),
+            (lambda v: v >= 0, "of at least 0", "aggregation_loss_importance"),
+            (lambda v: v >= 0, "of at least 0", "answer_loss_importance"),
+            (lambda v: 0 <= v <= 1, "from 0 to 1", "cell_select_pref"),
+            (lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout"),
+            (lambda v: v in choices, f"in {choices}", "average_approximation_function"),
+            (lambda v: v in (0, 4), "of 0 or 4", "num_aggregation_labels"),
+            (lambda v: v >= 2, "of at least 2", "max_num_columns"),
+            (lambda v: v >= 2, "of at least 2 or None", "max_num_rows"),
         ):
-            value = getattr(self, name)
-            require(value >= 0, f"expected {name} of at least 0, got {value}")
-        preference = self.cell_select_pref
-        require(0 <= preference <= 1, f"expected cell_select_pref from 0 to 1, got {preference}")
-        cutoff = self.answer_loss_cutoff
-        require(
-            cutoff is None or cutoff > 0,
-            f"expected answer_loss_cutoff above 0 or None, got {cutoff}",
-        )
-        choices = get_args(aggregation.AverageApproximation)
-        approximation = self.average_approximation_function
-        require(
-            approximation in choices,
-            f"expected average_approximation_function in {choices}, got {approximation!r}",
-        )
-        labels = self.num_aggregation_labels
-        require(labels in (0, 4), f"expected num_aggregation_labels of 0 or 4, got {labels}")
-        dropout = self.output_dropout
-        require(0 <= dropout < 1, f"expected output_dropout from 0 to below 1, got {dropout}")
-        columns, rows = self.max_num_columns, self.max_num_rows
-        require(columns >= 2, f"expected max_num_columns of at least 2, got {columns}")
-        require(
-            rows is None or rows >= 2, f"expected max_num_rows of at least 2 or None, got {rows}"
-        )
+            require_fields(self, holds, expected, *names.split())
         if self.cell_cross_entropy:
             require(
                 not self.select_one_column,
@@ -151,9 +129,9 @@ class TableQAConfig(TaskConfig):
 
     @property
     def needs_labels(self) -> bool:
-        """Whether cells cannot be learned from an example without a labelled one.
+        """Whether each example must have a labelled cell.
 
-        Its column is the empty one, which has a loss of about 10000 where it may not be chosen.
+        Without one, its column is the empty one, with a loss of about 10000 if not allowed.
         """
         return (
             self.select_one_column
@@ -164,7 +142,7 @@ class TableQAConfig(TaskConfig):
 
     @property
     def is_weakly_supervised(self) -> bool:
-        """Whether each example shows by its answer if it selects or computes."""
+        """Whether the answer decides if an example selects or computes."""
         return self.num_aggregation_labels > 0 and self.use_answer_as_supervision
 
 
@@ -176,14 +154,14 @@ class TableQuestionAnswering(EncoderTask):
 
         token_logits [B, S]: the score of each token, divided by the temperature.
         column_logits [B, C]: with `select_one_column`.
-        selection_logits [B, S]: the decision on each token, after averaging over cells and
-            leaving out other columns where the config says so; with `cell_cross_entropy` the log
-            of the probability of its cell.
-        token_probabilities [B, S]: the sigmoid of these, 0 for padding; with `cell_cross_entropy`
-            the probability of the token's cell, 0 outside of the table's body.
+        selection_logits [B, S]: the decision on each token, averaged over cells and without the
+            other columns where the config says so; with `cell_cross_entropy` the log-probability of
+            its cell.
+        token_probabilities [B, S]: their sigmoid, 0 for padding; with `cell_cross_entropy` the
+            probability of the token's cell, 0 outside of the table's body.
         aggregation_logits [B, A]: with `num_aggregation_labels`.
-        drawn_selection_logits [B, S], drawn_aggregation_logits [B, A]: while training with
-            `use_gumbel_for_cells` and `use_gumbel_for_agg`, these with noise.
+        drawn_selection_logits [B, S], drawn_aggregation_logits [B, A]: these with noise, in
+            training with `use_gumbel_for_cells` and `use_gumbel_for_agg`.
     """
 
     config_class = TableQAConfig
@@ -195,16 +173,14 @@ class TableQuestionAnswering(EncoderTask):
         super().__init__(encoder_config, task_config, **kwargs)
         config = self.task_config
         self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
-        self.cell_selection = cell_selection.CellSelectionHead(
+        self.cell_selection = CellSelectionHead(
             config.select_one_column,
             config.init_cell_selection_weights_to_zero,
             name="cell_selection",
         )
         self.aggregation = None
         if config.num_aggregation_labels:
-            self.aggregation = aggregation.AggregationHead(
-                config.num_aggregation_labels, name="aggregation"
-            )
+            self.aggregation = AggregationHead(config.num_aggregation_labels, name="aggregation")
         self.seeds = None
         if config.use_gumbel_for_cells or config.use_gumbel_for_agg:
             self.seeds = keras.random.SeedGenerator()
@@ -235,7 +211,7 @@ class TableQuestionAnswering(EncoderTask):
             outputs["column_logits"] = columns  # [B, C]
             logits = cell_selection.select_in_best_column(token_logits, columns, cells)
         elif config.cell_cross_entropy:
-            log_cells = cell_cross_entropy.log_cell_probabilities(token_logits, cells)  # [B, K]
+            log_cells = cell_selection.log_cell_probabilities(token_logits, cells)  # [B, K]
             logits = cell_selection.to_tokens(log_cells, cells)
         elif config.average_logits_per_cell:
             cell_logits = cell_selection.mean_by_cell(token_logits, cells)
@@ -261,13 +237,13 @@ class TableQuestionAnswering(EncoderTask):
             batch: the token features and label_ids [B, S]; with aggregation also
                 aggregation_function_id [B, 1] or, learning from answers, answer [B, 1],
                 numeric_values and numeric_values_scale [B, S], which may be NaN.
-            outputs: what the model returned for the batch.
+            outputs: the model's.
 
         Returns:
             "loss", the mean over the batch of "example_loss" [B]; "selection_loss",
-            "aggregation_loss" and "answer_loss" [B], each times its importance and before the
-            masks; when learning from answers also the masks, "aggregate_mask" and
-            "large_answer_loss_mask" [B], and "expected_result" [B].
+            "aggregation_loss" and "answer_loss" [B], each times its importance and before masking;
+            when learning from answers also "aggregate_mask", "large_answer_loss_mask" and
+            "expected_result" [B].
         """
         config = self.task_config
         example_loss = config.cell_loss_importance * self._selection_loss(batch, outputs)
@@ -277,7 +253,7 @@ class TableQuestionAnswering(EncoderTask):
             example_loss *= 1.0 - losses["aggregate_mask"]
             computed = losses["aggregation_loss"] + losses["answer_loss"]
             is_kept = losses["large_answer_loss_mask"] > 0
-            example_loss += tf.where(is_kept, computed, 0.0)  # what is not may be infinite
+            example_loss += tf.where(is_kept, computed, 0.0)  # the others may be infinite
         elif config.num_aggregation_labels:
             known = aggregation.aggregation_loss(
                 outputs["aggregation_logits"], tf.reshape(batch["aggregation_function_id"], [-1])
@@ -289,7 +265,7 @@ class TableQuestionAnswering(EncoderTask):
     def _drawn_logits(self, outputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         drawn = {}
         if self.task_config.use_gumbel_for_cells:
-            logits = outputs["selection_logits"]  # [B, S], the temperature is in them already
+            logits = outputs["selection_logits"]  # [B, S], already divided by the temperature
             noise = aggregation.logistic_noise(tf.shape(logits), draw_seed(self.seeds))
             drawn["drawn_selection_logits"] = logits + noise / self.task_config.temperature
         if self.task_config.use_gumbel_for_agg:
@@ -313,8 +289,8 @@ class TableQuestionAnswering(EncoderTask):
         config = self.task_config
         if config.cell_cross_entropy:
             cells = self._cells(TokenFeatures.from_dict(batch))
-            return cell_cross_entropy.cell_cross_entropy_loss(
-                cell_cross_entropy.log_cell_probabilities(outputs["token_logits"], cells),
+            return cell_selection.cell_cross_entropy_loss(
+                cell_selection.log_cell_probabilities(outputs["token_logits"], cells),
                 batch["label_ids"],
                 cells,
                 config.cell_cross_entropy_hard_em,
@@ -344,7 +320,7 @@ class TableQuestionAnswering(EncoderTask):
         computed = aggregation.needs_aggregation(
             logits, answer, batch["label_ids"], config.cell_select_pref
         )
-        # Selected cells mean NONE; a computed answer does not say which function it was.
+        # Selected cells mean NONE; a computed answer leaves the function open.
         none = aggregation.aggregation_loss(logits, tf.zeros_like(computed, tf.int32))
         some = -aggregation.log_aggregation_probability(logits)
         result = aggregation.expected_result(
@@ -369,3 +345,75 @@ class TableQuestionAnswering(EncoderTask):
             "answer_loss": config.answer_loss_importance * error,
             "large_answer_loss_mask": kept,
         }
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class CellSelectionHead(keras.layers.Layer):
+    """Scores each token for its cell and for its column, in float32 whatever the encoder uses.
+
+    From the sequence output [B, S, D] to the token scores [B, S] and, with `select_one_column`, the
+    column scores [B, S], otherwise None. The weights are named as in the original's checkpoints.
+    """
+
+    def __init__(
+        self, select_one_column: bool = True, initialize_to_zero: bool = False, **kwargs
+    ) -> None:
+        super().__init__(dtype="float32", **{k: v for k, v in kwargs.items() if k != "dtype"})
+        self.select_one_column = select_one_column
+        self.initialize_to_zero = initialize_to_zero
+
+    def build(self, input_shape) -> None:
+        initializer = (
+            "zeros" if self.initialize_to_zero else keras.initializers.TruncatedNormal(stddev=0.02)
+        )
+        shape = (input_shape[-1],)
+        self.output_weights = self.add_weight(shape, initializer, name="output_weights")
+        self.output_bias = self.add_weight((), "zeros", name="output_bias")
+        if self.select_one_column:
+            self.column_output_weights = self.add_weight(
+                shape, initializer, name="column_output_weights"
+            )
+            self.column_output_bias = self.add_weight((), "zeros", name="column_output_bias")
+
+    def call(self, sequence_output):
+        scores = tf.linalg.matvec(sequence_output, self.output_weights) + self.output_bias
+        if not self.select_one_column:
+            return scores, None
+        column_scores = tf.linalg.matvec(sequence_output, self.column_output_weights)
+        return scores, column_scores + self.column_output_bias
+
+    def get_config(self):
+        return super().get_config() | {
+            "select_one_column": self.select_one_column,
+            "initialize_to_zero": self.initialize_to_zero,
+        }
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class AggregationHead(keras.layers.Layer):
+    """Logits of the aggregations, in float32: the pooled output [B, D] to [B, A].
+
+    The weights are named as in the original's checkpoints.
+    """
+
+    def __init__(self, num_aggregation_labels: int = 4, **kwargs) -> None:
+        super().__init__(dtype="float32", **{k: v for k, v in kwargs.items() if k != "dtype"})
+        self.num_aggregation_labels = num_aggregation_labels
+
+    def build(self, input_shape) -> None:
+        self.output_weights_agg = self.add_weight(
+            (self.num_aggregation_labels, input_shape[-1]),
+            keras.initializers.TruncatedNormal(stddev=0.02),
+            name="output_weights_agg",
+        )
+        self.output_bias_agg = self.add_weight(
+            (self.num_aggregation_labels,), "zeros", name="output_bias_agg"
+        )
+
+    def call(self, pooled_output):
+        return tf.matmul(pooled_output, self.output_weights_agg, transpose_b=True) + (
+            self.output_bias_agg
+        )
+
+    def get_config(self):
+        return super().get_config() | {"num_aggregation_labels": self.num_aggregation_labels}

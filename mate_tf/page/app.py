@@ -8,6 +8,7 @@ from typing import Any
 
 from mate_tf.page.drawing import error_html, note_html, result_html, table_html
 from mate_tf.page.style import STYLE
+from mate_tf.private_apis import import_extra
 from mate_tf.tables import files as table_files
 from mate_tf.tables.table import Table
 
@@ -252,10 +253,4 @@ def import_gradio() -> Any:
         ModuleNotFoundError: if it is not installed.
     """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when it is imported, and later
-    try:
-        import gradio
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "expected the package gradio, which shows the page; install mate_tf[page]"
-        ) from None
-    return gradio
+    return import_extra("gradio", "page", "to show the page")

@@ -34,16 +34,11 @@ _PLACES = "masked_lm_positions"  # a feature whose values are places in the sequ
 Files = Path | Sequence[Path]
 
 
-def read_records(
-    files: Files, seed: int | None = None, epoch: int = 0, skip_corrupt: bool = False
-) -> tf.data.Dataset:
-    """One pass over the examples of record files.
+def read_records(files: Files, skip_corrupt: bool = False) -> tf.data.Dataset:
+    """One pass over the examples of record files, in order.
 
     Args:
         files: the files, compressed or not, all of one sequence length.
-        seed: None keeps the order of the files. Otherwise a buffer of 20,000 records is shuffled;
-            the order depends on the seed, the epoch and tf.random's global seed.
-        epoch: the number of the pass.
         skip_corrupt: whether damaged records are skipped, with a logged warning that counts them.
             Otherwise they are an error. Skipping is slower.
 
@@ -57,10 +52,7 @@ def read_records(
         ValueError: if a file is no record file, if no file has an example, or if the features of
             two files, or their lengths, differ.
     """
-    records, schema = _serialized(files, skip_corrupt)
-    if seed is not None:
-        records = _shuffled(records, seed, epoch)
-    return _parsed(records, schema)
+    return _parsed(*_serialized(files, skip_corrupt))
 
 
 def has_histogram_row(files: Files, skip_corrupt: bool = False) -> bool:
@@ -136,8 +128,9 @@ def training_batches(
     repeated examples fill the last batch of each length.
 
     Args:
-        files, seed, skip_corrupt: see read_records.
+        files, skip_corrupt: see read_records.
         batch_size, boundaries: see batch_by_length.
+        seed: of the order; a buffer of 20,000 records is shuffled.
         skip: how many batches to leave out at the beginning. Whole epochs cost nothing.
         perturbed_copies: how many copies of each table with rows and columns in random orders to
             use beside the table itself. An epoch has one of them for each table, in turn; the turns
@@ -283,7 +276,7 @@ def _serialized(files: Files, skip_corrupt: bool) -> tuple[tf.data.Dataset, Sche
     return records, schema
 
 
-def _shuffled(records: tf.data.Dataset, seed: int, epoch: int | tf.Tensor) -> tf.data.Dataset:
+def _shuffled(records: tf.data.Dataset, seed: int, epoch: tf.Tensor) -> tf.data.Dataset:
     order = seed * 1_000_003 + tf.cast(epoch, tf.int64)
     return records.shuffle(_SHUFFLED_TOGETHER, seed=order, reshuffle_each_iteration=False)
 

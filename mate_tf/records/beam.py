@@ -14,6 +14,7 @@ from mate_tf.datasets.tasks import Task
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, FeatureBuilder
 from mate_tf.features.config import FeatureConfig, PretrainingConfig
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.private_apis import import_extra
 from mate_tf.records.conversion import convert_all, outcome_counts
 from mate_tf.records.pretraining import draw_shard, make_builders, placed_members, remove_lengths
 from mate_tf.records.splits import encode, place, remove_split, write_shard
@@ -56,6 +57,7 @@ def convert_split(
     Raises:
         ModuleNotFoundError: without apache_beam.
     """
+    import_extra("apache_beam", "beam", "to convert with Beam")
     import apache_beam as beam
 
     is_training = split.startswith("train")
@@ -102,21 +104,12 @@ def draw_split(
 ) -> Counter[str]:
     """Draws the pre-training examples of a split and writes its shards, as `convert_split` does.
 
-    Args:
-        read: gives the tables; one worker calls it, and the others draw.
-        vocab_file: the vocabulary, which all workers can read.
-        config: what is drawn.
-        directory: the folder, which all workers can write to.
-        split: the split.
-        num_shards: shards to write; a worker holds the tables of one in memory.
-        options: Beam's own.
+    All workers can read the vocabulary. A worker holds the tables of one shard in memory.
 
     Returns:
         The number of examples of each outcome, as `pretraining.write_split`.
-
-    Raises:
-        ModuleNotFoundError: without apache_beam.
     """
+    import_extra("apache_beam", "beam", "to convert with Beam")
     import apache_beam as beam
 
     class Write(beam.DoFn):
@@ -160,6 +153,7 @@ def _run(
     options: Sequence[str],
 ) -> Counter[str]:
     """Reads, places in shards, and writes each shard; returns the sums of the counters."""
+    import_extra("apache_beam", "beam", "to convert with Beam")
     import apache_beam as beam
     from apache_beam.metrics import MetricsFilter
     from apache_beam.options.pipeline_options import PipelineOptions

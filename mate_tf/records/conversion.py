@@ -48,10 +48,7 @@ class Outcome(NamedTuple):
 
 
 def convert_all(
-    task: Task,
-    builder: FeatureBuilder,
-    pairs: Iterable[tuple[Any, Question]],
-    is_training: bool,
+    task: Task, builder: FeatureBuilder, pairs: Iterable[tuple[Any, Question]], is_training: bool
 ) -> Iterator[Outcome]:
     """Finds the answers in the tables and makes the features, question by question.
 

@@ -83,7 +83,9 @@ def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
         try:
             return from_dict(Conversion, json.loads(file.read()), "conversion")
         except ValueError as error:
-            raise ValueError(f"expected how the records were made, got {path}: {error}") from None
+            raise ValueError(
+                f"expected {path} to say how the records were made, got an error: {error}"
+            ) from None
 
 
 def task_of(directory: str | os.PathLike[str]) -> str:

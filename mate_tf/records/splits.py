@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.datasets.json_lines import SeenIds, json_line, read_json_lines
+from mate_tf.datasets.json_lines import json_line, read_json_lines
 from mate_tf.records.conversion import Outcome
 from mate_tf.records.conversion_file import (
     Conversion,
@@ -111,10 +111,10 @@ def prepare_folder(
             )
         for split in there:
             remove_split(directory, split)
-    for split in splits:
-        for suffix in (RECORDS, QUESTIONS):
-            for file in _files(directory, split, suffix, UNFINISHED):
-                tf.io.gfile.remove(file)
+    written = [(split, suffix) for split in splits for suffix in (RECORDS, QUESTIONS)]
+    for name, suffix in [*written, ("conversion", ".json")]:
+        for file in _files(directory, name, suffix, UNFINISHED):
+            tf.io.gfile.remove(file)
     write_conversion(directory, conversion)
 
 
@@ -191,11 +191,13 @@ def split_writer(
         ValueError: if two questions have the same id.
     """
     if num_shards is None:
-        seen = SeenIds()
+        seen: set[int] = set()  # hashes, which take less memory than ids
 
         def add(outcome: Outcome) -> None:
-            if not seen.add(outcome.question.question_id):
+            key = hash(outcome.question.question_id)
+            if key in seen:
                 raise _same_id(split, repr(outcome.question.question_id))
+            seen.add(key)
             write(*encode(outcome))
 
         with _open(directory, split, has_tables) as write:

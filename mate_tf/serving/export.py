@@ -30,7 +30,7 @@ from mate_tf.serving.folder import (
 from mate_tf.serving.loading import StoredModel, check_longest
 from mate_tf.serving.signatures import describe_signatures, exported_signatures, why_no_tables
 from mate_tf.tasks import answering_task
-from mate_tf.weights.loading import weights_by_path
+from mate_tf.weights.run import weights_by_path
 
 
 def export_saved_model(

@@ -1,7 +1,7 @@
 """The folders of models that answer: exported ones, runs, and the one that comes with the package.
 
-An exported model is a SavedModel, with what a reader needs in `assets.extra`. What is slow to
-import is imported by the functions that need it, so that a wrong name is told at once.
+An exported model is a SavedModel, with what a reader needs in `assets.extra`. Slow imports are
+inside the functions that need them, so that a wrong name is reported at once.
 """
 
 import dataclasses
@@ -9,7 +9,6 @@ import json
 import pathlib
 from typing import TYPE_CHECKING
 
-from mate_tf.dataclass_json import from_dict
 from mate_tf.tables.text_files import complete_text_file
 from mate_tf.weights.hub import is_hub_name
 
@@ -21,48 +20,49 @@ CONFIG_FILE = f"{EXTRA}/mate_tf.json"
 VOCAB_FILE = f"{EXTRA}/vocab.txt"
 SIGNATURES_FILE = f"{EXTRA}/signatures.txt"
 CALIBRATION_FILE = "calibration.json"
-# A run reduced to its weights (experiments/export_weights.py); its README.md says what it is.
+# A run reduced to its weights (`export_weights`); its README.md describes it.
 DEFAULT_MODEL = pathlib.Path(__file__).resolve().parents[1] / "default_model"
+SAVED_MODEL = "saved_model.pb"  # who has it is an exported model, ours or another program's
 VARIABLES = "variables/variables"  # the prefix of a checkpoint
 
 
 def check_exported(directory: pathlib.Path) -> None:
-    """FileNotFoundError where a folder is no exported model."""
-    for name in ("saved_model.pb", CONFIG_FILE, VOCAB_FILE):
+    """FileNotFoundError where a folder is not an exported model."""
+    for name in (SAVED_MODEL, CONFIG_FILE, VOCAB_FILE):
         if not (directory / name).is_file():
             raise FileNotFoundError(
                 f"expected an exported model at {directory}, which has no {name}; "
-                "experiments/export.py writes one"
+                "`mate-tf export` writes one"
             )
 
 
 def calibration_file(directory: pathlib.Path) -> pathlib.Path:
-    """Where the calibration of an exported model, or of a run, is or would be."""
+    """The file for the calibration of an exported model or of a run."""
     return directory / (EXTRA if is_exported(directory) else "") / CALIBRATION_FILE
 
 
 def check_named(path: str) -> None:
-    """FileNotFoundError where nothing that answers can be at a path, nor be called so on the Hub.
+    """FileNotFoundError where a path leads to no model, and is no name for one on the Hub.
 
-    It looks at names alone, so that a wrong one does not have to wait for TensorFlow.
+    It looks at names only, so that a wrong one does not wait for TensorFlow.
     """
     folder = pathlib.Path(path)
-    if (folder / "saved_model.pb").is_file():
+    if (folder / SAVED_MODEL).is_file():
         check_exported(folder)
     elif not (folder / "config.json").is_file() and (folder.exists() or not is_hub_name(path)):
         raise FileNotFoundError(
             f"expected a model at {path}, found none: no exported model "
-            "(experiments/export.py writes one), run or Hugging Face folder"
+            "(`mate-tf export` writes one), run or Hugging Face folder"
         )
 
 
 def is_exported(directory: pathlib.Path) -> bool:
-    """Whether a folder is an exported model, perhaps one of another program."""
-    return (directory / "saved_model.pb").is_file()
+    """Whether a folder is a SavedModel, ours or another program's."""
+    return (directory / SAVED_MODEL).is_file()
 
 
 def check_calibrates(directory: str | pathlib.Path) -> None:
-    """FileNotFoundError where a folder is neither an exported model's nor a run's."""
+    """FileNotFoundError where a folder is neither an exported model nor a run."""
     from mate_tf.records.conversion_file import CONVERSION_FILE
 
     directory = pathlib.Path(directory)
@@ -71,10 +71,10 @@ def check_calibrates(directory: str | pathlib.Path) -> None:
 
 
 def write_calibration(directory: str | pathlib.Path, calibration: "Calibration") -> None:
-    """Stores a calibration of a model's scores in its folder, in place of another.
+    """Stores a calibration in a model's folder, in place of an earlier one.
 
     Raises:
-        FileNotFoundError: if the folder is neither an exported model's nor a run's.
+        FileNotFoundError: if the folder is neither an exported model nor a run.
     """
     directory = pathlib.Path(directory)
     check_calibrates(directory)
@@ -84,17 +84,11 @@ def write_calibration(directory: str | pathlib.Path, calibration: "Calibration")
 
 
 def read_calibration(directory: str | pathlib.Path) -> "Calibration | None":
-    """The calibration in an exported model's folder or a run's, None where there is none.
+    """The calibration in the folder of an exported model or of a run; None without one.
 
     Raises:
         ValueError: if the file is not one of `write_calibration`.
     """
-    from mate_tf.answers.calibration import Calibration
+    from mate_tf.answers.calibration import calibration_in
 
-    path = calibration_file(pathlib.Path(directory))
-    if not path.is_file():
-        return None
-    try:
-        return from_dict(Calibration, json.loads(path.read_text(encoding="utf-8")))
-    except ValueError as error:  # includes what is not JSON or not UTF-8
-        raise ValueError(f"{path}: {error}") from None
+    return calibration_in(calibration_file(pathlib.Path(directory)))

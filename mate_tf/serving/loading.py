@@ -1,63 +1,149 @@
-"""A model that answers questions, from where it is stored.
-
-A model that answers, wherever it is stored: exported, as a run, or published.
-"""
+"""A model that answers questions, wherever it is stored: exported, as a run, or published."""
 
 import dataclasses
 import functools
+import importlib.util
 import pathlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.answers.calibration import Calibration
-from mate_tf.answers.predictor import ModelFunction, Predictor
+from mate_tf.answers.calibration import Calibration, calibration_in
+from mate_tf.answers.predictor import ModelFunction, Predictor, inference_function
 from mate_tf.config import EncoderConfig, read_json_object
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.layers.inference import inference_function
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import check_vocabulary, read_conversion
 from mate_tf.serving.folder import (
+    CALIBRATION_FILE,
     CONFIG_FILE,
     DEFAULT_MODEL,
+    EXTRA,
+    SAVED_MODEL,
     VARIABLES,
     VOCAB_FILE,
     check_exported,
-    is_exported,
-    read_calibration,
 )
 from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.tasks import ANSWERING, TASKS, answering_task, model_of
-from mate_tf.training.run import load_config
-from mate_tf.weights.initial import (
-    kind_of_weights,
-    locate_weights,
-    published_configs,
-    restore_published,
-)
-from mate_tf.weights.run import RunWeights, run_weights
+from mate_tf.weights.run import RunWeights, read_run_config, run_weights
 
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
+# Making the default model's graph takes as long as thirty short questions op by op, or seven on the
+# longest tables.
+_CALLS_WITHOUT_GRAPH = 8
+
+
+def from_pretrained(
+    path: str | pathlib.Path = DEFAULT_MODEL,
+    *,
+    revision: str | None = None,
+    architecture: str | None = None,
+    dtype: str | None = None,
+    tagger: Tagger | None = None,
+    min_score: float = 0.0,
+    num_alternatives: int = 0,
+    calibrated: bool = True,
+    **feature_overrides,
+) -> Predictor:
+    """Loads a model that answers questions about tables, by its path or name.
+
+    Args:
+        path: the folder of an exported model, of a run or of a Hugging Face model of TAPAS or BERT;
+            or a name on the Hub, such as "google/tapas-base-finetuned-wtq" (`pip install
+            'mate_tf[hub]'`). The default is the small model of the package.
+        revision: of a name on the Hub: a commit, branch or tag.
+        architecture: how tokens attend to each other, instead of what the model was trained with: a
+            name of mate_tf/presets.py that adds no weights, such as "mate", which reads tables far
+            beyond 512 tokens.
+        dtype: "mixed_bfloat16" is faster on processors that compute in it; "float32" is exact.
+        tagger: tags the questions for a model with grammar-guided attention, as in its training.
+        min_score: below this score there is no answer (`Answer.answered`).
+        num_alternatives: the most alternatives that an answer gets.
+        calibrated: whether scores follow the model's calibration, if it has one.
+        **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
+
+    An exported model answers through its own graph, which starts fastest. With an architecture or a
+    dtype, and for every other model, a Keras model is built.
+
+    Raises:
+        FileNotFoundError: if there is no model.
+        ModuleNotFoundError, OSError: if the extra "hub" is missing, or a name is not on the Hub.
+        ValueError: if the model answers no questions, its vocabulary is not the one it was trained
+            with, an option is unknown, max_seq_length is more than it takes, or min_score or
+            num_alternatives is out of range.
+
+    Example:
+        model = from_pretrained("google/tapas-base-finetuned-wtq", architecture="mate")
+        answers = model.answer(Table.from_csv("table.csv"), ["who won?", "when?"])
+    """
+    stored = find_model(path, revision, architecture)
+    known = {field.name for field in dataclasses.fields(stored.feature_config)}
+    if unknown := sorted(feature_overrides.keys() - known):
+        raise ValueError(
+            f"expected feature options among {', '.join(sorted(known))}, got {unknown[0]!r}"
+        )
+    feature_config = dataclasses.replace(stored.feature_config, **feature_overrides)
+    check_longest(stored.encoder_config, feature_config)
+    wordpiece = Wordpiece(stored.vocab_file)
+    wordpiece.check_fits(stored.encoder_config.vocab_size)
+    model = functools.cache(stored.model)  # one for the answers and for `attended_cells`
+    is_exported = (pathlib.Path(path) / SAVED_MODEL).is_file()
+    is_graph = is_exported and architecture is None and dtype is None
+    # The graph may have operations of tensorflow-text, which some systems do not have.
+    if is_graph and importlib.util.find_spec("tensorflow_text") is not None:
+        run = _exported_function(path)
+    else:
+        run = inference_function(
+            model(dtype or "float32"), calls_without_graph=_CALLS_WITHOUT_GRAPH
+        )
+    return Predictor(
+        run,
+        FeatureBuilder(wordpiece, feature_config, tagger),
+        fixed_length=stored.encoder_config.fixed_length,
+        task_config=stored.task_config,
+        calibration=stored.calibration if calibrated else None,
+        min_score=min_score,
+        num_alternatives=num_alternatives,
+        keras_model=lambda: model("float32"),
+    )
+
+
+def _exported_function(directory: str | pathlib.Path) -> ModelFunction:
+    """The signature "features" of an exported model, as a function."""
+    import tensorflow_text  # noqa: F401 (its operations are in the graph)
+
+    # The predictor keeps the function, the function keeps the model.
+    signature = tf.saved_model.load(str(directory)).signatures["features"]
+    names = signature.structured_input_signature[1]
+
+    def run(features: TokenFeatures):
+        if PART_OF_SPEECH in names and features.part_of_speech_ids is None:
+            raise ValueError(
+                f"expected a tagger for the model in {directory}, whose attention grammar guides"
+            )
+        return signature(**{name: getattr(features, name) for name in names})
+
+    return run
 
 
 class StoredModel(NamedTuple):
-    """What there is to know of a model before it is built.
+    """A model that is not built yet.
 
     Attributes:
-        name: what to call it in a sentence.
+        name: for sentences about it.
         encoder_config: with the attention that was asked for.
-        task_config: of one of the kinds that answer.
-        feature_config: how features are made for it, max_seq_length included.
+        task_config: the options of a task that answers.
+        feature_config: how features are made for it.
         vocab_file: the vocabulary that it was trained with.
         restore: gives a built model its weights.
-        step: of a run, the one that its weights are of.
+        step: of a run, the step of its weights.
         calibration: of its scores; None where it has none.
     """
 
@@ -71,7 +157,7 @@ class StoredModel(NamedTuple):
     calibration: Calibration | None = None
 
     def model(self, dtype: str = "float32") -> EncoderTask:
-        """The Keras model with its weights, computing in a dtype such as "mixed_bfloat16"."""
+        """The Keras model with its weights; it computes in a dtype such as "mixed_bfloat16"."""
         model = model_of(self.encoder_config, self.task_config, dtype)
         self.restore(model)
         return model
@@ -80,33 +166,28 @@ class StoredModel(NamedTuple):
 def find_model(
     path: str | pathlib.Path, revision: str | None = None, architecture: str | None = None
 ) -> StoredModel:
-    """The model at a path or of a name, of whatever kind.
-
-    Args:
-        path: an exported model's folder, that of a run, a Hugging Face folder of TAPAS or BERT, or
-            the name of one on the Hub.
-        revision: of a name on the Hub.
-        architecture: a name of mate_tf/presets.py that adds no weights, such as mate: how tokens
-            attend to each other, in place of what the model was trained with.
-
-    Raises:
-        FileNotFoundError, ModuleNotFoundError, OSError: if there is no model.
-        ValueError: if there is one that answers no questions, or it is not what it should be.
-    """
+    """The model at a path or of a name; arguments and errors as `from_pretrained`."""
     folder = pathlib.Path(path)
-    if revision is None and is_exported(folder):
+    if revision is None and (folder / SAVED_MODEL).is_file():
         return exported_model(folder, architecture)
+    if revision is None and _is_run(folder):
+        return run_model(folder, architecture)
+    from mate_tf.weights.initial import locate_weights
+
     try:
         location = locate_weights(path, revision)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error}, nor an exported model") from None
-    if kind_of_weights(location) == "run":
-        return run_model(location, architecture)
     return published_model(location, architecture=architecture)
 
 
+def _is_run(folder: pathlib.Path) -> bool:
+    file = folder / "config.json"
+    return file.is_file() and isinstance(read_json_object(file).get("encoder"), dict)
+
+
 def exported_model(directory: str | pathlib.Path, architecture: str | None = None) -> StoredModel:
-    """What `export_saved_model` wrote; errors as `find_model`."""
+    """What `export_saved_model` wrote; errors as `from_pretrained`."""
     directory = pathlib.Path(directory)
     check_exported(directory)
     config = read_json_object(directory / CONFIG_FILE)
@@ -128,7 +209,7 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
         feature_config=from_dict(FeatureConfig, config["features"], "features"),
         vocab_file=directory / VOCAB_FILE,
         restore=lambda model: RunWeights(str(directory / VARIABLES)).restore(model),
-        calibration=read_calibration(directory),
+        calibration=calibration_in(directory / EXTRA / CALIBRATION_FILE),
     )
 
 
@@ -141,24 +222,29 @@ def run_model(
 
     Args:
         model_dir: the run's folder.
-        architecture: as of `find_model`.
+        architecture: as of `from_pretrained`.
         max_seq_length: the longest input, in tokens; None for `longest_input`.
 
     Raises:
         FileNotFoundError: if there is no run, or it has no weights yet.
-        ValueError: if the run's model answers nothing, or its vocabulary is another than that of
-            the records it was trained on.
+        ValueError: if the run's model answers nothing, or its vocabulary is not that of the records
+            it was trained on.
     """
     model_dir = pathlib.Path(model_dir)
     if not model_dir.is_dir():
         raise FileNotFoundError(f"expected the folder of a run at {model_dir}, found none")
-    config = load_config(model_dir)
-    task_config = _answering(config.task)
+    task, values = read_run_config(model_dir)
+    try:
+        encoder_config = from_dict(EncoderConfig, values.get("encoder"), "config.encoder")
+        task_config = from_dict(task.config_class, values.get("task", {}), "config.task")
+    except ValueError as error:
+        raise ValueError(f"{model_dir / 'config.json'}: {error}") from None
+    answering_task(task_config)
     trained_on = read_conversion(model_dir).features
-    if (model_dir / "vocab.txt").is_file():  # missing, it is named where it is read
+    if (model_dir / "vocab.txt").is_file():  # a missing one is named where it is read
         check_vocabulary(model_dir)
     weights = run_weights(model_dir)
-    encoder_config = _attending(config.encoder, architecture)
+    encoder_config = _attending(encoder_config, architecture)
     return StoredModel(
         name=f"step {weights.step} of {model_dir}",
         encoder_config=encoder_config,
@@ -169,7 +255,7 @@ def run_model(
         vocab_file=model_dir / "vocab.txt",
         restore=weights.restore,
         step=weights.step,
-        calibration=read_calibration(model_dir),
+        calibration=calibration_in(model_dir / CALIBRATION_FILE),
     )
 
 
@@ -181,32 +267,31 @@ def published_model(
     architecture: str | None = None,
     vocab_file: str | pathlib.Path | None = None,
     max_seq_length: int | None = None,
-    **encoder_overrides: Any,
+    **encoder_options: Any,
 ) -> StoredModel:
     """A published model, with features made as the authors' release makes them.
 
     Args:
-        path: as `load_pretrained` takes it.
-        task_config: its heads; None for those that a Hugging Face folder describes, but for its
+        path: as `published_configs` takes it.
+        task_config: the heads; None for those that a Hugging Face folder describes, without its
             limits of rows and columns, beyond which cells would not be told apart.
         revision: of a name on the Hub.
-        architecture: as of `find_model`; None for all to all, as TAPAS was trained.
+        architecture: as of `from_pretrained`; None for all to all, as TAPAS was trained.
         vocab_file: the vocabulary; None for vocab.txt beside the weights.
         max_seq_length: the longest input, in tokens; None for `longest_input`.
-        **encoder_overrides: as `load_pretrained` takes them.
+        **encoder_options: as `published_configs` takes them.
 
     Raises:
         FileNotFoundError: if there are no weights or no vocabulary.
-        ModuleNotFoundError, OSError, ValueError: as `load_pretrained`.
+        ModuleNotFoundError, OSError, ValueError: as `published_configs`, or if the model answers
+            nothing.
     """
+    from mate_tf.weights.initial import published_configs, restore_published
+
     attention = _attending(EncoderConfig(), architecture or "tapas").attention
-    encoder_overrides.setdefault("original_ids", True)
+    encoder_options.setdefault("original_ids", True)
     location, encoder_config, described = published_configs(
-        path,
-        task_config,
-        revision=revision,
-        attention=attention,
-        **encoder_overrides,
+        path, task_config, revision=revision, attention=attention, **encoder_options
     )
     folder = location if location.is_dir() else location.parent
     vocab_file = pathlib.Path(vocab_file or folder / "vocab.txt")
@@ -214,10 +299,12 @@ def published_model(
         raise FileNotFoundError(
             f"expected the vocabulary of {path} at {vocab_file}, found none; name its vocab_file"
         )
+    task_config = task_config or _of_any_table(described)
+    answering_task(task_config)
     return StoredModel(
         name=str(path),
         encoder_config=encoder_config,
-        task_config=_answering(task_config or _of_any_table(described)),
+        task_config=task_config,
         feature_config=serving_features(
             FeatureConfig(original_conversion=True),
             max_seq_length or longest_input(encoder_config),
@@ -228,130 +315,28 @@ def published_model(
 
 
 def _of_any_table(task_config: Any) -> Any:
-    """The task config with as many rows and columns as ours has by itself."""
-    if not isinstance(task_config, TableQAConfig):
-        return task_config
-    default = TableQAConfig()
-    return dataclasses.replace(
-        task_config, max_num_rows=default.max_num_rows, max_num_columns=default.max_num_columns
-    )
-
-
-def _answering(task_config: Any) -> Any:
-    """The task config; ValueError where it is not that of a model that answers."""
-    answering_task(task_config)
-    return task_config
+    """The options with as many rows and columns as ours allow by default."""
+    limits = {"max_num_rows", "max_num_columns"}
+    defaults = {
+        field.name: field.default
+        for field in dataclasses.fields(task_config)
+        if field.name in limits
+    }
+    return dataclasses.replace(task_config, **defaults)
 
 
 def _attending(encoder: EncoderConfig, architecture: str | None) -> EncoderConfig:
-    """The encoder with the attention of an architecture's preset, and all else as it was."""
+    """The encoder with the attention of an architecture's preset."""
     if architecture is None:
         return encoder
     attention = with_architecture(EncoderConfig(), architecture).attention
     return dataclasses.replace(encoder, attention=attention)
 
 
-# Making the default model's graph takes as long as thirty short questions op by op, or seven on the
-# longest tables.
-_CALLS_WITHOUT_GRAPH = 8
-
-
-def from_pretrained(
-    path: str | pathlib.Path = DEFAULT_MODEL,
-    *,
-    revision: str | None = None,
-    architecture: str | None = None,
-    dtype: str | None = None,
-    tagger: Tagger | None = None,
-    min_score: float = 0.0,
-    num_alternatives: int = 0,
-    calibrated: bool = True,
-    **feature_overrides,
-) -> Predictor:
-    """Loads a model that answers questions about tables, by its name or path.
-
-    An exported model is asked through its own graph, which starts in the least time; with an
-    architecture or a dtype, and where it is stored otherwise, the model is made anew with its
-    weights (`inference_function`).
-
-    Args:
-        path: an exported model's folder, that of a run, a Hugging Face folder of TAPAS or BERT, or
-            the name of one on the Hub ("google/tapas-base-finetuned-wtq", with the extra "hub");
-            without it, the small model that comes with the package.
-        revision: of a name on the Hub: a commit, branch or tag.
-        architecture: how tokens attend to each other, in place of what the model was trained with:
-            a name of mate_tf/presets.py that adds no weights, such as "mate", which reads tables
-            far beyond 512 tokens.
-        dtype: "mixed_bfloat16" is faster on processors that compute in it, "float32" exact.
-        tagger: tags questions for a model with grammar-guided attention, as its training did.
-        min_score: where the score is lower, there is no answer (`Answer.answered`).
-        num_alternatives: the most alternatives that an answer gets.
-        calibrated: whether scores follow the model's calibration, where it has one
-            (`write_calibration`).
-        **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
-
-    Raises:
-        FileNotFoundError: if there is no model.
-        ModuleNotFoundError, OSError: if a name needs the extra "hub", or is not on the Hub or out
-            of reach.
-        ValueError: if it answers no questions, has an option that is not known here or another
-            vocabulary than it was trained with, max_seq_length is changed to more than it takes, or
-            min_score or num_alternatives is out of its range.
-
-    Example:
-        model = from_pretrained("google/tapas-base-finetuned-wtq", architecture="mate")
-        answers = model.answer(Table.from_csv("table.csv"), ["who won?", "when?"])
-    """
-    stored = find_model(path, revision, architecture)
-    known = {field.name for field in dataclasses.fields(stored.feature_config)}
-    if unknown := sorted(feature_overrides.keys() - known):
-        raise ValueError(
-            f"expected feature options among {', '.join(sorted(known))}, got {unknown[0]!r}"
-        )
-    feature_config = dataclasses.replace(stored.feature_config, **feature_overrides)
-    check_longest(stored.encoder_config, feature_config)
-    wordpiece = Wordpiece(stored.vocab_file)
-    wordpiece.check_fits(stored.encoder_config.vocab_size)
-    model = functools.cache(stored.model)  # one for the answers and what they attended to
-    is_graph = is_exported(pathlib.Path(path)) and architecture is None and dtype is None
-    if is_graph:
-        run = _exported_function(path)
-    else:
-        run = inference_function(
-            model(dtype or "float32"), calls_without_graph=_CALLS_WITHOUT_GRAPH
-        )
-    return Predictor(
-        run,
-        FeatureBuilder(wordpiece, feature_config, tagger),
-        fixed_length=stored.encoder_config.fixed_length,
-        task_config=stored.task_config,
-        calibration=stored.calibration if calibrated else None,
-        min_score=min_score,
-        num_alternatives=num_alternatives,
-        keras_model=lambda: model("float32"),
-    )
-
-
-def _exported_function(directory: str | pathlib.Path) -> ModelFunction:
-    """What the signature "features" of an exported model computes."""
-    # The predictor keeps the function, the function keeps the model.
-    signature = tf.saved_model.load(str(directory)).signatures["features"]
-    names = signature.structured_input_signature[1]
-
-    def run(features: TokenFeatures):
-        if PART_OF_SPEECH in names and features.part_of_speech_ids is None:
-            raise ValueError(
-                f"expected a tagger for the model in {directory}, whose attention grammar guides"
-            )
-        return signature(**{name: getattr(features, name) for name in names})
-
-    return run
-
-
 def longest_input(encoder: EncoderConfig) -> int:
-    """The longest input, in tokens, that an encoder is exported for unless one asks for another.
+    """The longest input, in tokens, that an encoder is exported for by default.
 
-    It is as long as the encoder takes; where that is without end, 16,384, and 2,048 with dense
+    It is as long as the encoder takes. Where that is without end, it is 16,384, or 2,048 with dense
     attention, whose memory grows with the square.
     """
     if encoder.longest_sequence is not None:
@@ -362,8 +347,7 @@ def longest_input(encoder: EncoderConfig) -> int:
 def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureConfig:
     """How features are made for a model that was trained on records made in this way.
 
-    A sequence is made of the same as in training. What was only for training, the labels, is left
-    away, and no row is dropped unless whoever asks allows it (`from_pretrained`).
+    Sequences are made as in training, without labels, and rows are dropped only on request.
 
     Args:
         trained_on: how the training's features were made.

@@ -7,6 +7,7 @@ has it needs the operations of tensorflow_text, in Python `import tensorflow_tex
 Shapes: B batch, S sequence, R rows and C columns of the largest table of a batch.
 """
 
+import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,13 +20,11 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.serving.raw_text.answers import cell_answers, class_answers
-from mate_tf.serving.raw_text.features import RawInput, build_features
 from mate_tf.tasks import answering_task
 
 Outputs = dict[str, tf.Tensor]
 
-_RAW_INPUT = RawInput(
+_RAW_INPUT = dict(
     questions=tf.TensorSpec([None], tf.string, "questions"),
     headers=tf.TensorSpec([None, None], tf.string, "headers"),
     cells=tf.TensorSpec([None, None, None], tf.string, "cells"),
@@ -49,6 +48,8 @@ def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureCon
         return (
             f"a model of the kind {answering_task(task).name} reads its answers outside the graph"
         )
+    if importlib.util.find_spec("tensorflow_text") is None:
+        return "it was exported without tensorflow-text, which some systems do not have"
     if encoder.attention.is_grammar_guided:
         return "grammar-guided attention needs a tagger of parts of speech"
     refused = [name for name in _REFUSED if getattr(features, name)]
@@ -93,8 +94,11 @@ def exported_signatures(
         padded = (_padded(parsed[name], encoder.fixed_length) for name in names)
         return run(*padded)
 
-    @tf.function(input_signature=list(_RAW_INPUT), autograph=False)
+    @tf.function(input_signature=list(_RAW_INPUT.values()), autograph=False)
     def tables_signature(*given):
+        from mate_tf.serving.raw_text.answers import cell_answers, class_answers
+        from mate_tf.serving.raw_text.features import RawInput, build_features
+
         asked = build_features(wordpiece, feature_config, encoder.fixed_length, RawInput(*given))
         outputs = _finite(run(*asked.tokens[: len(names)]))
         if isinstance(task, ClassificationConfig):

@@ -5,4 +5,3 @@
 """
 
 LAYOUTS = ("TABLES", "TEXTS", "WTQ", "TABFACT")  # of folders of tables (docs/pretraining.md)
-KINDS = ("synthetic", "counterfactual")  # of statements

@@ -1,9 +1,10 @@
 """From folders of tables to files of questions or statements, and what was left out."""
 
+import contextlib
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.datasets.tasks import Division
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.synthesis import KINDS, LAYOUTS
+from mate_tf.synthesis import LAYOUTS
 from mate_tf.synthesis.questions import QuestionsConfig, synthetic_questions
 from mate_tf.synthesis.statements import (
     ENTAILED,
@@ -62,15 +63,21 @@ class Files:
 
 def write_questions(files: Files, config: QuestionsConfig) -> str:
     """Writes questions with the cells that answer them; result and errors as `write_statements`."""
-
-    def make(wordpiece: Wordpiece) -> list[Maker]:
-        return [lambda source: synthetic_questions(source.table, wordpiece, config)]
-
-    return _write(files, "questions", make)
+    wordpiece = Wordpiece(files.vocab_file)
+    return _write(
+        files,
+        "questions",
+        [lambda source: synthetic_questions(source.table, wordpiece, config)],
+    )
 
 
 def write_statements(files: Files, config: StatementsConfig, kinds: Collection[str]) -> str:
-    """Writes true and false statements, of some of KINDS; the same arguments give the same files.
+    """Writes true and false statements; the same arguments give the same files.
+
+    Args:
+        files: where the tables are, and where the statements go.
+        config: of the synthetic statements; its seed is that of the others too.
+        kinds: "synthetic", "counterfactual" or both.
 
     Returns:
         What is in each part, and what was left out.
@@ -78,37 +85,41 @@ def write_statements(files: Files, config: StatementsConfig, kinds: Collection[s
     Raises:
         FileNotFoundError: if a file or a folder is missing, or there is no table.
         ValueError: if a list of tables is malformed, a part is empty, the output is the input's
-            folder, or the parts or the kinds are not as they should be.
+            folder, or the layout, the parts or the kinds are unknown.
     """
-    unknown = [kind for kind in kinds if kind not in KINDS]
-    require(bool(kinds) and not unknown, f"expected kinds of {KINDS}, got {unknown or 'none'}")
-
-    def make(wordpiece: Wordpiece) -> list[Maker]:
-        makers: dict[str, Maker] = {
-            "synthetic": lambda source: synthetic_pairs(source.table, wordpiece, config),
-            "counterfactual": lambda source: counterfactual_pairs(
-                source.table, source.texts, config.seed
-            ),
-        }
-        return [makers[kind] for kind in kinds]
-
-    return _write(files, "statements", make)
+    wordpiece = Wordpiece(files.vocab_file)
+    makers: dict[str, Maker] = {
+        "synthetic": lambda source: synthetic_pairs(source.table, wordpiece, config),
+        "counterfactual": lambda source: counterfactual_pairs(
+            source.table, source.texts, config.seed
+        ),
+    }
+    unknown = [kind for kind in kinds if kind not in makers]
+    require(bool(kinds) and not unknown, f"expected kinds of {[*makers]}, got {unknown or 'none'}")
+    return _write(files, "statements", [makers[kind] for kind in kinds])
 
 
-def _write(files: Files, what: str, make: Callable[[Wordpiece], list[Maker]]) -> str:
+def _write(files: Files, what: str, makers: Sequence[Maker]) -> str:
     require(files.layout in LAYOUTS, f"expected a layout of {LAYOUTS}, got {files.layout!r}")
     if os.path.realpath(files.input_dir) == os.path.realpath(files.output_dir):
         raise ValueError(f"expected another folder than the input's, got {files.output_dir}")
     division = Division.from_text(f"tables:{files.parts}")
-    makers = make(Wordpiece(files.vocab_file))
     output = Path(files.output_dir)
     output.mkdir(parents=True, exist_ok=True)
     report, empty = [], []
+    readable = (
+        source.table.table_id
+        for source in read_sources(files.layout, files.input_dir, files.splits)
+        if not isinstance(source, ValueError)
+    )
+    with contextlib.suppress(ValueError):  # of too few tables, as the report will say
+        division = division.filled(readable)
     for part in division.names:
         sources = read_sources(files.layout, files.input_dir, files.splits)
         summary = CreationSummary(what)
         made = create_part(files.progress(sources, part), part, division, makers, summary)
         if not write_json_lines(output / f"{part}.jsonl", made):
+            (output / f"{part}.jsonl").unlink()
             empty.append(part)
         report.append(f"{part}: {summary}")
     text = "\n".join(report)
@@ -116,29 +127,27 @@ def _write(files: Files, what: str, make: Callable[[Wordpiece], list[Maker]]) ->
     return text
 
 
+@dataclass
 class CreationSummary:
     """How many examples of each operation were made, and what was left out and why, as text."""
 
-    def __init__(self, what: str) -> None:
-        self.tables = 0
-        self.tables_used = 0
-        self.examples = Counter[str]()
-        self.left_out = Counter[str]()
-        self._what = what
-        self._first: dict[str, str] = {}
+    what: str
+    tables: int = 0
+    tables_used: int = 0
+    examples: Counter[str] = field(default_factory=Counter)
+    left_out: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def leave_out(self, what: str, error: ValueError) -> None:
-        """Counts a table or a sentence of which nothing was made."""
+        """Notes a table or a sentence of which nothing was made."""
         reason = error.reason if isinstance(error, NothingMadeError) else "malformed"
-        self.left_out[f"{what}: {reason}"] += 1
-        self._first.setdefault(f"{what}: {reason}", str(error).split("\n")[0])
+        self.left_out[f"{what}: {reason}"].append(str(error).split("\n")[0])
 
     def __str__(self) -> str:
         total = self.examples.total()
-        lines = [f"{total} {self._what} about {self.tables_used} of {self.tables} tables"]
+        lines = [f"{total} {self.what} about {self.tables_used} of {self.tables} tables"]
         lines += [f"  {operation}: {count}" for operation, count in sorted(self.examples.items())]
-        for reason, count in self.left_out.most_common():
-            lines += [f"  left out: {count} {reason}", f"    {self._first[reason]}"]
+        for reason, messages in sorted(self.left_out.items(), key=lambda item: -len(item[1])):
+            lines += [f"  left out: {len(messages)} {reason}", f"    {messages[0]}"]
         return "\n".join(lines)
 
 

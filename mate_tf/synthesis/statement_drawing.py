@@ -45,14 +45,6 @@ _AGGREGATE_DATES: dict[Aggregation, tuple[str, ...]] = {
     "minimum": ("the earliest {}", "the first {}"),
     "maximum": ("the latest {}", "the last {}"),
 }
-# In a condition, such as "Points is the highest", by the kind of the column.
-_EXTREME_WORDS: dict[Kind, dict[Aggregation, tuple[str, ...]]] = {
-    "number": {
-        "minimum": ("the lowest", "the smallest"),
-        "maximum": ("the highest", "the largest"),
-    },
-    "date": {"minimum": ("the earliest",), "maximum": ("the latest",)},
-}
 _COMPARATOR_WORDS: dict[Kind | None, dict[Comparator, tuple[str, ...]]] = {
     "number": {
         "equal": ("is", "is equal to"),
@@ -358,7 +350,10 @@ class _Wording:
         name, kind = self._name(column), self.table.columns[column].kind
         match comparator, operand:
             case "equal", Aggregate("minimum" | "maximum" as extreme, of, ()) if of == column:
-                return f"{name} is {self.rng.choice(_EXTREME_WORDS[kind][extreme])}"
+                # Such as "Points is the highest": "minimum" and "first" need a noun.
+                dates, others = _AGGREGATE_DATES[extreme][:1], _AGGREGATE_WORDS[extreme][:2]
+                form = self.rng.choice(dates if kind == "date" else others)
+                return f"{name} is {form.removesuffix(' {}')}"
         verb = "is" if kind == "text" else self.rng.choice(_COMPARATOR_WORDS[kind][comparator])
         return f"{name} {verb} {self._expression(operand)}"
 

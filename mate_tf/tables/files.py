@@ -53,11 +53,11 @@ _DEFAULTS = ReadOptions()
 def read_table(path: str | Path, options: ReadOptions = _DEFAULTS) -> Table:
     """Reads a table from a file; the ending of its name, in any case, says its kind.
 
-    CSV, TSV and JSON Lines are read as by `Table.from_csv` and `Table.from_json_lines`, a JSON
-    value by `read_json_rows`, an HTML page by `read_html_rows`, an Excel sheet by
-    `read_excel_rows`, and Parquet by `read_parquet_rows`. The last three need the packages of the
-    extra "formats". Cells are as the file has them: numbers in text keep their text, other numbers
-    such as 3.0 become "3", and a cell without a value is empty.
+    `Table.from_csv` and `Table.from_json_lines` say how CSV, TSV and JSON Lines are read;
+    `read_json_rows`, `read_html_rows`, `read_excel_rows` and `read_parquet_rows` say it of the
+    others. HTML, Excel and Parquet need the packages of the extra "formats". Cells are as the file
+    has them: numbers in text keep their text, other numbers such as 3.0 become "3", and a cell
+    without a value is empty.
 
     Args:
         path: the file; "-" reads CSV from standard input.
@@ -69,8 +69,8 @@ def read_table(path: str | Path, options: ReadOptions = _DEFAULTS) -> Table:
     Raises:
         FileNotFoundError: if there is no such file.
         ModuleNotFoundError: if the package that reads such files is not installed.
-        ValueError: if the ending is unknown, if an option is for another kind of file or names none
-            of the file's tables, or if the file is broken or holds no table.
+        ValueError: if the ending is unknown, an option does not fit the file, or the file is broken
+            or holds no table.
     """
     if str(path) == STANDARD_INPUT:
         options.check(".csv", "standard input")

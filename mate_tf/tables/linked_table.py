@@ -45,10 +45,7 @@ class LinkedTable:
 
     @classmethod
     def from_links(
-        cls,
-        table: Table,
-        links: Sequence[Sequence[Sequence[str]]],
-        texts: Mapping[str, str],
+        cls, table: Table, links: Sequence[Sequence[Sequence[str]]], texts: Mapping[str, str]
     ) -> "LinkedTable":
         """A table whose cells have links, with the texts that they lead to.
 

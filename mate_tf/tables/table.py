@@ -43,9 +43,8 @@ class Table:
             cell's value: numbers, ranks, histograms and answers only use the rows.
 
     Raises:
-        ValueError: if there is no column or no body row, if a row's length is not the header's,
-            if a cell is a container or bytes, if the name or a title is no text, or if the shape of
-            the expansions is not that of the rows.
+        ValueError: if there is no column or no body row, or rows or expansions do not have the
+            header's length; if a cell is a container or bytes; if the name or a title is no text.
     """
 
     header: tuple[str, ...]
@@ -214,9 +213,9 @@ class Question:
         previous_answers: the answer to the previous question of a conversation, as texts.
 
     Raises:
-        ValueError: if the text or the name is no text, the aggregation is unknown, answers are a
-            single text, coordinates are not pairs of integers, the number or the class is none, or
-            there is not one known tag for each word.
+        ValueError: if the text or the name is no text, or answers are a single text; if coordinates
+            are not pairs of integers, or the number or the class is none; if the aggregation is
+            unknown, or there is not one known tag for each word.
     """
 
     text: str
@@ -353,8 +352,13 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
+def _num_cells(_: Any, item: Any) -> int:
+    table = getattr(item, "table", item)
+    return table.num_rows * table.num_columns
+
+
 def remember(
-    make: Callable[[Key], Value], size_of: Callable[[Key, Value], int]
+    make: Callable[[Key], Value], size_of: Callable[[Key, Value], int] = _num_cells
 ) -> Callable[[Key], Value]:
     """As functools.lru_cache, but it counts cells or tokens and not values.
 
@@ -364,7 +368,8 @@ def remember(
 
     Args:
         make: makes a value of its only argument.
-        size_of: the size of a key and its value, in cells or tokens.
+        size_of: the size of a key and its value, in cells or tokens; by default the cells of the
+            value, a table or what has one.
     """
     values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
     held = 0

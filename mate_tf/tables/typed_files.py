@@ -5,13 +5,13 @@ html_tables.py shares the helpers at the top.
 
 import contextlib
 import datetime
-import importlib
 import math
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mate_tf.private_apis import import_extra
 from mate_tf.tables.text_files import open_bytes
 
 # A small file may hold a very large table: files are compressed, and cells may span others.
@@ -20,13 +20,7 @@ MOST_CELLS = 10_000_000
 
 def reading_package(name: str, path: str | Path) -> Any:
     """Imports a module of the extra "formats"; ModuleNotFoundError if it is not installed."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"expected the package {name.split('.')[0]} to read '{path}'; "
-            "pip install 'mate_tf[formats]'"
-        ) from None
+    return import_extra(name, "formats", f"to read '{path}'")
 
 
 @contextlib.contextmanager

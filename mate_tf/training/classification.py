@@ -1,10 +1,6 @@
-"""Classification of sequences as a task of the training loop, from a folder of records.
+"""Training a classifier of sequences on a folder of records.
 
-Shapes: B batch, S sequence.
-
-How well sequences are classified.
-
-Shapes: N examples.
+Shapes: B batch, S sequence, N examples.
 """
 
 import pathlib
@@ -30,18 +26,14 @@ from mate_tf.training.examples import (
 def classification_metrics(
     predictions: Sequence[int] | np.ndarray, labels: Sequence[int] | np.ndarray
 ) -> dict[str, float]:
-    """Accuracy, precision and F1, the last two by class and averaged by the classes' sizes.
-
-    Args:
-        predictions: N classes.
-        labels: N classes.
+    """Scores of N predictions, from 0 to 1 (grammar-guided attention paper, section 4.4).
 
     Returns:
-        "accuracy", "precision" and "f1", from 0 to 1 (grammar-guided attention paper,
-        section 4.4). The precision of a class that is never predicted counts as 0.
+        "accuracy", and "precision" and "f1" of each class, averaged by the classes' sizes. The
+        precision of a class that is never predicted is 0.
 
     Raises:
-        ValueError: if there are none, or not as many of the one as of the other.
+        ValueError: if there are no labels, or not as many predictions.
     """
     if not len(labels):
         raise ValueError("expected at least 1 label, got 0")
@@ -67,12 +59,7 @@ _LABEL = "classification_class_index"
 
 
 def check_data(config: ClassificationTrainingConfig, data_dir: str | pathlib.Path) -> None:
-    """Refuses a folder that cannot be trained on with this config.
-
-    Raises:
-        FileNotFoundError, ValueError: as `check_examples`, and if one is of a class that there is
-            not.
-    """
+    """As `check_examples`; ValueError also for an example of an unknown class."""
 
     def check_example(split: str, example: tf.train.Example, where: str) -> None:
         (index,) = example.features.feature[_LABEL].int64_list.value
@@ -92,8 +79,8 @@ def dev_evaluation(
 ) -> Evaluation:
     """An evaluation on the dev split.
 
-    It gives "loss" and what `classification_metrics` gives; "confusion", which class was taken for
-    which, and "answers", the first few.
+    It gives "loss", the scores of `classification_metrics`, and as texts "confusion", which class
+    was taken for which, and "answers", the first few.
     """
     batches = dev_batches(config, data_dir)
     predict = predict_function(model)

@@ -1,10 +1,9 @@
-"""Several replicas: batches dealt out to them, sums over them, and what the chief alone does.
+"""Training on several devices: the strategies, and how batches and sums are shared.
 
-A replica is a device; a worker is a process with one or more of them, and one worker is the chief.
+A replica is a device. A worker is a process with one or more replicas; one worker is the chief,
+which writes a run's files.
 
 Shapes: B examples of a global batch, R replicas, N numbers.
-
-The ways to train on several devices: tf.distribute's strategies under Google's usual names.
 """
 
 import contextlib
@@ -19,6 +18,8 @@ from typing import Any, Literal
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.private_apis import import_extra
+
 StrategyName = Literal["one_device", "mirrored", "multi_worker_mirrored", "tpu"]
 # Which options each strategy reads.
 _OPTIONS = {
@@ -27,6 +28,7 @@ _OPTIONS = {
     "multi_worker_mirrored": ("worker_hosts", "task_index", "all_reduce_alg"),
     "tpu": ("tpu",),
 }
+Batch = Mapping[str, tf.Tensor]
 
 
 def make_strategy(
@@ -39,23 +41,24 @@ def make_strategy(
     task_index: int | None = None,
     all_reduce_alg: str | None = None,
 ) -> tf.distribute.Strategy:
-    """A strategy, whose scope a model is made and trained in; before TensorFlow does anything else.
+    """One of tf.distribute's strategies; call it before TensorFlow does anything else.
+
+    A model is made and trained in the strategy's scope.
 
     Args:
         name: "one_device", "mirrored" (the devices of this machine), "multi_worker_mirrored"
             (those of several machines) or "tpu".
-        num_gpus: how many GPUs; None for one, or to mirror over all that there are; 0 for the CPU.
-        num_virtual_cpus: divides the CPU into as many devices to mirror over, to try on a machine
-            without GPUs what happens on several.
-        tpu: name or address of the TPU, "local" on its own host.
-        worker_hosts: of all workers, "host:port,host:port", in the same order on each; None if
+        num_gpus: how many GPUs; None for one, or for all with "mirrored"; 0 for the CPU.
+        num_virtual_cpus: divides the CPU into so many devices, to try several without GPUs.
+        tpu: name or address of the TPU; "local" on its own host.
+        worker_hosts: all workers, "host:port,host:port", in the same order on each; None if
             TF_CONFIG says it.
-        task_index: which of them this one is, from 0.
-        all_reduce_alg: how gradients are summed; mirrored: "nccl" or "hierarchical_copy", several
-            workers: "ring" or "nccl"; None for TensorFlow's choice.
+        task_index: this worker's place among them, from 0.
+        all_reduce_alg: how gradients are summed: "nccl" or "hierarchical_copy" with "mirrored",
+            "ring" or "nccl" with several workers; None for TensorFlow's choice.
 
     Raises:
-        ValueError: if an option is not one of the strategy, or asks for devices that there are not.
+        ValueError: if the strategy does not read an option, or there are too few devices.
     """
     options = {
         "num_gpus": num_gpus,
@@ -75,6 +78,7 @@ def make_strategy(
         return _mirrored_cpus(num_virtual_cpus, num_gpus)
     if name == "one_device" and num_gpus is None:
         return tf.distribute.get_strategy()  # the default one, on a GPU if there is one
+    import_extra("official", "train", f"for the strategy {name}")
     from official.common.distribute_utils import get_distribution_strategy
 
     if name == "tpu":
@@ -161,19 +165,21 @@ def _mirrored_cpus(num_virtual_cpus: int, num_gpus: int | None) -> tf.distribute
     return tf.distribute.MirroredStrategy(devices)
 
 
-Batch = Mapping[str, tf.Tensor]
-
-
 def is_chief() -> bool:
-    """Whether this worker is the one that writes a run's files; a worker by itself is."""
+    """Whether this worker writes a run's files; a single worker does."""
     return tf.distribute.get_strategy().extended.should_checkpoint
+
+
+def has_several_workers() -> bool:
+    """Whether the present strategy has workers on several machines."""
+    return isinstance(tf.distribute.get_strategy(), tf.distribute.MultiWorkerMirroredStrategy)
 
 
 @contextlib.contextmanager
 def folder_to_write(model_dir: pathlib.Path) -> Iterator[pathlib.Path]:
-    """The run's folder for the chief, for every other worker a temporary one.
+    """The run's folder for the chief, a temporary one for every other worker.
 
-    All workers have to take part where a checkpoint is saved, and one file is enough
+    All workers must take part when a checkpoint is saved, but one file is enough
     (https://www.tensorflow.org/tutorials/distribute/multi_worker_with_ctl).
     """
     if is_chief():
@@ -185,33 +191,25 @@ def folder_to_write(model_dir: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def chief_values(values: Sequence[float]) -> list[float]:
-    """The chief's numbers, on every worker; all have to call it, with equally many.
-
-    What a worker decides by such numbers, all decide alike.
-    """
-    strategy = tf.distribute.get_strategy()
-    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+    """The chief's numbers on every worker; all must call it, with equally many numbers."""
+    if not has_several_workers():
         return list(values)
     here = np.asarray(values, np.float64) if is_chief() else np.zeros(len(values))  # [N]
-    return list(_sum_over_workers(strategy, here))
+    return list(_sum_over_workers(here))
 
 
 def check_like_chief(values: Mapping[str, float], hint: str) -> None:
-    """Refuses workers that would do other things than the chief, on every worker.
+    """Refuses, on every worker, a worker with other numbers than the chief.
 
     Args:
-        values: numbers by what they are called in the message.
+        values: numbers by their names in the message.
         hint: what to do.
-
-    Raises:
-        ValueError: if a worker has other numbers than the chief.
     """
-    strategy = tf.distribute.get_strategy()
-    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+    if not has_several_workers():
         return
     of_chief = chief_values(list(values.values()))
     differs = np.not_equal(list(values.values()), of_chief)  # [N]
-    num_different = _sum_over_workers(strategy, differs.astype(np.float64))
+    num_different = _sum_over_workers(differs.astype(np.float64))
     for name, number, expected, here in zip(
         values, num_different, of_chief, values.values(), strict=True
     ):
@@ -222,15 +220,14 @@ def check_like_chief(values: Mapping[str, float], hint: str) -> None:
             )
 
 
-def _sum_over_workers(
-    strategy: tf.distribute.MultiWorkerMirroredStrategy, values: np.ndarray
-) -> np.ndarray:
+def _sum_over_workers(values: np.ndarray) -> np.ndarray:
+    strategy = tf.distribute.get_strategy()
     sums = _sum_function(strategy)(values)
     return strategy.experimental_local_results(sums)[0].numpy()
 
 
 @functools.lru_cache(maxsize=1)
-def _sum_function(strategy: tf.distribute.MultiWorkerMirroredStrategy) -> Callable:
+def _sum_function(strategy: tf.distribute.Strategy) -> Callable:
     num_here = len(strategy.extended.worker_devices)
 
     def in_replica(values: tf.Tensor) -> tf.Tensor:
@@ -247,14 +244,11 @@ def _sum_function(strategy: tf.distribute.MultiWorkerMirroredStrategy) -> Callab
 
 
 def check_batch_size(batch_size: int, num_parts: int = 1) -> None:
-    """Refuses a global batch that the present strategy's replicas cannot divide among them.
+    """Refuses a global batch that the replicas cannot divide among them.
 
     Args:
         batch_size: B.
-        num_parts: how many parts a replica computes its share in (gradient_accumulation_steps).
-
-    Raises:
-        ValueError: if B is no multiple of the replicas times the parts.
+        num_parts: the parts in which a replica computes its share (gradient_accumulation_steps).
     """
     num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if batch_size % (num_replicas * num_parts):
@@ -267,21 +261,17 @@ def check_batch_size(batch_size: int, num_parts: int = 1) -> None:
 def distribute_batches(
     dataset: Callable[[], tf.data.Dataset], num_parts: int = 1
 ) -> tf.distribute.DistributedDataset:
-    """Deals the examples of each global batch out to the present strategy's replicas.
+    """Shares the examples of each global batch among the replicas.
 
-    Every worker reads all of the batches, in the same order, and takes the examples that are its
-    replicas' own: one batch's replicas have one padded length, and what is learned from does not
-    depend on their number.
+    Every worker reads all batches in the same order and takes the examples of its own replicas. So
+    a batch has one padded length, and training does not depend on the number of replicas.
 
     Args:
-        dataset: makes global batches, tensors [B, ...], on each worker the same.
-        num_parts: as `check_batch_size`.
+        dataset: makes global batches, tensors [B, ...], the same on each worker.
+        num_parts: as `check_batch_size`, which this calls.
 
     Returns:
         For each global batch, tensors [B / R, ...] for each replica.
-
-    Raises:
-        ValueError: as `check_batch_size`.
     """
 
     def shares(context: tf.distribute.InputContext) -> tf.data.Dataset:
@@ -309,13 +299,9 @@ def distribute_batches(
 
 
 def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
-    """Computes a batch of any size on all of this worker's replicas, each a share of its examples.
+    """The same function of a batch of any size, computed on all replicas of this worker.
 
-    Args:
-        function: from a batch to a structure of tensors [B, ...].
-
-    Returns:
-        The same function of a whole batch; a worker calls it without the others.
+    A worker calls it without the others; the given function returns tensors [B, ...].
     """
     if not tf.distribute.has_strategy():
         return tf.function(function, autograph=False)
@@ -325,7 +311,7 @@ def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
 
     def run(batch: Batch) -> Any:
         size = len(next(iter(batch.values())))
-        # The last example makes up for those that are missing.
+        # The last example fills up the last share.
         examples = np.minimum(np.arange(-(-size // num_here) * num_here), size - 1)
         shares = examples.reshape(num_here, -1)
 
@@ -342,7 +328,7 @@ def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
 
 
 def mean_share(total: tf.Tensor, num_parts: int) -> tf.Tensor:
-    """The mean, over all parts of all replicas, of a sum that each replica has its share of.
+    """The mean, over all parts of all replicas, of a sum that each replica has a share of.
 
     A loss that is a sum over this mean, averaged over parts and replicas, is the sum over the
     global batch divided by its total. Call it in a replica.

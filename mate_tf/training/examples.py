@@ -1,7 +1,7 @@
-"""What all tasks that train on a folder of records share.
+"""What all tasks share that train on a folder of records.
 
-The folder is one of experiments/create_data.py: {train,dev}.tfrecord, or shards of them, are the
-examples, vocab.txt the vocabulary, conversion.json says how the examples were made.
+The folder is from `mate-tf data`: {train,dev}.tfrecord, or their shards, hold the examples;
+vocab.txt is the vocabulary; conversion.json says how the examples were made.
 
 Shapes: B batch.
 """
@@ -52,28 +52,28 @@ def check_examples(
     check_example: Callable[[str, tf.train.Example, str], None] | None = None,
     at_most: int | None = None,
 ) -> None:
-    """Refuses a folder that cannot be trained on with this config.
+    """Refuses a folder that this config cannot be trained on.
 
     Args:
         config: of the training.
         data_dir: the folder.
-        task: what the examples are of, for messages.
+        task: the examples' task, for messages.
         features: what they need beside the token features.
-        has_questions: whether the folder has to hold the questions of the dev split too.
-        check_example: raises ValueError where the task cannot take an example; called with the
-            split, the example and its place.
-        at_most: how many examples of a split are looked at, where there may be very many.
+        has_questions: whether the folder must hold the questions of the dev split too.
+        check_example: raises ValueError for an example that does not suit the task; gets the split,
+            the example and its place.
+        at_most: how many examples of a split are checked, where there may be very many.
 
     Raises:
         FileNotFoundError: if the folder or one of its files is missing.
-        ValueError: if a file is not what its name says, if the examples lack a feature, have
-            another length than the config or labels outside of their tables, or if the vocabulary
-            is not theirs or larger than the encoder's.
+        ValueError: if a file is not what its name says; if examples lack a feature, have another
+            length than the config, or labels outside of their tables; or if the vocabulary is not
+            theirs, or is larger than the encoder's.
     """
     data_dir = pathlib.Path(data_dir)
     if not (data_dir / "vocab.txt").is_file():
         raise FileNotFoundError(
-            f"expected vocab.txt in {data_dir}; experiments/create_data.py writes such a folder"
+            f"expected vocab.txt in {data_dir}; `mate-tf data` writes such a folder"
         )
     of_splits = {
         (split, records): split_files(data_dir, split + records.suffix)
@@ -114,12 +114,8 @@ def check_examples(
 def records_conversion(data_dir: str | pathlib.Path, skip_corrupt: bool = False) -> Conversion:
     """How the folder's records were made.
 
-    Where it does not say, as one of an earlier conversion, the length and whether there is a
-    histogram row are those of the first example in training; every other option is off.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_conversion`, and where the folder does not say, as
-            `split_files` and `read_records`.
+    A folder of an old conversion does not say. Its length and histogram row are then those of the
+    first training example, and every other option is off.
     """
     if has_conversion(data_dir):
         return read_conversion(data_dir)
@@ -135,11 +131,10 @@ def records_conversion(data_dir: str | pathlib.Path, skip_corrupt: bool = False)
 def save_conversion(
     config: ExamplesConfig, data_dir: str | pathlib.Path, model_dir: str | pathlib.Path
 ) -> None:
-    """Writes how the records were made to a run's folder, or checks that it says the same already.
+    """Writes to a run's folder how the records were made.
 
     Raises:
-        FileNotFoundError, ValueError: as `records_conversion`, and if the folder belongs to a run
-            on records that were made in another way.
+        ValueError: if the folder is that of a run on records made in another way.
     """
     here = records_conversion(data_dir, config.skip_corrupt)
     if has_conversion(model_dir):
@@ -155,7 +150,7 @@ def save_conversion(
 
 
 def build_model(config: RunConfig) -> Any:
-    """The model of a config with its first weights, which follow from keras's random seed."""
+    """The model of a config, with first weights that follow from Keras's random seed."""
     model = model_of(config.encoder, config.task, config.dtype)
     model.encoder.recompute = config.recompute
     return model
@@ -165,9 +160,8 @@ class Evaluation(NamedTuple):
     """How a model is measured while it trains.
 
     Attributes:
-        evaluate: gives the scores of the model as it is; and texts in Markdown that show more, by
-            name.
-        best_by: the score that the best evaluation is the best by.
+        evaluate: gives the scores of the model as it is, and texts in Markdown, by name.
+        best_by: the score by which the best evaluation is chosen.
     """
 
     evaluate: Callable[[], Mapping[str, float | str]]
@@ -180,12 +174,10 @@ def make_task(
     model: EncoderTask,
     evaluation: Evaluation,
 ) -> Task:
-    """The model's training on the train split, with an evaluation.
-
-    Where there are several sets of records, their batches take turns.
+    """The model's training on the train split; batches of several sets of records take turns.
 
     Raises:
-        ValueError: as `check_batch_size`, whose strategy is that of the scope.
+        ValueError: as `check_batch_size`, with the strategy of the scope.
     """
     check_batch_size(config.batch_size, config.gradient_accumulation_steps)
     sets = config.record_sets
@@ -203,7 +195,7 @@ def make_task(
         return batches.map(without_texts)
 
     def train_dataset(step: int) -> tf.data.Dataset:
-        # Of the first `step` batches the n-th set has had each whose number is n, modulo the sets.
+        # Set n gives the batches whose number is n modulo the number of sets.
         done = [len(range(place, step, len(sets))) for place in range(len(sets))]
         datasets = [batches_of(*of_set) for of_set in zip(sets, done, strict=True)]
         if len(datasets) == 1:
@@ -227,7 +219,7 @@ def dev_batches(
     data_dir: str | pathlib.Path,
     question_ids: Collection[str] | None = None,
 ) -> tf.data.Dataset:
-    """The examples of the dev split in batches, of some questions or of all."""
+    """The examples of the dev split in batches, all or those of some questions."""
     examples = read_records(split_files(data_dir, "dev"), skip_corrupt=config.skip_corrupt)
     if question_ids is not None:
         ids = tf.constant([id_.encode() for id_ in question_ids])
@@ -238,7 +230,7 @@ def dev_batches(
 def predict_function(
     model: EncoderTask,
 ) -> Callable[[Batch], tuple[Mapping[str, tf.Tensor], tf.Tensor]]:
-    """A function from a batch to the model's outputs and the examples' losses, float [B]."""
+    """A function from a batch to the model's outputs and the losses of its examples, float [B]."""
 
     def predict(batch: Batch) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
         outputs = model(TokenFeatures.from_dict(batch), training=False)
@@ -249,14 +241,14 @@ def predict_function(
 
 
 def question_texts(batch: Batch, wordpiece: Wordpiece) -> list[str]:
-    """The questions or sentences of a batch, B texts, as their pieces say them."""
+    """The questions or sentences of a batch, B texts, joined from their pieces."""
     ids = batch["input_ids"].numpy()  # [B, S]
     is_text = batch["input_mask"].numpy().astype(bool) & (batch["segment_ids"].numpy() == 0)
     return [piece_text(pieces[mask], wordpiece) for pieces, mask in zip(ids, is_text, strict=True)]
 
 
 def piece_text(pieces: Iterable[int], wordpiece: Wordpiece) -> str:
-    """Pieces joined to words, without those that begin and separate texts."""
+    """Pieces joined to words, without [CLS] and [SEP]."""
     texts = (wordpiece.vocabulary[piece] for piece in pieces)
     return " ".join(text for text in texts if text not in ("[CLS]", "[SEP]")).replace(" ##", "")
 

@@ -1,9 +1,4 @@
-"""A task's training on Orbit: steps, evaluations, checkpoints, summaries and exact resume.
-
-What ends a training run before its time, and what is said then.
-
-The evaluations of a training run: their file, the best one and its weights.
-"""
+"""The training of a task on Orbit: steps, evaluations, checkpoints, summaries and exact resume."""
 
 import contextlib
 import errno
@@ -15,19 +10,25 @@ import zlib
 from collections.abc import Iterator, Mapping
 
 import keras
-import orbit
 import tensorflow as tf
 from absl import logging
 
 from mate_tf.private_apis import orbit_logs_to
 from mate_tf.tables.text_files import complete_text_file
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.distribution import check_like_chief, chief_values, folder_to_write, is_chief
+from mate_tf.training.distribution import (
+    check_like_chief,
+    chief_values,
+    folder_to_write,
+    has_several_workers,
+    is_chief,
+)
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
-from mate_tf.training.trainer import Task, Terminated, Termination, Trainer
-from mate_tf.weights.loading import weights_by_path
-from mate_tf.weights.run import BEST_FOLDER, CALIBRATION
+from mate_tf.training.trainer import Task, Terminated, Termination, Trainer, orbit
+from mate_tf.weights.run import BEST_FOLDER, CALIBRATION, weights_by_path
 
+EVALUATIONS_FILE = "evaluations.jsonl"
+TEXTS_FOLDER = "evaluations"
 _DISK_IS_FULL = {errno.ENOSPC, errno.EDQUOT}
 _LOST = (
     tf.errors.UnavailableError,
@@ -37,205 +38,33 @@ _LOST = (
 )
 
 
-@contextlib.contextmanager
-def explained(model_dir: pathlib.Path) -> Iterator[None]:
-    """Says of an error in a run's training what is left of the run and what to do.
-
-    Raises:
-        FloatingPointError: for one of the numbers.
-        OSError: where the disk is full.
-        ConnectionError: where another worker is no longer there.
-    """
-    try:
-        yield
-    except FloatingPointError as error:
-        raise FloatingPointError(
-            f"{error}; {_what_is_left(model_dir)}; begin another run, with a lower learning_rate, "
-            f"where there is a checkpoint from it (--init_checkpoint={model_dir})"
-        ) from error
-    except (OSError, tf.errors.ResourceExhaustedError) as error:
-        if not _is_disk_full(error):
-            raise
-        raise OSError(
-            f"expected room for checkpoints and summaries in {model_dir}, got none; "
-            f"{_what_is_left(model_dir)}; make room and start again in the same way"
-        ) from error
-    except _LOST as error:
-        if not isinstance(tf.distribute.get_strategy(), tf.distribute.MultiWorkerMirroredStrategy):
-            raise
-        raise ConnectionError(
-            f"expected all workers to answer, got one that does not; {_what_is_left(model_dir)}; "
-            "start all workers again in the same way"
-        ) from error
-
-
-def check_finite(variables: list[tf.Variable], step: int) -> None:
-    """Refuses numbers that a checkpoint must not be made of.
-
-    Raises:
-        FloatingPointError: if one of the variables is not finite.
-    """
-    if not tf.reduce_all([tf.reduce_all(tf.math.is_finite(variable)) for variable in variables]):
-        raise FloatingPointError(f"expected finite weights, got NaN or infinity at step {step}")
-
-
-def remove_unfinished(folder: pathlib.Path) -> None:
-    """Removes what is left of a checkpoint that was not finished: it may fill a disk."""
-    for path in folder.glob("ckpt-*_temp"):
-        for file in path.iterdir():
-            file.unlink()
-        path.rmdir()
-
-
-def _is_disk_full(error: OSError | tf.errors.ResourceExhaustedError) -> bool:
-    if isinstance(error, OSError):
-        return error.errno in _DISK_IS_FULL
-    # The other resource is memory.
-    return any(os.strerror(number) in str(error) for number in _DISK_IS_FULL)
-
-
-def _what_is_left(model_dir: pathlib.Path) -> str:
-    latest = tf.train.latest_checkpoint(str(model_dir))
-    if latest is None:
-        return f"there is no checkpoint in {model_dir} yet"
-    return f"the checkpoint of step {latest.rpartition('-')[2]} in {model_dir} is as it was"
-
-
-EVALUATIONS_FILE = "evaluations.jsonl"
-TEXTS_FOLDER = "evaluations"
-
-
-def read_evaluations(model_dir: pathlib.Path) -> list[dict[str, float]]:
-    """A run's evaluations, each its step and its metrics; none before there is a first."""
-    path = model_dir / EVALUATIONS_FILE
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines]
-
-
-class BestSoFar(tf.train.experimental.PythonState):
-    """Which evaluation was the best, and how many have come since.
-
-    A later one that is just as good is no better, and one that is not a number never is.
-
-    Attributes:
-        step: of the best evaluation, 0 before there is one.
-        value: of its metric.
-        last_step: of the latest evaluation.
-        num_since: how many evaluations were made after the best.
-    """
-
-    def __init__(self) -> None:
-        self.step = 0
-        self.value = float("-inf")
-        self.last_step = 0
-        self.num_since = 0
-
-    def add(self, step: int, value: float) -> bool:
-        """Takes the next evaluation and says whether it is better than those before."""
-        self.last_step = step
-        if not value > self.value:  # as it is of a NaN
-            self.num_since += 1
-            return False
-        self.step, self.value, self.num_since = step, value, 0
-        return True
-
-    def serialize(self) -> bytes:
-        return json.dumps([self.step, self.value, self.last_step, self.num_since]).encode()
-
-    def deserialize(self, string_value: bytes) -> None:
-        self.step, self.value, self.last_step, self.num_since = json.loads(string_value)
-
-
-class Evaluator(orbit.AbstractEvaluator):
-    """Runs the task's evaluation, keeps its results in a file and the best one's weights."""
-
-    def __init__(
-        self,
-        task: Task,
-        optimizer: BertAdamW,
-        best: BestSoFar,
-        best_weights: tf.train.CheckpointManager,
-        folder: pathlib.Path,
-    ):
-        self._task = task
-        self._optimizer = optimizer
-        self._best = best
-        self._best_weights = best_weights
-        self._folder = folder
-
-    def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
-        """Evaluates on all held-out data, whatever num_steps says; the chief alone does."""
-        step = int(self._optimizer.iterations.numpy())
-        best_by = self._task.best_by
-        metrics = {best_by: math.nan}
-        with self._optimizer.averaged_weights():
-            if is_chief():
-                results = self._task.evaluate()
-                texts = {name: text for name, text in results.items() if isinstance(text, str)}
-                metrics = {name: float(results[name]) for name in results if name not in texts}
-                self._show(step, texts)
-            (metrics[best_by],) = chief_values([metrics[best_by]])
-            if self._best.add(step, metrics[best_by]):
-                self._best_weights.save(checkpoint_number=step)
-                if is_chief():
-                    (self._folder / CALIBRATION).unlink(missing_ok=True)  # of the weights before
-        self._write({"step": step} | metrics)
-        logging.info(
-            "step %d evaluation: %s  (best %s %.4f at step %d)",
-            step,
-            "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()),
-            best_by,
-            self._best.value,
-            self._best.step,
-        )
-        return metrics
-
-    def _write(self, evaluation: Mapping[str, float]) -> None:
-        """Adds a line, in place of those that an interrupted run wrote from this step on."""
-        earlier = read_evaluations(self._folder)
-        kept = [one for one in earlier if one["step"] < evaluation["step"]]
-        with complete_text_file(self._folder / EVALUATIONS_FILE) as file:
-            file.writelines(f"{json.dumps(one)}\n" for one in [*kept, evaluation])
-
-    def _show(self, step: int, texts: Mapping[str, str]) -> None:
-        """Puts texts into the evaluation's file and before TensorBoard."""
-        if not texts:
-            return
-        for name, text in texts.items():
-            tf.summary.text(name, text, step=step)
-        path = self._folder / TEXTS_FOLDER / f"{step}.md"
-        path.parent.mkdir(exist_ok=True)
-        with complete_text_file(path) as file:
-            file.write("\n".join(f"# {name}\n\n{text}" for name, text in texts.items()))
-
-
 def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> dict[str, float]:
     """Trains to the config's number of steps, from the latest checkpoint where there is one.
 
-    A run that was interrupted and resumed gives the same weights as one that was not. Call it
-    inside the strategy scope that the model was made in, on each worker, and with a folder that
-    all workers see.
+    A run that was interrupted and resumed gives the same weights as one that was not. Call it on
+    each worker, in the strategy scope that the model was made in, with a folder that all workers
+    see.
 
     Args:
         task: what to train.
-        config: how; `save_config` it before.
-        model_dir: the run's folder: takes checkpoints, in "best" the weights of the best
-            evaluation, TensorBoard summaries and evaluations.jsonl.
+        config: how; `save_config` stores it first.
+        model_dir: the run's folder. It gets checkpoints, the weights of the best evaluation in
+            "best", TensorBoard summaries and evaluations.jsonl.
 
     Returns:
-        The metrics of the last evaluation; but for the chief, the one that is the best by.
+        The metrics of the last evaluation; on workers other than the chief only the best's metric.
 
     Raises:
-        ValueError: if the replicas cannot divide the batches among them, if a worker has another
-            config or another checkpoint than the chief, or if the folder has one of another model.
-        FloatingPointError: if the loss or a weight is no longer finite.
+        ValueError: if the replicas cannot divide the batches among them, a worker has another
+            config or checkpoint than the chief, or the folder has a checkpoint of another model.
+        FloatingPointError: if the loss or a weight is not finite.
         OSError: if the disk is full.
         ConnectionError: if a worker is lost.
-        Terminated: after SIGTERM, once the present step is made and saved, or the last evaluation.
+        Terminated: after SIGTERM, once the present step or the last evaluation is saved.
     """
     with explained(pathlib.Path(model_dir)), Termination() as termination:
         metrics = _train(task, config, pathlib.Path(model_dir), termination)
-        if termination.is_asked:  # too late for another step, but not for what comes after the run
+        if termination.is_asked:  # too late for another step, but not for what follows the run
             raise Terminated
         return metrics
 
@@ -247,7 +76,9 @@ def _train(
     trainer = Trainer(task, optimizer, config, termination)
     step = trainer.global_step
     best = BestSoFar()
-    weights = _weights_by_path(task.model)
+    # Given the model itself, tf.train.Checkpoint would leave out what a Keras 3 layer keeps in a
+    # dict, without a word.
+    weights = {path: weight.value for path, weight in weights_by_path(task.model).items()}
     checkpoint = tf.train.Checkpoint(
         weights=weights,
         random_state=_random_state(task.model),
@@ -278,13 +109,13 @@ def _train(
             summary_dir=str(folder / "train") if is_chief() else None,
             eval_summary_dir=str(folder / "dev") if is_chief() else None,
         )
-        # Not controller.train_and_evaluate: after a resume it would evaluate at other steps. And
-        # given an interval, the manager would save at the first opportunity, not at multiples.
+        # Not controller.train_and_evaluate, which would evaluate at other steps after a resume. And
+        # a manager with an interval would save at the first opportunity, not at multiples.
         metrics: dict[str, float] | None = None
         patience = config.early_stopping_patience or math.inf
         done = int(step.numpy())
         while True:
-            # Due also after a resume, for a checkpoint does not know its own step's evaluation.
+            # Due also after a resume: a checkpoint does not know its own step's evaluation.
             is_due = done == config.num_steps or (done and done % config.eval_interval == 0)
             if is_due and best.last_step < done:
                 metrics = controller.evaluate()
@@ -307,18 +138,18 @@ def _train(
                 )
                 raise
             done = target
-            # The loss of this step was still made of the weights before it.
+            # The step's loss was still computed with the weights before it.
             check_finite(list(weights.values()), done)
-            if done in (*multiples, config.num_steps):  # an evaluation may not come to its end
+            if done in (*multiples, config.num_steps):  # the evaluation may be interrupted
                 save(checkpoint_number=done)
         if done < config.num_steps:
             logging.info("step %d: stopping, for %d evaluations were no better", done, patience)
-            save(checkpoint_number=done)  # once more, for it to know of the last evaluation
+            save(checkpoint_number=done)  # again, so that it knows of the last evaluation
         return metrics or controller.evaluate()
 
 
 def _restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
-    """Restores all of a checkpoint's objects; ValueError if it lacks one or has other shapes."""
+    """Restores all objects of a checkpoint; ValueError if it lacks one or a shape differs."""
     try:
         checkpoint.restore(prefix).assert_existing_objects_matched()
     except (AssertionError, ValueError) as error:
@@ -346,16 +177,171 @@ def _make_optimizer(model: keras.Model, config: TrainingConfig) -> BertAdamW:
     return optimizer
 
 
-def _weights_by_path(model: keras.Model) -> dict[str, tf.Variable]:
-    """The weights by their path in the model.
-
-    Given the model itself, tf.train.Checkpoint would leave out what a Keras 3 layer keeps in a
-    dict, without a word.
-    """
-    return {path: weight.value for path, weight in weights_by_path(model).items()}
-
-
 def _random_state(model: keras.Model) -> list[tf.Variable]:
     """The seeds that dropout advances: variables of the model, but not among its weights."""
     weights = {id(variable) for variable in model.weights}
     return [variable.value for variable in model.variables if id(variable) not in weights]
+
+
+@contextlib.contextmanager
+def explained(model_dir: pathlib.Path) -> Iterator[None]:
+    """Adds to an error in a run's training what is left of the run and what to do.
+
+    Raises:
+        FloatingPointError: for a number that is not finite.
+        OSError: where the disk is full.
+        ConnectionError: where another worker is lost.
+    """
+    try:
+        yield
+    except FloatingPointError as error:
+        raise FloatingPointError(
+            f"{error}; {_what_is_left(model_dir)}; begin another run, with a lower learning_rate, "
+            f"where there is a checkpoint from it (--init_checkpoint={model_dir})"
+        ) from error
+    except (OSError, tf.errors.ResourceExhaustedError) as error:
+        if not _is_disk_full(error):
+            raise
+        raise OSError(
+            f"expected room for checkpoints and summaries in {model_dir}, got none; "
+            f"{_what_is_left(model_dir)}; make room and start again in the same way"
+        ) from error
+    except _LOST as error:
+        if not has_several_workers():
+            raise
+        raise ConnectionError(
+            f"expected all workers to answer, got one that does not; {_what_is_left(model_dir)}; "
+            "start all workers again in the same way"
+        ) from error
+
+
+def check_finite(variables: list[tf.Variable], step: int) -> None:
+    """FloatingPointError where a checkpoint would hold a number that is not finite."""
+    if not tf.reduce_all([tf.reduce_all(tf.math.is_finite(variable)) for variable in variables]):
+        raise FloatingPointError(f"expected finite weights, got NaN or infinity at step {step}")
+
+
+def remove_unfinished(folder: pathlib.Path) -> None:
+    """Removes the rest of an unfinished checkpoint, which may fill a disk."""
+    for path in folder.glob("ckpt-*_temp"):
+        for file in path.iterdir():
+            file.unlink()
+        path.rmdir()
+
+
+def _is_disk_full(error: OSError | tf.errors.ResourceExhaustedError) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _DISK_IS_FULL
+    # The other resource is memory.
+    return any(os.strerror(number) in str(error) for number in _DISK_IS_FULL)
+
+
+def _what_is_left(model_dir: pathlib.Path) -> str:
+    latest = tf.train.latest_checkpoint(str(model_dir))
+    if latest is None:
+        return f"there is no checkpoint in {model_dir} yet"
+    return f"the checkpoint of step {latest.rpartition('-')[2]} in {model_dir} is as it was"
+
+
+def read_evaluations(model_dir: pathlib.Path) -> list[dict[str, float]]:
+    """A run's evaluations so far, each its step and its metrics."""
+    path = model_dir / EVALUATIONS_FILE
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+class BestSoFar(tf.train.experimental.PythonState):
+    """Which evaluation was the best, and how many followed it.
+
+    A later one with the same value is no better, and one with NaN never is.
+
+    Attributes:
+        step: of the best evaluation; 0 before the first.
+        value: of its metric.
+        last_step: of the latest evaluation.
+        num_since: how many evaluations followed the best.
+    """
+
+    def __init__(self) -> None:
+        self.step = 0
+        self.value = float("-inf")
+        self.last_step = 0
+        self.num_since = 0
+
+    def add(self, step: int, value: float) -> bool:
+        """Takes the next evaluation and returns whether it is the best so far."""
+        self.last_step = step
+        if not value > self.value:  # which holds for NaN too
+            self.num_since += 1
+            return False
+        self.step, self.value, self.num_since = step, value, 0
+        return True
+
+    def serialize(self) -> bytes:
+        return json.dumps([self.step, self.value, self.last_step, self.num_since]).encode()
+
+    def deserialize(self, string_value: bytes) -> None:
+        self.step, self.value, self.last_step, self.num_since = json.loads(string_value)
+
+
+class Evaluator(orbit.AbstractEvaluator):
+    """Runs the task's evaluation, and keeps its results and the best one's weights."""
+
+    def __init__(
+        self,
+        task: Task,
+        optimizer: BertAdamW,
+        best: BestSoFar,
+        best_weights: tf.train.CheckpointManager,
+        folder: pathlib.Path,
+    ):
+        self._task = task
+        self._optimizer = optimizer
+        self._best = best
+        self._best_weights = best_weights
+        self._folder = folder
+
+    def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
+        """Evaluates on all held-out data, whatever num_steps is; only the chief computes."""
+        step = int(self._optimizer.iterations.numpy())
+        best_by = self._task.best_by
+        metrics = {best_by: math.nan}
+        with self._optimizer.averaged_weights():
+            if is_chief():
+                results = self._task.evaluate()
+                texts = {name: text for name, text in results.items() if isinstance(text, str)}
+                metrics = {name: float(results[name]) for name in results if name not in texts}
+                self._show(step, texts)
+            (metrics[best_by],) = chief_values([metrics[best_by]])
+            if self._best.add(step, metrics[best_by]):
+                self._best_weights.save(checkpoint_number=step)
+                if is_chief():  # the calibration was for the best weights before
+                    (self._folder / CALIBRATION).unlink(missing_ok=True)
+        self._write({"step": step} | metrics)
+        logging.info(
+            "step %d evaluation: %s  (best %s %.4f at step %d)",
+            step,
+            "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()),
+            best_by,
+            self._best.value,
+            self._best.step,
+        )
+        return metrics
+
+    def _write(self, evaluation: Mapping[str, float]) -> None:
+        """Adds a line, in place of those that an interrupted run wrote from this step on."""
+        earlier = read_evaluations(self._folder)
+        kept = [one for one in earlier if one["step"] < evaluation["step"]]
+        with complete_text_file(self._folder / EVALUATIONS_FILE) as file:
+            file.writelines(f"{json.dumps(one)}\n" for one in [*kept, evaluation])
+
+    def _show(self, step: int, texts: Mapping[str, str]) -> None:
+        """Writes texts to the evaluation's file and for TensorBoard."""
+        if not texts:
+            return
+        for name, text in texts.items():
+            tf.summary.text(name, text, step=step)
+        path = self._folder / TEXTS_FOLDER / f"{step}.md"
+        path.parent.mkdir(exist_ok=True)
+        with complete_text_file(path) as file:
+            file.write("\n".join(f"# {name}\n\n{text}" for name, text in texts.items()))

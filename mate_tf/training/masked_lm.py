@@ -1,4 +1,4 @@
-"""Pre-training as a task of the training loop, from a folder of records.
+"""Pre-training on a folder of records.
 
 Shapes: B batch, P predictions.
 """
@@ -21,23 +21,20 @@ from mate_tf.training.distribution import Batch, divided
 from mate_tf.training.examples import Evaluation, check_examples, piece_text, without_texts
 
 _FEATURES = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights", "is_random_table")
-# Of each split and length: a corpus of pre-training may take hours to read.
+# Of each split and length, since a corpus may take hours to read.
 _EXAMPLES_CHECKED = 20_000
 
 
 def check_data(config: MaskedLMTrainingConfig, data_dir: str | pathlib.Path) -> None:
-    """Refuses a folder that cannot be trained on with this config.
+    """As `check_examples`; ValueError also for records of other lengths or of another task.
 
-    Raises:
-        FileNotFoundError, ValueError: as `check_examples`, if the records are of other lengths or
-            not for pre-training, and if an example predicts a token that there is not.
+    An example that predicts a token that does not exist is refused too.
     """
     if has_conversion(data_dir):
         made = read_conversion(data_dir).pretraining
         if made is None:
             raise ValueError(
-                f"expected records to pre-train on in {data_dir}, got others; "
-                "experiments/create_pretraining_data.py makes them"
+                f"expected records to pre-train on in {data_dir}, got those of another task"
             )
         for records in config.record_sets:
             if records.max_seq_length not in made.lengths:
@@ -79,11 +76,11 @@ def dev_evaluation(
 ) -> Evaluation:
     """An evaluation on the dev split.
 
-    It gives the share of masked tokens that the model's first choice is right about
-    ("masked_lm_accuracy"), also of those in texts and in cells alone and, where there are several
-    lengths, of each; their mean cross-entropy ("masked_lm_loss"); and the share of examples of
-    which it tells whether the table was drawn at random ("next_sentence_accuracy"); and "answers",
-    what it says of the first examples.
+    "masked_lm_accuracy" is the share of masked tokens whose first choice is right; there are also
+    those of tokens in texts, of tokens in cells and, with several lengths, of each length.
+    "masked_lm_loss" is their mean cross-entropy. "next_sentence_accuracy" is the share of examples
+    where the model tells whether the table was drawn at random. The text "answers" shows the first
+    examples.
     """
     wordpiece = Wordpiece(pathlib.Path(data_dir) / "vocab.txt")
 
@@ -142,7 +139,7 @@ def dev_evaluation(
 def _shown(
     batch: Batch, tokens: np.ndarray, wordpiece: Wordpiece, at_most: int
 ) -> list[ShownAnswer]:
-    """The first examples of a batch, what is masked in them, and what was said, int [B, P]."""
+    """The first examples of a batch, with their masked pieces and predicted ones."""
     answers = []
     for index in range(min(len(tokens), at_most)):
         is_masked = batch["masked_lm_weights"][index].numpy() > 0
@@ -158,5 +155,5 @@ def _shown(
 
 
 def _word(piece: int, wordpiece: Wordpiece) -> str:
-    """A piece's text; a model may have rows beyond the vocabulary."""
+    """The text of a piece; a model may have rows beyond the vocabulary."""
     return wordpiece.vocabulary[piece] if piece < len(wordpiece) else f"[{piece}]"

@@ -10,13 +10,12 @@ import tensorflow as tf
 
 from mate_tf.private_apis import ChangesSummedGradients, moving_averages, variable_index
 
-# Layer normalisation and everything named a bias, which includes the output biases of the heads
-# and TableFormer's table of relation biases.
+# Layer normalisation and everything named a bias: also the heads' output biases and TableFormer's
+# relation biases.
 NOT_DECAYED = "LayerNorm|layer_norm|bias"
-# What is not in the encoder's embedding or layers: its pooler, which pre-training on sentences
-# leaves unfit for tables, and the heads of the task.
+# The encoder without its pooler, which pre-training on sentences leaves unfit for tables.
 BODY = r"(^|/)encoder/(embedding|layer_\d+)/"
-# What is learned to be added to the scores of attention.
+# Learned weights that are added to attention scores.
 ATTENTION_BIAS = r"(^|/)(relative_bias_table|grammar_bias)$"
 
 
@@ -24,10 +23,9 @@ ATTENTION_BIAS = r"(^|/)(relative_bias_table|grammar_bias)$"
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A rate that rises linearly over the first steps, then falls linearly to zero.
 
-    The update after k others uses min((k+1) / warmup_steps, 1 - (k+1) / num_steps), the first
-    while k+1 < warmup_steps and the second from then on, times the peak: what BERT's published
-    code computed in fact (its counter was incremented first), so that no update has rate zero
-    but the last.
+    The update after k others has the peak times (k+1) / warmup_steps while k+1 < warmup_steps, and
+    times 1 - (k+1) / num_steps from then on. BERT's published code counts in the same way: only the
+    last update has rate zero.
     """
 
     def __init__(self, peak: float, num_steps: int, warmup_steps: int = 0):
@@ -66,16 +64,15 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
     Create it, and call `build(model.trainable_variables)`, inside the strategy scope.
 
     Args:
-        learning_rate: a number or a schedule of the number of updates made.
-        weight_decay_rate: per update and unit of learning rate, for the variables whose path
-            `not_decayed` (a regular expression) does not match.
-        max_gradient_norm: global norm that gradients are scaled down to; None leaves them.
-        max_gradient_value: size that each of their values is then cut to; None leaves them.
-        head_learning_rate_ratio: multiplies the rate of the variables whose path `body` (a regular
-            expression) does not match.
+        learning_rate: a number, or a schedule of the number of updates.
+        weight_decay_rate: per update and unit of learning rate, for variables whose path does not
+            match the regular expression `not_decayed`.
+        max_gradient_norm: the global norm that gradients are scaled down to; None leaves them.
+        max_gradient_value: the size that each of their values is then cut to; None leaves them.
+        head_learning_rate_ratio: multiplies the rate of variables whose path does not match `body`.
         attention_bias_learning_rate_ratio: multiplies the rate of `ATTENTION_BIAS`.
-        ema_decay: of the exponential moving average of the variables, which starts as they are
-            after the first update; None for none.
+        ema_decay: of the exponential moving average of the variables, which starts from the first
+            update; None for none.
     """
 
     def __init__(
@@ -124,7 +121,7 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
         return 1.0 if re.search(self.body, path) else self.head_learning_rate_ratio
 
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
-        """Makes one update; in a replica, gradients are its share of the sum."""
+        """Makes one update; in a replica the gradients are its share of the sum."""
         grads = [None if grad is None else tf.convert_to_tensor(grad) for grad in grads]
         super().apply(grads, trainable_variables)
 
@@ -134,7 +131,7 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
 
     @contextlib.contextmanager
     def averaged_weights(self) -> Iterator[None]:
-        """Has the variables hold their moving averages meanwhile; without `ema_decay` nothing."""
+        """Meanwhile the variables hold their moving averages, if there is an `ema_decay`."""
         self._swap_averages()
         try:
             yield
@@ -153,7 +150,7 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
         rate = tf.cast(learning_rate, variable.dtype) * self._rate_ratios[index]
         if self._decayed[index]:
             variable.assign_sub(rate * self.weight_decay_rate * variable)
-        # TensorFlow's fused kernel, in one pass over memory; powers of zero switch off its bias
+        # TensorFlow's fused kernel passes over memory once; powers of zero switch off its bias
         # correction.
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,

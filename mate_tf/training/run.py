@@ -1,16 +1,4 @@
-"""A training run in its folder: from records to weights, or on from where it stopped.
-
-What the training of each kind of model (mate_tf/tasks.py) has of its own.
-
-Each module has `check_data`, which refuses a folder of records that the model cannot learn from,
-and `dev_evaluation`, which measures it meanwhile.
-
-The config of a run, kept as JSON in its folder.
-
-The file, config.json, also says the kind of the model (mate_tf/tasks.py).
-
-What a run was made from beside its config: data and first weights, as JSON in its folder.
-"""
+"""A training run and its folder: what it was made from, its config, and the training itself."""
 
 import dataclasses
 import hashlib
@@ -25,20 +13,91 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from mate_tf.config import read_json_object
 from mate_tf.dataclass_json import from_dict
 from mate_tf.records.records import complete_file
 from mate_tf.records.splits import split_files
 from mate_tf.tables.text_files import complete_text_file, read_json
-from mate_tf.tasks import TASKS, task_of
+from mate_tf.tasks import task_of
 from mate_tf.training.config import RunConfig
+from mate_tf.weights.run import read_run_config
 
+CONFIG_FILE = "config.json"
 INPUTS_FILE = "inputs.json"
+_MAY_CHANGE = ("skip_corrupt", "recompute")  # when a run goes on
+
+
+def train_run(
+    config: RunConfig,
+    data_dir: pathlib.Path,
+    model_dir: pathlib.Path,
+    init_checkpoint: str | None = None,
+    **load_options,
+) -> dict[str, float]:
+    """Trains as the config says, or goes on where the run in the folder stopped.
+
+    Call it in the scope of the strategy to train with.
+
+    Args:
+        config: what is trained, and how.
+        data_dir: the folder of records (`check_examples`).
+        model_dir: the run's folder, new or of the same run.
+        init_checkpoint: weights to start from, as `load_weights` takes them; None for random ones.
+        **load_options: of `load_weights`.
+
+    Returns:
+        The metrics of the last evaluation.
+
+    Raises:
+        FileNotFoundError, ValueError: if data, weights or folder do not fit the config.
+    """
+    import keras
+
+    from mate_tf.training.distribution import is_chief
+    from mate_tf.training.examples import SPLITS, build_model, make_task, save_conversion
+    from mate_tf.training.loop import train
+    from mate_tf.weights.initial import load_weights
+
+    task_spec = task_of(config.task)
+    task_spec.function("check_data")(config, data_dir)
+    keras.utils.set_random_seed(config.seed)
+    with tf.distribute.get_strategy().scope():
+        model = build_model(config)
+        source = None
+        begins = tf.train.latest_checkpoint(model_dir) is None
+        if init_checkpoint and begins:
+            vocab_file = data_dir / "vocab.txt"
+            report = load_weights(model, init_checkpoint, vocab_file=vocab_file, **load_options)
+            logging.info("%s", report)
+            source = report.source
+            if source.startswith(os.path.normpath(init_checkpoint)):  # not on the Hub
+                init_checkpoint = os.path.abspath(init_checkpoint)
+        evaluation = task_spec.function("metrics")(config, data_dir, model)
+        task = make_task(config, data_dir, model, evaluation)
+        # Only now, so that a refused run leaves no folder behind.
+        if is_chief():
+            save_config(config, model_dir)
+            save_conversion(config, data_dir, model_dir)
+            names = [
+                f"{split}{records.suffix}" for split in SPLITS for records in config.record_sets
+            ]
+            inputs = RunInputs(
+                data_dir=os.path.abspath(data_dir),
+                files=data_files(data_dir, names),
+                init_checkpoint=init_checkpoint,
+                init_revision=load_options.get("revision"),
+                reset_heads=load_options.get("reset_heads", False),
+                loaded_from=source and os.path.abspath(source),
+            )
+            save_inputs(inputs, model_dir, begins, may_differ=config.skip_corrupt)
+            with complete_file(model_dir / "vocab.txt") as unfinished:
+                shutil.copyfile(data_dir / "vocab.txt", unfinished)
+        logging.info("config: %s", json.dumps(asdict(config)))
+        return train(task, config, model_dir)
 
 
 @dataclasses.dataclass(frozen=True)
 class InputFile:
-    """A file of the data by its name and the SHA-256 of its bytes, in hexadecimal digits."""
+    """A file of the data: its name, and the SHA-256 of its bytes in hexadecimal digits."""
 
     name: str
     sha256: str
@@ -51,10 +110,10 @@ class RunInputs:
     Attributes:
         data_dir: the folder of records.
         files: its record files.
-        init_checkpoint: the weights that it began with, as they were asked for; None for random.
+        init_checkpoint: the weights that the run was told to start from; None for random ones.
         init_revision: of weights on the Hub.
-        reset_heads: whether all heads began anew.
-        loaded_from: the checkpoint or folder that these were at the time.
+        reset_heads: whether all heads started anew.
+        loaded_from: the checkpoint or folder where these weights were.
     """
 
     data_dir: str
@@ -65,7 +124,7 @@ class RunInputs:
     loaded_from: str | None = None
 
     def began_with(self, init_checkpoint: str | None) -> bool:
-        """Whether these are its first weights; what is not on the Hub is kept by its whole path."""
+        """Whether these are its first weights; paths on this machine are stored in full."""
         whole = init_checkpoint and os.path.abspath(init_checkpoint)
         return self.init_checkpoint in (init_checkpoint, whole)
 
@@ -86,14 +145,13 @@ def save_inputs(
     begins: bool,
     may_differ: bool = False,
 ) -> None:
-    """Writes to a run's folder what the run is made from; where it goes on, checks that it is.
+    """Writes to a run's folder what the run is made from; a run that goes on must be the same.
 
     Args:
-        inputs: what this run is made from; first weights that are None are those of the run so
-            far, where it goes on.
+        inputs: what this run is made from; no first weights means those of the run so far.
         model_dir: the run's folder.
-        begins: whether the run begins here, having no checkpoint yet.
-        may_differ: whether the data may be other than that of the run so far.
+        begins: whether the run has no checkpoint yet.
+        may_differ: whether the data may have changed since.
 
     Raises:
         ValueError: if the run in the folder was made from other records or first weights.
@@ -134,11 +192,11 @@ def _check_same_start(inputs: RunInputs, there: RunInputs, model_dir: str | path
 
 
 def load_inputs(model_dir: str | pathlib.Path) -> RunInputs:
-    """Reads what the run in a folder was made from.
+    """What the run in a folder was made from.
 
     Raises:
         FileNotFoundError: if the folder does not say.
-        ValueError: if the file is not one of `save_inputs`.
+        ValueError: if the file is not from `save_inputs`.
     """
     path = pathlib.Path(model_dir) / INPUTS_FILE
     try:
@@ -147,15 +205,11 @@ def load_inputs(model_dir: str | pathlib.Path) -> RunInputs:
         raise ValueError(f"{path}: {error}") from None
 
 
-CONFIG_FILE = "config.json"
-_MAY_CHANGE = ("skip_corrupt", "recompute")  # when a run goes on
-
-
 def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
-    """Writes the full config to a run's folder, or checks that it holds the same already.
+    """Writes the full config to a run's folder, or checks that it is the same as there.
 
     Raises:
-        ValueError: if the folder belongs to a run with another config, or holds a checkpoint of
+        ValueError: if the folder is that of a run with another config, or holds a checkpoint of
             something else.
     """
     path = pathlib.Path(model_dir) / CONFIG_FILE
@@ -181,30 +235,16 @@ def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
 
 
 def load_config(model_dir: str | pathlib.Path) -> RunConfig:
-    """Reads the config of a run's folder, of whatever kind.
-
-    Raises:
-        FileNotFoundError: if the folder does not hold one.
-        ValueError: if it is not a run's.
-    """
-    path = pathlib.Path(model_dir) / CONFIG_FILE
-    if not path.is_file():
-        raise FileNotFoundError(f"expected {CONFIG_FILE} in {model_dir}; is it a run's folder?")
-    values = read_json_object(path)
-    kind = values.pop("kind") if "kind" in values else _kind_of_task(values.get("task"))
-    if not isinstance(kind, str) or kind not in TASKS:
-        raise ValueError(
-            f"{path}: expected the config of a run of one of the kinds {', '.join(TASKS)}, got "
-            f"{kind!r}"
-        )
+    """The config in a run's folder; errors as `read_run_config`, or ValueError for wrong values."""
+    task, values = read_run_config(model_dir)
     try:
-        return from_dict(TASKS[kind].training_config_class, values)
+        return from_dict(task.training_config_class, values)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{pathlib.Path(model_dir) / CONFIG_FILE}: {error}") from None
 
 
 def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
-    """The keys whose values differ, as "key=here (there: value)", those of one alone left out."""
+    """The keys of both whose values differ, as "key=here (there: value)"."""
     found = []
     for key, value in here.items():
         if key not in there:
@@ -217,84 +257,5 @@ def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
 
 
 def config_values(config: RunConfig) -> dict[str, Any]:
-    """What a run's file holds of its config, with tuples where JSON has lists."""
+    """A config as a run's file holds it, with tuples instead of lists."""
     return {"kind": task_of(config.task).name} | dataclasses.asdict(config)
-
-
-def _kind_of_task(task: Any) -> str:
-    """The kind of a run that was made before runs said it: the first that has all the options."""
-    options = set(task) if isinstance(task, dict) else set()
-    for kind in ("classification", "span_reading"):
-        if options <= {field.name for field in dataclasses.fields(TASKS[kind].config_class)}:
-            return kind
-    return "table_qa"
-
-
-def train_run(
-    config: RunConfig,
-    data_dir: pathlib.Path,
-    model_dir: pathlib.Path,
-    init_checkpoint: str | None = None,
-    **load_options,
-) -> dict[str, float]:
-    """Trains as the config says, or goes on where a run stopped.
-
-    Call it in the scope of the strategy to train with.
-
-    Args:
-        config: what is trained, and how.
-        data_dir: the folder of records (examples.check_examples).
-        model_dir: the run's folder, a new one or that of the same run.
-        init_checkpoint: weights to start from, as `load_weights` takes them; None for random ones.
-        **load_options: of `load_weights`.
-
-    Returns:
-        The metrics of the last evaluation.
-
-    Raises:
-        FileNotFoundError, ValueError: if data, weights or folder do not fit the config; the error
-            says which.
-    """
-    import keras
-
-    from mate_tf.training.distribution import is_chief
-    from mate_tf.training.examples import SPLITS, build_model, make_task, save_conversion
-    from mate_tf.training.loop import train
-    from mate_tf.weights.initial import load_weights
-
-    task_spec = task_of(config.task)
-    task_spec.function("check_data")(config, data_dir)
-    keras.utils.set_random_seed(config.seed)
-    with tf.distribute.get_strategy().scope():
-        model = build_model(config)
-        source = None
-        begins = tf.train.latest_checkpoint(model_dir) is None
-        if init_checkpoint and begins:
-            vocab_file = data_dir / "vocab.txt"
-            report = load_weights(model, init_checkpoint, vocab_file=vocab_file, **load_options)
-            logging.info("%s", report)
-            source = report.source
-            if source.startswith(os.path.normpath(init_checkpoint)):  # not on the Hub
-                init_checkpoint = os.path.abspath(init_checkpoint)
-        evaluation = task_spec.function("metrics")(config, data_dir, model)
-        task = make_task(config, data_dir, model, evaluation)
-        # Only now: a run that was refused leaves no folder behind.
-        if is_chief():
-            save_config(config, model_dir)
-            save_conversion(config, data_dir, model_dir)
-            names = [
-                f"{split}{records.suffix}" for split in SPLITS for records in config.record_sets
-            ]
-            inputs = RunInputs(
-                data_dir=os.path.abspath(data_dir),
-                files=data_files(data_dir, names),
-                init_checkpoint=init_checkpoint,
-                init_revision=load_options.get("revision"),
-                reset_heads=load_options.get("reset_heads", False),
-                loaded_from=source and os.path.abspath(source),
-            )
-            save_inputs(inputs, model_dir, begins, may_differ=config.skip_corrupt)
-            with complete_file(model_dir / "vocab.txt") as unfinished:
-                shutil.copyfile(data_dir / "vocab.txt", unfinished)
-        logging.info("config: %s", json.dumps(asdict(config)))
-        return train(task, config, model_dir)

@@ -1,6 +1,6 @@
-"""Reading of spans as a task of the training loop, from a folder of records.
+"""Training a reader of spans on a folder of records with labelled spans.
 
-The records are those of experiments/create_data.py --label_answer_spans.
+`mate-tf data --label-answer-spans` makes such records.
 
 Shapes: B batch, N spans.
 """
@@ -40,12 +40,7 @@ _CLASS = "classification_class_index"
 
 
 def check_data(config: SpanReadingTrainingConfig, data_dir: str | pathlib.Path) -> None:
-    """Refuses a folder that cannot be trained on with this config.
-
-    Raises:
-        FileNotFoundError, ValueError: as `check_examples`, if the labels are of whole cells, and if
-            examples have a histogram row, in which answers would be sought.
-    """
+    """As `check_examples`; ValueError also for labels of whole cells or a histogram row."""
     features = ["label_ids", *([_CLASS] if config.task.num_classes else [])]
     check_examples(config, data_dir, "reading", features)
     if has_conversion(data_dir) and not read_conversion(data_dir).features.label_answer_spans:
@@ -68,10 +63,10 @@ def dev_evaluation(
 ) -> Evaluation:
     """An evaluation on the dev split.
 
-    It gives, over the examples with a labelled answer, "loss" and "span_accuracy": how often the
-    best span is one of those labelled, which no answer longer than `max_span_length` can be; and
-    "answers", the first few. With classes also "class_accuracy", over all examples, and
-    "confusion", which class was taken for which.
+    Over the examples with a labelled answer it gives "loss" and "span_accuracy": how often the best
+    span is labelled, which an answer longer than `max_span_length` can never be. With classes it
+    gives "class_accuracy" over all examples, and the text "confusion", which class was taken for
+    which. The text "answers" shows the first few.
     """
     batches = dev_batches(config, data_dir)
     predict = predict_function(model)
@@ -121,7 +116,7 @@ def _shown_answers(
     is_hit: np.ndarray,
     wordpiece: Wordpiece,
 ) -> Iterator[ShownAnswer]:
-    """The likeliest span of each example, as its pieces say it, and all that is labelled."""
+    """The likeliest span of each example and the labelled pieces, as texts."""
     ids, rows, columns, labels = (
         batch[name].numpy() for name in ("input_ids", "row_ids", "column_ids", "label_ids")
     )  # [B, S]

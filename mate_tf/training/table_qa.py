@@ -1,8 +1,6 @@
-"""Table question answering as a task of the training loop, from a folder of records.
+"""Training table question answering on a folder of records (mate_tf/training/examples.py).
 
-The folder is one of experiments/create_data.py: {train,dev}.tfrecord are the examples, dev.jsonl
-the questions of the dev split with their tables and answers (or shards of them), vocab.txt the
-vocabulary, conversion.json says how the examples were made.
+dev.jsonl, or its shards, holds the questions of the dev split with their tables and answers.
 
 Shapes: B batch, S sequence.
 """
@@ -35,7 +33,7 @@ from mate_tf.training.examples import (
     records_conversion,
 )
 
-# What the best evaluation is the best by, of the scores of its task.
+# The score by which the best evaluation is chosen, where it is not the denotation accuracy.
 _BEST_BY = {"SQA": "all", "HYBRIDQA": "hits_at_1", "LINKED_JSONL": "hits_at_1"}
 _TASK_FEATURES = {
     "aggregation_function_id",
@@ -48,14 +46,11 @@ _TASK_FEATURES = {
 
 
 def check_data(config: TableQATrainingConfig, data_dir: str | pathlib.Path) -> None:
-    """Refuses a folder that cannot be trained on with this config.
+    """As `check_examples`, with further reasons for a ValueError.
 
-    Raises:
-        FileNotFoundError, ValueError: as `check_examples` and `records_conversion`, and if examples
-            have a histogram row where the conversion says none, or none where it says one, or one
-            at all with `cell_cross_entropy`, or if one has an aggregation that there is not, none
-            of the labels that training needs, or, of the dev split, a question that the split's
-            questions lack.
+    These are a histogram row that the conversion does not mention, or that is missing, or that
+    there is with `cell_cross_entropy`; an unknown aggregation; an example without the labels that
+    training needs; and an example of the dev split whose question is missing.
     """
 
     @functools.cache  # once the folder is known to have them
@@ -121,11 +116,11 @@ def dev_evaluation(
     data_dir: str | pathlib.Path,
     model: TableQuestionAnswering,
 ) -> Evaluation:
-    """An evaluation on the dev split, with the gold answers as previous ones.
+    """An evaluation on the dev split, with the gold answers as previous answers.
 
-    It gives "loss", over the examples that have labels, if any, and the scores of the data set's
-    task (mate_tf/evaluation/scoring.py), over the questions that have a gold answer, where one
-    without an example counts as wrong; "answers", the first few; and of a model that aggregates
+    It gives "loss" over the examples with labels, if any, and the scores of the data set's task
+    (mate_tf/evaluation/scoring.py) over the questions with a gold answer. A question without an
+    example counts as wrong. Texts are "answers", the first few, and of a model that aggregates
     "confusion", which aggregation was taken for which, where the data says which is right.
 
     Raises:
@@ -152,7 +147,7 @@ def dev_evaluation(
         predictions = dict.fromkeys(ids, Answer(answered=False, error="has no example"))
         for batch in batches:
             outputs, example_loss = predict(batch)
-            # Without a labelled cell or a number there is nothing to learn or to measure.
+            # Without a labelled cell or a number there is nothing to measure.
             labelled = batch["label_ids"].numpy().any(axis=1)
             if config.task.is_weakly_supervised or not config.task.needs_labels:
                 labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
@@ -197,7 +192,7 @@ def _aggregation_confusion(
     known = [
         (question.aggregation, predictions[question.question_id])
         for _, question in pairs
-        # Without cells the answer may have been computed, in a way that nobody knows.
+        # Without cells the answer may have been computed in an unknown way.
         if question.aggregation != "NONE" or question.answer_coordinates
     ]
     if not known:

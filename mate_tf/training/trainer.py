@@ -1,12 +1,6 @@
-"""The steps of a training run, on all replicas.
+"""The steps of a training run, on all replicas, and the line that reports them.
 
-The gradients of a batch that does not fit into memory at once.
-
-Shapes: B examples of a batch, P parts.
-
-The line that says, every few seconds, how a training run is doing.
-
-What the loop trains.
+Shapes: B examples of a batch, P parts that it is computed in.
 """
 
 import dataclasses
@@ -19,15 +13,18 @@ from types import FrameType
 from typing import Any
 
 import keras
-import orbit
 import tensorflow as tf
 from absl import logging
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.custom_gradient import end_with_graph
+from mate_tf.private_apis import import_extra
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.distribution import Batch, distribute_batches, mean_share
+from mate_tf.training.distribution import Batch, distribute_batches, has_several_workers, mean_share
 from mate_tf.training.optimizer import BertAdamW
+
+orbit = import_extra("orbit", "train", "to train")
+_AbstractTrainer: Any = orbit.AbstractTrainer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,20 +32,19 @@ class Task:
     """A model, what it learns from, and how it is measured.
 
     Attributes:
-        model: with its weights created.
-        train_dataset: from the number of steps already made to the batches that follow, without
-            end; their order must be a function of the seed alone.
-        compute_loss: from a batch and the model's outputs to metrics, among them "loss", the mean
-            over the batch's examples, or a sum over "mean_NAME" (see `normalized_by`); of other
-            tensors the mean is logged.
-        evaluate: metrics on held-out data; and texts in Markdown that show more, by name.
-        best_by: the metric of `evaluate` that a higher value is better of.
+        model: a built model.
+        train_dataset: from the number of steps made so far to the endless batches that follow;
+            their order must depend on the seed only.
+        compute_loss: from a batch and the model's outputs to metrics. Among them is "loss": the
+            mean over the batch's examples, or a sum over "mean_NAME" (see `normalized_by`). Of
+            other tensors the mean is logged.
+        evaluate: metrics on held-out data, and texts in Markdown, by name.
+        best_by: the metric of `evaluate` by which the best evaluation is chosen; more is better.
         model_inputs: the model's positional arguments, from a batch.
-        normalized_by: names of features, floats [B, ...], whose sum over the global batch the loss
-            is to be divided by, such as weights of which each example has others. For each the
-            batch of `compute_loss` has the scalar "mean_NAME", the feature's sum over the global
-            batch by the number of parts that the batch is computed in, so that the loss does not
-            depend on how many there are.
+        normalized_by: names of features, float [B, ...], by whose sum over the global batch the
+            loss is divided, such as weights. For each, the batch of `compute_loss` has the scalar
+            "mean_NAME", that sum divided by the number of parts that the batch is computed in. So
+            the loss does not depend on the number of parts.
     """
 
     model: keras.Model
@@ -63,17 +59,16 @@ class Task:
 
 
 class Terminated(SystemExit):
-    """Training has ended, with all that it did saved, because SIGTERM asked it to."""
+    """Training has ended after SIGTERM, and all of its work is saved."""
 
     def __init__(self) -> None:
         super().__init__(128 + signal.SIGTERM)
 
 
 class Termination:
-    """Notes that SIGTERM came, as a machine sends it before it is taken away.
+    """Notes SIGTERM, which a machine sends before it is taken away.
 
-    A second one ends the process at once. In a thread that is not the main one, which gets no
-    signals, none is noted.
+    A second one ends the process at once. Only the main thread gets signals.
     """
 
     def __init__(self) -> None:
@@ -100,27 +95,24 @@ Gradients = tuple[list[tf.Tensor | None], dict[str, tf.Tensor]]
 
 
 def accumulate(compute: Callable[[Batch], Gradients], batch: Batch, num_parts: int) -> Gradients:
-    """Computes a batch in parts, one after the other, and averages what comes of them.
+    """Computes a batch in P parts, one after the other, and averages the results.
 
-    Where the loss is a mean over examples that is what the whole batch gives. Call it in a graph,
-    in which `compute` is traced once.
+    If the loss is a mean over examples, the result is that of the whole batch. Call it in a graph,
+    where `compute` is traced once.
 
     Args:
         compute: from a batch to its gradients and means; dense tensors.
-        batch: tensors [B, ...].
+        batch: tensors [B, ...]; B must be a multiple of P.
         num_parts: P.
-
-    Raises:
-        ValueError: if B is no multiple of P.
     """
     if num_parts == 1:
         return compute(batch)
     parts = {name: _divide(values, num_parts) for name, values in batch.items()}  # [P, B/P, ...]
     traced = tf.function(compute, autograph=False)
-    # What depends on a call of a function itself need not wait for its results.
+    # An operation that depends on a function's call need not wait for its results.
     sums = _map(tf.identity, traced({name: values[0] for name, values in parts.items()}))
     for index in range(1, num_parts):
-        # Side by side the parts would need the memory of the whole.
+        # In parallel the parts would need the memory of the whole.
         done = [tensor for tensor in tf.nest.flatten(sums) if tensor is not None]
         with tf.control_dependencies(done):
             found = traced({name: values[index] for name, values in parts.items()})
@@ -145,10 +137,10 @@ def _divide(values: tf.Tensor, num_parts: int) -> tf.Tensor:
 
 
 class Progress:
-    """Averages the metrics of steps and logs a line when the last one is some seconds old.
+    """Averages the metrics of steps, and logs a line every few seconds.
 
-    The metrics of a step are tensors or numbers; "num_examples" and "num_tokens" are counts, the
-    others are averaged. Tensors are read only when a line is due, so that steps can overlap.
+    Metrics are tensors or numbers; "num_examples" and "num_tokens" are counts, the others are
+    averaged. Tensors are read only when a line is due, so that steps can overlap.
 
     Args:
         num_steps: of the whole run, for the time left.
@@ -169,7 +161,7 @@ class Progress:
         self._line: list[Mapping] = []
 
     def start(self) -> None:
-        """Begins a stretch of steps; time between stretches counts for the time left only."""
+        """Begins a stretch of steps; the time between stretches counts only for the time left."""
         self._started = self._line_started = self._clock()
         self._steps, self._line = [], []
 
@@ -184,15 +176,11 @@ class Progress:
             self._line, self._line_started = [], self._clock()
 
     def summary(self) -> dict[str, float]:
-        """Means of the metrics and examples and tokens a second since `start`."""
+        """Means of the metrics, and examples and tokens a second, since `start`."""
         return self._summary(self._steps, self._started)
 
     def check_finite(self, step: int) -> None:
-        """Refuses a loss that is no number in one of the steps since `start`, which end at `step`.
-
-        Raises:
-            FloatingPointError: with the first such step.
-        """
+        """FloatingPointError with the first step since `start` whose loss is not finite."""
         for number, metrics in enumerate(self._steps, start=step + 1 - len(self._steps)):
             if not math.isfinite(metrics["loss"]):
                 raise FloatingPointError(
@@ -201,7 +189,7 @@ class Progress:
 
     def _summary(self, steps: list[Mapping], started: float) -> dict[str, float]:
         sums = {name: sum(float(metrics[name]) for metrics in steps) for name in steps[0]}
-        # After the tensors are read: only then are the steps really over.
+        # Only once the tensors are read are the steps really over.
         seconds = max(self._clock() - started, 1e-9)
         means = {name: total / len(steps) for name, total in sums.items()}
         for name in ("examples", "tokens"):
@@ -229,8 +217,8 @@ def format_seconds(seconds: float) -> str:
     return f"{minute}m {second:02d}s" if minute else f"{second}s"
 
 
-class Trainer(orbit.AbstractTrainer):
-    """Makes training steps, each a traced function per shape of batch."""
+class Trainer(_AbstractTrainer):
+    """Makes training steps, traced once for each shape of batch."""
 
     def __init__(
         self, task: Task, optimizer: BertAdamW, config: TrainingConfig, termination: Termination
@@ -253,8 +241,8 @@ class Trainer(orbit.AbstractTrainer):
         """Makes the steps and returns their mean metrics.
 
         Raises:
-            FloatingPointError: if the loss is no longer finite.
-            Terminated: after a step, if one of the workers is asked to end.
+            FloatingPointError: if the loss is not finite.
+            Terminated: after a step, if a worker was asked to end.
         """
         done = first = int(self.global_step.numpy())
         if self._batches is None:
@@ -276,9 +264,9 @@ class Trainer(orbit.AbstractTrainer):
         return self._progress.summary()
 
     def _is_to_end(self) -> bool:
-        """Whether a worker was asked to end; all workers say the same after the same step."""
+        """Whether a worker was asked to end, the same on all workers after the same step."""
         is_asked = self._termination.is_asked
-        if not isinstance(self._strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        if not has_several_workers():
             return is_asked
         return bool(self._sum_over_replicas(tf.constant(int(is_asked))))
 
@@ -316,7 +304,7 @@ class Trainer(orbit.AbstractTrainer):
         )
         return {name: array.stack() for name, array in arrays.items()}
 
-    @tf.function(autograph=False)  # there is nothing to convert, and looking for it takes seconds
+    @tf.function(autograph=False)  # converting nothing would take seconds
     def _train_step(self, batch: Batch) -> dict[str, tf.Tensor]:
         metrics = self._strategy.run(self._replica_step, args=(batch,))
         end_with_graph(tf.compat.v1.get_default_graph())  # those of sums over replicas
@@ -340,7 +328,7 @@ class Trainer(orbit.AbstractTrainer):
             lambda part: self._gradients({**part, **totals}), batch, num_parts
         )
         variables = zip(gradients, task.model.trainable_variables, strict=True)
-        # A head that this loss does not use has no gradient, and must not decay either.
+        # A head without a gradient must not decay either.
         used = [(gradient, variable) for gradient, variable in variables if gradient is not None]
         self._optimizer.apply_gradients(used)
 

@@ -4,8 +4,10 @@ import hashlib
 import pathlib
 import re
 
+from mate_tf.private_apis import import_extra
+
 _NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
-# All that is read of a folder: no pickle, and no code.
+# What is read of a folder: no pickles and no code.
 _FILES = ("config.json", "vocab.txt", "*.safetensors", "*.safetensors.index.json")
 
 
@@ -17,28 +19,22 @@ def is_hub_name(name: str) -> bool:
 def download(name: str, revision: str | None = None) -> pathlib.Path:
     """Downloads a model's folder, or finds it in the local cache.
 
-    The cache is huggingface_hub's (HF_HOME); with HF_HUB_OFFLINE=1 nothing else is looked at. Each
-    file is compared with the checksum that the Hub names it by.
+    The cache is huggingface_hub's (HF_HOME), and the only place with HF_HUB_OFFLINE=1. Each file is
+    compared with its checksum.
 
     Args:
         name: such as "google/tapas-base-finetuned-wtq".
-        revision: a commit, branch or tag; a commit is what no one can change. None for the newest.
+        revision: a commit, branch or tag; only a commit cannot change. None for the newest.
 
     Returns:
-        The folder, with config.json, vocab.txt and safetensors as far as the model has them.
+        The folder, with those of config.json, vocab.txt and safetensors that the model has.
 
     Raises:
         ModuleNotFoundError: without huggingface_hub.
         OSError: if there is no such model or revision, no network and nothing in the cache, or a
             file is not what the Hub has.
     """
-    try:
-        import huggingface_hub
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            f"expected the package huggingface_hub, which downloads {name!r}; install "
-            "mate_tf[hub], or give the path of a folder"
-        ) from None
+    huggingface_hub = import_extra("huggingface_hub", "hub", f"to download {name!r}")
     try:
         folder = huggingface_hub.snapshot_download(
             name, revision=revision, allow_patterns=list(_FILES)
@@ -56,10 +52,10 @@ def download(name: str, revision: str | None = None) -> pathlib.Path:
 
 
 def _check_checksum(file: pathlib.Path) -> None:
-    """OSError where a file of the cache is not what its name says.
+    """OSError where a file of the cache does not have the checksum that is its name.
 
-    The cache keeps each file under its checksum, of large ones SHA-256, of small ones Git's, and
-    links to it, except where there are no links.
+    The cache names files by SHA-256, small ones by Git's checksum, and links to them where the
+    system has links.
     """
     expected = file.resolve().name
     if not file.is_symlink() or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", expected):
@@ -74,5 +70,5 @@ def _check_checksum(file: pathlib.Path) -> None:
     if digest.hexdigest() != expected:
         raise OSError(
             f"expected {file} with the checksum {expected}, got {digest.hexdigest()}; remove "
-            f"{file.resolve()}, and it is downloaded again"
+            f"{file.resolve()}, then it is downloaded again"
         )

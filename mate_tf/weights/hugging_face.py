@@ -1,7 +1,4 @@
-"""BERT and TAPAS weights from a Hugging Face folder: config.json and safetensors.
-
-What the config.json of a Hugging Face folder says of an encoder and of its head.
-"""
+"""BERT and TAPAS from a Hugging Face folder: configs from config.json, weights from safetensors."""
 
 import contextlib
 import functools
@@ -23,7 +20,7 @@ from mate_tf.weights.loading import LoadReport, assign_variables, check_num_head
 _CONFIG = "config.json"
 _KINDS = ("bert", "tapas")
 _AGGREGATIONS = ["NONE", "SUM", "AVERAGE", "COUNT"]
-# TapasConfig's names of TableQAConfig's fields; of a value of null the default counts.
+# TapasConfig's names of TableQAConfig's fields; null stands for the default.
 _TABLE_QA = {
     "num_aggregation_labels": "num_aggregation_labels",
     "use_answer_as_supervision": "use_answer_as_supervision",
@@ -45,7 +42,7 @@ _TABLE_QA = {
     "max_num_rows": "max_num_rows",
     "max_num_columns": "max_num_columns",
 }
-# Where TapasConfig's default is not ours.
+# Where TapasConfig's default differs from ours.
 _TAPAS_DEFAULTS = {
     "num_aggregation_labels": 0,
     "use_answer_as_supervision": False,
@@ -54,8 +51,34 @@ _TAPAS_DEFAULTS = {
 }
 
 
+_WEIGHTS = "model.safetensors"
+_SHARDS = "model.safetensors.index.json"
+_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5")
+_RENAMED = (
+    (r"^(bert|tapas)\.", ""),
+    (r"^aggregation_classifier\.weight$", "output_weights_agg"),
+    (r"^aggregation_classifier\.bias$", "output_bias_agg"),
+    (r"^classifier\.weight$", "output_weights_cls"),
+    (r"^classifier\.bias$", "output_bias_cls"),
+    # One bias under two names, of which a file may hold either or both.
+    (r"^cls\.predictions\.(decoder\.)?bias$", "cls.predictions.output_bias"),
+    (r"^cls\.seq_relationship\.weight$", "cls.seq_relationship.output_weights"),
+    (r"^cls\.seq_relationship\.bias$", "cls.seq_relationship.output_bias"),
+    (r"^(embeddings|encoder|pooler)\.", r"bert.\1."),
+    (r"\.layer\.(\d+)\.", r".layer_\1."),
+    (r"embeddings(_\d)?\.weight$", r"embeddings\1"),
+    (r"LayerNorm\.weight$", "LayerNorm.gamma"),
+    (r"LayerNorm\.bias$", "LayerNorm.beta"),
+    (r"(dense|query|key|value)\.weight$", r"\1.kernel"),
+)
+_NOT_WEIGHTS = ("position_ids",)
+_DECODER = "cls/predictions/decoder/weight"
+_WORD_BIAS = "cls/predictions/output_bias"
+_WORDS = "bert/embeddings/word_embeddings"
+
+
 def hugging_face_config(directory: str | pathlib.Path, **overrides: Any) -> EncoderConfig:
-    """The encoder configuration of a Hugging Face folder.
+    """The encoder's configuration.
 
     Args:
         directory: holds config.json of a BERT or TAPAS model.
@@ -63,7 +86,7 @@ def hugging_face_config(directory: str | pathlib.Path, **overrides: Any) -> Enco
 
     Raises:
         FileNotFoundError: if there is no config.json.
-        ValueError: if it describes another kind of model, or a value is not of its field's type.
+        ValueError: if it describes another kind of model, or a value has the wrong type.
     """
     config = read_config(directory)
     values: dict[str, Any] = {"activation": "gelu"}
@@ -76,23 +99,20 @@ def hugging_face_config(directory: str | pathlib.Path, **overrides: Any) -> Enco
 def hugging_face_task_config(
     directory: str | pathlib.Path,
 ) -> TableQAConfig | ClassificationConfig | MaskedLMConfig | None:
-    """The head that a Hugging Face folder describes.
+    """The head that the folder describes.
 
-    Of TapasForQuestionAnswering it has the limits of 64 rows and 32 columns that the model was
-    trained with, beyond which ids count as the last, and its means that count padding;
-    `dataclasses.replace` changes them, as `published_model` does with the limits.
-
-    Args:
-        directory: holds config.json of a BERT or TAPAS model.
+    TapasForQuestionAnswering keeps the limits of 64 rows and 32 columns that it was trained with
+    (ids beyond count as the last), and its means that count padding. `published_model` lifts the
+    limits.
 
     Returns:
-        That of a TapasForQuestionAnswering, a ...ForSequenceClassification, a ...ForMaskedLM or a
-        BertForPreTraining; None for a model with another head or none.
+        The options of a TapasForQuestionAnswering, a ...ForSequenceClassification, a
+        ...ForMaskedLM or a BertForPreTraining; None for a model with another head or none.
 
     Raises:
         FileNotFoundError: if there is no config.json.
-        ValueError: if it describes another kind of model, or other aggregations, or a value
-            is not of its field's type.
+        ValueError: if it describes another kind of model or other aggregations, or a value has the
+            wrong type.
     """
     config = read_config(directory)
     architectures = config.get("architectures") or []
@@ -150,48 +170,19 @@ def _table_qa_config(config: dict[str, Any], path: pathlib.Path) -> TableQAConfi
     return from_dict(TableQAConfig, values, f"the configuration of {path}")
 
 
-_WEIGHTS = "model.safetensors"
-_SHARDS = "model.safetensors.index.json"
-_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5")
-_RENAMED = (
-    (r"^(bert|tapas)\.", ""),
-    (r"^aggregation_classifier\.weight$", "output_weights_agg"),
-    (r"^aggregation_classifier\.bias$", "output_bias_agg"),
-    (r"^classifier\.weight$", "output_weights_cls"),
-    (r"^classifier\.bias$", "output_bias_cls"),
-    # One bias under two names, of which a file may hold either or both.
-    (r"^cls\.predictions\.(decoder\.)?bias$", "cls.predictions.output_bias"),
-    (r"^cls\.seq_relationship\.weight$", "cls.seq_relationship.output_weights"),
-    (r"^cls\.seq_relationship\.bias$", "cls.seq_relationship.output_bias"),
-    (r"^(embeddings|encoder|pooler)\.", r"bert.\1."),
-    (r"\.layer\.(\d+)\.", r".layer_\1."),
-    (r"embeddings(_\d)?\.weight$", r"embeddings\1"),
-    (r"LayerNorm\.weight$", "LayerNorm.gamma"),
-    (r"LayerNorm\.bias$", "LayerNorm.beta"),
-    (r"(dense|query|key|value)\.weight$", r"\1.kernel"),
-)
-_NOT_WEIGHTS = ("position_ids",)
-_DECODER = "cls/predictions/decoder/weight"
-_WORD_BIAS = "cls/predictions/output_bias"
-_WORDS = "bert/embeddings/word_embeddings"
-
-
 def load_hugging_face(
     model: keras.layers.Layer, directory: str | pathlib.Path, **options: Any
 ) -> LoadReport:
-    """Loads the weights of a Hugging Face folder into a model; no pickle is ever read.
+    """Loads the weights of a Hugging Face folder into a model; pickles are never read.
 
     The heads of TapasForQuestionAnswering, TapasForSequenceClassification, TapasForMaskedLM and
-    their BERT counterparts go by the names of the TF1 checkpoints.
+    their BERT counterparts have the names of the TF1 checkpoints here.
 
     Args:
         model: a built `TableEncoder` or a model with one as `.encoder`.
         directory: holds config.json, and model.safetensors or the shards of
             model.safetensors.index.json.
         **options: of `assign_variables`.
-
-    Returns:
-        What was loaded, what is new, what was ignored.
 
     Raises:
         FileNotFoundError: if a file is missing.
@@ -264,7 +255,7 @@ def _tf1_name(stored: str) -> str:
 
 
 def _check_tied(decoder: np.ndarray, tensors: dict[str, Any], source: str) -> None:
-    """Whether words are predicted with their embeddings, as ours and the release's are."""
+    """Refuses a decoder of its own: here words are predicted with their embeddings."""
     words = tensors[_WORDS]() if _WORDS in tensors else None
     if words is None or not np.array_equal(decoder, words):
         raise ValueError(

@@ -1,11 +1,4 @@
-"""Weights to start from, wherever they are: Hugging Face, a TF1 checkpoint or a run of our own.
-
-A vocabulary's pieces, and whether data was made with those that weights were trained with.
-
-The authors' and BERT's TF1 checkpoints into a model.
-
-A published fine-tuned model, whole: encoder, heads and weights.
-"""
+"""Weights to start from, wherever they are: Hugging Face, the Hub, a TF1 checkpoint or a run."""
 
 import functools
 import pathlib
@@ -17,10 +10,9 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from mate_tf.config import AttentionConfig, EncoderConfig, read_json_object
+from mate_tf.config import EncoderConfig, read_json_object
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.tasks import model_of
 from mate_tf.weights.hub import download, is_hub_name
 from mate_tf.weights.hugging_face import (
     hugging_face_config,
@@ -31,70 +23,14 @@ from mate_tf.weights.hugging_face import (
 from mate_tf.weights.loading import LoadReport, assign_variables, check_num_heads
 from mate_tf.weights.run import load_run
 
-CONFIG_FILE = "bert_config.json"
+_BERT_CONFIG = "bert_config.json"
 # The optimizer's slots and counters, of no use to a model.
 _NOT_WEIGHTS = ("/adam_m", "/adam_v", "/accum")
 _COUNTERS = ("global_step", "counter")
-
-
-def find_tf1_checkpoint(path: str | pathlib.Path) -> str | None:
-    """The prefix of the checkpoint at a prefix or in a folder; None where there is none.
-
-    A folder's is the one that its `checkpoint` file names, or else its only one.
-
-    Raises:
-        ValueError: if a folder has several and does not say which.
-    """
-    prefix = str(path)
-    if pathlib.Path(prefix).is_dir():
-        if latest := tf.train.latest_checkpoint(prefix):
-            return latest
-        found = [str(file.with_suffix("")) for file in sorted(pathlib.Path(prefix).glob("*.index"))]
-        if len(found) > 1:
-            names = ", ".join(pathlib.Path(one).name for one in found)
-            raise ValueError(
-                f"expected one TF1 checkpoint in {path}, got {len(found)}: {names}; name one by "
-                f"its prefix, such as {found[0]}"
-            )
-        return found[0] if found else None
-    return prefix if pathlib.Path(prefix + ".index").exists() else None
-
-
-def load_tf1_checkpoint(
-    model: keras.layers.Layer, path: str | pathlib.Path, **options: Any
-) -> LoadReport:
-    """Loads a name-based checkpoint of BERT, TAPAS or MATE into a model.
-
-    Args:
-        model: a built `TableEncoder` or a model with one as `.encoder`.
-        path: the checkpoint's prefix (".../model.ckpt") or its folder. A bert_config.json beside it
-            is compared with the model.
-        **options: of `assign_variables`.
-
-    Returns:
-        What was loaded, what is new, what was ignored.
-
-    Raises:
-        FileNotFoundError: if there is no checkpoint.
-        ValueError: if it does not fit the model, or as `find_tf1_checkpoint`.
-    """
-    prefix = find_tf1_checkpoint(path)
-    if prefix is None:
-        raise FileNotFoundError(f"expected a TF1 checkpoint at {path}, found no .index file")
-    config = pathlib.Path(prefix).parent / CONFIG_FILE
-    if config.is_file():
-        check_num_heads(model, read_json_object(config).get("num_attention_heads"), config)
-    reader = tf.train.load_checkpoint(prefix)
-    tensors = {
-        name: functools.partial(reader.get_tensor, name)
-        for name in reader.get_variable_to_shape_map()
-        if not name.endswith(_NOT_WEIGHTS) and name not in _COUNTERS
-    }
-    return assign_variables(model, tensors, prefix, **options)
-
-
-# Heads that published models were trained with, and what of a task config uses them. A token head
-# alone says nothing of the task: the releases' classifiers have one too, with its columns.
+# TAPAS has its mark of an empty text in the place of BERT's first unused piece.
+_SAME = {"[EMPTY]", "[unused0]"}
+# The heads of published models, and the options that use them. A token head alone does not say
+# which task it is for: the releases' classifiers have one too, with its columns.
 _HEADS = {
     r"output_(weights|bias)_agg": "num_aggregation_labels=4 of TableQAConfig",
     r"output_(weights|bias)_cls": "ClassificationConfig or num_classes of SpanReadingConfig",
@@ -103,162 +39,6 @@ _HEADS = {
     r"loss/(start|end)_output_(weights|bias)": "kind='boundary' of SpanReadingConfig",
 }
 _COLUMNS = {r"column_output_(weights|bias)": "select_one_column of TableQAConfig"}
-
-
-def load_pretrained(
-    path: str | pathlib.Path,
-    task_config: TaskConfig | None = None,
-    *,
-    revision: str | None = None,
-    attention: AttentionConfig | None = None,
-    **encoder_overrides: Any,
-) -> EncoderTask:
-    """The model of a fine-tuned checkpoint, with every variable from there and every head of it.
-
-    What was loaded and what was not is logged. A head of pre-training may be left out.
-
-    Args:
-        path: a Hugging Face folder of TAPAS or BERT, the name of one on the Hub, or a TF1
-            checkpoint of TAPAS with its bert_config.json beside it.
-        task_config: the heads; None for those that the Hugging Face folder describes.
-        revision: of a name on the Hub.
-        attention: how tokens attend to each other; None for all to all, as TAPAS was trained.
-        **encoder_overrides: other fields of `EncoderConfig`, such as position="absolute" for a TF1
-            checkpoint whose name does not end in "_reset".
-
-    Returns:
-        The model of the task config's kind, built.
-
-    Raises:
-        ValueError: if the checkpoint lacks a variable of the model or does not fit it, if it has a
-            head that the task config does not use, or if there is no task config.
-        FileNotFoundError, ModuleNotFoundError, OSError: as `load_weights`.
-
-    Example:
-        model = load_pretrained(
-            "google/tapas-base-finetuned-wtq",
-            attention=AttentionConfig("mate", "multi_view"),
-        )
-    """
-    location, encoder_config, task_config = published_configs(
-        path, task_config, revision=revision, attention=attention, **encoder_overrides
-    )
-    model = model_of(encoder_config, task_config)
-    restore_published(model, location)
-    return model
-
-
-def published_configs(
-    path: str | pathlib.Path,
-    task_config: TaskConfig | None = None,
-    *,
-    revision: str | None = None,
-    attention: AttentionConfig | None = None,
-    **encoder_overrides: Any,
-) -> tuple[pathlib.Path, EncoderConfig, Any]:
-    """Where a fine-tuned checkpoint is, and its configs; arguments and errors as `load_pretrained`.
-
-    Returns:
-        Where its weights are, the encoder's config and that of its task.
-    """
-    location = locate_weights(path, revision)
-    overrides = encoder_overrides | {"attention": attention or AttentionConfig("tapas")}
-    kind = kind_of_weights(location)
-    if kind == "hugging_face":
-        encoder_config = hugging_face_config(location, **overrides)
-        task_config = task_config or hugging_face_task_config(location)
-    elif kind == "tf1":
-        folder = location if location.is_dir() else location.parent
-        encoder_config = EncoderConfig.from_bert_config(folder / CONFIG_FILE, **overrides)
-    else:
-        raise ValueError(f"expected a published checkpoint, got the run in {location}")
-    if task_config is None:
-        raise ValueError(f"expected a task_config, for none is described in {location}")
-    return location, encoder_config, task_config
-
-
-def restore_published(model: EncoderTask, location: pathlib.Path) -> None:
-    """Loads every variable of a built model from its checkpoint; errors as `load_pretrained`."""
-    report = load_weights(model, location, require_all=True)
-    logging.info("%s", report)
-    _check_heads(model.task_config, location, report)
-
-
-def _check_heads(task_config: TaskConfig, location: pathlib.Path, report: LoadReport) -> None:
-    """ValueError where a head was left out that the checkpoint was trained with."""
-    heads = _HEADS
-    if isinstance(task_config, TableQAConfig) and _chooses_columns(location):
-        heads = heads | _COLUMNS
-    lost = {
-        name: use
-        for name in report.ignored
-        for pattern, use in heads.items()
-        if re.fullmatch(pattern, name)
-    }
-    if lost:
-        raise ValueError(
-            f"expected a task config that uses {', '.join(lost)} of {report.source}, got one "
-            f"without, {task_config}; take {', '.join(dict.fromkeys(lost.values()))}"
-        )
-
-
-def _chooses_columns(location: pathlib.Path) -> bool:
-    """Whether a head for columns is in use; transformers stores one also where it is not."""
-    is_hugging_face = kind_of_weights(location) == "hugging_face"
-    return not is_hugging_face or read_config(location).get("select_one_column") is not False
-
-
-# TAPAS has its mark of an empty text in the place of BERT's first unused piece.
-_SAME = {"[EMPTY]", "[unused0]"}
-
-
-def check_same_vocabulary(
-    data_vocab: str | pathlib.Path, weights_vocab: str | pathlib.Path
-) -> None:
-    """Refuses data whose pieces are not those of the weights, id by id.
-
-    The data's may be fewer, and [EMPTY] may stand where the weights have [unused0].
-
-    Args:
-        data_vocab: the vocabulary that the data was made with.
-        weights_vocab: the vocabulary beside the weights.
-
-    Raises:
-        ValueError: if they differ, with the first line that does.
-    """
-    here, there = read_pieces(data_vocab), read_pieces(weights_vocab)
-    remedy = f"make the data with --vocab_file={weights_vocab}"
-    for line, (piece, expected) in enumerate(zip(here, there, strict=False), start=1):
-        if piece != expected and {piece, expected} != _SAME:
-            raise ValueError(
-                f"expected the piece {expected!r} of {weights_vocab} in line {line} of "
-                f"{data_vocab}, got {piece!r}; {remedy}"
-            )
-    if len(here) > len(there):
-        raise ValueError(
-            f"expected at most the {len(there)} pieces of {weights_vocab}, got {len(here)} in "
-            f"{data_vocab}; {remedy}"
-        )
-
-
-def read_pieces(path: str | pathlib.Path) -> list[str]:
-    """The pieces of a vocabulary, each at its index.
-
-    Raises:
-        ValueError: if it is not UTF-8.
-    """
-    try:
-        text = pathlib.Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"expected a vocabulary in UTF-8, got {path}: {error}") from None
-    return [line.strip() for line in text.rstrip("\n").split("\n")]
-
-
-_LOADERS: dict[str, Callable[..., LoadReport]] = {
-    "hugging_face": load_hugging_face,
-    "run": load_run,
-    "tf1": load_tf1_checkpoint,
-}
 
 
 def load_weights(
@@ -275,12 +55,11 @@ def load_weights(
     Args:
         model: a built `TableEncoder` or a model with one as `.encoder`.
         path: a Hugging Face folder of BERT or TAPAS, the name of one on the Hub, a TF1 checkpoint
-            of BERT, TAPAS or MATE (its prefix or folder), or the folder of a run of
-            experiments/finetune.py, whose latest checkpoint it is.
+            of BERT, TAPAS or MATE (its prefix or folder), or a run's folder.
         revision: of a name on the Hub, as `download` takes it.
-        vocab_file: the vocabulary of the data; compared with a vocab.txt beside the weights. With
-            it, BERT's weights are made fit for positions that restart in each cell, where the
-            model's do (`cls_id` of `assign_variables`).
+        vocab_file: the data's vocabulary, compared with a vocab.txt beside the weights. It is also
+            needed to make BERT's weights fit for positions that restart in each cell (`cls_id` of
+            `assign_variables`).
         reset_heads, require_all: as `assign_variables` takes them.
 
     Returns:
@@ -289,27 +68,58 @@ def load_weights(
     Raises:
         FileNotFoundError: if there are no weights.
         ModuleNotFoundError, OSError: as `download`.
-        ValueError: if they do not fit the model or the vocabulary, or with a revision of what is
-            not on the Hub.
+        ValueError: if they do not fit the model or the vocabulary, or there is a revision for
+            weights that are not on the Hub.
     """
     location = locate_weights(path, revision)
     folder = location if location.is_dir() else location.parent
+    pieces = [] if vocab_file is None else _pieces(vocab_file)
     if vocab_file is not None and (folder / "vocab.txt").is_file():
-        check_same_vocabulary(vocab_file, folder / "vocab.txt")
+        _check_same_vocabulary(pieces, vocab_file, folder / "vocab.txt")
     load = _LOADERS[kind_of_weights(location)]
-    pieces = [] if vocab_file is None else read_pieces(vocab_file)
     cls_id = pieces.index("[CLS]") if "[CLS]" in pieces else None
     return load(model, location, reset_heads=reset_heads, require_all=require_all, cls_id=cls_id)
 
 
+def _pieces(path: str | pathlib.Path) -> list[str]:
+    """The pieces of a vocabulary, each at its index."""
+    try:
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"expected a vocabulary in UTF-8, got {path}: {error}") from None
+    return [line.strip() for line in text.rstrip("\n").split("\n")]
+
+
+def _check_same_vocabulary(
+    here: list[str], data_vocab: str | pathlib.Path, weights_vocab: pathlib.Path
+) -> None:
+    """Refuses data whose pieces are not those of the weights, id by id.
+
+    The data may have fewer pieces, and [EMPTY] where the weights have [unused0].
+    """
+    there = _pieces(weights_vocab)
+    remedy = f"make the data with --vocab_file={weights_vocab}"
+    for line, (piece, expected) in enumerate(zip(here, there, strict=False), start=1):
+        if piece != expected and {piece, expected} != _SAME:
+            raise ValueError(
+                f"expected the piece {expected!r} of {weights_vocab} in line {line} of "
+                f"{data_vocab}, got {piece!r}; {remedy}"
+            )
+    if len(here) > len(there):
+        raise ValueError(
+            f"expected at most the {len(there)} pieces of {weights_vocab}, got {len(here)} in "
+            f"{data_vocab}; {remedy}"
+        )
+
+
 def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pathlib.Path:
-    """The path itself where there are weights, or else the folder of the Hub that it names.
+    """The path itself where there are weights, otherwise the folder of the Hub that it names.
 
     Raises:
         FileNotFoundError, ModuleNotFoundError, OSError, ValueError: as `load_weights`.
     """
     local = pathlib.Path(path)
-    if (local / "config.json").is_file() or find_tf1_checkpoint(local):
+    if (local / "config.json").is_file() or _find_tf1_checkpoint(local):
         if revision is not None:
             raise ValueError(f"expected no revision for weights on this machine, got {revision!r}")
         return local
@@ -326,7 +136,7 @@ def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pat
 
 
 def kind_of_weights(location: pathlib.Path) -> str:
-    """Which kind of weights is there: "hugging_face", "run" or "tf1".
+    """The kind of the weights there: "hugging_face", "run" or "tf1".
 
     Raises:
         ValueError: if a config.json is neither Hugging Face's nor a run's.
@@ -342,3 +152,126 @@ def kind_of_weights(location: pathlib.Path) -> str:
     raise ValueError(
         f"expected the config.json of a Hugging Face folder or of a run, got {config_file}"
     )
+
+
+def _find_tf1_checkpoint(path: pathlib.Path) -> str | None:
+    """The prefix of the checkpoint at a prefix or in a folder; None where there is none.
+
+    In a folder it is the one that its `checkpoint` file names, or else the only one.
+    """
+    if not path.is_dir():
+        return str(path) if pathlib.Path(f"{path}.index").exists() else None
+    if latest := tf.train.latest_checkpoint(str(path)):
+        return latest
+    found = [str(file.with_suffix("")) for file in sorted(path.glob("*.index"))]
+    if len(found) > 1:
+        names = ", ".join(pathlib.Path(one).name for one in found)
+        raise ValueError(
+            f"expected one TF1 checkpoint in {path}, got {len(found)}: {names}; name one by "
+            f"its prefix, such as {found[0]}"
+        )
+    return found[0] if found else None
+
+
+def load_tf1_checkpoint(
+    model: keras.layers.Layer, path: str | pathlib.Path, **options: Any
+) -> LoadReport:
+    """Loads a name-based checkpoint of BERT, TAPAS or MATE into a model.
+
+    Args:
+        model: a built `TableEncoder` or a model with one as `.encoder`.
+        path: the checkpoint's prefix (".../model.ckpt") or its folder. A bert_config.json beside it
+            is compared with the model.
+        **options: of `assign_variables`.
+
+    Raises:
+        FileNotFoundError: if there is no checkpoint.
+        ValueError: if it does not fit the model, or the folder has several.
+    """
+    prefix = _find_tf1_checkpoint(pathlib.Path(path))
+    if prefix is None:
+        raise FileNotFoundError(f"expected a TF1 checkpoint at {path}, found no .index file")
+    config = pathlib.Path(prefix).parent / _BERT_CONFIG
+    if config.is_file():
+        check_num_heads(model, read_json_object(config).get("num_attention_heads"), config)
+    reader = tf.train.load_checkpoint(prefix)
+    tensors = {
+        name: functools.partial(reader.get_tensor, name)
+        for name in reader.get_variable_to_shape_map()
+        if not name.endswith(_NOT_WEIGHTS) and name not in _COUNTERS
+    }
+    return assign_variables(model, tensors, prefix, **options)
+
+
+_LOADERS: dict[str, Callable[..., LoadReport]] = {
+    "hugging_face": load_hugging_face,
+    "run": load_run,
+    "tf1": load_tf1_checkpoint,
+}
+
+
+def published_configs(
+    path: str | pathlib.Path,
+    task_config: TaskConfig | None = None,
+    *,
+    revision: str | None = None,
+    **encoder_options: Any,
+) -> tuple[pathlib.Path, EncoderConfig, TaskConfig]:
+    """Where a published fine-tuned checkpoint is, and its configs.
+
+    Args:
+        path: a Hugging Face folder of TAPAS or BERT, the name of one on the Hub, or a TF1
+            checkpoint of TAPAS with its bert_config.json beside it.
+        task_config: the heads; None for those that the Hugging Face folder describes.
+        revision: of a name on the Hub.
+        **encoder_options: fields of `EncoderConfig` that the checkpoint does not say, such as the
+            attention, or position="absolute" for a TF1 checkpoint without "_reset" in its name.
+
+    Raises:
+        FileNotFoundError, ModuleNotFoundError, OSError: as `load_weights`.
+        ValueError: if it is a run, or no task config is given or described.
+    """
+    location = locate_weights(path, revision)
+    kind = kind_of_weights(location)
+    if kind == "hugging_face":
+        encoder_config = hugging_face_config(location, **encoder_options)
+        task_config = task_config or hugging_face_task_config(location)
+    elif kind == "tf1":
+        folder = location if location.is_dir() else location.parent
+        encoder_config = EncoderConfig.from_bert_config(folder / _BERT_CONFIG, **encoder_options)
+    else:
+        raise ValueError(f"expected a published checkpoint, got the run in {location}")
+    if task_config is None:
+        raise ValueError(f"expected a task_config, for none is described in {location}")
+    return location, encoder_config, task_config
+
+
+def restore_published(model: EncoderTask, location: pathlib.Path) -> None:
+    """Loads every variable of a built model from its checkpoint, and logs what was loaded.
+
+    Raises:
+        ValueError: if the checkpoint lacks a variable, does not fit the model, or has a head that
+            the task config does not use. A head of pre-training may be left out.
+    """
+    report = load_weights(model, location, require_all=True)
+    logging.info("%s", report)
+    heads = _HEADS
+    if isinstance(model.task_config, TableQAConfig) and _chooses_columns(location):
+        heads = heads | _COLUMNS
+    lost = {
+        name: use
+        for name in report.ignored
+        for pattern, use in heads.items()
+        if re.fullmatch(pattern, name)
+    }
+    if lost:
+        raise ValueError(
+            f"expected a task config that uses {', '.join(lost)} of {report.source}, got one "
+            f"without, {model.task_config}; take {', '.join(dict.fromkeys(lost.values()))}"
+        )
+
+
+def _chooses_columns(location: pathlib.Path) -> bool:
+    """Whether a head for columns is in use; transformers stores one also where it is not."""
+    is_hugging_face = kind_of_weights(location) == "hugging_face"
+    return not is_hugging_face or read_config(location).get("select_one_column") is not False

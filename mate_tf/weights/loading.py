@@ -1,8 +1,6 @@
-"""Assigns the tensors of a checkpoint to a model and says what became of each.
+"""A checkpoint's tensors into a model's variables, under the names of the TF1 checkpoints.
 
 Shapes: V rows of a table, D hidden.
-
-Our variables under the names that the published TF1 checkpoints give them.
 """
 
 import dataclasses
@@ -17,14 +15,195 @@ from mate_tf.layers.attention.linformer import LinformerAttention
 from mate_tf.layers.attention.table_etc import TableETCAttention
 from mate_tf.layers.encoder import EncoderBlock, TableEncoder
 
+Tensors = Mapping[str, Callable[[], np.ndarray]]
 
-def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
-    """Maps checkpoint names to the variables of an encoder or of a model that has one.
+ENCODER = "bert/"
+_TYPES = "bert/embeddings/token_type_embeddings"
+_POSITIONS = "bert/embeddings/position_embeddings"
+_WORDS = "bert/embeddings/word_embeddings"
+_POOLER = "bert/pooler/dense/"
+# The heads that read the pooled token. TapasForMaskedLM has none of them, and no pooler.
+_OF_POOLED = {"output_weights_agg", "output_weights_cls", "cls/seq_relationship/output_weights"}
+_LAYER = re.compile(r"bert/encoder/layer_(\d+)/")
+# What TableFormer, Linformer, TableETC and a learned grammar bias add to BERT; checkpoints to
+# start from lack it.
+_OF_AN_ARCHITECTURE = "/self/(relative_|proj_seq_length|grammar_bias)|/global_embeddings$"
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadReport:
+    """What a checkpoint gave to a model.
+
+    Attributes:
+        source: the checkpoint.
+        loaded: the variables that took its values, by name, as the others here.
+        new: the model's variables that the checkpoint lacks, left as they were.
+        ignored: the checkpoint's variables that the model lacks.
+        reset: the variables that both have, left as they were because heads start anew.
+        moved_first_position: whether the first position's embedding became part of [CLS]'s.
+    """
+
+    source: str
+    loaded: tuple[str, ...]
+    new: tuple[str, ...]
+    ignored: tuple[str, ...]
+    reset: tuple[str, ...] = ()
+    moved_first_position: bool = False
+
+    def __str__(self) -> str:
+        lines = [f"loaded {len(self.loaded)} variables from {self.source}"]
+        if heads := [name for name in self.loaded if not name.startswith(ENCODER)]:
+            lines.append(f"heads among them: {', '.join(heads)}")
+        if self.new:
+            lines.append(f"not in it, left at their initial value: {', '.join(self.new)}")
+        if self.reset:
+            lines.append(f"in it, but left at their initial value: {', '.join(self.reset)}")
+        if self.ignored:
+            lines.append(f"in it, but not in the model: {', '.join(self.ignored)}")
+        if self.moved_first_position:
+            lines.append("what it says of the first position, where [CLS] stands, went to [CLS]")
+        return "; ".join(lines)
+
+
+def assign_variables(
+    model: keras.layers.Layer,
+    tensors: Tensors,
+    source: str,
+    *,
+    reset_heads: bool = False,
+    require_all: bool = False,
+    cls_id: int | None = None,
+) -> LoadReport:
+    """Assigns tensors, by their TF1 checkpoint names, to a model's variables.
+
+    BERT has one table of sentence types: its rows become the first rows of the segment table, and
+    the six other type tables stay as they are. A position table longer than the model's is cut. A
+    pooler may be missing: weights for masked words only have none.
 
     Args:
-        model: a built `TableEncoder`, or a model with one as `.encoder`; the other variables of
-            such a model, those of its heads, go by their own name, or by that which its
-            `checkpoint_variables`, where it has them, give them: Keras allows no scope in a name.
+        model: a built `TableEncoder` or a model with one as `.encoder`.
+        tensors: functions that read a tensor, by name.
+        source: the checkpoint's name in messages.
+        reset_heads: leaves everything but the encoder at its initial value, as for another number
+            of classes. The release's reset_output_cls resets the head for classes only.
+        require_all: makes it an error that the checkpoint lacks a variable, unless it is a pooler
+            that no head reads. A model that is not trained any further needs this.
+        cls_id: the index of [CLS] in the vocabulary; None where it is not known. With it, BERT's
+            position of [CLS] is made fit for positions that restart in each cell
+            (`_move_first_position`).
+
+    Raises:
+        ValueError: if a tensor of the encoder is missing, the checkpoint has more layers, a tensor
+            has another shape than its variable, or, with `require_all`, a variable has no tensor.
+    """
+    variables = variables_by_name(model)
+    _check_layers(encoder_of(model).config.num_layers, tensors, source)
+    is_bert = _TYPES in tensors
+    has_pooler = any(name.startswith(_POOLER) for name in tensors)
+    loaded, new, reset, used = [], [], [], set()
+    for name, variable in variables.items():
+        stored = _TYPES if is_bert and name == f"{_TYPES}_0" else name
+        if stored not in tensors:
+            may_be_new = (
+                re.search(_OF_AN_ARCHITECTURE, name)
+                or (is_bert and name.startswith(_TYPES))
+                or (not has_pooler and name.startswith(_POOLER))
+            )
+            if name.startswith(ENCODER) and not may_be_new:
+                raise ValueError(f"expected variable {name!r} in {source}, which does not have it")
+            new.append(name)
+            continue
+        used.add(stored)
+        if reset_heads and not name.startswith(ENCODER):
+            reset.append(name)
+            continue
+        value = np.asarray(tensors[stored](), np.float32)
+        variable.assign(_fitted(name, value, variable, is_bert, source))
+        loaded.append(name)
+    without = new + reset
+    if not _OF_POOLED & set(variables):
+        without = [name for name in without if not name.startswith(_POOLER)]
+    if require_all and without:
+        raise ValueError(
+            f"expected every variable of the model in {source}, which has none for "
+            f"{', '.join(without)}; they would be left at their initial value"
+        )
+    ignored = sorted(name for name in tensors if name not in used)
+    moved = False
+    if is_bert and cls_id is not None and encoder_of(model).config.position == "per_cell":
+        _move_first_position(variables[_WORDS], variables[_POSITIONS], cls_id)
+        moved = True
+    return LoadReport(source, tuple(loaded), tuple(new), tuple(ignored), tuple(reset), moved)
+
+
+def _move_first_position(words: keras.Variable, positions: keras.Variable, cls_id: int) -> None:
+    """Moves what is special about the first position into the embedding of [CLS].
+
+    In BERT only [CLS] stands at the first position, whose embedding is several times as large as
+    the others. Where positions restart in each cell, it would drown the first word of each cell.
+    BERT's own sequences come out the same as before. `words` and `positions` are [V, D].
+    """
+    of_words, of_positions = words.numpy(), positions.numpy()
+    of_words[cls_id] += of_positions[0] - of_positions[1]
+    of_positions[0] = of_positions[1]
+    words.assign(of_words)
+    positions.assign(of_positions)
+
+
+def check_num_heads(model: keras.layers.Layer, num_heads: int | None, file: object) -> None:
+    """Refuses weights with another number of attention heads, which no shape shows.
+
+    Args:
+        model: a `TableEncoder` or a model with one as `.encoder`.
+        num_heads: the number in the weights; None where it is not known.
+        file: the file that says so.
+    """
+    expected = encoder_of(model).config.num_heads
+    if num_heads is not None and num_heads != expected:
+        raise ValueError(
+            f"expected {expected} attention heads (num_heads of the model), got {num_heads} in "
+            f"{file}"
+        )
+
+
+def _check_layers(num_layers: int, tensors: Tensors, source: str) -> None:
+    for name in sorted(tensors):
+        match = _LAYER.match(name)
+        if match and int(match.group(1)) >= num_layers:
+            layers = {int(found.group(1)) for found in map(_LAYER.match, tensors) if found}
+            raise ValueError(
+                f"expected {num_layers} layers (num_layers of the model), got {len(layers)} in "
+                f"{source}, with variable {name!r}"
+            )
+
+
+def _fitted(
+    name: str, value: np.ndarray, variable: keras.Variable, is_bert: bool, source: str
+) -> np.ndarray:
+    """The value in the variable's shape: [V, D] tables may be cut or filled up, nothing else."""
+    expected = tuple(variable.shape)
+    if value.shape == expected:
+        return value
+    if name == _POSITIONS and value.shape[1:] == expected[1:] and len(value) > expected[0]:
+        return value[: expected[0]]
+    if is_bert and name == f"{_TYPES}_0" and value.shape[1:] == expected[1:]:
+        filled = variable.numpy()
+        rows = min(len(value), len(filled))
+        filled[:rows] = value[:rows]
+        return filled
+    hint = "" if name.startswith(ENCODER) else "; reset_heads leaves the heads out"
+    raise ValueError(
+        f"expected shape {expected} for variable {name!r}, got {value.shape} in {source}{hint}"
+    )
+
+
+def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
+    """The variables of an encoder, or of a model that has one, by their checkpoint names.
+
+    Args:
+        model: a built `TableEncoder`, or a model with one as `.encoder`. The variables of its heads
+            have their own names, or those of the model's `checkpoint_variables`, since Keras allows
+            no scope in a name.
 
     Raises:
         ValueError: if the variables do not exist yet, or two would have one name.
@@ -48,19 +227,6 @@ def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
 def encoder_of(model: keras.layers.Layer) -> TableEncoder:
     """The model itself where it is an encoder, or else its `.encoder`."""
     return model if isinstance(model, TableEncoder) else model.encoder
-
-
-def weights_by_path(model: keras.layers.Layer) -> dict[str, keras.Variable]:
-    """The weights by their path in the model, as the checkpoints of our own runs keep them.
-
-    Raises:
-        ValueError: if two have the same path.
-    """
-    root = f"{model.name}/"  # numbered, where a process makes several models
-    weights = {weight.path.removeprefix(root): weight for weight in model.weights}
-    if len(weights) != len(model.weights):
-        raise ValueError(f"expected weights of different paths in {model.name}")
-    return weights
 
 
 def _encoder_variables(encoder: TableEncoder) -> dict[str, keras.Variable]:
@@ -111,193 +277,3 @@ def _linear(prefix: str, layer) -> dict[str, keras.Variable]:
 
 def _layer_norm(prefix: str, layer) -> dict[str, keras.Variable]:
     return {f"{prefix}/gamma": layer.gamma, f"{prefix}/beta": layer.beta}
-
-
-Tensors = Mapping[str, Callable[[], np.ndarray]]
-
-ENCODER = "bert/"
-_TYPES = "bert/embeddings/token_type_embeddings"
-_POSITIONS = "bert/embeddings/position_embeddings"
-_WORDS = "bert/embeddings/word_embeddings"
-_POOLER = "bert/pooler/dense/"
-# The heads that read the pooled token; TapasForMaskedLM, which has none of them, has no pooler.
-_OF_POOLED = {"output_weights_agg", "output_weights_cls", "cls/seq_relationship/output_weights"}
-_LAYER = re.compile(r"bert/encoder/layer_(\d+)/")
-# What TableFormer, Linformer, TableETC and a learned grammar bias add to BERT; all start from
-# checkpoints without.
-_OF_AN_ARCHITECTURE = "/self/(relative_|proj_seq_length|grammar_bias)|/global_embeddings$"
-
-
-@dataclasses.dataclass(frozen=True)
-class LoadReport:
-    """What a checkpoint gave to a model.
-
-    Attributes:
-        source: the checkpoint.
-        loaded: names of the variables that took its values.
-        new: names of the model's variables that it does not have, left as they were.
-        ignored: names of its variables that the model does not have.
-        reset: names of the variables that both have, but that were to start anew.
-        moved_first_position: whether the first position's embedding became a part of [CLS]'s.
-    """
-
-    source: str
-    loaded: tuple[str, ...]
-    new: tuple[str, ...]
-    ignored: tuple[str, ...]
-    reset: tuple[str, ...] = ()
-    moved_first_position: bool = False
-
-    def __str__(self) -> str:
-        lines = [f"loaded {len(self.loaded)} variables from {self.source}"]
-        if heads := [name for name in self.loaded if not name.startswith(ENCODER)]:
-            lines.append(f"heads among them: {', '.join(heads)}")
-        if self.new:
-            lines.append(f"not in it, left at their initial value: {', '.join(self.new)}")
-        if self.reset:
-            lines.append(f"in it, but left at their initial value: {', '.join(self.reset)}")
-        if self.ignored:
-            lines.append(f"in it, but not in the model: {', '.join(self.ignored)}")
-        if self.moved_first_position:
-            lines.append("what it says of the first position, where [CLS] stands, went to [CLS]")
-        return "; ".join(lines)
-
-
-def assign_variables(
-    model: keras.layers.Layer,
-    tensors: Tensors,
-    source: str,
-    *,
-    reset_heads: bool = False,
-    require_all: bool = False,
-    cls_id: int | None = None,
-) -> LoadReport:
-    """Assigns tensors, by their TF1 checkpoint names, to a model's variables.
-
-    A BERT checkpoint has one table of sentence types: its rows become the first of the segment
-    table, and the six other type tables are left as they are. A position table longer than the
-    model's is cut. A pooler may be missing: weights for masked words alone have none.
-
-    Args:
-        model: a built `TableEncoder` or a model with one as `.encoder`.
-        tensors: functions that read a tensor, by name.
-        source: what to call the checkpoint in messages.
-        reset_heads: leaves all but the encoder at their initial value, as for another number of
-            classes. The release's reset_output_cls does so with the head for classes alone.
-        require_all: whether a variable that the checkpoint does not have is an error, as it has to
-            be where nothing is trained any more; a pooler that no head reads is none.
-        cls_id: the index of [CLS] in the vocabulary, None where that is not known. With it, the
-            position that only [CLS] has in BERT becomes fit for the first token of each cell, where
-            positions restart there (`_move_first_position`).
-
-    Raises:
-        ValueError: if a tensor of the encoder is missing or the checkpoint has more layers, if one
-            has another shape than the variable, or if `require_all` and a variable has none.
-    """
-    variables = variables_by_name(model)
-    _check_layers(encoder_of(model).config.num_layers, tensors, source)
-    is_bert = _TYPES in tensors
-    has_pooler = any(name.startswith(_POOLER) for name in tensors)
-    loaded, new, reset, used = [], [], [], set()
-    for name, variable in variables.items():
-        stored = _TYPES if is_bert and name == f"{_TYPES}_0" else name
-        if stored not in tensors:
-            may_be_new = (
-                re.search(_OF_AN_ARCHITECTURE, name)
-                or (is_bert and name.startswith(_TYPES))
-                or (not has_pooler and name.startswith(_POOLER))
-            )
-            if name.startswith(ENCODER) and not may_be_new:
-                raise ValueError(f"expected variable {name!r} in {source}, which does not have it")
-            new.append(name)
-            continue
-        used.add(stored)
-        if reset_heads and not name.startswith(ENCODER):
-            reset.append(name)
-            continue
-        value = np.asarray(tensors[stored](), np.float32)
-        variable.assign(_fitted(name, value, variable, is_bert, source))
-        loaded.append(name)
-    without = new + reset
-    if not _OF_POOLED & set(variables):
-        without = [name for name in without if not name.startswith(_POOLER)]
-    if require_all and without:
-        raise ValueError(
-            f"expected every variable of the model in {source}, which has none for "
-            f"{', '.join(without)}; they would be left at their initial value"
-        )
-    ignored = sorted(name for name in tensors if name not in used)
-    moved = False
-    if is_bert and cls_id is not None and encoder_of(model).config.position == "per_cell":
-        _move_first_position(variables[_WORDS], variables[_POSITIONS], cls_id)
-        moved = True
-    return LoadReport(source, tuple(loaded), tuple(new), tuple(ignored), tuple(reset), moved)
-
-
-def _move_first_position(words: keras.Variable, positions: keras.Variable, cls_id: int) -> None:
-    """Adds to [CLS] by what the first position differs from the second, and makes them alike.
-
-    BERT counts through the sequence: [CLS] alone stands first, and the first position's embedding,
-    several times as large as the others, marks it. Where positions restart in each cell it would
-    drown the first word of each. For what BERT was trained on this changes nothing.
-
-    Args:
-        words: [V, D].
-        positions: [V, D].
-        cls_id: the index of [CLS].
-    """
-    of_words, of_positions = words.numpy(), positions.numpy()
-    of_words[cls_id] += of_positions[0] - of_positions[1]
-    of_positions[0] = of_positions[1]
-    words.assign(of_words)
-    positions.assign(of_positions)
-
-
-def check_num_heads(model: keras.layers.Layer, num_heads: int | None, file: object) -> None:
-    """Refuses weights of another number of attention heads, which no variable's shape shows.
-
-    Args:
-        model: a `TableEncoder` or a model with one as `.encoder`.
-        num_heads: of the weights; None where that is not known.
-        file: what says so.
-
-    Raises:
-        ValueError: if it is another than the model's.
-    """
-    expected = encoder_of(model).config.num_heads
-    if num_heads is not None and num_heads != expected:
-        raise ValueError(
-            f"expected {expected} attention heads (num_heads of the model), got {num_heads} in "
-            f"{file}"
-        )
-
-
-def _check_layers(num_layers: int, tensors: Tensors, source: str) -> None:
-    for name in sorted(tensors):
-        match = _LAYER.match(name)
-        if match and int(match.group(1)) >= num_layers:
-            layers = {int(found.group(1)) for found in map(_LAYER.match, tensors) if found}
-            raise ValueError(
-                f"expected {num_layers} layers (num_layers of the model), got {len(layers)} in "
-                f"{source}, with variable {name!r}"
-            )
-
-
-def _fitted(
-    name: str, value: np.ndarray, variable: keras.Variable, is_bert: bool, source: str
-) -> np.ndarray:
-    """The value in the variable's shape: [V, D] tables may be cut or filled up, nothing else."""
-    expected = tuple(variable.shape)
-    if value.shape == expected:
-        return value
-    if name == _POSITIONS and value.shape[1:] == expected[1:] and len(value) > expected[0]:
-        return value[: expected[0]]
-    if is_bert and name == f"{_TYPES}_0" and value.shape[1:] == expected[1:]:
-        filled = variable.numpy()
-        rows = min(len(value), len(filled))
-        filled[:rows] = value[:rows]
-        return filled
-    hint = "" if name.startswith(ENCODER) else "; reset_heads leaves the heads out"
-    raise ValueError(
-        f"expected shape {expected} for variable {name!r}, got {value.shape} in {source}{hint}"
-    )

@@ -5,6 +5,7 @@ precision: model.safetensors. That is half the size of a checkpoint's weights an
 optimizer's, and is enough to answer, to serve and to start the next run from.
 """
 
+import dataclasses
 import functools
 import os
 import pathlib
@@ -19,6 +20,7 @@ import tensorflow as tf
 
 from mate_tf.config import read_json_object
 from mate_tf.records.records import complete_file
+from mate_tf.tasks import TASKS, TaskSpec
 from mate_tf.weights.loading import (
     ENCODER,
     LoadReport,
@@ -26,7 +28,6 @@ from mate_tf.weights.loading import (
     check_num_heads,
     encoder_of,
     variables_by_name,
-    weights_by_path,
 )
 
 FILE = "model.safetensors"
@@ -150,21 +151,59 @@ def run_weights(directory: str | pathlib.Path) -> RunWeights:
     raise FileNotFoundError(f"expected a checkpoint in {directory}, found none")
 
 
+def weights_by_path(model: keras.layers.Layer) -> dict[str, keras.Variable]:
+    """The weights by their path in the model, as checkpoints of runs keep them.
+
+    Raises:
+        ValueError: if two have the same path.
+    """
+    root = f"{model.name}/"  # numbered, where a process makes several models
+    weights = {weight.path.removeprefix(root): weight for weight in model.weights}
+    if len(weights) != len(model.weights):
+        raise ValueError(f"expected weights of different paths in {model.name}")
+    return weights
+
+
+def read_run_config(directory: str | pathlib.Path) -> tuple[TaskSpec, dict[str, Any]]:
+    """The task of a run and the values in its config.json.
+
+    Raises:
+        FileNotFoundError: if the folder does not hold one.
+        ValueError: if it is not a run's.
+    """
+    path = pathlib.Path(directory) / "config.json"
+    if not path.is_file():
+        raise FileNotFoundError(f"expected config.json in {directory}; is it a run's folder?")
+    values = read_json_object(path)
+    kind = values.pop("kind") if "kind" in values else _kind_of_options(values.get("task"))
+    if not isinstance(kind, str) or kind not in TASKS:
+        raise ValueError(
+            f"{path}: expected the config of a run of one of the kinds {', '.join(TASKS)}, got "
+            f"{kind!r}"
+        )
+    return TASKS[kind], values
+
+
+def _kind_of_options(task: Any) -> str:
+    """The kind of a run made before runs said it: the first that has all of the options."""
+    options = set(task) if isinstance(task, dict) else set()
+    for kind in ("classification", "span_reading"):
+        if options <= {field.name for field in dataclasses.fields(TASKS[kind].config_class)}:
+            return kind
+    return "table_qa"
+
+
 def load_run(
     model: keras.layers.Layer, directory: str | pathlib.Path, **options: Any
 ) -> LoadReport:
-    """Loads the weights of a run into a model of another task or attention.
+    """Loads the weights of a run (`run_weights`) into a model of another task or attention.
 
-    They are those of its best evaluation, or before the first one the latest. Variables at
-    the same place of the model go together.
+    Variables at the same place of the model go together.
 
     Args:
         model: a built `TableEncoder` or a model with one as `.encoder`.
-        directory: a run's, with config.json and checkpoints.
+        directory: the run's.
         **options: of `assign_variables`.
-
-    Returns:
-        What was loaded, what is new, what was ignored.
 
     Raises:
         FileNotFoundError: if it holds no checkpoint.
@@ -177,7 +216,7 @@ def load_run(
     names = _names(model)
     tensors = {}
     for path, tensor in stored.weights.items():
-        # What the encoder does not have is to name its layer as checkpoints do.
+        # What the model's encoder lacks is named as in checkpoints, with its layer.
         other = ENCODER + path if path.startswith("encoder/") else path
         if path not in names and other in names.values():
             # A head at another place of the run's model has the name of this model's: masked words
@@ -190,13 +229,13 @@ def load_run(
 def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) -> pathlib.Path:
     """Writes the weights of a run's best evaluation alone, in half precision.
 
-    With them go what a run's folder says of them: its config, how its records were made, and the
-    vocabulary. The folder answers questions, and other runs start from it, as from the run itself;
-    a calibration that is in it was of other weights and is removed.
+    The run's config, vocabulary and conversion are copied too. The folder answers questions, and
+    other runs start from it, as from the run itself. A calibration in it was for other weights and
+    is removed.
 
     Args:
         directory: a run's.
-        output: the folder to write, made where it is missing.
+        output: the folder to write.
 
     Returns:
         The file of the weights.
@@ -216,7 +255,7 @@ def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) ->
     tensors = {path: weight.read() for path, weight in stored.weights.items()}
     content = packed(tensors, stored.step)
     output.mkdir(parents=True, exist_ok=True)
-    # Interrupted, it leaves no weights beside what is said of others.
+    # First, so that an interruption leaves no weights beside the config of others.
     for name in (FILE, CALIBRATION):
         (output / name).unlink(missing_ok=True)
     for name in _DESCRIPTION:
@@ -227,11 +266,7 @@ def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) ->
 
 
 def packed(tensors: Mapping[str, np.ndarray], step: int) -> bytes:
-    """The content of a file of weights, in half precision.
-
-    Args:
-        tensors: the weights by their path in the model.
-        step: of their run.
+    """The content of a file of weights in half precision, by their path in the model.
 
     Raises:
         ValueError: if a weight is not finite, or too large for half precision.

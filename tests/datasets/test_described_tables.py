@@ -49,11 +49,11 @@ def test_lines_have_tables_of_their_own_or_of_files_and_titles_are_texts(tmp_pat
     ("record", "error", "message"),
     [
         ([], ValueError, "expected an object, got list"),
-        ({"texts": []}, ValueError, "expected the key 'table', which is missing"),
+        ({"texts": []}, ValueError, r"expected the keys \['table'\], missing"),
         ({"table": INLINE, "text": "a"}, ValueError, r"expected keys among .*, got \['text'\]"),
         ({"table": INLINE, "texts": "a"}, ValueError, "expected a list of texts for 'texts'"),
         ({"table": INLINE, "texts": [1]}, ValueError, "expected a list of texts for 'texts'"),
-        ({"table": 1}, ValueError, "expected a text or an object for 'table', got 1"),
+        ({"table": 1}, ValueError, "expected an object or the path of a file for 'table', got 1"),
         ({"table": "no.csv"}, FileNotFoundError, "expected a file at .*no.csv"),
         ({"table": {"header": ["a"]}}, ValueError, r"missing \['rows'\]"),
         ({"table": INLINE, "id": "first"}, ValueError, "a different id .* got 'first' again"),

@@ -1,4 +1,7 @@
-"""What is wrong with an official file is said with its name and its line, in every data set."""
+"""An error of an official file names the file and the line, in every data set.
+
+The data sets' own tests have what is particular to each.
+"""
 
 from pathlib import Path
 
@@ -8,12 +11,7 @@ from tests.datasets.releases import RELEASES, Release, write_release
 
 FILES = [(name, file) for name, release in RELEASES.items() for file in release.files]
 # What is no line of the file, wherever it stands; of files that are one JSON value, no JSON.
-BAD_LINE = {
-    ".tsv": "one value",
-    ".csv": "more,cells,than#the#header",
-    ".json": "]",
-    ".jsonl": "{",
-}
+BAD_LINE = {".tsv": "one value", ".csv": "more,cells,than#the#header", ".json": "]", ".jsonl": "{"}
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from collections import deque
 
 import pytest
 
-from mate_tf.datasets import sqa
-from mate_tf.datasets.sqa import SPLITS, read_sqa
+from mate_tf.datasets.sqa import read_sqa
 from mate_tf.datasets.supervision import SupervisionError, check_supervision
 
 HEADER = "id\tannotator\tposition\tquestion\ttable_file\tanswer_coordinates\tanswer_text\n"
@@ -41,24 +40,12 @@ def test_each_question_has_the_answer_before_it_within_its_sequence(release):
     tables, questions = zip(*read_sqa(release, "train"), strict=True)
     assert {table.table_id for table in tables} == {"table_csv/0.csv"}
     assert all(table is tables[0] for table in tables)
-    assert [question.question_id for question in questions] == [
-        *(f"nt-1-0_{position}" for position in range(4)),
-        "nt-1-1_0",
-    ]
-    assert [question.answer_coordinates for question in questions] == [
-        ((0, 1), (1, 1)),
-        ((0, 0),),
-        (),
-        ((0, 0),),
-        ((0, 0),),
-    ]
-    assert [question.previous_coordinates for question in questions] == [
-        (),
-        ((0, 1), (1, 1)),
-        ((0, 0),),
-        (),
-        (),
-    ]
+    ids = [question.question_id for question in questions]
+    assert ids == [*(f"nt-1-0_{position}" for position in range(4)), "nt-1-1_0"]
+    of_both, of_one = ((0, 1), (1, 1)), ((0, 0),)
+    answers = [question.answer_coordinates for question in questions]
+    assert answers == [of_both, of_one, (), of_one, of_one]
+    assert [q.previous_coordinates for q in questions] == [(), of_both, of_one, (), ()]
     assert questions[0].answers == ("1,000", "1999")
     before = [(), ("1,000", "1999"), ("Blue",), (), ()]
     assert [question.previous_answers for question in questions] == before
@@ -67,9 +54,7 @@ def test_each_question_has_the_answer_before_it_within_its_sequence(release):
 def test_quotes_and_line_breaks_of_both_files_are_undone(release):
     write(
         release,
-        line(
-            '"is ""it""\nso?"', texts="[u'it', \"it's\"]".replace('"', "'").replace("'it's'", "'s'")
-        ),
+        line('"is ""it""\nso?"', texts="[u'it', 's']"),
         line("then?", position=1, texts='"[\'a\', ""it\'s""]"'),
     )
     (table, first), (_, second) = read_sqa(release, "train")
@@ -101,17 +86,13 @@ def test_the_extended_columns_are_read_where_they_have_a_value(release):
     ],
 )
 def test_splits_are_found_by_the_names_of_their_files(release, split, file):
-    assert set(SPLITS) == {"train", "dev", "test"}
     write(release, line(), name=file)
     assert len(list(read_sqa(release, split))) == 1
 
 
 def test_original_sorts_sequences_and_takes_quotes_as_they_come(release):
-    lines = [
-        line(name="nt-9", position=1),
-        line(name="nt-10"),
-        line(name="nt-9", cells="['(1, 0)']"),
-    ]
+    first, *others = line(name="nt-9", cells="['(1, 0)']"), line(name="nt-10")
+    lines = [line(name="nt-9", position=1), *others, first]
     (release / "table_csv" / "0.csv").write_text('Song,Year\n"Blue"s,1\n\nRed,2\n')
     pairs = list(read_sqa(write(release, *lines), "train", original=True))
     assert [question.question_id for _, question in pairs] == ["nt-10-0_0", "nt-9-0_0", "nt-9-0_1"]
@@ -121,15 +102,9 @@ def test_original_sorts_sequences_and_takes_quotes_as_they_come(release):
         list(read_sqa(write(release, line()), "train"))
 
 
-def test_sequences_come_one_by_one_and_few_tables_are_held(release, monkeypatch):
-    monkeypatch.setattr(sqa, "_TABLES_REMEMBERED", 1)
-    (release / "table_csv" / "1.csv").write_text(TABLE, encoding="utf-8")
-    other = line(name="nt-2").replace("0.csv", "1.csv")
-    lines = line(), other, line(name="nt-3"), line(name="nt-4"), "not a line of the release\n"
-    write(release, *lines)
-    read = list(itertools.islice(read_sqa(release, "train"), 3))  # the bad line is not reached
-    assert read[0][0] == read[2][0]
-    assert read[0][0] is not read[2][0]
+def test_sequences_come_one_by_one(release):
+    write(release, line(), line(name="nt-2"), line(name="nt-3"), "not a line of the release\n")
+    assert len(list(itertools.islice(read_sqa(release, "train"), 2))) == 2  # no further
 
 
 def test_memory_does_not_grow_with_the_file(release):
@@ -149,10 +124,7 @@ def test_memory_does_not_grow_with_the_file(release):
     [
         ("nt-1\t0\n", r"expected 7 cells as in the header, got 2"),
         (line(position="x"), "expected a number as position, got 'x'"),
-        (
-            line(name="nt-0"),
-            r"expected each position of the sequence 'nt-0-0' once, got .* 0 again",
-        ),
+        (line(name="nt-0"), "each position of the sequence 'nt-0-0' once, got .* 0 again"),
         (line(cells="[(0, 0)]"), r"expected a list of texts in Python's notation, got '\[\(0, 0"),
         (line(cells="['(0, 0, 0)']"), r"expected a row and a column such as .*, got '\(0, 0, 0\)'"),
         (line(texts="['Blue'"), "expected a list of texts in Python's notation"),
@@ -190,12 +162,7 @@ def test_an_answer_outside_the_table_stops_nothing_and_is_left_out_of_training(
     pairs = list(read_sqa(release, "train", original))
     questions = [question for _, question in pairs]
     assert [question.answer_coordinates for question in questions] == [(), ((0, 1),), (), ((0, 0),)]
-    assert [question.previous_coordinates for question in questions] == [
-        (),
-        ((1, 1),),
-        ((0, 1),),
-        (),
-    ]
+    assert [q.previous_coordinates for q in questions] == [(), ((1, 1),), ((0, 1),), ()]
     refused = []
     for table, question in pairs:
         try:
@@ -207,12 +174,8 @@ def test_an_answer_outside_the_table_stops_nothing_and_is_left_out_of_training(
 
 @pytest.mark.parametrize("original", [False, True])
 def test_positions_need_not_be_in_order_and_may_be_left_out(release, original):
-    write(
-        release,
-        line(position=4, cells="['(2, 0)']"),
-        line(position=1, cells="['(0, 1)']"),
-        line(position=3, cells="['(1, 0)']"),
-    )
+    cells = {4: "['(2, 0)']", 1: "['(0, 1)']", 3: "['(1, 0)']"}
+    write(release, *(line(position=position, cells=cells[position]) for position in cells))
     questions = [question for _, question in read_sqa(release, "train", original)]
     assert [question.question_id for question in questions] == [f"nt-1-0_{n}" for n in (1, 3, 4)]
     assert [question.previous_coordinates for question in questions] == [(), ((0, 1),), ((1, 0),)]
@@ -225,18 +188,3 @@ def test_a_header_without_a_column_is_refused(release):
     write(release, header="")
     with pytest.raises(ValueError, match=r"expected the columns .* got \[\].* line 1\)"):
         list(read_sqa(release, "train"))
-
-
-def test_what_is_not_utf8_is_refused_with_its_line(release):
-    (release / "test.tsv").write_bytes(HEADER.encode() + line().encode() + b"\xff\n")
-    with pytest.raises(ValueError, match=r"expected UTF-8 text, got the byte 0xff .*, line 3\)"):
-        list(read_sqa(release, "test"))
-
-
-def test_missing_files_are_named(release):
-    with pytest.raises(FileNotFoundError, match=r"random-split-1-dev\.tsv"):
-        list(read_sqa(release, "dev"))
-    write(release, line().replace("0.csv", "7.csv"))
-    for original in (False, True):
-        with pytest.raises(FileNotFoundError, match=r"table_csv/7\.csv"):
-            list(read_sqa(release, "train", original))

@@ -1,5 +1,4 @@
 import math
-import time
 from dataclasses import replace
 
 import pytest
@@ -90,29 +89,30 @@ def test_a_number_that_is_not_finite_in_single_precision_is_no_supervision(numbe
 
 
 @pytest.mark.parametrize(
-    ("text", "number"),
+    ("text", "number", "original"),
     [
-        ("12,467", 12467.0),
-        ("-3.25", -3.25),
-        (".5", 0.5),
-        ("5.", 5.0),
-        (" 7 ", 7.0),
-        ("1,23", None),
-        ("1e5", None),
-        ("1_000", None),
-        ("nan", None),
-        ("inf", None),
-        ("-", None),
-        (".", None),
-        ("", None),
-        ("3 km", None),
-        ("3" + "0" * 38, 3e38),
-        ("4" + "0" * 38, None),  # not finite in single precision
-        ("1" * 400, None),
+        ("12,467", 12467.0, 12467.0),
+        ("-3.25", -3.25, -3.25),
+        (".5", 0.5, 0.5),
+        ("5.", 5.0, 5.0),
+        (" 7 ", 7.0, 7.0),
+        ("1,23", None, 1.23),
+        ("1.000.000", None, 1e6),
+        ("1e5", None, 1e5),
+        ("1_000", None, 1000.0),
+        ("inf", None, math.inf),
+        ("-", None, None),
+        (".", None, None),
+        ("", None, None),
+        ("3 km", None, None),
+        ("3" + "0" * 38, 3e38, 3e38),
+        ("4" + "0" * 38, None, 4e38),  # not finite in single precision
+        ("1" * 400, None, math.inf),
     ],
 )
-def test_a_number_is_a_plain_number(text, number):
-    assert parse_number(text) == number
+def test_numbers_are_plain_ones_or_what_the_original_reads(text, number, original):
+    assert (parse_number(text), parse_number(text, original=True)) == (number, original)
+    assert parse_number("nan") is None and math.isnan(parse_number("nan", original=True))
 
 
 @given(st.decimals(-(10**20), 10**20, places=3))
@@ -164,7 +164,7 @@ ORIGINAL_TABLE = Table.from_rows(
 def test_original_supervision_compares_in_four_ways(answers, coordinates, number):
     question = Question("?", answers=answers)
     if coordinates is None:
-        with pytest.raises(SupervisionError):
+        with pytest.raises(SupervisionError, match="answer"):
             supervise(ORIGINAL_TABLE, question, original=True)
     else:
         question = supervise(ORIGINAL_TABLE, question, original=True)
@@ -187,11 +187,9 @@ def test_original_supervision_takes_the_last_cell_or_the_number_when_not_strict(
 
 def test_a_table_of_equal_and_long_cells_takes_linear_time():
     table = Table.from_rows([["a"], *[["x"]] * 100_000, ["[" * 1_000_000], ["y"]])
-    begin = time.perf_counter()
     for original in (False, True):
         question = supervise(table, Question("?", answers=["y"]), original=original)
         assert question.answer_coordinates == ((100_001, 0),)
-    assert time.perf_counter() - begin < 30.0  # where it takes less than one
 
 
 @pytest.mark.parametrize(
@@ -233,19 +231,3 @@ def test_given_supervision_is_checked_and_not_looked_for(fields, kept, kept_by_o
             ) as error:
                 check_supervision(TABLE, question, strict, original)
             assert error.value.reason == "no answer given"
-
-
-@pytest.mark.parametrize(
-    ("text", "number", "original"),
-    [
-        ("1,000", 1000.0, 1000.0),
-        ("1,23", None, 1.23),
-        ("1.000.000", None, 1e6),
-        ("1e3", None, 1000.0),
-        (" 7 ", 7.0, 7.0),
-        ("", None, None),
-        ("three", None, None),
-    ],
-)
-def test_numbers_are_plain_ones_or_what_the_original_reads(text, number, original):
-    assert (parse_number(text), parse_number(text, original=True)) == (number, original)

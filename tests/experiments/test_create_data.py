@@ -171,9 +171,9 @@ def test_missing_input_is_named_in_one_line(tmp_path, vocab_file):
 
 
 def test_a_missing_vocabulary_and_missing_questions_are_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"^no vocabulary file .*absent\.txt"):
+    with pytest.raises(FileNotFoundError, match=r"expected a vocabulary file at .*absent\.txt"):
         Wordpiece(tmp_path / "absent.txt")
-    with pytest.raises(FileNotFoundError, match=r"^no \.jsonl file in"):
+    with pytest.raises(FileNotFoundError, match=r"expected a \.jsonl file in .*, found none"):
         splits_there("JSONL", str(tmp_path))
 
 

@@ -16,18 +16,16 @@ FIELDS = {"id", "table", "question", "answers", "answer_coordinates", "aggregati
 AGGREGATIONS = {"NONE", "SUM", "AVERAGE", "COUNT"}
 
 
-def read_questions(split: str) -> list[dict[str, Any]]:
-    lines = (DATA / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
 def read_table(name: str) -> tuple[list[str], list[list[str]]]:
     with open(DATA / name, encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     return header, rows
 
 
-QUESTIONS = {split: read_questions(split) for split in ("train", "dev")}
+QUESTIONS = {
+    split: [*map(json.loads, (DATA / f"{split}.jsonl").read_text(encoding="utf-8").splitlines())]
+    for split in ("train", "dev")
+}
 ALL_QUESTIONS = QUESTIONS["train"] + QUESTIONS["dev"]
 PLANS = json.loads((DATA / "plan.json").read_text(encoding="utf-8"))
 KEYS = {f"{name}.csv": plan["key"] for name, plan in PLANS.items()}  # the column that names rows
@@ -71,28 +69,19 @@ def test_cells_are_those_that_the_question_asks_for(question: dict[str, Any]) ->
         assert {"sum": "SUM", "average": "AVERAGE", None: "NONE"}[asked[1]] == (
             question["aggregation"]
         )
-        if " of all " in text:
-            assert chosen == set(range(len(rows)))
-        else:
-            key = header.index(KEYS[question["table"]])
-            named = {i for i, row in enumerate(rows) if names_cell(text, row[key])}
-            assert chosen == named
+        key = header.index(KEYS[question["table"]])
+        named = (rf"\b{re.escape(row[key].lower())}\b" for row in rows)
+        is_named = [" of all " in text or re.search(name, text) is not None for name in named]
+        assert chosen == {i for i, is_asked in enumerate(is_named) if is_asked}
+        return
+    condition_column, value = condition(text, header)
+    assert chosen == {i for i, row in enumerate(rows) if row[condition_column].lower() == value}
+    if text.startswith("how many"):
+        assert question["aggregation"] == "COUNT" and column == condition_column
     else:
-        condition_column, value = condition(text, header)
-        holding = {
-            index for index, row in enumerate(rows) if row[condition_column].lower() == value
-        }
-        assert chosen == holding
-        if text.startswith("how many"):
-            assert question["aggregation"] == "COUNT" and column == condition_column
-        else:
-            assert question["aggregation"] == "NONE" and column != condition_column
-            assert text.startswith("which")
-            assert (len(chosen) == 1) == (" has " in text)
-
-
-def names_cell(question: str, cell: str) -> bool:
-    return re.search(rf"\b{re.escape(cell.lower())}\b", question) is not None
+        assert question["aggregation"] == "NONE" and column != condition_column
+        assert text.startswith("which")
+        assert (len(chosen) == 1) == (" has " in text)
 
 
 def condition(question: str, header: list[str]) -> tuple[int, str]:
@@ -113,8 +102,7 @@ def test_table_is_rectangular_with_distinct_headers_and_rows(name: str) -> None:
     assert all(len(row) == len(header) for row in rows)
     assert all(header) and len(set(header)) == len(header)
     assert len({tuple(row) for row in rows}) == len(rows)
-    assert any(question["table"] == name for question in QUESTIONS["train"])
-    assert any(question["table"] == name for question in QUESTIONS["dev"])
+    assert all(name in {q["table"] for q in questions} for questions in QUESTIONS.values())
     if name != "elements.csv":
         assert 6 <= len(rows) <= 20 and 3 <= len(header) <= 6
 
@@ -129,11 +117,11 @@ def test_long_table_exceeds_2048_tokens_in_any_vocabulary() -> None:
 def test_sizes_are_as_promised() -> None:
     assert 110 <= len(QUESTIONS["train"]) <= 160
     assert len(QUESTIONS["dev"]) >= 40
-    for split, least in (("train", 8), ("dev", 8)):
-        long = [q for q in QUESTIONS[split] if q["table"] == "elements.csv"]
-        assert len(long) >= least
+    for questions in QUESTIONS.values():
+        long = [q for q in questions if q["table"] == "elements.csv"]
+        assert len(long) >= 8
         assert any(row > 110 for question in long for row, _ in question["answer_coordinates"])
-        assert {question["aggregation"] for question in QUESTIONS[split]} == AGGREGATIONS
+        assert {question["aggregation"] for question in questions} == AGGREGATIONS
 
 
 def test_questions_and_ids_are_distinct_and_test_is_unseen() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from mate_tf.features.builder import Example, FeatureBuilder
 from mate_tf.features.config import ConversionError, FeatureConfig
+from mate_tf.features.tokenized_table import MAX_VALUES, histogram_cells
 from mate_tf.tables.table import Question, Table
 
 TABLE = Table(
@@ -16,6 +17,9 @@ TABLE = Table(
     document_title="people",
     context_heading="new name",
 )
+
+
+TITLES = {"use_document_title": True, "use_context_heading": True}
 
 
 def build(wordpiece, question, table=TABLE, require_answers=True, **config):
@@ -41,10 +45,7 @@ def labelled(features):
         ({"strip_column_names": True}, "[EMPTY] [EMPTY] new york 8 new ##ville [EMPTY] a new york"),
         ({"use_document_title": True}, "[CLS] a [SEP] people [SEP] city name people new york"),
         ({"use_context_heading": True}, "[CLS] a [SEP] new name [SEP] city name people"),
-        (
-            {"use_document_title": True, "use_context_heading": True},
-            "[CLS] a [SEP] people [SEP] new name [SEP] city name people",
-        ),
+        (TITLES, "[CLS] a [SEP] people [SEP] new name [SEP] city name people"),
     ],
 )
 def test_what_is_in_the_sequence(wordpiece, config, expected):
@@ -58,9 +59,7 @@ def test_what_is_in_the_sequence(wordpiece, config, expected):
 
 def test_a_table_without_titles_has_none(wordpiece):
     table = dataclasses.replace(TABLE, document_title="", context_heading="")
-    with_titles = build(
-        wordpiece, Question("a"), table, use_document_title=True, use_context_heading=True
-    )
+    with_titles = build(wordpiece, Question("a"), table, **TITLES)
     plain = build(wordpiece, Question("a"), table)
     np.testing.assert_array_equal(with_titles.features["input_ids"], plain.features["input_ids"])
 
@@ -101,10 +100,8 @@ def test_labels_are_the_first_occurrence_of_each_answer_text(wordpiece, answers,
     question = Question("a", answers=answers, answer_coordinates=((0, 0),))
     example = build(wordpiece, question, require_answers=False, label_answer_spans=True)
     where = labelled(example.features)
-    cells = zip(
-        example.features["row_ids"][where], example.features["column_ids"][where], strict=True
-    )
-    assert list(dict.fromkeys(cells)) == places
+    ids = (example.features[name][where] for name in ("row_ids", "column_ids"))
+    assert list(dict.fromkeys(zip(*ids, strict=True))) == places
     found = [answer for answer in answers if answer not in ("people", "york 8", "new ville")]
     expected = sorted(wordpiece.vocabulary[i] for ids in wordpiece.ids(found) for i in ids)
     assert sorted(pieces(wordpiece, example, labelled).split()) == expected
@@ -161,6 +158,22 @@ def test_long_identifiers_keep_their_end(wordpiece):
     assert list(features["question_id_ints"]) == [ord("-") + 1, *[ord("7") + 1] * 63]
 
 
-def test_a_trim_length_that_leaves_nothing_is_refused():
-    with pytest.raises(ValueError, match="expected cell_trim_length to be at least 1, got 0"):
-        FeatureConfig(cell_trim_length=0)
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["b", "a", "b"], "b 2, a 1"),
+        (["d", "c", "b", "a"], "d 1, c 1, b 1"),
+        (["a", "b", "c", "c", "d", "d"], "c 2, d 2, a 1"),
+        ([" Rio  Branco ", "rio branco", "Rio"], "Rio  Branco 2, Rio 1"),
+        (["", "7", " ", "7", ""], "7 2"),
+        (["", "\t"], ""),
+    ],
+)
+def test_a_histogram_has_the_most_frequent_values_then_the_first_to_appear(cells, expected):
+    assert MAX_VALUES == 3
+    assert histogram_cells(Table.from_rows([["x"], *[[cell] for cell in cells]])) == (expected,)
+
+
+def test_each_column_has_its_own_histogram():
+    table = Table.from_rows([["a", "a"], ["x", "1"], ["y", "1"]])
+    assert histogram_cells(table) == ("x 1, y 1", "1 2")

@@ -14,8 +14,7 @@ from mate_tf.records.records import write_records
 from mate_tf.tables.table import Table
 
 TABLE = Table.from_rows(
-    [["city name", "people"], ["New York", 8], ["Newville", 3], ["a b c", "5 x"]],
-    table_id="cities",
+    [["city name", "people"], ["New York", 8], ["Newville", 3], ["a b c", "5 x"]], table_id="cities"
 )
 OTHER = Table.from_rows([["name"], ["Newville"], ["York"]], table_id="names")
 TEXTS = ("new york city has people and names", "is newville a city?")

@@ -1,6 +1,5 @@
 import itertools
 import math
-import time
 
 import pytest
 from hypothesis import example, given
@@ -17,8 +16,6 @@ from mate_tf.features.numeric import (
     relations,
     text_values,
 )
-
-ANTI_HANG_SECONDS = 20.0  # where each takes less than one
 
 
 def year(number: int) -> Date:
@@ -164,7 +161,7 @@ def test_a_cell_that_is_a_number_has_the_values_of_its_text(text, original):
     assert text_values(text, original) == tuple(v for span in spans for v in span.values)
 
 
-MANY = 100_000
+MANY = 100_000  # in quadratic time each text would take minutes
 HOSTILE = {
     "digits": "7" * 10 * MANY,
     "fraction": "0." + "7" * 10 * MANY,
@@ -187,9 +184,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_take_no_long_time_and_give_finite_numbers(name, original):
     text = HOSTILE[name]
-    begin = time.perf_counter()
     values = text_values(text, original)
-    assert time.perf_counter() - begin < ANTI_HANG_SECONDS
     assert all(isinstance(value, Date) or math.isfinite(value) for value in values)
 
 
@@ -200,10 +195,8 @@ def test_what_single_precision_does_not_hold_is_no_number(text):
 
 def test_many_numbers_in_question_and_column_are_compared_in_no_long_time():
     numbers = {row: float(row) for row in range(MANY)}
-    begin = time.perf_counter()
     assert relations(numbers.values(), numbers)[5] == LESS | EQUAL | GREATER
     assert ranks(numbers)[5] == (6, MANY - 5)
-    assert time.perf_counter() - begin < ANTI_HANG_SECONDS
 
 
 @given(st.lists(st.text() | st.text("0123456789.,-+ marchy2004"), max_size=8), st.booleans())

@@ -17,6 +17,7 @@ import pytest
 
 from mate_tf.answers.decoding import (
     Asked,
+    best_spans,
     decode_cells,
     decode_classes,
     decode_spans,
@@ -27,7 +28,7 @@ from mate_tf.config import EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-from mate_tf.models.span_reading import SpanReading, SpanReadingConfig, best_spans
+from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.batches import read_records
 from mate_tf.tables.table import Table
@@ -131,7 +132,7 @@ def token_runs(probabilities, ids, rows, columns) -> list[dict[str, Any]]:
 def test_cells_and_aggregations_are_the_originals(golden, name, run):
     config = task_config(run.tapas)
     outputs = run.outputs(TableQuestionAnswering, config)
-    cells = group_body_cells(run.tables, run.features.column_ids, run.features.row_ids)
+    cells = group_body_cells(Asked(run.tables, run.features))
     means = mean_by_cell(outputs["token_probabilities"], cells)
     answers = decode_cells(config, outputs, Asked(run.tables, run.features))
     ids, rows, columns = (

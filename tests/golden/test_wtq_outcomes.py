@@ -5,6 +5,7 @@ each conversion, and a digest of its features are those of the release.
 """
 
 import hashlib
+import re
 from collections import defaultdict
 
 import numpy as np
@@ -145,7 +146,7 @@ def test_official_files_become_the_originals_interactions(
         assert question.answers == tuple(answer["answer_texts"])
         read += 1
         if not answer.get("is_valid", True):
-            with pytest.raises(SupervisionError):
+            with pytest.raises(SupervisionError, match=re.escape(question.question_id)):
                 supervise(table, question, strict, original=True)
             continue
         question = supervise(table, question, strict, original=True)

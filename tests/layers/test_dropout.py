@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.layers.dropout import Dropout, SeededDropout
+from mate_tf.layers.basic import Dropout, SeededDropout
 
 RATE = 0.3
 ONES = np.ones([100, 1000], np.float32)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from mate_tf.answers.predictor import inference_function
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.encoder import TableEncoder
-from mate_tf.layers.inference import inference_function
 
 SMALL = EncoderConfig(
     vocab_size=40,

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from scipy import special
 
-from mate_tf.layers.linear import gelu
+from mate_tf.layers.basic import gelu
 from tests.small import two_cpus
 
 POINTS = np.linspace(-12.0, 12.0, 4_801, dtype=np.float32)

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.dropout import Dropout
+from mate_tf.layers.basic import Dropout
 from mate_tf.layers.encoder import EncoderBlock, TableEncoder
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
 

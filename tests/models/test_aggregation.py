@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.models import aggregation
-from mate_tf.models.aggregation import AggregationHead
+from mate_tf.models.table_qa import AggregationHead
 
 NAN = float("nan")
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.models import cell_selection
-from mate_tf.models.cell_selection import LOG_ZERO, CellSelectionHead
+from mate_tf.models.cell_selection import LOG_ZERO
+from mate_tf.models.table_qa import CellSelectionHead
 
 NUM_COLUMNS = 6
 

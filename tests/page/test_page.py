@@ -129,7 +129,8 @@ def test_half_a_surrogate_pair_can_be_sent_to_the_browser():
 
 def test_a_missing_gradio_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gradio", None)
-    with pytest.raises(ModuleNotFoundError, match=r"package gradio, .*install .mate_tf\[page\]"):
+    message = r"package gradio to show the page; pip install 'mate_tf\[page\]'"
+    with pytest.raises(ModuleNotFoundError, match=message):
         import_gradio()
 
 

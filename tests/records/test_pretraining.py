@@ -140,8 +140,8 @@ def test_two_tables_of_one_name_are_refused_and_leave_no_file(tmp_path, vocab_fi
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"longer_lengths": (40, 40)}, r"lengths that ascend, got \[20, 40, 40\]"),
-        ({"longer_lengths": (10,)}, r"lengths that ascend, got \[20, 10\]"),
+        ({"longer_lengths": (40, 40)}, r"ascending lengths, got \[20, 40, 40\]"),
+        ({"longer_lengths": (10,)}, r"ascending lengths, got \[20, 10\]"),
         ({"dupe_factor": 0}, "a dupe_factor of at least 1, got 0"),
     ],
 )

@@ -138,7 +138,7 @@ def test_a_failure_leaves_the_old_files(tmp_path, outcomes):
         (
             ("dev-00000-of-00001.tfrecord", "dev-00000-of-00002.tfrecord"),
             ValueError,
-            "one set of files of the split 'dev', got 2",
+            "'dev', got 2",
         ),
     ],
 )

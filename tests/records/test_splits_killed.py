@@ -1,13 +1,16 @@
 """Splits whose writing is killed and started again."""
 
-import itertools
+import os
 import pathlib
 import random
-import time
-from collections.abc import Iterator
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion import Outcome
@@ -17,14 +20,13 @@ from mate_tf.tables.table import Question, Table
 from tests import forked
 
 SPLITS = ("train", "dev")
-NUM_KILLS = 10
 CONVERSION = Conversion("JSONL", FeatureConfig(), None, "0" * 64)
 TABLE = Table.from_rows([["a", "b"], ["1", "2"]])
 
 
 def outcomes(first_answer: int) -> Iterator[Outcome]:
     choice = np.random.default_rng(first_answer)
-    for number in range(first_answer, first_answer + 1000):
+    for number in range(first_answer, first_answer + 100):
         features = {"input_ids": choice.integers(0, 30_000, 64)}
         yield Outcome(TABLE, Question("a", f"q{number}", (str(number),)), features)
 
@@ -51,21 +53,54 @@ def whole_splits(directory: pathlib.Path) -> Iterator[str]:
         yield split
 
 
-@pytest.mark.parametrize("num_shards", [None, 3])
-def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path, num_shards):
-    of_version = list[dict[str, bytes]]()
-    for version in (0, 1):
-        started = time.monotonic()
-        directory = tmp_path / str(version)
-        forked.finish(forked.start(convert, directory, num_shards, version))
-        seconds = time.monotonic() - started
-        of_version.append(contents(directory))
+# The calls that change files.
+CHANGES = (
+    (tf.io.gfile, "rename"),
+    (tf.io.gfile, "remove"),
+    (tf.io.gfile.GFile, "write"),
+    (tf.io.TFRecordWriter, "write"),
+)
 
-    output = tmp_path / "killed"
-    moments = random.Random(5)
-    for version, _ in itertools.product((0, 1), range(NUM_KILLS // 2)):
-        process = forked.start(convert, output, num_shards, version)
-        forked.kill(process, moments.uniform(0.0, seconds))
+
+def convert_killed(
+    directory: pathlib.Path, num_shards: int | None, kill_at: int | None, log: pathlib.Path
+) -> None:
+    """Converts and logs each change of a file; dies before the one with the number `kill_at`."""
+    names = list[str]()
+
+    def counted(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
+        def function(*args, **kwargs):
+            if len(names) == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            names.append(name)
+            return change(*args, **kwargs)
+
+        return function
+
+    for owner, name in CHANGES:
+        setattr(owner, name, counted(name, getattr(owner, name)))
+    convert(directory, num_shards, 1)
+    log.write_text(" ".join(names))
+
+
+@pytest.mark.parametrize("num_shards", [None, 3])
+def test_killed_at_any_change_it_leaves_whole_splits_and_then_ends_with_the_same_bytes(
+    tmp_path, num_shards
+):
+    old, new, output, log = (tmp_path / name for name in ("old", "new", "output", "log"))
+    forked.finish(forked.start(convert, old, num_shards, 0))
+    shutil.copytree(old, new)
+    forked.finish(forked.start(convert_killed, new, num_shards, None, log))
+    names = log.read_text().split()
+    renames_and_removals = [n for n, name in enumerate(names) if name != "write"]
+    assert {names[n] for n in renames_and_removals} == {"rename", "remove"}
+    choice = random.Random(5)
+    moments = choice.sample(renames_and_removals, 6) + choice.sample(range(len(names)), 2)
+    shutil.copytree(old, output)
+    for moment in moments:
+        killed = forked.start(convert_killed, output, num_shards, moment, log)
+        killed.join()
+        assert killed.exitcode == -signal.SIGKILL
         left = contents(output)
         for split in whole_splits(output):
             of_split = {
@@ -73,6 +108,6 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path, num_shards):
                 for name, text in left.items()
                 if name.startswith(split) and not name.endswith(".unfinished")
             }
-            assert any(of_split.items() <= whole.items() for whole in of_version)
-    forked.finish(forked.start(convert, output, num_shards, 1))
-    assert contents(output) == of_version[1]
+            assert any(of_split.items() <= contents(whole).items() for whole in (old, new))
+        forked.finish(forked.start(convert, output, num_shards, 1))
+        assert contents(output) == contents(new)

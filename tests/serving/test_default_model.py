@@ -3,16 +3,20 @@
 import hashlib
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+import safetensors
 from safetensors import safe_open
 
 import mate_tf
+from experiments.benchmarks.files_entered import files_entered
 from mate_tf.records.conversion_file import check_vocabulary
 from mate_tf.serving.folder import DEFAULT_MODEL
 from mate_tf.tables.table import Table
-from tests.small import run_binary
+from tests.small import ROOT
 
 MOST_BYTES = 50_000_000
 BOATS = Table.from_rows(
@@ -28,8 +32,22 @@ BOATS = Table.from_rows(
 
 
 @pytest.fixture(scope="module")
-def model():
-    return mate_tf.from_pretrained()
+def loaded():
+    """The model, the files of mate_tf that loading it enters, and the weight files it opens."""
+    opened = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            safetensors,
+            "safe_open",
+            lambda *args, **kw: opened.append(args) or safe_open(*args, **kw),
+        )
+        model, entered = files_entered(mate_tf.from_pretrained)
+    return model, entered, opened
+
+
+@pytest.fixture(scope="module")
+def model(loaded):
+    return loaded[0]
 
 
 def test_the_weights_are_small_and_of_half_precision():
@@ -70,6 +88,15 @@ def test_it_looks_cells_up_in_a_table_it_has_never_seen(model):
     assert all(0.0 < answer.score < 1.0 for answer in answers)
 
 
+def test_few_files_are_entered_and_the_weights_are_opened_once(loaded):
+    model, entered_by_loading, opened = loaded
+    assert len(opened) == 1
+    assert len(entered_by_loading) <= 18
+    model.answer(BOATS, ["which boat is the oldest?", "where is Petrel?"])  # makes the graph
+    _, entered = files_entered(lambda: model.answer(BOATS, "what is the crew of Gannet?"))
+    assert 5 < len(entered) <= 14
+
+
 def test_a_long_table_is_read_whole(model):
     rows = [[f"boat {n}", f"harbour {n % 90}", str(n * 7 % 400)] for n in range(400)]
     table = Table.from_rows(rows, ["Boat", "Harbour", "Crew"], "long")
@@ -77,10 +104,12 @@ def test_a_long_table_is_read_whole(model):
     assert answer.rows_dropped == 0 and answer.answered
 
 
-def test_the_command_needs_no_model(tmp_path):
+def test_the_command_needs_no_model_and_leaves_standard_error_empty(tmp_path):
     path = tmp_path / "boats.csv"
     lines = [",".join(row) for row in (BOATS.header, *BOATS.rows)]
     path.write_text("\n".join(lines) + "\n")
-    done = run_binary("mate_tf", "ask", str(path), "what is the harbour of Petrel?", "--json")
-    assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-m", "mate_tf", "ask", str(path), "what is the harbour of Petrel?"]
+    # A process of its own, in which nothing has been imported or compiled before.
+    done = subprocess.run([*command, "--json"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["answer"] == "Ostend"

@@ -171,14 +171,14 @@ def test_an_export_that_is_interrupted_costs_no_model(tmp_path, exported, monkey
     answer = from_pretrained(directory).answer(CAPITALS, "city")
 
     def interrupted(*_):
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("in a copy")
 
     export = functools.partial(
         export_saved_model, model, vocab_file, FeatureConfig(max_seq_length=512), directory
     )
     with monkeypatch.context() as patch:
         patch.setattr("mate_tf.serving.export.shutil.copyfile", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt, match="in a copy"):
             export()
     assert from_pretrained(directory).answer(CAPITALS, "city") == answer
     export()

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.answers.calibration import Calibration
-from mate_tf.answers.decoding import Asked, decode_batch
-from mate_tf.answers.predictor import Predictor
+from mate_tf.answers.decoding import Asked
+from mate_tf.answers.predictor import Decoder, Predictor
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
@@ -83,7 +83,7 @@ def test_a_question_that_needs_a_table_is_refused_without_one(kind):
     features = TokenFeatures(*[tf.ones([2, 8], tf.int32)] * 9)
     message = "expected a table for each of 2 questions, got 1; only a classifier"
     with pytest.raises(ValueError, match=message):
-        decode_batch(model.task_config, model(features), Asked([TABLE, None], features))
+        Decoder(model.task_config)(model(features), Asked([TABLE, None], features))
 
 
 @pytest.mark.parametrize("kind", ANSWERING)
@@ -97,7 +97,7 @@ def test_outputs_that_are_not_finite_are_no_answer(kind, value):
         broken[1, -1] = value
         message = f"expected finite {name} of the model, got NaN or infinity for 1 of 2 questions"
         with pytest.raises(ValueError, match=message):
-            decode_batch(model.task_config, outputs | {name: broken}, Asked([TABLE] * 2, features))
+            Decoder(model.task_config)(outputs | {name: broken}, Asked([TABLE] * 2, features))
 
 
 def test_a_calibration_in_the_folder_is_applied(classifier, predictor, calibration):

@@ -2,6 +2,14 @@
 
 import hypothesis.strategies as st
 
+from mate_tf.synthesis.statement_execution import (
+    Aggregate,
+    Comparator,
+    Condition,
+    Constant,
+    Expression,
+    Statement,
+)
 from mate_tf.synthesis.typed_table import TypedTable
 from mate_tf.tables.table import Table
 
@@ -17,6 +25,21 @@ CITIES = Table(
 )
 TYPED_CITIES = TypedTable(CITIES)
 CITY, COUNTRY, PEOPLE, AREA, FOUNDED = range(5)
+LARGEST = (Condition(AREA, "equal", Aggregate("maximum", AREA)),)
+ABOVE = (Condition(AREA, "greater", Aggregate("average", AREA)),)
+
+
+def of(column: int, text: str) -> tuple[Condition, ...]:
+    return (Condition(column, "equal", Constant(text)),)
+
+
+def says(
+    left: Expression | str, right: Expression | str, comparator: Comparator = "equal"
+) -> Statement:
+    """A statement; texts are constants."""
+    first, second = (Constant(side) if isinstance(side, str) else side for side in (left, right))
+    return Statement(first, comparator, second)
+
 
 _words = st.sampled_from(["a", "b", "c", "d e", "f"])
 _numbers = st.integers(0, 9).map(str)

@@ -28,22 +28,18 @@ from mate_tf.synthesis.typed_table import TypedTable
 from mate_tf.tables.table import Table
 from tests.synthesis.oracle import is_true
 from tests.synthesis.small_tables import (
+    ABOVE,
     AREA,
     CITY,
     COUNTRY,
     FOUNDED,
+    LARGEST,
     PEOPLE,
     TYPED_CITIES,
+    of,
+    says,
     tables,
 )
-
-
-def of(column: int, text: str) -> tuple[Condition, ...]:
-    return (Condition(column, "equal", Constant(text)),)
-
-
-LARGEST = (Condition(AREA, "equal", Aggregate("maximum", AREA)),)
-ABOVE = (Condition(AREA, "greater", Aggregate("average", AREA)),)
 
 
 def test_columns_are_typed_by_all_of_their_values():
@@ -99,25 +95,18 @@ def test_an_expression_has_the_value_worked_out_by_hand(expression, value):
 
 
 @pytest.mark.parametrize(
-    "left, comparator, right, verdict",
+    "statement, verdict",
     [
-        (Select(PEOPLE, of(CITY, "Lima")), "equal", Constant("1000.0"), True),  # as numbers
-        (Select(COUNTRY, of(CITY, "Lima")), "equal", Constant(" PERU"), True),
-        (Select(FOUNDED, of(CITY, "Lima")), "greater", Constant("1534"), True),
-        (Select(FOUNDED, of(CITY, "Quito")), "equal", Constant("December 1534"), True),
-        (Constant("3"), "less", Aggregate("sum", AREA), True),
-        (Aggregate("average", AREA), "greater", Aggregate("maximum", AREA), False),
+        (says(Select(PEOPLE, of(CITY, "Lima")), "1000.0"), True),  # as numbers
+        (says(Select(COUNTRY, of(CITY, "Lima")), " PERU"), True),
+        (says(Select(FOUNDED, of(CITY, "Lima")), "1534", "greater"), True),
+        (says(Select(FOUNDED, of(CITY, "Quito")), "December 1534"), True),
+        (says("3", Aggregate("sum", AREA), "less"), True),
+        (says(Aggregate("average", AREA), Aggregate("maximum", AREA), "greater"), False),
     ],
 )
-def test_a_statement_is_true_or_false(left, comparator, right, verdict):
-    assert execute(Statement(left, comparator, right), TYPED_CITIES) is verdict
-
-
-def says(left, right, comparator="equal") -> Statement:
-    """A statement; texts are constants."""
-    sides = (Constant(side) if isinstance(side, str) else side for side in (left, right))
-    first, second = sides
-    return Statement(first, comparator, second)
+def test_a_statement_is_true_or_false(statement, verdict):
+    assert execute(statement, TYPED_CITIES) is verdict
 
 
 @pytest.mark.parametrize(
@@ -219,13 +208,9 @@ def test_a_row_that_is_there_in_another_writing_is_not_absent():
     rows = [("Peru", "18 January 1535"), ("Chile", "20 May 1535"), ("Mali", "1 May 1600")]
     table = TypedTable(Table.from_rows(rows, ["Country", "Founded"], "t"))
 
-    def country_of(text):
-        return says(Select(0, of(1, text)), "Peru")
-
-    assert not is_refuted(country_of("1535"), table)  # of two rows: undefined
-    assert is_refuted(country_of("1601"), table)
-    assert is_refuted(country_of("1 May 1600"), table)
-    assert not is_refuted(country_of("18 January 1535"), table)
+    # Of two rows, as 1535 is, it is undefined.
+    for text, refuted in (("1535", 0), ("1601", 1), ("1 May 1600", 1), ("18 January 1535", 0)):
+        assert is_refuted(says(Select(0, of(1, text)), "Peru"), table) == refuted, text
 
 
 def test_what_is_first_of_dates_of_several_kinds_is_undefined():

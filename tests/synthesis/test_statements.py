@@ -9,26 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.synthesis.statement_drawing import draw_true, verbalize
-from mate_tf.synthesis.statement_execution import (
-    OPERATIONS,
-    Aggregate,
-    Condition,
-    Constant,
-    Count,
-    Select,
-    Statement,
-)
+from mate_tf.synthesis.statement_execution import OPERATIONS, Aggregate, Condition, Count, Select
 from mate_tf.synthesis.statements import StatementsConfig, kind_of_id, synthetic_pairs
 from mate_tf.synthesis.typed_table import WAYS, NothingMadeError, cell_lengths, draw_often, draw_two
 from mate_tf.tables.table import Table
 from tests.synthesis.small_tables import (
-    AREA,
+    ABOVE,
     CITIES,
     CITY,
     COUNTRY,
     FOUNDED,
     PEOPLE,
     TYPED_CITIES,
+    of,
+    says,
     tables,
 )
 
@@ -46,11 +40,10 @@ GRAMMAR = set(
 
 
 @pytest.mark.parametrize(
-    "left, comparator, constant, texts",
+    "statement, texts",
     [
         (
-            Select(COUNTRY, (Condition(CITY, "equal", Constant("Lima")),)),
-            *("equal", "Peru"),
+            says(Select(COUNTRY, of(CITY, "Lima")), "Peru"),
             {
                 "the Country of Lima is Peru",
                 "the Country for Lima is Peru",
@@ -58,32 +51,27 @@ GRAMMAR = set(
             },
         ),
         (
-            Select(CITY, (Condition(PEOPLE, "equal", Aggregate("maximum", PEOPLE)),)),
-            *("equal", "Lima"),
+            says(Select(CITY, (Condition(PEOPLE, "equal", Aggregate("maximum", PEOPLE)),)), "Lima"),
             {"the City when People is the highest is Lima"},
         ),
         (
-            Count((Condition(AREA, "greater", Aggregate("average", AREA)),)),
-            *("equal", "2"),
+            says(Count(ABOVE), "2"),
             {
                 "there are exactly 2 rows where Area is greater than the average Area",
                 "the number of rows when Area is higher than the mean Area is 2",
             },
         ),
         (
-            Aggregate("minimum", FOUNDED),
-            *("less", "1535"),
+            says(Aggregate("minimum", FOUNDED), "1535", "less"),
             {"the earliest Founded is before 1535"},
         ),
         (
-            Count((Condition(COUNTRY, "equal", Constant("Peru")),)),
-            *("greater", "1"),
+            says(Count(of(COUNTRY, "Peru")), "1", "greater"),
             {"more than 1 of the rows have Country Peru"},
         ),
     ],
 )
-def test_a_statement_has_several_wordings(left, comparator, constant, texts):
-    statement = Statement(left, comparator, Constant(constant))
+def test_a_statement_has_several_wordings(statement, texts):
     wordings = {verbalize(statement, TYPED_CITIES, random.Random(seed)) for seed in range(300)}
     assert texts <= wordings
     assert len(wordings) > 2 * len(texts) - 2

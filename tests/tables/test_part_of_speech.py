@@ -116,12 +116,6 @@ def test_table_tokens_have_no_part_of_speech(wordpiece):
     assert (features["part_of_speech_ids"] > 0).tolist() == [False, True, True, False, False, False]
 
 
-def test_without_tags_the_feature_is_left_out(wordpiece):
-    assert (
-        "part_of_speech_ids" not in FeatureBuilder(wordpiece).build(TABLE, Question("new")).features
-    )
-
-
 def no_words(text: str) -> list[TaggedWord]:
     return []
 

@@ -6,8 +6,6 @@ from enum import Enum
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from mate_tf.tables.table import Question, Table, remember
 
@@ -92,35 +90,6 @@ def test_delimited_files_are_read(tmp_path, name, text, encoding):
     assert (table.header, table.rows, table.table_id) == (CITIES.header, CITIES.rows, name)
 
 
-def test_a_given_delimiter_wins(tmp_path):
-    path = write(tmp_path / "cities.csv", "City;People\nOslo;1,5\n")
-    assert Table.from_csv(path, delimiter=";").rows == (("Oslo", "1,5"),)
-
-
-@given(
-    st.integers(1, 4).flatmap(
-        lambda width: st.lists(
-            st.lists(
-                st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
-                min_size=width,
-                max_size=width,
-            ),
-            min_size=2,
-        )
-    )
-)
-@example([["\t"], [""]])
-@example([[" "], [";"]])
-@example([["a;\nb", "c"], ["1;2", "3"]])
-def test_what_pythons_csv_module_writes_is_read_back(tmp_path_factory, rows):
-    path = tmp_path_factory.mktemp("csv") / "any.csv"
-    # A single column's name that holds another delimiter has to stand in quotes.
-    is_quoted = len(rows[0]) == 1 and any(other in cell for (cell,) in rows for other in ";\t|")
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file, quoting=csv.QUOTE_ALL if is_quoted else csv.QUOTE_MINIMAL).writerows(rows)
-    assert Table.from_csv(path) == Table.from_rows(rows, table_id="any.csv")
-
-
 @pytest.mark.parametrize("name", ["long.csv", "long.tsv"])
 @pytest.mark.parametrize("cell", ["a" * 1_000_000, '"' * 1_000_000, "\n" * 1_000_000])
 def test_a_cell_may_be_a_megabyte_long(tmp_path, name, cell):
@@ -129,34 +98,6 @@ def test_a_cell_may_be_a_megabyte_long(tmp_path, name, cell):
             [["a", "b"], [cell, "c"]]
         )
     assert Table.from_csv(tmp_path / name).rows == ((cell, "c"),)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", r"expected at least 1 column, got 0 \(table 'bad.csv'\)"),
-        (b"a,b\n", "expected at least 1 row"),
-        (
-            b"a,b\n1,2\n3\n",
-            r"expected 2 cells as in the header, got 1 \(file '.*bad.csv', line 3\)",
-        ),
-        (b'a,b\n1,"2\n3,4\n', r"unexpected end of data \(file '.*bad.csv', line 3\)"),
-        (b"a\nb\n\xff\n", r"expected UTF-8 text, got the byte 0xff \(file '.*bad.csv', line 3\)"),
-    ],
-)
-def test_a_malformed_file_is_refused_with_file_and_line(tmp_path, content, message):
-    path = tmp_path / "bad.csv"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        Table.from_csv(path)
-
-
-@pytest.mark.parametrize("read", [Table.from_csv, Table.from_json_lines])
-def test_a_missing_file_and_a_directory_are_refused(tmp_path, read):
-    with pytest.raises(FileNotFoundError, match=r"expected a file at '.*none.csv', found none"):
-        read(tmp_path / "none.csv")
-    with pytest.raises(ValueError, match="expected a file, got a directory"):
-        read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -169,25 +110,6 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path, read):
 def test_json_lines_are_read_as_lists_or_objects(tmp_path, lines):
     path = write(tmp_path / "c.jsonl", "\n\n".join(map(json.dumps, lines)))
     assert Table.from_json_lines(path) == Table(CITIES.header, CITIES.rows, "c.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "expected at least 1 column"),
-        ('["a"]\n{', r"expected valid JSON, got: .* \(file '.*bad.jsonl', line 2\)"),
-        ('["a"]\n{"a": 1}', "expected a row as list, got dict .*line 2"),
-        ('{"a": 1}\n["b"]', "expected a row as dict, got list .*line 2"),
-        ("3", "expected a row as object or list, got a text or number .*line 1"),
-        ('{"a": 1}\n{"b": 1}', r"expected the keys \['a'\], got \['b'\] .*line 2"),
-        ('{"a": 1, "a": 2}', r"a key twice in \['a', 'a'\] .*line 1"),
-        ('["a"]\n["b", "c"]', "expected 1 cells as in the header, got 2 .*line 2"),
-        ('["a"]\n[{}]', "got dict"),
-    ],
-)
-def test_malformed_json_lines_are_refused_with_file_and_line(tmp_path, text, message):
-    with pytest.raises(ValueError, match=message):
-        Table.from_json_lines(write(tmp_path / "bad.jsonl", text))
 
 
 def test_a_data_frame_gives_its_columns_and_empty_cells_for_missing_values():
@@ -207,9 +129,6 @@ def test_a_data_frames_numbers_of_single_precision_are_written_as_such():
     frame.columns = [*FLOATS, "float32"]
     assert Table.from_pandas(frame).rows == (("0.1",) * 5, ("",) * 5, ("-2.5",) * 5)
 
-
-def test_a_data_frame_without_rows_is_refused():
-    pd = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="expected at least 1 row"):
         Table.from_pandas(pd.DataFrame({"a": []}), "frame")
 

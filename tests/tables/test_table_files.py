@@ -9,7 +9,7 @@ import sys
 import zipfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mate_tf.tables.files import ENDINGS, ReadOptions, read_table
@@ -71,12 +71,18 @@ def folder(tmp_path_factory):
 
 
 @given(tables(ANY_TEXT))
+@example([["\t"], [""]])
+@example([[" "], [";"]])
+@example([["a;\nb", "c"], ["1;2", "3"]])
 def test_delimited_text_is_read_back(folder, rows):
+    # A single column's name that holds another delimiter has to stand in quotes.
+    is_quoted = len(rows[0]) == 1 and any(other in cell for (cell,) in rows for other in ";\t|")
+    quoting = csv.QUOTE_ALL if is_quoted else csv.QUOTE_MINIMAL
     for name, dialect in (("t.csv", "excel"), ("t.TSV", "excel-tab"), ("t.tab", "excel-tab")):
 
         def save(path, dialect=dialect):
             with open(path, "w", encoding="utf-8", newline="") as file:
-                csv.writer(file, dialect).writerows(rows)
+                csv.writer(file, dialect, quoting=quoting).writerows(rows)
 
         assert read_back(folder, name, save) == rows
 
@@ -462,8 +468,20 @@ BROKEN = [
     ("t.json", b"[]", "expected at least 1 column, got 0"),
     ("t.json", b"{}", "expected at least 1 column, got 0"),
     ("t.json", b'[["a"], [["b"]]]', "expected text, a number or None, got list"),
-    ("t.csv", b"a\n", "expected at least 1 row"),
-    ("t.tsv", b"", "expected at least 1 column"),
+    ("t.csv", b"", r"expected at least 1 column, got 0 \(table 't.csv'\)"),
+    ("t.tsv", b"a\n", "expected at least 1 row"),
+    ("t.csv", b"a,b\n1,2\n3\n", r"2 cells as in the header, got 1 \(file '.*t.csv', line 3\)"),
+    ("t.csv", b'a,b\n1,"2\n3,4\n', r"unexpected end of data \(file '.*t.csv', line 3\)"),
+    ("t.csv", b"a\nb\n\xff\n", r"UTF-8 text, got the byte 0xff \(file '.*t.csv', line 3\)"),
+    ("t.jsonl", b"", "expected at least 1 column"),
+    ("t.jsonl", b'["a"]\n{', r"expected valid JSON, got: .* \(file '.*t.jsonl', line 2\)"),
+    ("t.jsonl", b'["a"]\n{"a": 1}', "expected a row as list, got dict .*line 2"),
+    ("t.jsonl", b'{"a": 1}\n["b"]', "expected a row as dict, got list .*line 2"),
+    ("t.jsonl", b"3", "expected a row as object or list, got a text or number .*line 1"),
+    ("t.jsonl", b'{"a": 1}\n{"b": 1}', r"expected the keys \['a'\], got \['b'\] .*line 2"),
+    ("t.jsonl", b'{"a": 1, "a": 2}', r"a key twice in \['a', 'a'\] .*line 1"),
+    ("t.jsonl", b'["a"]\n["b", "c"]', "expected 1 cells as in the header, got 2 .*line 2"),
+    ("t.jsonl", b'["a"]\n[{}]', "got dict"),
 ]
 
 

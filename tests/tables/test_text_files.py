@@ -17,14 +17,16 @@ def test_a_file_appears_with_its_last_line(tmp_path):
     assert [path] == list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("last", ["\ud800", "more"])
-def test_a_failure_leaves_the_file_that_was_there(tmp_path, last):
+@pytest.mark.parametrize(
+    ("last", "message"), [("\ud800", "surrogates not allowed"), ("more", "after writing")]
+)
+def test_a_failure_leaves_the_file_that_was_there(tmp_path, last, message):
     path = tmp_path / "file.txt"
     path.write_text("old")
-    with pytest.raises((UnicodeEncodeError, RuntimeError)), complete_text_file(path) as file:
+    with pytest.raises(ValueError, match=message), complete_text_file(path) as file:
         file.write("new")
         file.write(last)
-        raise RuntimeError
+        raise ValueError("after writing")
     assert path.read_text() == "old"
     assert [path] == list(tmp_path.iterdir())
 

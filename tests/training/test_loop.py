@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.layers.dropout import Dropout
+from mate_tf.layers.basic import Dropout
 from mate_tf.serving.folder import CALIBRATION_FILE
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train
@@ -114,7 +114,7 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path, stop, confi
 
     first = make_task()
     ends = dataclasses.replace(first, train_dataset=lambda _: first.train_dataset(0).take(stop))
-    with pytest.raises(StopIteration):
+    with pytest.raises(StopIteration, match=r"^$"):
         train(ends, config, tmp_path / "resumed")
     resumed = make_task()
     train(resumed, config, tmp_path / "resumed")

@@ -267,7 +267,9 @@ def test_records_of_another_length_or_kind_are_refused(data_dir, tmp_path):
     shutil.copytree(data_dir, others)
     conversion = conversion_of("WTQ", FeatureConfig(32), others / "vocab.txt", None)
     write_conversion(others, conversion)
-    with pytest.raises(ValueError, match=r"expected records to pre-train on in .*, got others"):
+    with pytest.raises(
+        ValueError, match=r"expected records to pre-train on in .*, got those of another"
+    ):
         check_data(CONFIG, others)
     # Nothing says how these were made; they say themselves that nothing is masked in them.
     (others / "conversion.json").unlink()

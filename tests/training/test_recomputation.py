@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.dropout import Dropout
+from mate_tf.layers.basic import Dropout
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model
@@ -64,7 +64,7 @@ def test_a_resumed_run_gives_the_weights_of_one_that_keeps_its_activations(tmp_p
     task = small_task(config)
     whole = task.train_dataset
     task = dataclasses.replace(task, train_dataset=lambda step: whole(step).take(2))
-    with pytest.raises((StopIteration, tf.errors.OutOfRangeError)):
+    with pytest.raises(StopIteration, match=r"^$"):
         train(task, config, tmp_path / "anew")
     actual = trained(config, tmp_path / "anew")
     for one, other in zip(actual, trained(CONFIG, tmp_path / "kept"), strict=True):

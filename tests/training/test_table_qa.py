@@ -188,7 +188,7 @@ def test_good_data_is_accepted(data_dir):
 @pytest.mark.parametrize(
     ("config", "damage", "error", "message"),
     [
-        (CONFIG, None, FileNotFoundError, "expected vocab.txt in .*create_data.py"),
+        (CONFIG, None, FileNotFoundError, "expected vocab.txt in .*mate-tf data"),
         (CONFIG, "train.tfrecord", FileNotFoundError, "expected train.tfrecord in"),
         (CONFIG, "dev.jsonl", FileNotFoundError, "expected dev.jsonl in"),
         (

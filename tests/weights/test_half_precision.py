@@ -14,8 +14,7 @@ from mate_tf.serving.loading import find_model
 from mate_tf.tables.table import Table
 from mate_tf.weights import run as weights_of_runs
 from mate_tf.weights.initial import load_weights
-from mate_tf.weights.loading import weights_by_path
-from mate_tf.weights.run import export_weights, run_weights
+from mate_tf.weights.run import export_weights, run_weights, weights_by_path
 from tests.small import run_binary, write_run
 
 TABLE = Table.from_rows([["a", "b"], ["c d", "e"], ["f", "g h"], ["c", "e e"]])
@@ -118,7 +117,7 @@ def test_an_interrupted_export_leaves_no_weights_beside_another_config(
     out = tmp_path / "out"
     shutil.copytree(weights, out)
     monkeypatch.setattr(shutil, "copyfile", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
         export_weights(run, out)
     assert not (out / weights_of_runs.FILE).exists()
 

@@ -16,11 +16,12 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.tasks import model_of
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.loop import train
 from mate_tf.training.run import save_config
 from mate_tf.training.trainer import Task
-from mate_tf.weights.initial import load_pretrained, load_weights
+from mate_tf.weights.initial import load_weights, published_configs, restore_published
 from tests.small import restored_step
 from tests.weights.small_models import (
     classifier,
@@ -45,6 +46,15 @@ def heads(names) -> list[str]:
 def write_tf1_folder(folder, values) -> None:
     folder.mkdir()
     write_tf1(folder / "model.ckpt", values)
+
+
+def published(path, task=None, attention=None, **options):
+    """The model of a published checkpoint; all tokens attend to all, as TAPAS was trained."""
+    options["attention"] = attention or AttentionConfig("tapas")
+    location, encoder, task = published_configs(path, task, **options)
+    model = model_of(encoder, task)
+    restore_published(model, location)
+    return model
 
 
 WRITERS = {"tf1": write_tf1_folder, "hugging_face": write_hugging_face}
@@ -272,7 +282,7 @@ def test_a_name_is_downloaded_at_its_revision_without_pickles(tmp_path, monkeypa
 
     fake_hub(monkeypatch, download)
     load_weights(classifier(), "google/tapas-tiny", revision="no_reset")
-    model = load_pretrained("google/tapas-tiny")
+    model = published("google/tapas-tiny")
     assert asked == [("google/tapas-tiny", "no_reset"), ("google/tapas-tiny", None)]
     assert model.task_config == ClassificationConfig()
     with pytest.raises(ValueError, match="expected no revision for weights on this machine"):
@@ -289,7 +299,7 @@ def test_without_the_package_or_the_network_it_says_what_to_do(monkeypatch):
     with pytest.raises(OSError, match=here + message):
         load_weights(classifier(), "google/tapas-tiny")
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    message = r"huggingface_hub.*install mate_tf\[hub\]"
+    message = r"huggingface_hub.*install 'mate_tf\[hub\]'"
     with pytest.raises(ModuleNotFoundError, match=here + message):
         load_weights(classifier(), "google/tapas-tiny")
 
@@ -312,22 +322,22 @@ def test_a_pretrained_model_has_every_variable_and_its_own_attention(tmp_path, k
     )
     (folder / "bert_config.json").write_text(json.dumps(encoder_config().to_bert_config()))
     task = TableQAConfig() if kind == "tf1" else None
-    model = load_pretrained(folder, task)
+    model = published(folder, task)
     assert model.encoder_config.attention.architecture == "tapas"
     for name, value in values_of(model).items():
         np.testing.assert_array_equal(value, values[name])
-    other = load_pretrained(folder, task, attention=MATE, position="absolute")
+    other = published(folder, task, attention=MATE, position="absolute")
     assert (other.encoder_config.attention, other.encoder_config.position) == (MATE, "absolute")
 
 
 def test_a_pretrained_model_needs_a_head_and_all_of_it(tmp_path, run):
     write_hugging_face(tmp_path / "a", values_of(classifier()), architectures=["TapasModel"])
     with pytest.raises(ValueError, match=r"expected a task_config, for none is described in .*a"):
-        load_pretrained(tmp_path / "a")
+        published(tmp_path / "a")
     with pytest.raises(ValueError, match=r"which has none for .*output_weights_agg"):
-        load_pretrained(tmp_path / "a", TableQAConfig())
+        published(tmp_path / "a", TableQAConfig())
     with pytest.raises(ValueError, match="expected a published checkpoint, got the run in"):
-        load_pretrained(run[0])
+        published(run[0])
 
 
 COLUMNS, TOKENS = CELLS[:2], CELLS[2:]
@@ -369,10 +379,10 @@ def test_a_pretrained_model_loses_no_head(tmp_path, caplog, task, used, lost, us
     write_with_heads(tmp_path / "more", used + lost)
     message = f"uses {', '.join(lost)} of .*model.ckpt, got one without, {type(task).__name__}.*; "
     with pytest.raises(ValueError, match=f"{message}take {use}"):
-        load_pretrained(tmp_path / "more", task)
+        published(tmp_path / "more", task)
     write_with_heads(tmp_path / "same", used)
     with caplog.at_level(logging.INFO, logger="absl"):
-        load_pretrained(tmp_path / "same", task)
+        published(tmp_path / "same", task)
     said = caplog.messages[-1]
     assert said.startswith("loaded ")
     assert all(name in said for name in used)
@@ -380,7 +390,7 @@ def test_a_pretrained_model_loses_no_head(tmp_path, caplog, task, used, lost, us
 
 def test_a_published_classifier_may_have_a_head_for_tokens(tmp_path):
     write_with_heads(tmp_path / "weights", CLASSES + CELLS)
-    load_pretrained(tmp_path / "weights", ClassificationConfig())
+    published(tmp_path / "weights", ClassificationConfig())
 
 
 def test_transformers_keep_a_head_for_columns_that_nothing_chooses(tmp_path):
@@ -388,10 +398,10 @@ def test_transformers_keep_a_head_for_columns_that_nothing_chooses(tmp_path):
     values = values_of(table_qa())
     folder = tmp_path / "weights"
     write_hugging_face(folder, values, **described, select_one_column=False)
-    assert load_pretrained(folder).task_config.select_one_column is False
+    assert published(folder).task_config.select_one_column is False
     write_hugging_face(folder, values, **described)
     with pytest.raises(ValueError, match="uses column_output_bias, column_output_weights of"):
-        load_pretrained(folder, TableQAConfig(select_one_column=False))
+        published(folder, TableQAConfig(select_one_column=False))
 
 
 def test_the_first_of_several_checkpoints_is_not_guessed(tmp_path):

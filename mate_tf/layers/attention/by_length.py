@@ -14,7 +14,7 @@ from mate_tf.config import SORTED_ARCHITECTURES
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import DenseAttention, DensePlan
 from mate_tf.layers.attention.softmax import scores_are_small
-from mate_tf.layers.dropout import SeededDropout
+from mate_tf.layers.basic import SeededDropout
 from mate_tf.private_apis import compiles_with_xla
 
 

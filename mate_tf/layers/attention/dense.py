@@ -16,7 +16,7 @@ from mate_tf.layers.attention.grammar import RelatedTags, favoured_tags
 from mate_tf.layers.attention.patterns import HeadGroup, group_mask, head_groups, pattern_mask
 from mate_tf.layers.attention.projections import HeadProjections
 from mate_tf.layers.attention.softmax import MASKED, Attended, weighted_sum
-from mate_tf.layers.dropout import SeededDropout
+from mate_tf.layers.basic import SeededDropout
 from mate_tf.private_apis import compiles_with_xla
 
 

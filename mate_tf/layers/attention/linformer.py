@@ -16,7 +16,7 @@ from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import dense_attention
 from mate_tf.layers.attention.projections import HeadProjections
-from mate_tf.layers.dropout import SeededDropout
+from mate_tf.layers.basic import SeededDropout
 
 
 class LinformerPlan(NamedTuple):

@@ -36,7 +36,7 @@ from mate_tf.layers.attention.views import (
     views_of,
     with_neighbours,
 )
-from mate_tf.layers.dropout import SeededDropout
+from mate_tf.layers.basic import SeededDropout
 
 # The fields of AttentionConfig that MultiViewAttention takes one by one.
 OPTIONS = (

@@ -17,8 +17,7 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.grammar import GrammarBias
 from mate_tf.layers.attention.patterns import head_groups
 from mate_tf.layers.attention.relations import RelationBias, relation_scores
-from mate_tf.layers.dropout import Dropout, SeededDropout
-from mate_tf.layers.linear import Linear
+from mate_tf.layers.basic import Dropout, Linear, SeededDropout
 
 
 def heads_first(tensor: tf.Tensor) -> tf.Tensor:

@@ -33,7 +33,7 @@ from mate_tf.layers.attention.global_tokens import (
 from mate_tf.layers.attention.multi_view import multi_view_attention
 from mate_tf.layers.attention.projections import HeadProjections, heads_first
 from mate_tf.layers.attention.views import MultiView
-from mate_tf.layers.dropout import SeededDropout
+from mate_tf.layers.basic import SeededDropout
 
 
 class AllPairsPlan(NamedTuple):

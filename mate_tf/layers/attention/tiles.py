@@ -36,8 +36,8 @@ from mate_tf.layers.attention.by_length import LinearAttention
 from mate_tf.layers.attention.patterns import Pattern, head_groups, pattern_mask
 from mate_tf.layers.attention.relations import RelationBias, relation_scores
 from mate_tf.layers.attention.softmax import MASKED, exponentials
+from mate_tf.layers.basic import SeededDropout
 from mate_tf.layers.custom_gradient import custom_gradient
-from mate_tf.layers.dropout import SeededDropout
 from mate_tf.private_apis import compiles_with_xla
 
 

@@ -30,6 +30,7 @@ from mate_tf.serving.raw_text.numbers import (
     relations,
     text_values,
 )
+from mate_tf.serving.raw_text.wordpiece import graph_wordpiece
 
 
 class RawInput(NamedTuple):
@@ -196,10 +197,11 @@ def build_features(
     texts = tf.concat([headers[:, tf.newaxis], given.cells], axis=1)  # [B, R+1, C]
     is_text = tf.concat([is_column[:, tf.newaxis], is_cell], axis=1)
     places = tf.where(is_text)  # int64 [N, 3]
-    pieces = wordpiece.tokenize(tf.boolean_mask(texts, is_text))  # [N, (pieces)]
+    tokenizer = graph_wordpiece(wordpiece)
+    pieces = tokenizer.tokenize(tf.boolean_mask(texts, is_text))  # [N, (pieces)]
     places = tf.gather(places, pieces.value_rowids())  # [P, 3]
 
-    questions = wordpiece.tokenize(given.questions)  # [B, (pieces)]
+    questions = tokenizer.tokenize(given.questions)  # [B, (pieces)]
     cls, sep = (tf.fill([shape[0], 1], special) for special in (wordpiece.cls, wordpiece.sep))
     text_ids = tf.concat([cls, questions, sep], axis=1)
     starts = tf.cast(text_ids.row_lengths(), tf.int32)  # [B]

@@ -10,7 +10,7 @@ from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import DenseAttention
 from mate_tf.layers.attention.tiles import TiledAttention, list_sizes, tile_plan, tiles_meet
-from mate_tf.layers.dropout import SeededDropout
+from mate_tf.layers.basic import SeededDropout
 
 HIDDEN = 8
 # Some 60 products of unit size are summed in float32, in another order.

@@ -131,8 +131,8 @@ def test_what_has_no_answer_when_the_server_ends_is_told_so():
         asking = asyncio.create_task(limited(scope, receive, send))
         await has_asked.wait()
         assert not limited.has_cut_off
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        asking.cancel("the end")
+        with pytest.raises(asyncio.CancelledError, match="the end"):
             await asking
         return limited, sent, codes
 

@@ -31,7 +31,7 @@ def body(*instances: Any) -> bytes:
 
 
 def refusal(data: bytes) -> RefusedError:
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RefusedError, match=r"expected|got") as caught:
         read_request(data, LIMITS)
     return caught.value
 

@@ -6,12 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mate_tf.answers.decoding import group_body_cells, mean_by_cell, select_cells
+from mate_tf.answers.decoding import Asked, group_body_cells, mean_by_cell, select_cells
+from mate_tf.features.token_features import TokenFeatures
 from mate_tf.tables.table import Table
 
 
 def empty_table(rows: int, columns: int, name: str = "table") -> Table:
     return Table(("",) * columns, (("",) * columns,) * rows, name)
+
+
+def asked(tables, column_ids, row_ids, histogram_row=False) -> Asked:
+    rows = np.asarray(row_ids)
+    features = TokenFeatures(*[rows] * 9)._replace(column_ids=np.asarray(column_ids))
+    return Asked(tables, features, histogram_row=histogram_row)
 
 
 @st.composite
@@ -46,7 +53,7 @@ def means_by_loops(tables, columns, rows, values, histogram_row) -> list[float]:
 @given(batches(), st.booleans())
 def test_a_cell_has_the_mean_of_its_tokens(batch, histogram_row):
     tables, columns, rows, values = batch
-    cells = group_body_cells(tables, columns, rows, histogram_row)
+    cells = group_body_cells(asked(tables, columns, rows, histogram_row))
     expected = means_by_loops(tables, columns, rows, values, histogram_row)
     np.testing.assert_allclose(mean_by_cell(values, cells), expected, rtol=1e-12)
     sizes = [table.num_rows * table.num_columns for table in tables]
@@ -93,4 +100,5 @@ def test_each_group_has_its_cells_above_the_threshold_or_its_best(pairs, thresho
 )
 def test_tokens_of_another_table_are_refused(column_ids, row_ids, message):
     with pytest.raises(ValueError, match=message):
-        group_body_cells([empty_table(5, 2, "a"), empty_table(3, 3, "b")], column_ids, row_ids)
+        tables = [empty_table(5, 2, "a"), empty_table(3, 3, "b")]
+        group_body_cells(asked(tables, column_ids, row_ids))

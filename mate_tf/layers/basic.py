@@ -1,0 +1,329 @@
+"""The small layers of an encoder: affine maps with their activations, normalisation, dropout.
+
+Layer normalisation (Ba et al., 2016) and, in training, Gaussian error linear units (Hendrycks and
+Gimpel, 2016) take few passes over memory here. Keras's layer normalisation takes a dozen on a CPU.
+TensorFlow's gradient of the units keeps several tensors of the size of the widest input, and takes
+a quarter of a training step. The mask of dropout is a function of a seed. Keras's layer draws its
+seed where it is applied: computed a second time, as in `recomputed`, it would drop other units.
+
+Shapes: D hidden, U units, N rows.
+"""
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import keras
+import tensorflow as tf
+
+from mate_tf.layers.compilation import OnePass, has_constant_kernels
+from mate_tf.layers.custom_gradient import custom_gradient
+
+_CUBIC = 0.044715  # of the approximation, their section 4
+_SLOPE = math.sqrt(2.0 / math.pi)
+
+
+def gelu(inputs: tf.Tensor, approximate: bool, training: bool | None = False) -> tf.Tensor:
+    """An input x times P(X <= x) of a standard normal X (their section 2).
+
+    Args:
+        inputs: float [...].
+        approximate: by the hyperbolic tangent.
+        training: keeps the input alone for the gradient, and computes in few passes over memory;
+            else as a graph's optimizer fuses it with the projection before it.
+
+    Returns:
+        float [...].
+    """
+    if not training:
+        return tf.nn.gelu(inputs, approximate)
+    forward, derivative = _FUNCTIONS[approximate]
+
+    @custom_gradient
+    def with_gradient(inputs: tf.Tensor):
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            return tf.ensure_shape(derivative(inputs, upstream), inputs.shape)
+
+        # A function on a tape is another program, of other roundings: recomputation would differ.
+        outputs = forward(tf.stop_gradient(inputs))
+        return tf.ensure_shape(outputs, inputs.shape), gradient
+
+    return with_gradient(inputs)
+
+
+def _exact(inputs: tf.Tensor) -> tf.Tensor:
+    wide = _widened(inputs)
+    return tf.cast(wide * _normal_cdf(wide), inputs.dtype)
+
+
+def _exact_gradient(inputs: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
+    wide = _widened(inputs)
+    density = tf.exp(-0.5 * tf.square(wide)) / math.sqrt(2.0 * math.pi)
+    return _scaled(upstream, _normal_cdf(wide) + wide * density)
+
+
+def _normal_cdf(values: tf.Tensor) -> tf.Tensor:
+    return 0.5 * (1.0 + tf.math.erf(values / math.sqrt(2.0)))
+
+
+def _approximate(inputs: tf.Tensor) -> tf.Tensor:
+    wide = _widened(inputs)
+    return tf.cast(0.5 * wide * (1.0 + _tanh(wide)), inputs.dtype)
+
+
+def _approximate_gradient(inputs: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
+    wide = _widened(inputs)
+    tanh = _tanh(wide)
+    inner = _SLOPE * (1.0 + 3.0 * _CUBIC * tf.square(wide))
+    return _scaled(upstream, 0.5 * (1.0 + tanh + wide * (1.0 - tf.square(tanh)) * inner))
+
+
+def _tanh(values: tf.Tensor) -> tf.Tensor:
+    return tf.tanh(_SLOPE * (values + _CUBIC * values * tf.square(values)))
+
+
+def _widened(values: tf.Tensor) -> tf.Tensor:
+    """In float32 where it is of fewer bits."""
+    return tf.cast(values, tf.float32) if values.dtype.size < 4 else values
+
+
+def _scaled(upstream: tf.Tensor, factor: tf.Tensor) -> tf.Tensor:
+    return tf.cast(tf.cast(upstream, factor.dtype) * factor, upstream.dtype)
+
+
+_FUNCTIONS = {
+    False: (OnePass(_exact), OnePass(_exact_gradient)),
+    True: (OnePass(_approximate), OnePass(_approximate_gradient)),
+}
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class Linear(keras.layers.Layer):
+    """y = activation(x W + b), computed on a matrix so that TensorFlow fuses it.
+
+    Called on float [..., D]; returns float [..., U]. Keras's Dense multiplies tensors of higher
+    rank in a way that TensorFlow's CPU kernels do not fuse, at up to three times the cost.
+
+    Args:
+        units: U.
+        activation: "gelu" (exact), "gelu_tanh" (the approximation), "tanh" or None.
+        initializer_range: standard deviation of the kernel's truncated normal initializer.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: str | None = None,
+        initializer_range: float = 0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.units = units
+        self.activation = activation
+        self.initializer_range = initializer_range
+
+    def build(self, input_shape) -> None:
+        self.kernel = self.add_weight(
+            shape=(input_shape[-1], self.units),
+            initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            name="kernel",
+        )
+        self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
+
+    def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
+        kernel = self._constant_kernel() if has_constant_kernels() else self._cast_kernel()
+        bias = tf.convert_to_tensor(self.bias)
+        outputs = tf.matmul(tf.reshape(inputs, [-1, kernel.shape[0]]), kernel)
+        outputs = tf.nn.bias_add(outputs, bias)  # [prod(...), U]
+        if self.activation in ("gelu", "gelu_tanh"):
+            outputs = gelu(outputs, self.activation == "gelu_tanh", training)
+        elif self.activation == "tanh":
+            outputs = tf.tanh(outputs)
+        if inputs.shape.rank == 2:
+            return outputs
+        return tf.reshape(outputs, tf.concat([tf.shape(inputs)[:-1], [self.units]], 0))
+
+    def _cast_kernel(self) -> tf.Tensor:
+        # Not keras.Variable.value alone: convert_to_tensor applies the mixed-precision cast.
+        return tf.convert_to_tensor(self.kernel)
+
+    def _constant_kernel(self) -> tf.Tensor:
+        with tf.init_scope():
+            value = self._cast_kernel().numpy()
+        return tf.constant(value)
+
+    def compute_output_shape(self, input_shape):
+        return (*input_shape[:-1], self.units)
+
+    def get_config(self):
+        return super().get_config() | {
+            "units": self.units,
+            "activation": self.activation,
+            "initializer_range": self.initializer_range,
+        }
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class LayerNorm(keras.layers.Layer):
+    """Normalises the last axis to mean 0 and variance 1, then scales and shifts it.
+
+    Called on float [..., D] and, where there is one, a residual of the same shape that is added to
+    it before; returns [..., D] of the layer's compute dtype. It computes in float32, of whatever
+    dtype the inputs are, and keeps for the gradient what it was called on alone.
+
+    Args:
+        epsilon: added to the variance.
+    """
+
+    def __init__(self, epsilon: float = 1e-12, **kwargs):
+        super().__init__(autocast=False, **kwargs)  # float32 inputs stay what they are
+        self.epsilon = epsilon
+
+    def build(self, input_shape) -> None:
+        size = (input_shape[-1],)
+        options = dict(dtype="float32", autocast=False)
+        self.gamma = self.add_weight(size, "ones", name="gamma", **options)
+        self.beta = self.add_weight(size, "zeros", name="beta", **options)
+
+    def call(self, inputs: tf.Tensor, residual: tf.Tensor | None = None) -> tf.Tensor:
+        forward, backward = _passes(self.epsilon, self.compute_dtype)
+        gamma, beta = tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
+        rows = tf.reshape(inputs, [-1, gamma.shape[0]])  # [N, D]
+        terms = [rows] if residual is None else [rows, tf.reshape(residual, tf.shape(rows))]
+
+        @custom_gradient
+        def normalised(gamma: tf.Tensor, beta: tf.Tensor, *terms: tf.Tensor):
+            def gradient(upstream: tf.Tensor):
+                of_sum, of_gamma, of_beta = backward(upstream, gamma, *terms)
+                return of_gamma, of_beta, *(tf.cast(of_sum, term.dtype) for term in terms)
+
+            # A function on a tape is another program, of other roundings.
+            return forward(*map(tf.stop_gradient, (gamma, beta, *terms))), gradient
+
+        outputs = tf.reshape(normalised(gamma, beta, *terms), tf.shape(inputs))
+        return tf.ensure_shape(outputs, inputs.shape)
+
+    def compute_output_shape(self, input_shape, *_):
+        return input_shape
+
+    def get_config(self):
+        return super().get_config() | {"epsilon": self.epsilon}
+
+
+@functools.cache
+def _passes(epsilon: float, dtype: str) -> tuple[OnePass, OnePass]:
+    """Forward and backward, of all layers alike: XLA compiles each only once for a shape."""
+
+    def normal_of(*terms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """What has mean 0 and variance 1, float32 [N, D], and what it was multiplied by [N, 1]."""
+        total = tf.cast(terms[0], tf.float32)
+        for term in terms[1:]:
+            total += tf.cast(term, tf.float32)
+        centred = total - _mean(total)
+        scale = tf.math.rsqrt(_mean(centred * centred) + epsilon)
+        return centred * scale, scale
+
+    def normalised_sum(gamma: tf.Tensor, beta: tf.Tensor, *terms: tf.Tensor) -> tf.Tensor:
+        normal, _ = normal_of(*terms)
+        return tf.cast(normal * gamma + beta, dtype)
+
+    def gradients(
+        upstream: tf.Tensor, gamma: tf.Tensor, *terms: tf.Tensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """By the sum [N, D], gamma and beta [D]."""
+        normal, scale = normal_of(*terms)
+        upstream = tf.cast(upstream, tf.float32)
+        of_normal = upstream * gamma
+        of_sum = scale * (of_normal - _mean(of_normal) - normal * _mean(of_normal * normal))
+        return of_sum, tf.reduce_sum(upstream * normal, 0), tf.reduce_sum(upstream, 0)
+
+    return OnePass(normalised_sum), OnePass(gradients)
+
+
+def _mean(rows: tf.Tensor) -> tf.Tensor:
+    """Of each row: float32 [N, D] to [N, 1]."""
+    size = tf.shape(rows)[1]
+    return tf.matmul(rows, tf.fill([size, 1], 1.0 / tf.cast(size, tf.float32)))
+
+
+class SeededDropout(NamedTuple):
+    """Dropout that drops the same units each time it is applied to a tensor of the same shape.
+
+    Attributes:
+        rate: probability of a unit to be dropped.
+        seed: int32 [2].
+    """
+
+    rate: float
+    seed: tf.Tensor
+
+    def __call__(self, tensor: tf.Tensor) -> tf.Tensor:
+        """Sets units to zero and scales the others by 1 / (1 - rate)."""
+        return tf.nn.experimental.stateless_dropout(tensor, self.rate, self.seed)
+
+    def fold_in(self, index: int) -> "SeededDropout":
+        """One that drops other units, for another tensor; the same one for the same index."""
+        seed = tf.random.experimental.stateless_fold_in(self.seed, index)
+        return self._replace(seed=seed)
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class Dropout(keras.layers.Layer):
+    """Keras's Dropout, whose seed a caller may draw beforehand and hand in.
+
+    Called on float [...]; returns the same shape. The replicas of a strategy drop different units.
+
+    Args:
+        rate: probability of a unit to be dropped.
+        seed: where its random numbers start; None draws it from Keras's own.
+
+    Raises:
+        ValueError: if the rate is not from 0 to below 1.
+    """
+
+    def __init__(self, rate: float, seed: int | None = None, **kwargs):
+        super().__init__(**kwargs)
+        if not 0.0 <= rate < 1.0:
+            raise ValueError(f"expected a dropout rate from 0 to below 1, got {rate}")
+        self.rate = rate
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed) if rate else None
+        self.built = True
+
+    def draw_seed(self) -> tf.Tensor:
+        """The seed of the next mask, int32 [2]; zeros where nothing is dropped."""
+        if self.seed_generator is None:
+            return tf.zeros([2], tf.int32)
+        return draw_seed(self.seed_generator)
+
+    def call(
+        self, inputs: tf.Tensor, training: bool = False, seed: tf.Tensor | None = None
+    ) -> tf.Tensor:
+        """Drops units in training.
+
+        Args:
+            inputs: float [...].
+            training: whether to.
+            seed: of `draw_seed`; drawn here where it is not given.
+        """
+        if not training or not self.rate:
+            return inputs
+        return SeededDropout(self.rate, self.draw_seed() if seed is None else seed)(inputs)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"rate": self.rate, "seed": self.seed}
+
+
+def draw_seed(generator: keras.random.SeedGenerator) -> tf.Tensor:
+    """A seed for TensorFlow's stateless random numbers, int32 [2], of each replica its own."""
+    # The generator's state is int64, for the sake of devices that have no int32 variables.
+    state = generator.next()
+    seed = tf.cast(tf.math.floormod(state, tf.constant(tf.int32.max, state.dtype)), tf.int32)
+    replica = tf.distribute.get_replica_context()
+    # Every replica's generator is in the same state.
+    if replica is None or replica.num_replicas_in_sync == 1:
+        return seed
+    return tf.random.experimental.stateless_fold_in(seed, replica.replica_id_in_sync_group)

@@ -1,0 +1,114 @@
+"""Dividing a split by its tables; SST-2, which is read with the tasks."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.datasets.tasks import Division, _position, read_sst2
+
+DIVISION = Division.from_text("dev:train=72,calibration=8,dev=20")
+
+
+def test_a_division_is_read_from_its_text_and_written_as_it():
+    assert DIVISION.split == "dev"
+    assert DIVISION.names == ("train", "calibration", "dev")
+    assert str(DIVISION) == "dev:train=72,calibration=8,dev=20"
+    assert Division.from_text(str(DIVISION)) == DIVISION
+
+
+@given(st.text())
+def test_every_table_is_in_one_part_and_always_in_the_same(table_id):
+    part = DIVISION.part_of(table_id)
+    assert part in DIVISION.names
+    assert Division.from_text(str(DIVISION)).part_of(table_id) == part
+
+
+def test_parts_are_as_large_as_their_percentages():
+    parts = [DIVISION.part_of(f"table_{i}.csv") for i in range(10_000)]
+    for name, percentage in DIVISION.parts:
+        # Three standard deviations of a binomial count.
+        share = percentage / 100
+        expected, deviation = 10_000 * share, (10_000 * share * (1 - share)) ** 0.5
+        assert abs(parts.count(name) - expected) < 3 * deviation
+
+
+@given(st.sets(st.text(max_size=5), min_size=3, max_size=12))
+def test_no_part_of_few_tables_is_empty_and_only_needed_tables_move(table_ids):
+    filled = DIVISION.filled([*table_ids, *table_ids])
+    parts = {table_id: filled.part_of(table_id) for table_id in table_ids}
+    assert set(parts.values()) == set(DIVISION.names)
+    assert filled == DIVISION.filled(sorted(table_ids, reverse=True))
+    by_hash = {table_id: DIVISION.part_of(table_id) for table_id in table_ids}
+    moved = {table_id for table_id in table_ids if parts[table_id] != by_hash[table_id]}
+    assert moved == {table_id for table_id, _ in filled.moved}
+    assert len(moved) <= len(set(DIVISION.names) - set(by_hash.values()))
+    assert str(filled) == str(DIVISION)
+
+
+def test_the_table_nearest_to_an_empty_part_moves_and_fewer_tables_than_parts_are_refused():
+    names = [f"{i}" for i in range(300)]
+    trained = [name for name in names if DIVISION.part_of(name) == "train"][:9]
+    dev = next(name for name in names if DIVISION.part_of(name) == "dev")
+    nearest = max(trained, key=lambda name: (_position(name), -int(name)))
+    assert DIVISION.filled([*trained, dev]).moved == ((nearest, "calibration"),)
+    many = iter(names)
+    assert DIVISION.filled(many) is DIVISION and next(many, None)  # not all were read
+    with pytest.raises(ValueError, match=r"at least 3 tables .*, dev, got 2 in the"):
+        DIVISION.filled(["a", "b", "a"])
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("train", "expected SPLIT:PART=PERCENT"),
+        (":a=50,b=50", "expected SPLIT:PART=PERCENT"),
+        ("train:a=50,b", "expected SPLIT:PART=PERCENT"),
+        ("train:a=50.5,b=49.5", "expected SPLIT:PART=PERCENT"),
+        ("train:../a=50,b=50", "expected SPLIT:PART=PERCENT"),
+        ("train:a=50,b=40", r"add up to 100, got \[50, 40\]"),
+        ("train:a=100,b=0", r"of at least 1 .* got \[100, 0\]"),
+        ("train:a=50,a=50", "expected parts of different names"),
+    ],
+)
+def test_what_is_no_division_is_refused(text, error):
+    with pytest.raises(ValueError, match=error):
+        Division.from_text(text)
+
+
+def test_the_parts_take_the_place_of_their_split():
+    division = Division.from_text("train:train=90,calibration=10")
+    assert division.divided(["dev", "train", "test"]) == ["dev", "train", "calibration", "test"]
+
+
+@pytest.mark.parametrize(
+    ("splits", "error"),
+    [
+        (["train"], r"expected one of the splits \['train'\] to divide, got 'dev'"),
+        (["train", "dev"], r"parts with other names than the splits \['train'\], got \['train'\]"),
+    ],
+)
+def test_a_division_of_what_is_not_there_or_into_what_is_is_refused(splits, error):
+    with pytest.raises(ValueError, match=error):
+        DIVISION.divided(splits)
+
+
+def write(directory, text: str):
+    (directory / "train.tsv").write_text(text, encoding="utf-8")
+    return directory
+
+
+def test_reads_sentences_and_classes(tmp_path):
+    first, second = read_sst2(write(tmp_path, "a fine film\t1\n\nno , it 's not\t0\r\n"), "train")
+    assert (first.text, first.class_index, first.question_id) == ("a fine film", 1, "train-1")
+    assert (second.text, second.class_index, second.question_id) == ("no , it 's not", 0, "train-3")
+
+
+def test_passes_over_the_names_of_columns(tmp_path):
+    (only,) = read_sst2(write(tmp_path, "sentence\tlabel\na film\t0\n"), "train")
+    assert only.text == "a film"
+
+
+@pytest.mark.parametrize("line", ["a film", "a film\t2", "\t1", "a film\t"])
+def test_a_line_without_sentence_or_class_is_named(tmp_path, line):
+    with pytest.raises(ValueError, match=r"expected a sentence, a tab and 0 or 1.*line 2\)"):
+        list(read_sst2(write(tmp_path, f"fine\t1\n{line}\n"), "train"))
