@@ -1,9 +1,7 @@
-"""What is wrong with wrong answers (Eisenschlos et al., 2021, section 7).
+"""HybridQA's scores as its release computes them, Hits@k, and what is wrong with wrong answers.
 
-More than half of a sample of PointR's errors are near misses: what is said is right, but said in
-other words.
-
-Exact match and F1 on HybridQA, as its release scores them, and Hits@k of cell selection.
+More than half of a sample of PointR's errors are near misses: the answer is right, but in other
+words (Eisenschlos et al., 2021, section 7).
 """
 
 import json
@@ -23,20 +21,20 @@ _ARTICLE = re.compile(r"\b(?:an?|the)\b")
 
 
 def normalize_answer(text: str) -> str:
-    """Reduces an answer to its lower-case words without articles; ASCII punctuation vanishes.
+    """An answer's lower-case words without articles and ASCII punctuation.
 
-    Unlike `normalize_words`, by which answers are found, "it's" is one word here.
+    "it's" is one word here, unlike in `normalize_words`, by which answers are found.
     """
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split())
 
 
 def exact_match(prediction: str, gold: str) -> float:
-    """1 where two answers are equal once they are normalised, otherwise 0."""
+    """1 for two answers that are equal once normalised, otherwise 0."""
     return float(normalize_answer(prediction) == normalize_answer(gold))
 
 
 def f1(prediction: str, gold: str) -> float:
-    """The harmonic mean of precision and recall of an answer's words; two empty ones agree."""
+    """The harmonic mean of precision and recall of an answer's words; 1 for two empty answers."""
     predicted = Counter(normalize_answer(prediction).split())
     expected = Counter(normalize_answer(gold).split())
     total = predicted.total() + expected.total()
@@ -46,17 +44,14 @@ def f1(prediction: str, gold: str) -> float:
 def hits_at(k: int, ranked: Iterable[tuple[int, int]], gold: Collection[tuple[int, int]]) -> float:
     """1 where one of the k best cells holds the answer, otherwise 0 (MATE, section 6).
 
-    Args:
-        k: at least 1.
-        ranked: cells as (row, column), the best first.
-        gold: all cells that hold the answer; without any there is no hit, as in the release.
+    `gold` are all cells that hold the answer; without any there is no hit, as in the release.
     """
     best = list(dict.fromkeys(ranked))[:k]
     return float(not set(best).isdisjoint(gold))
 
 
 def write_official(path: str | Path, answers: Mapping[str, str]) -> None:
-    """Writes answers by question id as the release's evaluation and leaderboard read them."""
+    """Writes answers by question id for the release's evaluation and leaderboard."""
     entries = [{"question_id": id_, "pred": answer} for id_, answer in answers.items()]
     with complete_text_file(path) as file:
         file.write(json.dumps(entries, indent=1) + "\n")
@@ -67,16 +62,12 @@ NEAR_MISSES = ("same number", "words too many", "words missing")
 
 
 def kind_of_error(prediction: str, gold: str) -> str:
-    """Says how an answer differs from the gold one.
-
-    Args:
-        prediction: what was answered; "" where nothing was.
-        gold: the gold answer.
+    """How an answer, "" for none, differs from the gold one.
 
     Returns:
-        "right" where they match exactly; of the near misses "same number" where they differ in how
-        a number is written alone ("1" for "one"), "words too many" and "words missing" where one
-        has all words of the other; otherwise "some words alike", "other words" or "no answer".
+        "right" for an exact match; of the near misses "same number" if only the spelling of numbers
+        differs ("1" for "one"), "words too many" or "words missing" if one has all words of the
+        other; otherwise "some words alike", "other words" or "no answer".
     """
     if exact_match(prediction, gold):
         return RIGHT
@@ -93,7 +84,7 @@ def kind_of_error(prediction: str, gold: str) -> str:
 
 
 def _with_numbers(text: str) -> tuple[list[float], str]:
-    """The numbers that a text has, in their order, and the rest of it."""
+    """The numbers of a text, in their order, and the rest of it."""
     text = text.lower()
     numbers, rest, end = list[float](), list[str](), 0
     for span in parse_text(text):
@@ -106,14 +97,7 @@ def _with_numbers(text: str) -> tuple[list[float], str]:
 
 
 class Judged(NamedTuple):
-    """An answer to a question.
-
-    Attributes:
-        question: its text.
-        gold: what is right.
-        prediction: what was answered.
-        is_hit: whether the cell that was read holds the right answer.
-    """
+    """An answer to a question, the gold one, and whether the cell that was read holds that."""
 
     question: str
     gold: str
@@ -122,12 +106,7 @@ class Judged(NamedTuple):
 
 
 def error_report(answers: Iterable[Judged], num_shown: int = 5) -> str:
-    """Counts the wrong answers by what is wrong with them, and shows some of each, in Markdown.
-
-    Args:
-        answers: of a split.
-        num_shown: how many of each kind are shown at most.
-    """
+    """Counts wrong answers by what is wrong, and shows at most a number of each, in Markdown."""
     by_kind: defaultdict[str, list[Judged]] = defaultdict(list)
     for answer in answers:
         by_kind[kind_of_error(answer.prediction, answer.gold)].append(answer)

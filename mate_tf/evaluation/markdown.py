@@ -1,4 +1,4 @@
-"""What an evaluation shows beside its scores, as tables in Markdown, which TensorBoard draws."""
+"""Tables in Markdown that an evaluation shows beside its scores; TensorBoard draws them."""
 
 import collections
 import itertools
@@ -13,10 +13,10 @@ class ShownAnswer(NamedTuple):
 
     Attributes:
         question: its text.
-        gold: what is right.
-        predicted: what the model says.
+        gold: the right answer.
+        predicted: the model's answer.
         cells: where it is from, (row, column) of the body, counted from zero.
-        is_right: whether that counts as right.
+        is_right: whether it counts as right.
     """
 
     question: str
@@ -44,12 +44,12 @@ def answers_table(answers: Iterable[ShownAnswer]) -> str:
 def confusion_table(
     golds: Sequence[str], predicted: Sequence[str], names: Sequence[str] = ()
 ) -> str:
-    """How often what was taken for what: a row for each gold name, a column for each predicted.
+    """How often each gold name (rows) was taken for each name (columns).
 
     Args:
-        golds: names, one or more.
+        golds: one or more names.
         predicted: as many, of the same examples.
-        names: in the order of rows and columns; others that occur follow them.
+        names: the order of rows and columns; other names follow.
     """
     names = list(dict.fromkeys([*names, *golds, *predicted]))
     counts = collections.Counter(zip(golds, predicted, strict=True))
@@ -58,11 +58,7 @@ def confusion_table(
 
 
 def evaluations_table(evaluations: Sequence[Mapping[str, float]]) -> str:
-    """A row for each evaluation of a run, the earliest first.
-
-    Args:
-        evaluations: each its "step" and its metrics, of which some may be absent.
-    """
+    """A row for each evaluation of a run, each with its "step" and some of the metrics."""
     names = [name for name in dict.fromkeys(itertools.chain(*evaluations)) if name != "step"]
     rows = [
         (str(one["step"]), *(f"{one[name]:.4f}" if name in one else "" for name in names))

@@ -1,7 +1,4 @@
-"""What a data set's release says beyond its questions, and the formats that it takes answers in.
-
-The parts of TabFact's test split that accuracy is reported on (Chen et al., 2020).
-"""
+"""What a data set's release has for scores, and its formats for answers."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -22,22 +19,21 @@ PARTS = ("simple", "complex", "small")
 def read_parts(
     directory: str | Path, pairs: Iterable[tuple[Table, Question]]
 ) -> dict[str, frozenset[str]]:
-    """The ids of the statements in each part, of the release's lists of tables.
+    """The ids of statements in each part of TabFact's test split (Chen et al., 2020).
 
     Args:
-        directory: the release, with `data/simple_test_id.json` and the others; those that are not
-            there are left out.
+        directory: the release, with `data/simple_test_id.json` or others of the lists.
         pairs: statements with their tables.
 
     Raises:
-        FileNotFoundError: if none of the lists is there.
-        ValueError: if one is no list of texts, or no statement is in any part.
+        FileNotFoundError: if there is no list.
+        ValueError: if one is not a list of texts, or no statement is in any part.
     """
     files = {part: Path(directory) / "data" / f"{part}_test_id.json" for part in PARTS}
     lists = {part: set(read_table_ids(file)) for part, file in files.items() if file.exists()}
     if not lists:
         raise FileNotFoundError(f"expected {', '.join(map(str, files.values()))}; found none")
-    table_ids = {  # as the authors' release names tables, or as their own does
+    table_ids = {  # as the release names tables, or the original one
         question.question_id: table.table_id.removeprefix("table_csv/") for table, question in pairs
     }
     parts = {
@@ -57,12 +53,11 @@ _Pairs = Iterable[tuple[Table, Question]]
 
 @dataclass(frozen=True)
 class Official:
-    """What is known of a split's questions from the release's own files.
+    """What the release's own files say of a split's questions.
 
     Attributes:
-        golds: the gold answer of each question id, which then counts in the place of the
-            question's own.
-        parts: the ids of the questions in parts that are scored for themselves, by their names.
+        golds: gold answers by question id, which replace the questions' own.
+        parts: the ids of questions in parts that are scored separately, by the parts' names.
     """
 
     golds: Mapping[str, tuple[str | wtq.Denotation, ...]] = field(default_factory=dict)
@@ -70,20 +65,19 @@ class Official:
 
 
 def read_official(task: str, directory: str | Path, split: str, pairs: _Pairs) -> Official:
-    """Reads what the release has for scores and the questions have not.
+    """Reads what the release has for scores beyond the questions.
 
     Args:
-        task: WTQ, for the numbers and dates that `tagged/data` gives gold answers; TABFACT, for
-            the simple, complex and small parts of its test split; or HYBRIDQA, for the answers
-            that stand in the table or in a passage.
+        task: WTQ, for the numbers and dates of gold answers in `tagged/data`; TABFACT, for the
+            simple, complex and small parts of its test split; or HYBRIDQA, for which answers stand
+            in the table and which in a passage.
         directory: the release, as its reader takes it.
         split: "dev", "train" or "test".
         pairs: the questions with their tables.
 
     Raises:
-        FileNotFoundError: if the files are not there.
-        ValueError: if they are not as the release has them, do not say of all questions, or the
-            task has none.
+        FileNotFoundError: if the files are missing.
+        ValueError: if they are not as in the release, lack a question, or the task has none.
     """
     if task not in _READERS:
         raise ValueError(
@@ -103,23 +97,23 @@ def write_official(task: str, path: str | Path, predictions: Mapping[str, Answer
         predictions: the answers by question id; one that was not given is written as empty.
 
     Raises:
-        ValueError: if the task has no format, or an id is not one of its.
+        ValueError: if the task has no format, or an id does not suit it.
     """
     _check_has_format(task)
     _WRITERS[task](path, predictions)
 
 
 def check_official_format(task: str, question_ids: Iterable[str]) -> None:
-    """ValueError where a task has no official format for answers, or not for such questions."""
+    """ValueError where a task has no official format for answers to these questions."""
     _check_has_format(task)
     _WRITERS[task](os.devnull, {id_: Answer() for id_ in question_ids})
 
 
 def write_sqa_cells(path: str | Path, cells: Mapping[str, Coordinates]) -> None:
-    """Writes cells by question id as the release's evaluation reads them, with tabs between.
+    """Writes cells by question id for SQA's evaluation, separated by tabs.
 
     Raises:
-        ValueError: if an id is not that of a question in a sequence of an annotator.
+        ValueError: if an id does not name sequence, annotator and position.
     """
     lines = ["id\tannotator\tposition\tanswer_coordinates"]
     for question_id, coordinates in cells.items():
@@ -168,7 +162,7 @@ def _read_hybridqa(directory: Path, split: str, pairs: list[tuple[Table, Questio
 def _names(
     pairs: list[tuple[Table, Question]], known: Mapping[str, object], where: Path
 ) -> list[tuple[str, str]]:
-    """Each question's id, and by which name the release knows it."""
+    """Each question's id, and its name in the release."""
     names = [(question.question_id, _release_id(question.question_id)) for _, question in pairs]
     if unknown := [id_ for id_, name in names if name not in known]:
         raise ValueError(
@@ -179,7 +173,7 @@ def _names(
 
 
 def _release_id(question_id: str) -> str:
-    """The id without the ending that the authors' release of TAPAS gives it."""
+    """The id without the ending that the TAPAS release adds."""
     return question_id.removesuffix("-0_0")
 
 

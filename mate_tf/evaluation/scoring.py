@@ -1,6 +1,7 @@
-"""Scores of predictions by the official definition of each task.
+"""Scores of answers by the official definition of each task, and of the answers' own scores.
 
-How well the scores of answers say which of them are right.
+SQA's are those of its release (Iyyer et al., 2017): ALL is the share of questions with the right
+cells, SEQ that of the sequences in which all questions have them.
 
 Shapes: N answers.
 """
@@ -20,73 +21,6 @@ from mate_tf.tables.table import Coordinates, Question, Table
 
 _Scores = Sequence[float] | np.ndarray
 _Correct = Sequence[bool] | np.ndarray
-
-
-def expected_calibration_error(scores: _Scores, correct: _Correct, bins: int = 10) -> float:
-    """The mean distance of scores from accuracy, over bins of like scores (Guo et al., 2017).
-
-    Bins are equally wide, and weigh as much as they hold answers. Defined also where all answers
-    are right, or all wrong.
-
-    Args:
-        scores: N probabilities, 0 to 1.
-        correct: for each whether its answer is right.
-        bins: their number.
-
-    Returns:
-        0 for scores that are right on average in each bin, to 1.
-
-    Raises:
-        ValueError: if there are no answers, not as many of the one as of the other, or a score is
-            no probability.
-    """
-    scores, correct = _checked(scores, correct)
-    if bins < 1:
-        raise ValueError(f"expected at least 1 bin, got {bins}")
-    of_bin = np.minimum((scores * bins).astype(np.int64), bins - 1)  # [N]; a score of 1 in the last
-    gaps = np.bincount(of_bin, weights=scores - correct, minlength=bins)  # [bins]
-    return float(np.sum(np.abs(gaps)) / len(scores))
-
-
-def auroc(scores: _Scores, correct: _Correct) -> float | None:
-    """The chance that a right answer has a higher score than a wrong one; ties count half.
-
-    Args:
-        scores: N probabilities, 0 to 1.
-        correct: for each whether its answer is right.
-
-    Returns:
-        0.5 for scores that say nothing, 1 for those that part right from wrong; None where there
-        is nothing to part, since all answers are right or all wrong.
-
-    Raises:
-        ValueError: as `expected_calibration_error`.
-    """
-    scores, correct = _checked(scores, correct)
-    if correct.all() or not correct.any():
-        return None
-    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]  # of equal scores their mean
-    right, wrong = correct.sum(), (~correct).sum()
-    return float((ranks[correct].sum() - right * (right + 1) / 2) / (right * wrong))
-
-
-def _checked(scores: _Scores, correct: _Correct) -> tuple[np.ndarray, np.ndarray]:
-    """float64 [N] and bool [N]."""
-    scores, correct = np.asarray(scores, np.float64), np.asarray(correct, np.bool_)
-    if scores.shape != correct.shape or scores.ndim != 1:
-        raise ValueError(
-            f"expected a score for each of {correct.size} answers, got {scores.size} scores"
-        )
-    if not scores.size:
-        raise ValueError("expected at least 1 answer, got 0")
-    is_probability = (scores >= 0) & (scores <= 1)  # NaN is none
-    if not is_probability.all():
-        worst = scores[~is_probability][0]
-        raise ValueError(f"expected scores from 0 to 1, got {worst}")
-    return scores, correct
-
-
 _HITS_AT = (1, 3, 5)
 _LINKED = ("HYBRIDQA", "LINKED_JSONL")  # of tables whose cells link to passages
 _Gold = Sequence[str | Denotation]
@@ -95,18 +29,18 @@ _Gold = Sequence[str | Denotation]
 def is_correct(
     task: str, prediction: Answer, question: Question, gold: _Gold | None = None
 ) -> bool:
-    """Says whether an answer is right, by the main score of its task.
+    """Whether an answer is right, by the main score of its task.
 
-    That is the denotation for WTQ, WIKISQL and WIKISQL_SUPERVISED, the cells for SQA, the exact
-    match for HYBRIDQA and LINKED_JSONL and the class for TABFACT and SST2; for JSONL the class
-    where the question has one and no answers, otherwise the denotation. A question that was not
-    accepted is wrong.
+    This is the denotation for WTQ, WIKISQL and WIKISQL_SUPERVISED; the cells for SQA; the exact
+    match for HYBRIDQA and LINKED_JSONL; the class for TABFACT and SST2; and for JSONL the class
+    where the question has one and no answers, otherwise the denotation. A refused question is
+    wrong.
 
     Args:
         task: the name of the data set's reader.
         prediction: the answer.
         question: the question, with its gold answer.
-        gold: the gold answer where the release has it otherwise (official.read_official).
+        gold: the release's gold answer where it differs (`read_official`).
 
     Raises:
         ValueError: if the task is unknown or the question has no gold answer.
@@ -129,21 +63,21 @@ def score(
         official: what the release says beyond them.
 
     Returns:
-        In this order, and as far as the task has them:
+        In this order, if the task has them:
 
             denotation_accuracy: of WTQ, WIKISQL, WIKISQL_SUPERVISED, and of JSONL's answers.
             accuracy: of TABFACT and SST2, and of JSONL's classes.
             all, all_d, seq, all_position_0 and so on: of SQA; the share of questions with the
                 right cells, with the right denotation, of sequences with the right cells, and of
                 the questions of one position.
-            exact_match, f1: of HYBRIDQA and LINKED_JSONL; and hits_at_1, hits_at_3, hits_at_5 for
-                a model that selects cells, as far as predictions have alternatives for so many.
-            All but those of sequences also with "_" and the name of each official part.
-            expected_calibration_error, auroc: of the scores of all that was answered; the first
-                where something was, the second where some of it is right and some is wrong.
+            exact_match, f1: of HYBRIDQA and LINKED_JSONL; and hits_at_1, hits_at_3, hits_at_5 of a
+                model that selects cells, if there are enough alternatives.
+            All but those of sequences again for each official part, with "_" and its name.
+            expected_calibration_error, auroc: of the scores of given answers; the second where
+                some are right and some wrong.
 
     Raises:
-        ValueError: if predictions are for other questions, the task is unknown or a question has no
+        ValueError: if answers are to other questions, the task is unknown, or a question has no
             gold answer.
     """
     matched = match_predictions(predictions, pairs)
@@ -216,7 +150,7 @@ def _score_stated(prediction: Answer, question: Question, gold: _Gold) -> dict[s
 
 
 def _score_sequential(prediction: Answer, question: Question, gold: _Gold) -> dict[str, float]:
-    # Of a few questions the release has cells beyond the table, of which there are none here.
+    # For a few questions the release has cells outside the table, which are not kept here.
     _require_gold(bool(gold or question.answer_coordinates), question)
     return {
         "all": float(cells_correct(prediction.coordinates, question)),
@@ -251,10 +185,10 @@ def _require_gold(has_gold: bool, question: Question) -> None:
 
 
 def _hits_at(task: str, predictions: Sequence[Answer]) -> list[int]:
-    """The numbers of best cells that predictions can be scored on."""
+    """The k of Hits@k that there are enough alternatives for."""
     if task not in _LINKED or not any(prediction.cells for prediction in predictions):
         return []
-    # Where there is no answer, the alternatives begin with what would have been it.
+    # The alternatives of an answer that was not given begin with it.
     most = max(prediction.answered + len(prediction.alternatives) for prediction in predictions)
     return [k for k in _HITS_AT if k <= most]
 
@@ -274,22 +208,19 @@ def _calibration(scores: Sequence[float], correct: Sequence[bool]) -> dict[str, 
 
 
 def cells_correct(cells: Coordinates, question: Question) -> bool:
-    """Says whether just the cells of the answer are selected, in any order.
+    """Whether exactly the gold cells are selected, in any order.
 
-    An answer outside of the table's body, which has texts and no cells here, is never right.
+    A gold answer outside of the body, which has texts but no cells here, is never matched.
     """
     gold = set(question.answer_coordinates)
     return set(cells) == gold and bool(gold or not question.answers)
 
 
 def sequence_accuracy(correct: Mapping[str, bool]) -> float:
-    """SEQ, 0 to 1.
-
-    Args:
-        correct: for each question id whether it was answered right.
+    """SEQ from 0 to 1, from whether the question of each id was answered right.
 
     Raises:
-        ValueError: if there is none, or one is no id of a question in a sequence.
+        ValueError: if there is no question, or an id does not name a sequence.
     """
     of_sequence: defaultdict[str, list[bool]] = defaultdict(list)
     for question_id, is_right in correct.items():
@@ -309,3 +240,62 @@ def _share(correct: list[bool]) -> float:
     if not correct:
         raise ValueError("expected at least 1 question, got 0")
     return sum(correct) / len(correct)
+
+
+def expected_calibration_error(scores: _Scores, correct: _Correct, bins: int = 10) -> float:
+    """The mean distance between scores and accuracy, over bins of scores (Guo et al., 2017).
+
+    Bins are equally wide and weighted by their answers.
+
+    Args:
+        scores: N probabilities.
+        correct: for each whether its answer is right.
+        bins: the number of bins.
+
+    Returns:
+        From 0, for scores that are right on average in each bin, to 1.
+
+    Raises:
+        ValueError: if there are no answers, not as many scores as verdicts, or a score is not
+            between 0 and 1.
+    """
+    scores, correct = _checked(scores, correct)
+    if bins < 1:
+        raise ValueError(f"expected at least 1 bin, got {bins}")
+    of_bin = np.minimum((scores * bins).astype(np.int64), bins - 1)  # [N]; a score of 1 in the last
+    gaps = np.bincount(of_bin, weights=scores - correct, minlength=bins)  # [bins]
+    return float(np.sum(np.abs(gaps)) / len(scores))
+
+
+def auroc(scores: _Scores, correct: _Correct) -> float | None:
+    """The chance that a right answer has a higher score than a wrong one; ties count half.
+
+    Arguments and errors are those of `expected_calibration_error`.
+
+    Returns:
+        0.5 for scores that say nothing, 1 for scores that separate right from wrong; None where all
+        answers are right or all are wrong.
+    """
+    scores, correct = _checked(scores, correct)
+    if correct.all() or not correct.any():
+        return None
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]  # of equal scores their mean
+    right, wrong = correct.sum(), (~correct).sum()
+    return float((ranks[correct].sum() - right * (right + 1) / 2) / (right * wrong))
+
+
+def _checked(scores: _Scores, correct: _Correct) -> tuple[np.ndarray, np.ndarray]:
+    """float64 [N] and bool [N]."""
+    scores, correct = np.asarray(scores, np.float64), np.asarray(correct, np.bool_)
+    if scores.shape != correct.shape or scores.ndim != 1:
+        raise ValueError(
+            f"expected a score for each of {correct.size} answers, got {scores.size} scores"
+        )
+    if not scores.size:
+        raise ValueError("expected at least 1 answer, got 0")
+    is_probability = (scores >= 0) & (scores <= 1)  # NaN is none
+    if not is_probability.all():
+        worst = scores[~is_probability][0]
+        raise ValueError(f"expected scores from 0 to 1, got {worst}")
+    return scores, correct

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mate_tf.datasets.wtq import read_wtq_tsv, split_list
 from mate_tf.features.normalization import normalize_denotation
-from mate_tf.tables.text_files import complete_text_file, read_text
+from mate_tf.tables.text_files import complete_text_file
 
 _TOLERANCE = 1e-6
 
@@ -26,15 +26,15 @@ class Denotation:
 
     @classmethod
     def from_text(cls, text: str, canonical: str | None = None) -> "Denotation":
-        """Reads an item; `canonical` is its number or date as the official annotation has it."""
+        """Reads an item; `canonical` is its number or date in the official annotation."""
         normalized = normalize_denotation(text)
-        source = (canonical or text).replace("_", "?")  # Python alone has underscores in numbers
+        source = (canonical or text).replace("_", "?")  # only Python reads underscores in numbers
         number = _parse_number(source)
         value = number if number is not None else _parse_date(source)
         return cls(normalized, normalized if value is None else value)
 
     def matches(self, other: "Denotation") -> bool:
-        """Says whether texts, dates, or numbers up to 1e-6, are equal."""
+        """Whether texts, dates, or numbers up to 1e-6, are equal."""
         if isinstance(self.value, float) and isinstance(other.value, float):
             return self.text == other.text or abs(self.value - other.value) < _TOLERANCE
         return self.text == other.text or self.value == other.value
@@ -43,9 +43,9 @@ class Denotation:
 def denotation_correct(
     predicted_items: Sequence[str], gold_items: Sequence[str | Denotation]
 ) -> bool:
-    """Says whether two answers hold the same items, as sets.
+    """Whether two answers hold the same items, as sets.
 
-    Gold items may carry their official annotation (see `read_golds`); texts are read as they are.
+    Gold items may carry their official annotation (`read_golds`).
     """
     predicted = _distinct(predicted_items)
     gold = _distinct(gold_items)
@@ -54,63 +54,18 @@ def denotation_correct(
     )
 
 
-def denotation_accuracy(
-    predictions: Mapping[str, Sequence[str]],
-    golds: Mapping[str, Sequence[str | Denotation]],
-) -> float:
-    """Returns the share of the gold questions that are answered correctly, between 0 and 1.
-
-    A question without a prediction counts as wrong (the official program leaves it out).
-
-    Raises:
-        ValueError: if there are no gold questions, or a prediction is for none of them.
-    """
-    if not golds:
-        raise ValueError("expected at least 1 gold answer, got 0")
-    if unknown := [question_id for question_id in predictions if question_id not in golds]:
-        raise ValueError(
-            f"expected predictions for the gold questions, got {len(unknown)} others, "
-            f"first '{unknown[0]}'"
-        )
-    correct = sum(
-        key in predictions and denotation_correct(predictions[key], gold)
-        for key, gold in golds.items()
-    )
-    return correct / len(golds)
-
-
 def write_predictions(path: str | Path, predictions: Mapping[str, Sequence[str]]) -> None:
     """Writes predictions in the official format: id, then the items, separated by tabs.
 
-    White space within an item becomes a blank, which no comparison sees.
+    White space within an item becomes a blank, which makes no difference in comparisons.
     """
     with complete_text_file(path) as file:
         for question_id, items in predictions.items():
             file.write("\t".join([question_id, *(" ".join(item.split()) for item in items)]) + "\n")
 
 
-def read_predictions(path: str | Path) -> dict[str, list[str]]:
-    """Reads predictions in the official format.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if a question occurs twice.
-    """
-    predictions: dict[str, list[str]] = {}
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if line:
-            question_id, *items = line.split("\t")
-            if question_id in predictions:
-                raise ValueError(
-                    f"expected one line a question, got a second for '{question_id}' "
-                    f"(file '{path}', line {number})"
-                )
-            predictions[question_id] = items
-    return predictions
-
-
 def read_golds(path: str | Path) -> dict[str, list[Denotation]]:
-    """Reads gold answers from an official .tsv file, or with their annotation from a .tagged one.
+    """Reads gold answers from an official .tsv file, or with annotation from a .tagged one.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -142,7 +97,7 @@ def _parse_number(text: str) -> float | None:
     if not math.isfinite(number):
         return None
     if abs(number - round(number)) < _TOLERANCE:
-        return float(int(number))  # the official program cuts, where rounding would be expected
+        return float(int(number))  # the official program truncates
     return number
 
 

@@ -1,4 +1,4 @@
-"""What the page shows of a table and an answer, as HTML in which every text is escaped.
+"""A table and an answer as the page shows them: HTML in which every text is escaped.
 
 Shapes: R body rows, C columns.
 """
@@ -20,8 +20,8 @@ _MOST_ATTENDED_ROWS = 10
 _LEAST_SHARE = 0.005  # a smaller one would be labelled 0 %
 _COMPUTED = {"NONE": "read from", "SUM": "sum of", "AVERAGE": "average of", "COUNT": "count of"}
 
-# (row, column), the header's row being -1: how strong its colour is from 0 to 1, what is written
-# beside its text, and what is said where a pointer rests on it.
+# By (row, column), with the header as row -1: the strength of the colour from 0 to 1, a label
+# beside the text, and a title for the pointer.
 Marks = Mapping[tuple[int, int], tuple[float, str, str]]
 
 
@@ -31,12 +31,12 @@ def error_html(message: str) -> str:
 
 
 def note_html(message: str) -> str:
-    """What is to be said below an answer as one sentence."""
+    """A note below an answer as one sentence."""
     return f'<p class="note facts">{_sentence(message)}</p>'
 
 
 def table_html(table: Table) -> str:
-    """A table that nothing was asked of yet."""
+    """A table without a question."""
     return _table(table, "", {}, rows_shown(table.num_rows, ()))
 
 
@@ -46,13 +46,13 @@ def result_html(
     groups: Mapping[str, np.ndarray],
     question: Mapping[str, float],
 ) -> str:
-    """An answer, and its table by chosen cells and by attended cells, one view at a time.
+    """An answer, and its table with chosen cells or with attended cells, one view at a time.
 
     Args:
         table: the table.
         answer: the answer to a question about it.
-        groups, question: where its attention goes, as `AttendedCells` has it, float [R+1, C] with
-            the header as row 0, and float; empty where that is not known.
+        groups, question: where its attention goes, as in `AttendedCells`: float [R+1, C] with the
+            header as row 0, and float; empty where it is not known.
     """
     chosen = _shown(answer)
     marks = _chosen_marks(chosen.cells)
@@ -72,16 +72,15 @@ def result_html(
 
 
 def rows_shown(num_rows: int, ranked: Iterable[int], most: int = MOST_ROWS) -> list[int]:
-    """Which rows of a table to show: those that matter with those around them, and the first.
+    """Which rows of a table to show: those that matter, their neighbours and the first rows.
 
     Args:
-        num_rows: how many rows there are.
+        num_rows: of the table.
         ranked: rows that matter, the most important first.
         most: the most rows to show.
 
     Returns:
-        Rows in their order, all of them where they are not too many; the first ones where none
-        matters.
+        Rows in their order: all of them if they are few enough; the first ones if none matters.
     """
     if num_rows <= most:
         return list(range(num_rows))
@@ -99,7 +98,7 @@ def rows_shown(num_rows: int, ranked: Iterable[int], most: int = MOST_ROWS) -> l
 
 
 def _shown(answer: Answer) -> Answer:
-    """The answer, or where there is none what it would have been."""
+    """The answer, or the one that was not given."""
     return answer if answer.answered or not answer.alternatives else answer.alternatives[0]
 
 
@@ -139,7 +138,7 @@ def _others(table: Table, others: Sequence[Answer]) -> str:
 
 
 def _source(table: Table, answer: Answer) -> str:
-    """What was done with which cells, as text."""
+    """What was done with which cells."""
     if answer.class_index is not None:
         return f"class {answer.class_index}"
     if not answer.cells:
@@ -159,7 +158,7 @@ def _chosen_marks(cells: Iterable[SelectedCell]) -> Marks:
 
 
 def _attention_marks(shares: np.ndarray, rows: Iterable[int]) -> Marks:
-    """The header's and the shown rows' marks; the strongest colour is that of the largest share."""
+    """The marks of the header and the shown rows; the largest share has the strongest colour."""
     largest = float(shares.max(initial=0.0)) or 1.0
     return {
         (row, column): (
@@ -180,7 +179,7 @@ def _most_attended(shares: np.ndarray) -> list[int]:
 
 
 def _views(views: Mapping[str, str]) -> str:
-    """Tables by name, of which a group of radio buttons shows one."""
+    """Tables by name; radio buttons show one of them."""
     if len(views) == 1:
         return "".join(views.values())
     parts = "".join(
@@ -199,7 +198,7 @@ def _table(
     rows: Sequence[int],
     chosen: Iterable[tuple[int, int]] = (),
 ) -> str:
-    """A table with marked cells, those that are chosen outlined, and a line where rows are out."""
+    """A table with marked cells, chosen ones outlined, and a line where rows are left out."""
     outlined = set(chosen)
     head = "".join(
         _cell("th", text, marks.get((-1, column)), ' scope="col"')
@@ -243,7 +242,7 @@ def _cell(tag: str, text: str, mark: tuple[float, str, str] | None, attributes: 
 
 
 def _with_gaps(rows: Sequence[int], num_rows: int) -> Iterator[tuple[int | None, range]]:
-    """Each row with those left out before it; at last None, with those left out at the end."""
+    """Each row with those left out before it; finally None, with those left out at the end."""
     before = -1
     for row in rows:
         yield row, range(before + 1, row)

@@ -1,9 +1,8 @@
 """A model as a SavedModel.
 
-The folder is a plain SavedModel with up to three signatures, and carries the vocabulary, the
-configuration and what kind of model it is (mate_tf/tasks.py) in `assets.extra`, so that a
-raw table can be asked where only the folder is. So is a calibration of its scores, where there is
-one, and a text about the signatures.
+The folder has up to three signatures. In `assets.extra` it carries the vocabulary, the
+configuration, a text about the signatures and perhaps a calibration, so that a raw table can be
+asked with the folder alone.
 
 Shapes: B batch, S sequence, R rows of a table, C columns or classes, A aggregations, N spans.
 """
@@ -39,35 +38,29 @@ def export_saved_model(
     feature_config: FeatureConfig,
     directory: str | pathlib.Path,
 ) -> None:
-    """Writes a model as a SavedModel that takes any batch, and any length up to the model's limit.
+    """Writes a model as a SavedModel for any batch, and any length up to the model's limit.
 
-    Its signatures, `serving_default` on serialized tf.Examples (string [B], the TAPAS schema) and
-    `features` on the token features that it reads (int32 [B, S]), return in float32, of the outputs
-    of its kind, those that it has:
+    The signatures `serving_default`, on serialized tf.Examples (string [B], the TAPAS schema), and
+    `features`, on token features (int32 [B, S]), return float32 outputs of the task:
 
         table question answering: token_probabilities [B, S]; where it computes, aggregation_logits
             [B, A]; where it chooses a column first, column_logits [B, C] and token_logits [B, S].
         classification: class_logits [B, C].
         span reading: span_logits [B, N], in the order of `span_bounds`; perhaps class_logits.
 
-    With a Linformer, S is its sequence_length: examples are padded to it, features have to be.
+    With a Linformer, S is its sequence_length; examples are padded to it, features must have it.
 
-    A third, `tables`, is on raw text: questions string [B], headers string [B, C], cells string
-    [B, R, C], and of each table num_rows and num_columns int32 [B], for they are padded to one
-    size. It returns
+    The third, `tables`, takes raw text: questions string [B], headers string [B, C], cells string
+    [B, R, C], and each table's num_rows and num_columns, int32 [B]. It returns
 
         table question answering: answers and aggregations string [B], scores float32 [B],
-            cell_scores float32 [B, R, C] and selected bool [B, R, C]
-            (mate_tf/serving/raw_text/answers.py).
+            cell_scores float32 [B, R, C] and selected bool [B, R, C].
         classification: answers string [B], class_indices int32 [B], scores float32 [B] and
             class_logits [B, C].
 
-    Its answers are the library's but where numbers or dates are read in another way, which is rare
-    (mate_tf/serving/raw_text/numbers.py says where), and its scores are not calibrated. What is
-    beyond a limit is a tf.errors.InvalidArgumentError for the whole batch, with the limit and what
-    came. A model of another kind has no such signature, nor has one with features that are not
-    made in the graph: with grammar-guided attention, a histogram row, pruned columns, the release's
-    reading of numbers, titles, or dropped rows (`why_no_tables`).
+    `describe_signatures` says how these answers differ from the library's, and `why_no_tables`
+    which models lack the signature. Input beyond a limit is a tf.errors.InvalidArgumentError for
+    the whole batch.
 
     Args:
         model: the built model.
@@ -80,19 +73,19 @@ def export_saved_model(
         ValueError: if the folder holds something else, the vocabulary is not the model's, or
             max_seq_length is more than the model takes.
     """
-    directory = pathlib.Path(directory).resolve()  # what a link leads to is replaced, not the link
+    directory = pathlib.Path(directory).resolve()  # replaces a link's target, not the link
     check_longest(model.encoder_config, feature_config)
     wordpiece = Wordpiece(vocab_file)
     wordpiece.check_fits(model.encoder_config.vocab_size)
     is_model = (directory / "saved_model.pb").is_file()
     if directory.exists() and not is_model and any(directory.iterdir()):
         raise ValueError(f"expected an empty folder or an exported model at {directory}")
-    # Beside it, and put in its place when it is whole: what interrupts it costs no model.
+    # Written beside it and then moved: an interruption leaves the earlier model.
     unfinished = directory.with_name(f"{directory.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
 
     module = tf.Module()
-    # Under the names that the checkpoints of runs have (mate_tf/weights/run.py).
+    # Under the names in checkpoints of runs (mate_tf/weights/run.py).
     module.weights = {path: weight.value for path, weight in weights_by_path(model).items()}
     with portable_graph(), without_gradients():
         signatures = exported_signatures(model, wordpiece, feature_config)
@@ -115,11 +108,7 @@ def export_saved_model(
 
 
 def export_stored(stored: StoredModel, directory: str | pathlib.Path) -> None:
-    """Writes a stored model as a SavedModel, with its calibration.
-
-    Raises:
-        ValueError, FileExistsError, FileNotFoundError: as `export_saved_model`.
-    """
+    """Writes a stored model as a SavedModel, with its calibration; errors as above."""
     export_saved_model(stored.model(), stored.vocab_file, stored.feature_config, directory)
     if stored.calibration is not None:
         write_calibration(directory, stored.calibration)

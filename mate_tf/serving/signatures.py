@@ -1,8 +1,8 @@
 """The signatures of an exported model: on serialized examples, on token features, on raw tables.
 
-`tables` takes questions and tables as text and returns answers as text; what it needs for that,
-the wordpieces and the reading of numbers and of outputs, is in its graph. Who loads a folder that
-has it needs the operations of tensorflow_text, in Python `import tensorflow_text`.
+`tables` takes questions and tables as text and returns answers as text; its graph holds wordpieces
+and the reading of numbers and outputs. To load a folder that has it, the operations of
+tensorflow_text are needed, in Python `import tensorflow_text`.
 
 Shapes: B batch, S sequence, R rows and C columns of the largest table of a batch.
 """
@@ -31,7 +31,7 @@ _RAW_INPUT = dict(
     num_rows=tf.TensorSpec([None], tf.int32, "num_rows"),
     num_columns=tf.TensorSpec([None], tf.int32, "num_columns"),
 )
-# Options of the features that have nothing in raw input to be made of, or no code in the graph.
+# Options of the features that need more than raw input, or have no code in the graph.
 _REFUSED = (
     "drop_rows_to_fit",
     "histogram_row",
@@ -43,7 +43,7 @@ _REFUSED = (
 
 
 def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureConfig) -> str | None:
-    """Why a model has no signature `tables`, None where it has one."""
+    """Why a model has no signature `tables`; None where it has one."""
     if not isinstance(task, TableQAConfig | ClassificationConfig):
         return (
             f"a model of the kind {answering_task(task).name} reads its answers outside the graph"
@@ -61,13 +61,7 @@ def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureCon
 def exported_signatures(
     model: EncoderTask, wordpiece: Wordpiece, feature_config: FeatureConfig
 ) -> dict[str, Any]:
-    """The signatures of a built model, concrete: `serving_default`, `features`, perhaps `tables`.
-
-    Args:
-        model: the model.
-        wordpiece: its vocabulary.
-        feature_config: how its features are made.
-    """
+    """The concrete signatures of a built model: `serving_default`, `features`, perhaps `tables`."""
     encoder, task = model.encoder_config, model.task_config
     output_names = answering_task(task).outputs
 
@@ -80,7 +74,7 @@ def exported_signatures(
         kept = [name for name in output_names if name in outputs]
         return {name: tf.cast(outputs[name], tf.float32) for name in kept}
 
-    # The folder has the model's graph once, whatever calls it.
+    # So the folder holds the model's graph once.
     run = model_outputs.get_concrete_function()
 
     @tf.function(input_signature=of_features)
@@ -112,7 +106,7 @@ def exported_signatures(
 
 
 def describe_signatures(signatures: Mapping[str, Any], why_no_tables: str | None) -> str:
-    """A text for who finds the folder: what the signatures take and return, and how exactly."""
+    """A text for readers of the folder: what the signatures take and return."""
     lines = ["The signatures of this model; a dimension that is None may be of any size.", ""]
     for name, function in signatures.items():
         inputs = function.structured_input_signature
@@ -129,18 +123,18 @@ def describe_signatures(signatures: Mapping[str, Any], why_no_tables: str | None
 
 _OF_TABLES = """\
 The signature `tables` asks questions about tables that are given as text, in UTF-8. Tables of
-different sizes are padded to one [B, R, C], with anything, and num_rows and num_columns say how
-large each is; headers are not counted as a row. A batch in which one is beyond a limit is refused.
-The answers are those of the library (`mate_tf.from_pretrained`), but that
+different sizes are padded to one [B, R, C], with anything; num_rows (without the header) and
+num_columns say how large each is. A batch with a table beyond a limit is refused. The answers are
+those of the library (`mate_tf.from_pretrained`), except that
 
-- scores are as the model has them, without the calibration that the folder may have;
-- there is no conversation (prev_label_ids are 0), no least score and there are no alternatives;
-- numbers and dates are read in the graph, which changes column_ranks, inv_column_ranks and
-  numeric_relations, and what is computed, in rare texts: digits other than ASCII's are not read; of
-  values that overlap without one being within the other ("1 may 5", "4 may 2004.", "1,1024") each
-  begins where the last one ended; and of a number too large for single precision, or a February 29
-  that is not in its year, no part is read either;
-- sums are added up in double precision one by one, not exactly.
+- scores are the model's, without the calibration that the folder may have;
+- there is no conversation (prev_label_ids are 0), no least score and no alternatives;
+- numbers and dates are read in the graph. In rare texts this changes column_ranks,
+  inv_column_ranks, numeric_relations and what is computed: only ASCII digits are read; of values
+  that overlap without one being within the other ("1 may 5", "4 may 2004.", "1,1024") each begins
+  where the last one ended; a number too large for single precision, or a February 29 that is not in
+  its year, is not read, nor is any part of it;
+- sums are added up one by one in double precision, not exactly.
 
 What is loaded needs the operations of tensorflow_text: in Python `import tensorflow_text` first.
 TensorFlow Serving has them."""
@@ -151,7 +145,7 @@ def _described(name: str, spec) -> str:
 
 
 def _finite(outputs: Outputs) -> Outputs:
-    """The outputs, of which an error is made where they are not finite."""
+    """The outputs; an error at run time where they are not finite."""
     return {
         name: tf.debugging.check_numerics(values, f"expected finite {name} of the model")
         for name, values in outputs.items()
@@ -159,7 +153,7 @@ def _finite(outputs: Outputs) -> Outputs:
 
 
 def _padded(values: tf.RaggedTensor, length: int | None) -> tf.Tensor:
-    """int32 [B, S] of ragged integers [B, (S)]: S is the longest, or the length if that is more."""
+    """int32 [B, S] from ragged integers [B, (S)]: S is at least the length."""
     dense = tf.cast(values.to_tensor(), tf.int32)
     missing = tf.maximum(0, (length or 0) - tf.shape(dense)[1])
     return tf.pad(dense, [[0, 0], [0, missing]])

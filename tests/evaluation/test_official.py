@@ -1,12 +1,18 @@
+"""What releases have for scores, and the formats that answers are written in."""
+
 import json
 
 import pytest
 
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.datasets.hybridqa import read_hybridqa
-from mate_tf.evaluation.official import check_official_format, read_official, write_official
+from mate_tf.evaluation.official import (
+    check_official_format,
+    read_official,
+    read_parts,
+    write_official,
+)
 from mate_tf.evaluation.scoring import score
-from mate_tf.evaluation.wtq import read_predictions
 from mate_tf.tables.table import Question, Table
 from tests.data_folders import HYBRIDQA_SAMPLE
 
@@ -59,7 +65,7 @@ def test_a_task_without_official_files_or_format_is_refused():
 def test_answers_are_written_in_each_format_by_the_releases_ids(tmp_path):
     path = tmp_path / "official"
     write_official("WTQ", path, {"nt-1-0_0": Answer(("a", "b")), "nt-2": Answer()})
-    assert read_predictions(path) == {"nt-1": ["a", "b"], "nt-2": []}
+    assert path.read_text() == "nt-1\ta\tb\nnt-2\n"
     write_official("HYBRIDQA", path, {"ab-0_0": Answer(("a", "b")), "cd": Answer()})
     assert [entry["pred"] for entry in json.loads(path.read_text())] == ["a, b", ""]
     write_official("SQA", path, {"nt-1-0_0": Answer(cells=(SelectedCell(0, 1, "", 1.0),))})
@@ -85,3 +91,46 @@ def test_the_sample_of_hybridqa_is_scored_in_the_table_and_in_passages(original)
     matches = 10 * metrics["exact_match_in_table"] + 13 * metrics["exact_match_in_passage"]
     # One question is in neither part: its answer, of one word, is a count.
     assert matches + 1 == pytest.approx(24 * metrics["exact_match"])
+
+
+def statements(*table_ids):
+    return [
+        (Table(("a",), (("b",),), table_id), Question("?", f"{table_id}_0-0_0", class_index=1))
+        for table_id in table_ids
+    ]
+
+
+@pytest.fixture
+def release(tmp_path):
+    (tmp_path / "data").mkdir()
+    for part, ids in {
+        "simple": ["1.csv", "2.csv"],
+        "complex": ["3.csv"],
+        "small": ["9.csv"],
+    }.items():
+        (tmp_path / "data" / f"{part}_test_id.json").write_text(json.dumps(ids))
+    return tmp_path
+
+
+@pytest.mark.parametrize("prefix", ["", "table_csv/"])
+def test_parts_hold_the_statements_of_their_tables_and_empty_ones_are_left_out(release, prefix):
+    pairs = statements(*(f"{prefix}{number}.csv" for number in (1, 2, 3, 4)))
+    assert read_parts(release, pairs) == {
+        "simple": {f"{prefix}1.csv_0-0_0", f"{prefix}2.csv_0-0_0"},
+        "complex": {f"{prefix}3.csv_0-0_0"},
+    }
+
+
+def test_lists_that_are_not_there_are_left_out(release):
+    (release / "data" / "simple_test_id.json").unlink()
+    assert set(read_parts(release, statements("1.csv", "3.csv"))) == {"complex"}
+
+
+def test_statements_of_another_split_are_refused(release):
+    with pytest.raises(ValueError, match="tables of the test split, got 1 about others"):
+        read_parts(release, statements("4.csv"))
+
+
+def test_a_folder_without_lists_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"simple_test_id\.json.*found none"):
+        read_parts(tmp_path, statements("1.csv"))

@@ -1,8 +1,24 @@
+"""Scores of answers by task, SQA's sequences, and what scores are worth."""
+
+import csv
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mate_tf.answers.answer import Answer, SelectedCell
-from mate_tf.evaluation.official import Official
-from mate_tf.evaluation.scoring import is_correct, score
+from mate_tf.datasets.sqa import split_question_id
+from mate_tf.evaluation.official import Official, write_sqa_cells
+from mate_tf.evaluation.scoring import (
+    auroc,
+    cells_correct,
+    expected_calibration_error,
+    is_correct,
+    position_accuracies,
+    score,
+    sequence_accuracy,
+)
 from mate_tf.evaluation.wtq import Denotation
 from mate_tf.tables.table import Question, Table
 
@@ -194,3 +210,146 @@ def test_a_reader_that_selects_no_cells_has_no_hits():
     metrics = scored("HYBRIDQA", ({"items": ("x",)}, {"answers": ("x y",)}))
     assert (metrics["exact_match"], metrics["f1"]) == (0.0, pytest.approx(2 / 3))
     assert not [name for name in metrics if name.startswith("hits")]
+
+
+CORRECT = {
+    "nt-1-0_0": True,
+    "nt-1-0_1": True,
+    "nt-1-1_0": True,  # the same question by another annotator is another sequence
+    "nt-1-1_1": False,
+    "nt-1-1_2": True,
+    "nt-2-0_0": False,
+}
+
+
+def test_a_sequence_is_right_where_all_of_its_questions_are():
+    assert sequence_accuracy(CORRECT) == pytest.approx(1 / 3)
+
+
+def test_positions_are_counted_on_their_own():
+    assert position_accuracies(CORRECT) == {0: pytest.approx(2 / 3), 1: 0.5, 2: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("cells", "gold", "answers", "correct"),
+    [
+        (((1, 0), (0, 0)), ((0, 0), (1, 0)), ("a", "b"), True),
+        (((0, 0),), ((0, 0), (1, 0)), ("a", "b"), False),
+        (((0, 0), (1, 0)), ((0, 0),), ("a",), False),
+        ((), ((0, 0),), ("a",), False),
+        ((), (), (), True),
+        # The gold cell is in the header: no prediction has it, and none is not it either.
+        ((), (), ("Name",), False),
+    ],
+)
+def test_cells_are_compared_as_sets(cells, gold, answers, correct):
+    question = Question("?", answers=answers, answer_coordinates=gold)
+    assert cells_correct(cells, question) is correct
+
+
+@pytest.mark.parametrize(
+    ("question_id", "parts"),
+    [("nt-639-0_1", ("nt-639-0", 1)), ("my_own_12", ("my_own", 12)), ("_0", ("", 0))],
+)
+def test_an_id_names_its_sequence_and_its_position(question_id, parts):
+    assert split_question_id(question_id) == parts
+
+
+@pytest.mark.parametrize("question_id", ["nt-639", "nt-639-0_", "nt-639-0_x", "nt_²", "nt_-1", ""])
+def test_an_id_without_position_is_refused(question_id):
+    with pytest.raises(ValueError, match=f"such as 'nt-639-0_1', got '{question_id}'"):
+        split_question_id(question_id)
+
+
+def test_no_question_is_refused():
+    with pytest.raises(ValueError, match="expected at least 1 question, got 0"):
+        sequence_accuracy({})
+
+
+def test_cells_are_written_as_the_official_script_reads_them(tmp_path):
+    path = tmp_path / "pred.tsv"
+    write_sqa_cells(path, {"nt-639-0_1": ((0, 1), (2, 3)), "nt-640-2_0": ()})
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert rows[0] == {
+        "id": "nt-639",
+        "annotator": "0",
+        "position": "1",
+        "answer_coordinates": "['(0, 1)', '(2, 3)']",
+    }
+    assert (rows[1]["annotator"], rows[1]["answer_coordinates"]) == ("2", "[]")
+    with pytest.raises(ValueError, match="expected an id such as 'nt-639-0_1', got 'mine_1'"):
+        write_sqa_cells(path, {"mine_1": ()})
+
+
+ANSWERS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50)
+
+
+@pytest.mark.parametrize(
+    ("scores", "correct", "bins", "expected"),
+    [
+        ([1.0, 0.0], [True, False], 10, 0.0),
+        ([1.0, 1.0], [False, False], 10, 1.0),
+        ([0.75, 0.75, 0.75, 0.75], [True, True, True, False], 10, 0.0),
+        # Bin 0 holds 0.1 and 0.3, wrong and right; bin 1 holds 0.5, right.
+        ([0.1, 0.3, 0.5], [False, True, True], 2, (2 * abs(0.2 - 0.5) + abs(0.5 - 1)) / 3),
+        ([0.2, 0.9], [True, False], 1, abs(0.55 - 0.5)),
+    ],
+)
+def test_the_error_is_the_distance_of_scores_from_accuracy_bin_by_bin(
+    scores, correct, bins, expected
+):
+    assert expected_calibration_error(scores, correct, bins) == pytest.approx(expected)
+
+
+@given(ANSWERS, st.integers(1, 20))
+def test_the_error_equals_its_definition(answers, bins):
+    scores, correct = zip(*answers, strict=True)
+    total = 0.0
+    for number in range(bins):
+        members = [(s, c) for s, c in answers if min(int(s * bins), bins - 1) == number]
+        if members:
+            mean_score, accuracy = np.mean(members, axis=0)
+            total += len(members) / len(answers) * abs(mean_score - accuracy)
+    # Sums of at most 50 numbers up to 1, each rounded to half a unit in the last place.
+    assert expected_calibration_error(scores, correct, bins) == pytest.approx(
+        total, abs=50 * 2**-50
+    )
+
+
+@given(ANSWERS)
+def test_the_area_is_the_chance_that_a_right_answer_scores_higher(answers):
+    right = [score for score, is_right in answers if is_right]
+    wrong = [score for score, is_right in answers if not is_right]
+    area = auroc(*zip(*answers, strict=True))
+    if right and wrong:
+        wins = [(a > b) + 0.5 * (a == b) for a in right for b in wrong]
+        assert area == pytest.approx(np.mean(wins))
+    else:
+        assert area is None
+
+
+def test_the_area_of_one_kind_of_answers_is_undefined_and_the_error_is_not():
+    assert auroc([0.2, 0.9], [True, True]) is None
+    assert auroc([0.2, 0.9], [False, False]) is None
+    assert expected_calibration_error([0.2, 0.9], [False, False]) == pytest.approx(0.55)
+
+
+@pytest.mark.parametrize("metric", [expected_calibration_error, auroc])
+@pytest.mark.parametrize(
+    ("scores", "correct", "message"),
+    [
+        ([], [], "expected at least 1 answer, got 0"),
+        ([0.5], [True, False], "expected a score for each of 2 answers, got 1 scores"),
+        ([0.5, 1.5], [True, False], "expected scores from 0 to 1, got 1.5"),
+        ([0.5, float("nan")], [True, False], "expected scores from 0 to 1, got nan"),
+    ],
+)
+def test_what_is_no_list_of_probabilities_is_refused(metric, scores, correct, message):
+    with pytest.raises(ValueError, match=message):
+        metric(scores, correct)
+
+
+def test_no_bins_are_refused():
+    with pytest.raises(ValueError, match="expected at least 1 bin, got 0"):
+        expected_calibration_error([0.5], [True], bins=0)

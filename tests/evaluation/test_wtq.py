@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 
 from mate_tf.evaluation.wtq import (
     Denotation,
-    denotation_accuracy,
     denotation_correct,
     read_golds,
-    read_predictions,
     write_predictions,
 )
 from tests.data_folders import GOLDEN_REAL, WTQ
@@ -33,6 +31,7 @@ TEST_SPLITS = ("pristine-unseen-tables", "pristine-seen-tables")
         (["a", "b"], ["a"], False),
         (["0", "0.0"], ["0"], True),
         ([], ["a"], False),
+        ([], [], True),
         (["1995-01-26"], ["1995-1-26"], True),
         (["1995-xx-xx"], ["1995"], True),
         (["xx-13-01"], ["xxxx-13-01"], False),
@@ -56,35 +55,10 @@ def test_an_answer_equals_itself_in_any_order(items):
     assert denotation_correct(items[::-1], items)
 
 
-def test_a_question_without_prediction_is_wrong():
-    golds = {"nt-0": ["2004"], "nt-1": ["a", "b"], "nt-2": ["x"], "nt-3": ["y"]}
-    assert denotation_accuracy({"nt-0": ["2004.0"], "nt-1": ["a"], "nt-2": []}, golds) == 0.25
-
-
-def test_no_prediction_is_wrong_even_where_nothing_is_the_answer():
-    assert denotation_accuracy({}, {"nt-0": []}) == 0.0
-    assert denotation_accuracy({"nt-0": []}, {"nt-0": []}) == 1.0
-
-
-def test_predictions_without_gold_are_refused():
-    with pytest.raises(ValueError, match="expected at least 1 gold answer, got 0"):
-        denotation_accuracy({}, {})
-    with pytest.raises(ValueError, match="got 1 others, first 'nt-9'"):
-        denotation_accuracy({"nt-9": ["a"]}, {"nt-0": ["a"]})
-
-
-def test_predictions_are_written_in_the_official_format_and_read_back(tmp_path):
+def test_predictions_are_written_in_the_official_format(tmp_path):
     path = tmp_path / "predictions.tsv"
     write_predictions(path, {"nt-0": ["a\tb", "é\n"], "nt-1": []})
     assert path.read_text(encoding="utf-8") == "nt-0\ta b\té\nnt-1\n"
-    assert read_predictions(path) == {"nt-0": ["a b", "é"], "nt-1": []}
-
-
-def test_a_question_predicted_twice_is_refused_with_file_and_line(tmp_path):
-    path = tmp_path / "predictions.tsv"
-    path.write_text("nt-0\ta\nnt-0\tb\n")
-    with pytest.raises(ValueError, match=r"second for 'nt-0' \(file '.*predictions.tsv', line 2\)"):
-        read_predictions(path)
 
 
 def test_golds_are_read_with_and_without_annotation(tmp_path):

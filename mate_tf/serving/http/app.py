@@ -1,10 +1,7 @@
-"""KServe's model server with a predictor behind it, and no other ways in than those it needs.
+"""KServe's model server with a predictor behind it, and only the routes that tables need.
 
-KServe gives the model's frame, the V1 and V2 endpoints and their metrics. Its own start opens more:
-gRPC, V2 inference of tensors, loading and unloading by name, CloudEvents. None of it is for tables,
-so the routes are named here one by one.
-
-What Prometheus is told, beside what KServe and the Python client tell it.
+KServe gives the model's frame, the V1 and V2 endpoints and their metrics. Its own start would also
+open gRPC, V2 inference of tensors, loading by name and CloudEvents, so the routes are listed here.
 """
 
 import asyncio
@@ -35,7 +32,7 @@ _QUESTIONS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """Counts of what a server does.
+    """What Prometheus is told beside KServe's and the Python client's metrics.
 
     Attributes:
         questions: questions that were answered.
@@ -69,7 +66,7 @@ class Metrics:
         )
 
     def watch_queue(self, length: Callable[[], int]) -> None:
-        """Tells how many questions wait, which the function says when it is asked."""
+        """Reports how many questions wait, which the function returns."""
         Gauge(
             "mate_tf_waiting_questions", "questions that wait", registry=self._registry
         ).set_function(length)
@@ -79,14 +76,14 @@ _JSON = ("application/json", "application/x-www-form-urlencoded")  # the latter 
 
 
 class Patience(NamedTuple):
-    """What clients may take of a server.
+    """Limits of bytes and time.
 
     Attributes:
         body_bytes: of a request.
-        body_seconds: in which a request's head, and then its body, has to arrive.
-        reply_seconds: in which its answer has to be there.
+        body_seconds: for a request's head, and then its body, to arrive.
+        reply_seconds: for its answer.
         connections: at once.
-        grace_seconds: in which what was asked is answered once the server is told to stop.
+        grace_seconds: for answers to earlier questions, once the server is told to stop.
     """
 
     body_bytes: int = 2 * 1024**2
@@ -97,7 +94,7 @@ class Patience(NamedTuple):
 
 
 class TableModel(kserve.Model):
-    """Questions about tables, asked of a batcher."""
+    """Answers questions about tables through a batcher."""
 
     def __init__(self, name: str, batcher: Batcher, metrics: Metrics):
         super().__init__(name)
@@ -114,7 +111,7 @@ class TableModel(kserve.Model):
         """The answers to all questions of a request.
 
         Raises:
-            RefusedError: if too much waits, or a question with its table is beyond the model.
+            RefusedError: if too many questions wait, or one is beyond the model's limits.
         """
         waiting = [asyncio.wrap_future(future) for future in self._batcher.submit(payload)]
         try:
@@ -137,7 +134,7 @@ def _beyond_the_model(error: ValueError, where: str) -> RefusedError:
 
 
 class _TablesOnly(DataPlane):
-    """A data plane that takes nothing but requests of read_request, whatever their headers say."""
+    """A data plane that takes only requests of `read_request`, whatever their headers say."""
 
     def __init__(self, models: kserve.ModelRepository, limits: Limits):
         super().__init__(models)
@@ -195,7 +192,7 @@ def _say_errors_alike(app: fastapi.FastAPI, metrics: Metrics) -> None:
     def refuse(refused: RefusedError, headers: Mapping[str, str] | None = None) -> fastapi.Response:
         metrics.refused.labels(refused.code).inc()
         sent = refused.headers | dict(headers or {})
-        return fastapi.Response(orjson.dumps(refused.body), refused.status, sent, _JSON[0])
+        return fastapi.Response(refused.body, refused.status, sent, _JSON[0])
 
     @app.exception_handler(RefusedError)
     async def refused(_: fastapi.Request, error: RefusedError) -> fastapi.Response:
@@ -227,7 +224,7 @@ def _say_errors_alike(app: fastapi.FastAPI, metrics: Metrics) -> None:
 
 
 def run(app: Any, listener: socket.socket, patience: Patience, metrics: Metrics) -> None:
-    """Serves until SIGTERM or SIGINT, then answers what was asked, for the grace period at most."""
+    """Serves until SIGTERM or SIGINT, then answers what waits, within the grace period."""
 
     class Limited(Connection):
         max_connections = patience.connections
@@ -240,7 +237,7 @@ def run(app: Any, listener: socket.socket, patience: Patience, metrics: Metrics)
         ws="none",
         lifespan="off",
         log_config=None,
-        log_level="error",  # a warning for each request that is not HTTP would be a flood
+        log_level="error",  # not a warning for each request that is not HTTP
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=max(1, round(patience.grace_seconds)),

@@ -1,4 +1,4 @@
-"""Questions that wait are answered together, by one thread that has the model."""
+"""One thread has the model, and answers waiting questions together."""
 
 import threading
 from collections import deque
@@ -23,14 +23,13 @@ class _Waiting(NamedTuple):
 
 
 class Batcher:
-    """Lets all questions that have come in meanwhile be answered at once.
+    """Answers all questions at once that came in while others were answered.
 
     Args:
-        answer_all: answers pairs in their order, as `Predictor.answer_all`; it is called by one
-            thread only.
+        answer_all: answers pairs in their order, as `Predictor.answer_all`; called by one thread.
         max_batch: the most questions that are answered at once.
         max_waiting: the most questions that wait; more are refused.
-        on_batch: is told the number of questions each time.
+        on_batch: gets the number of questions each time.
     """
 
     def __init__(
@@ -47,18 +46,18 @@ class Batcher:
         self._waiting: deque[_Waiting] = deque()
         self._changed = threading.Condition()
         self._closed = False
-        # A daemon, so that a computation that never ends does not keep the process.
+        # A daemon, so that an endless computation does not keep the process.
         self._thread = threading.Thread(target=self._run, name="model", daemon=True)
         self._thread.start()
 
     @property
     def num_waiting(self) -> int:
-        """How many questions wait that somebody waits for."""
+        """How many questions wait whose clients still wait."""
         with self._changed:
             return sum(not one.future.cancelled() for one in self._waiting)
 
     def submit(self, pairs: Sequence[Pair]) -> list["Future[Result]"]:
-        """Lets questions wait, all or none; a future that is cancelled in time is not asked.
+        """Takes all questions or none; one whose future is cancelled in time is not asked.
 
         Raises:
             RefusedError: with status 429 if too many wait, with 503 after `close`.
@@ -67,7 +66,7 @@ class Batcher:
         with self._changed:
             if self._closed:
                 raise stopping()
-            # Nobody waits for these: they keep no place from others.
+            # Cancelled questions take no place from others.
             self._waiting = deque(one for one in self._waiting if not one.future.cancelled())
             if len(self._waiting) + len(pairs) > self._max_waiting:
                 raise RefusedError(
@@ -82,7 +81,7 @@ class Batcher:
         return futures
 
     def close(self, timeout: float | None = None) -> bool:
-        """Answers what waits and accepts no more; says whether it was done within the seconds."""
+        """Answers what waits and accepts no more; returns whether the time was enough."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -97,7 +96,7 @@ class Batcher:
                 self._answer(asked)
 
     def _take(self) -> list[_Waiting]:
-        """Those whose turn it is; none once there are no more and never will be."""
+        """The next batch; empty once there are no more and the batcher is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             count = min(len(self._waiting), self._max_batch)
@@ -113,5 +112,5 @@ class Batcher:
             if len(asked) == 1:
                 asked[0].future.set_exception(error)
                 return
-            for one in asked:  # so that what one of them breaks is not the others' loss
+            for one in asked:  # one by one, so that the others are answered
                 self._answer([one])

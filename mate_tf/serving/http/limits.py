@@ -1,9 +1,4 @@
-"""HTTP/1.1 connections that may not be had for nothing: their number, and the time of a head.
-
-What a request may take of the server: bytes, and time. Pure ASGI.
-
-What a client is told whose request is not answered.
-"""
+"""What a client may take of the server: connections, bytes and time; and how it is refused."""
 
 import asyncio
 import contextlib
@@ -23,10 +18,9 @@ class RefusedError(ValueError):
     Args:
         code: the reason as a word for programs, such as "too_many_cells".
         message: the reason as a sentence: what was expected, what came.
-        where: the place in the request, such as "instances[0].table.rows[3]"; empty where it is
-            none in particular.
+        where: the place in the request, such as "instances[0].table.rows[3]", or "".
         status: the HTTP status.
-        retry_after: seconds after which the same request may be answered; None where it never is.
+        retry_after: seconds after which to send the same request again; None for never.
     """
 
     def __init__(
@@ -44,19 +38,27 @@ class RefusedError(ValueError):
         self.retry_after = retry_after
 
     @property
-    def body(self) -> dict[str, Any]:
-        """The reply, without "where" where there is no place."""
-        return {"error": str(self), "code": self.code} | (
-            {"where": self.where} if self.where else {}
-        )
+    def body(self) -> bytes:
+        """The reply, in JSON."""
+        where = {"where": self.where} if self.where else {}
+        return orjson.dumps({"error": str(self), "code": self.code} | where)
 
     @property
     def headers(self) -> dict[str, str]:
         return {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
 
+    @property
+    def closing_headers(self) -> dict[str, str]:
+        """The headers of a reply after which the connection is closed."""
+        return self.headers | {
+            "content-type": "application/json",
+            "content-length": str(len(self.body)),
+            "connection": "close",
+        }
+
 
 def stopping() -> RefusedError:
-    """Of a request that comes, or is not answered yet, when the server ends."""
+    """The refusal of requests that come or wait when the server ends."""
     return RefusedError("stopping", "the server is stopping", status=503, retry_after=1)
 
 
@@ -67,11 +69,11 @@ App = Callable[[Any, Receive, Send], Awaitable[None]]
 
 
 class _GoneError(Exception):
-    """The client is no longer there."""
+    """The client has left."""
 
 
 class _Reply:
-    """Sends, and knows whether it has begun to."""
+    """Sends, and knows whether it has begun."""
 
     def __init__(self, send: Send):
         self._send = send
@@ -83,15 +85,15 @@ class _Reply:
 
 
 class RequestLimits:
-    """Hands requests on once they are here as a whole, and ends them with their client.
+    """Pure ASGI: passes requests on once they have arrived, and ends them when their client leaves.
 
     Args:
-        app: answers them.
-        max_body_bytes: of a request; of all that arrive at once, 32 times as many.
-        body_seconds: in which a body has to arrive.
-        reply_seconds: in which the reply has to begin, once the body is here.
-        on_refused: is told the code of each refusal.
-        on_reply: is told the seconds that each request took that was handed on.
+        app: answers the requests.
+        max_body_bytes: of a request; all that arrive at once may have 32 times as many.
+        body_seconds: the time for a body to arrive.
+        reply_seconds: the time for the reply to begin, after the body.
+        on_refused: gets the code of each refusal.
+        on_reply: gets the seconds of each request that was passed on.
 
     Attributes:
         has_cut_off: whether a request had no answer yet when the server ended.
@@ -220,7 +222,7 @@ async def _disconnect(receive: Receive) -> None:
 
 
 async def _pass_over(receive: Receive, max_bytes: int) -> None:
-    """Reads on for a while: a client that is cut off while it sends may never see the reply."""
+    """Reads on for a while: a client cut off while it sends may never see the reply."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(1.0):
             while max_bytes > 0:
@@ -231,15 +233,9 @@ async def _pass_over(receive: Receive, max_bytes: int) -> None:
 
 
 async def _send(refused: RefusedError, send: Send) -> None:
-    body = orjson.dumps(refused.body)
-    headers = refused.headers | {
-        "content-type": "application/json",
-        "content-length": str(len(body)),
-        "connection": "close",
-    }
-    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": refused.status, "headers": encoded})
-    await send({"type": "http.response.body", "body": body})
+    headers = [(name.encode(), text.encode()) for name, text in refused.closing_headers.items()]
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.body", "body": refused.body})
 
 
 _PHRASES = {400: "Bad Request", 408: "Request Timeout", 503: "Service Unavailable"}
@@ -249,10 +245,10 @@ _HttpProtocol: Any = http_protocol()
 
 
 class Connection(_HttpProtocol):
-    """uvicorn's connection, which by itself waits for a request's head for ever.
+    """uvicorn's connection, with limits: on its own it waits for a request's head for ever.
 
-    A head has 64 KB at most (h11_max_incomplete_event_size). What is not HTTP, comes too slowly or
-    is one connection too many gets a reply in the server's format and is closed.
+    A head may have 64 KB (h11_max_incomplete_event_size). A connection that does not speak HTTP,
+    is too slow or is one too many gets a reply in the server's format and is closed.
     """
 
     max_connections = 256
@@ -286,7 +282,7 @@ class Connection(_HttpProtocol):
         self._refuse(RefusedError("not_http", "expected a request in HTTP/1.1, got something else"))
 
     def timeout_keep_alive_handler(self) -> None:
-        # Not `close`, which waits for ever for a client that does not read its reply.
+        # `close` would wait for ever for a client that does not read its reply.
         self.transport.abort()
 
     def _expect_a_head(self) -> None:
@@ -304,22 +300,16 @@ class Connection(_HttpProtocol):
             self._refuse(RefusedError("slow_head", message, status=408))
 
     def _refuse(self, refused: RefusedError) -> None:
-        """Replies past h11, which may be in any state, and closes."""
+        """Replies without h11, which may be in any state, and closes."""
         self.on_refused(refused.code)
-        body = orjson.dumps(refused.body)
         head = [f"HTTP/1.1 {refused.status} {_PHRASES[refused.status]}"]
-        fields = refused.headers | {
-            "content-type": "application/json",
-            "content-length": str(len(body)),
-            "connection": "close",
-        }
-        head += [f"{name}: {value}" for name, value in fields.items()]
-        self.transport.write("\r\n".join([*head, "", ""]).encode() + body)
+        head += [f"{name}: {text}" for name, text in refused.closing_headers.items()]
+        self.transport.write("\r\n".join([*head, "", ""]).encode() + refused.body)
         self.transport.close()
 
 
 def _forget_readers_that_do_not_read(transport: Any, seconds: float) -> None:
-    """A reply that is not taken for so long ends the connection, where the system knows how."""
+    """Ends a connection whose reply is not read for so long, if the system can."""
     option = getattr(socket, "TCP_USER_TIMEOUT", None)
     if option is not None:
         connection = transport.get_extra_info("socket")

@@ -1,4 +1,4 @@
-"""What a request asks: the bytes of its body as tables and questions, or why not."""
+"""Reads tables and questions from the body of a request, or says why not."""
 
 import dataclasses
 from typing import Any
@@ -25,7 +25,7 @@ class Limits:
 
     Attributes:
         questions: instances in a request.
-        columns: of a table; the models have embeddings of no more.
+        columns: of a table, as many as models have embeddings for.
         cells: of a table's body.
         cell_characters: in a cell or a column's name.
         question_characters: in a question.
@@ -41,15 +41,11 @@ class Limits:
 def read_request(body: bytes, limits: Limits) -> list[tuple[Table, Question]]:
     """The tables and questions of {"instances": [{"question": ..., "table": {...}}, ...]}.
 
-    A table is {"header": [...], "rows": [[...], ...]}, its cells are texts, numbers, truth values
-    or null.
-
-    Args:
-        body: JSON in UTF-8.
-        limits: the most that it may ask.
+    A table is {"header": [...], "rows": [[...], ...]}; cells are texts, numbers, truth values or
+    null.
 
     Raises:
-        RefusedError: with status 400 if it is anything else, with 413 if it is beyond a limit.
+        RefusedError: with status 400 for anything else, with 413 for what is beyond a limit.
     """
     try:
         document = orjson.loads(body)
@@ -102,7 +98,7 @@ def _check_cells(cells: list[Any], where: str, limits: Limits) -> None:
 
 
 def _object(value: Any, where: str, keys: list[str]) -> dict[str, Any]:
-    """The value, if it is an object of just these keys."""
+    """The value, if it is an object with exactly these keys."""
     if not isinstance(value, dict):
         raise _wrong_type("an object", value, where)
     for key in keys:

@@ -1,8 +1,7 @@
 """Answers read off a model's outputs in the graph, as the library reads them.
 
-They are those of mate_tf/answers/decoding.py and mate_tf/answers/decoding.py without a
-calibration, alternatives or a least score. Sums are added up in double precision one by one, where
-the library adds them up exactly.
+They are those of mate_tf/answers/decoding.py, without calibration, alternatives and least score.
+Sums are added up one by one in double precision; the library adds them up exactly.
 
 Shapes: B batch, S sequence, R rows and C columns of the largest table of the batch, A aggregations;
 K body cells of all tables, padded, in one line.
@@ -34,9 +33,9 @@ def cell_answers(
         outputs: as `decode_cells` takes them.
 
     Returns:
-        cell_scores float32 [B, R, C], the probability that a cell is selected, 0 for padding, for
-        cells that were not seen and outside the column that was chosen; selected bool [B, R, C];
-        aggregations, answers string [B] and scores float32 [B].
+        cell_scores float32 [B, R, C], the probability that a cell is selected, 0 for padding,
+        unseen cells and outside the chosen column; selected bool [B, R, C]; aggregations, answers
+        string [B] and scores float32 [B].
     """
     shape = tf.shape(asked.cells)
     probabilities, with_columns = _cell_probabilities(asked, outputs)  # float64 [B, R*C]
@@ -114,7 +113,7 @@ def format_numbers(values: tf.Tensor) -> tf.Tensor:
     parts = tf.strings.as_string(tf.abs(values), precision=_DIGITS - 1, scientific=True)
     digits = tf.strings.regex_replace(parts, r"e.*|\.", "")
     exponent = tf.strings.to_number(tf.strings.regex_replace(parts, ".*e", ""), tf.int32)
-    # Zeros on both sides, of which those that are not needed are taken off.
+    # Zeros on both sides; those not needed are removed below.
     digits = tf.strings.join([_zeros(-exponent), digits, _zeros(exponent + 1 - _DIGITS)])
     point = tf.maximum(exponent, 0) + 1
     all_of_it = tf.strings.length(digits)
@@ -126,7 +125,7 @@ def format_numbers(values: tf.Tensor) -> tf.Tensor:
 
 
 def _zeros(number: tf.Tensor) -> tf.Tensor:
-    """So many zeros, none for a negative number: string [N] of int32 [N]."""
+    """Strings [N] of as many zeros as the numbers int32 [N] say."""
     number = tf.maximum(number, 0)
     return tf.strings.substr(tf.fill(tf.shape(number), _ZEROS), 0 * number, number)
 
@@ -134,11 +133,11 @@ def _zeros(number: tf.Tensor) -> tf.Tensor:
 def _cell_probabilities(
     asked: RawFeatures, outputs: Mapping[str, tf.Tensor]
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """How probable each cell is, -inf where it was not seen: float64 [B, R*C] each.
+    """The probability of each cell, -inf where it was not seen: float64 [B, R*C], in two ways.
 
     Returns:
-        As the answer is selected; and given that its column is the answer's, times the probability
-        of its column.
+        The probability by which cells are selected; and that given the cell's column, times the
+        column's probability.
     """
     shape = tf.shape(asked.cells)
     cells, num_tokens = _token_cells(asked)  # [B * S], [B, R*C]
@@ -167,7 +166,7 @@ def _cell_probabilities(
 
 
 def _token_cells(asked: RawFeatures) -> tuple[tf.Tensor, tf.Tensor]:
-    """The body cell of each token, -1 for others, [B * S]; the tokens of each, [B, R*C]."""
+    """The body cell of each token, or -1, [B * S]; and the number of tokens of each, [B, R*C]."""
     shape = tf.shape(asked.cells)
     rows, columns = asked.tokens.row_ids - 1, asked.tokens.column_ids - 1
     cells = (tf.range(shape[0])[:, tf.newaxis] * shape[1] + rows) * shape[2] + columns

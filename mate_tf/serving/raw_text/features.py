@@ -1,28 +1,25 @@
 """The token features of questions and tables given as text, computed in the graph.
 
-They are those of mate_tf/features/builder.py for questions without a conversation, in which no cell
-is a previous answer, and but for the numbers and dates that mate_tf/serving/raw_text/numbers.py
-reads in another way the same.
+They are those of mate_tf/features/builder.py for questions without a conversation. The numbers and
+dates that mate_tf/serving/raw_text/numbers.py reads differently are the only exception. Pieces are
+left out as in mate_tf/features/fitting.py, but rows are never dropped. Wordpieces are those of
+mate_tf/features/wordpiece.py; TensorFlow Text's own BERT tokenizers differ from BERT's on about
+1,140 characters.
 
 Shapes: B batch, R rows and C columns of the largest table of the batch, S sequence; N header and
 body cells of all tables, table by table and row by row, P their pieces.
-
-The limits of raw input, checked in the graph, and which pieces of cells stay within them.
-
-What may be left out is as in mate_tf/features/fitting.py; rows are never dropped here.
-
-Shapes: B batch, R rows and C columns of the largest table of the batch; N header and body cells of
-all tables, P their pieces.
 """
 
+import functools
 from typing import NamedTuple
 
 import tensorflow as tf
+import tensorflow_text as tf_text
 
 from mate_tf.answers.predictor import LENGTH_STEP
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.features.wordpiece import MAX_WORD_CHARACTERS, Wordpiece
 from mate_tf.serving.raw_text.numbers import (
     TextValues,
     column_values,
@@ -30,7 +27,19 @@ from mate_tf.serving.raw_text.numbers import (
     relations,
     text_values,
 )
-from mate_tf.serving.raw_text.wordpiece import graph_wordpiece
+
+_SPACE = r"[\t\n\r\p{Z}]+"
+_DROPPED = r"[\p{Cc}\p{Cf}\x{FFFD}]+"
+_CJK = (
+    r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}\x{2A700}-\x{2B73F}"
+    r"\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]"
+)
+_PUNCTUATION = r"[!-/:-@\[-`{-~\p{P}]"
+_ALONE = f"{_PUNCTUATION}|{_CJK}"
+_SPLIT = (f" |{_ALONE}", _ALONE)  # what to split at, and what of it to keep
+_HAS_WORD_CHARACTER = r"(?s).*[\p{L}\p{N}].*"
+# Cleaning drops this character from every text, so that a word of it can only be ours.
+_EMPTY_MARK = "\N{REPLACEMENT CHARACTER}"
 
 
 class RawInput(NamedTuple):
@@ -52,10 +61,10 @@ class RawInput(NamedTuple):
 
 
 def checked(config: FeatureConfig, given: RawInput) -> RawInput:
-    """The input itself, once it is known to have shapes that fit and tables within the limits.
+    """The input itself, checked for matching shapes and for tables within the limits.
 
     Raises:
-        tf.errors.InvalidArgumentError: when it is run, if it has not.
+        tf.errors.InvalidArgumentError: when it is run.
     """
     shape = tf.shape(given.cells)
     for name, expected in (
@@ -102,8 +111,8 @@ def fitting_pieces(
         wordpiece: the vocabulary.
         config: the limits, and what may be left out.
         pieces: int32 [N, (pieces)], of each cell.
-        examples: int64 [P], the example that each piece is of, ascending.
-        starts: int32 [B], the tokens before each table's.
+        examples: int64 [P], the example of each piece, ascending.
+        starts: int32 [B], the number of tokens before each table.
 
     Raises:
         tf.errors.InvalidArgumentError: when it is run, if a sequence is too long.
@@ -122,7 +131,7 @@ def fitting_pieces(
     allowed = _once_for_each((allowed,), tokens > longest, message, (), tokens)[0]
     if not config.trim_cells:
         return allowed
-    # By where its word begins in its cell, how many of a table's pieces there are: [B, places].
+    # How many pieces of a table have a word that begins at each place of its cell: [B, places].
     places = tf.reduce_max(word_begins) + 1
     in_histogram = tf.cast(examples, tf.int32) * places + word_begins
     histogram = tf.math.unsorted_segment_sum(
@@ -144,7 +153,7 @@ def _word_begins(wordpiece: Wordpiece, pieces: tf.RaggedTensor) -> tf.Tensor:
 
 
 def _once(given, holds: tf.Tensor, message: str, values: tuple):
-    """The tensors, once a condition holds, otherwise an error with values in its message."""
+    """The tensors if a condition holds, otherwise an error with values in its message."""
     check = tf.debugging.Assert(holds, [tf.strings.format(message, values)])
     with tf.control_dependencies([check]):
         tensors = [tf.identity(tensor) for tensor in given]
@@ -152,14 +161,14 @@ def _once(given, holds: tf.Tensor, message: str, values: tuple):
 
 
 def _once_for_each(given, is_wrong: tf.Tensor, message: str, values: tuple, numbers: tf.Tensor):
-    """The same for a condition on each example, with its number and its place in the message."""
+    """The same for a condition on each example, whose number and place go into the message."""
     example = tf.argmax(is_wrong, output_type=tf.int32)  # the first
     values = (*values, numbers[example], example)
     return _once(given, ~tf.reduce_any(is_wrong), message, values)
 
 
 class RawFeatures(NamedTuple):
-    """What is made of raw input.
+    """The features of raw input.
 
     Attributes:
         tokens: int32 [B, S].
@@ -180,12 +189,12 @@ def build_features(
     Args:
         wordpiece: the vocabulary.
         config: the limits, and what is in a sequence.
-        fixed_length: the one length that the model takes, None where it takes any.
+        fixed_length: the only length that the model takes; None where it takes any.
         given: the questions and tables.
 
     Raises:
-        tf.errors.InvalidArgumentError: when it is run, if shapes do not fit each other, or a
-            question and its table are beyond a limit.
+        tf.errors.InvalidArgumentError: when it is run, if shapes do not match, or a question and
+            its table are beyond a limit.
     """
     given = checked(config, given)
     shape = tf.shape(given.cells, tf.int64)
@@ -233,7 +242,7 @@ def build_features(
     examples = tf.cast(places[:, 0], tf.int32)  # [P]
     num_pieces = tf.math.unsorted_segment_sum(one, examples, tf.shape(starts)[0])  # [B]
     length = _padded_length(config, fixed_length, tf.reduce_max(starts + num_pieces))
-    # Where the first piece of a table stands, less its number among all pieces.
+    # The place of a table's first piece, minus its number among all pieces.
     shifts = starts - tf.cumsum(num_pieces, exclusive=True)
     in_sequence = tf.gather(shifts, examples) + tf.range(tf.shape(one)[0])  # [P]
     values = [values for values in of_tables if values is not None]
@@ -258,3 +267,49 @@ def _padded_length(
         return tf.constant(fixed_length)
     padded = -(-longest // LENGTH_STEP) * LENGTH_STEP
     return padded if config.max_seq_length is None else tf.minimum(padded, config.max_seq_length)
+
+
+class GraphWordpiece:
+    """Texts to wordpiece ids, with the vocabulary of another tokenizer."""
+
+    def __init__(self, wordpiece: Wordpiece):
+        self._empty = wordpiece.vocabulary[wordpiece.empty]
+        with tf.init_scope():  # for whatever graph comes
+            self._matcher = tf_text.FastWordpieceTokenizer(
+                vocab=wordpiece.vocabulary,
+                token_out_type=tf.int32,
+                unknown_token="[UNK]",
+                no_pretokenization=True,
+                max_bytes_per_word=4 * MAX_WORD_CHARACTERS,
+            )
+
+    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Ids of the pieces of each text.
+
+        Args:
+            texts: string [N], UTF-8; invalid bytes are ignored.
+
+        Returns:
+            int32 [N, (pieces)]; no row is empty.
+        """
+        words = tf_text.regex_split(_normalized(texts), *_SPLIT)
+        flat = words.values
+        flat = tf.where(flat == _EMPTY_MARK, self._empty, flat)
+        is_long = tf.strings.length(flat, unit="UTF8_CHAR") > MAX_WORD_CHARACTERS
+        flat = tf.where(is_long, "[UNK]", flat)
+        return words.with_values(self._matcher.tokenize(flat)).merge_dims(1, 2)
+
+
+graph_wordpiece = functools.lru_cache(maxsize=2)(GraphWordpiece)
+
+
+def _normalized(texts: tf.Tensor) -> tf.Tensor:
+    """Cleaned, in lower case and without accents; a mark in place of a text without content."""
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+    texts = tf.strings.regex_replace(texts, _SPACE, " ")
+    texts = tf.strings.regex_replace(texts, _DROPPED, "")
+    texts = tf.strings.lower(texts, encoding="utf-8")
+    is_empty = ~tf.strings.regex_full_match(texts, _HAS_WORD_CHARACTER)
+    is_empty |= tf.strings.strip(texts) == "n/a"  # [N]
+    plain = tf.strings.regex_replace(tf_text.normalize_utf8(texts, "NFD"), r"\p{Mn}+", "")
+    return tf.where(is_empty, _EMPTY_MARK, plain)

@@ -1,26 +1,20 @@
-"""The order of a column's numbers, and how a question's compare with them, in the graph.
+"""Numbers and dates in texts, their order and comparison, in the graph.
 
-It is what mate_tf/features/numeric.py makes of a cell's and a question's values, for a batch.
+It computes what mate_tf/features/numeric.py makes of texts. Each word is put between two marks, so
+that regular expressions without look-around see where it begins and ends. One expression finds the
+values from left to right, the longest first. Rare texts are read differently:
 
-A value has four fields: number, year, month and day. What is compared are keys, made of the fields
-that all of the compared values have; a column has either numbers or dates.
-
-Shapes: B batch, R rows, C columns, V values of all questions, Q of one; K and M any.
-
-Numbers and dates of texts in the graph, as mate_tf/features/numeric.py reads them.
-
-Each word is put between two marks, so that regular expressions without look-around see where it
-begins and ends, and one expression finds the values from left to right, the longest first.
-
-It differs from numeric.py in what is rare:
-
-- Digits are ASCII's alone.
+- Only ASCII digits are read.
 - Values that overlap without one being within the other, as in "1 may 5" or "monday, may 5, 2004",
   are read from the left, each beginning where the last one ended.
-- Where a number is too large for single precision, or a date's February 29 is not in its year,
-  nothing is read of that stretch, no part of it either.
+- A number too large for single precision, or a February 29 that is not in its year, is not read,
+  nor is any part of it.
 
-Shapes: N texts, V values of all texts, text by text.
+A value has four fields: number, year, month and day. Values are compared by keys made of the fields
+that all of them have; a column has either numbers or dates.
+
+Shapes: N texts, V values of all texts, text by text; B batch, R rows, C columns, Q values of a
+question; K and M any.
 """
 
 import itertools
@@ -59,7 +53,7 @@ _SHORT_MONTHS = [month[:3] for month in MONTHS]
 _YEAR = r"(?:000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})"
 _LONE_YEAR = r"(?:1[5-9]\d\d|20\d\d|2100)"
 _ORDINAL = "(?:st|nd|rd|th)?"
-# By the days that they have: the numbers of months, and the numbers of their days.
+# Months by the number of their days, and the patterns of these.
 _LENGTHS = (
     ((1, 3, 5, 7, 8, 10, 12), r"(?:0?[1-9]|[12]\d|3[01])"),
     ((4, 6, 9, 11), r"(?:0?[1-9]|[12]\d|30)"),
@@ -100,7 +94,7 @@ _DIGITS = rf"{_BEGIN}?\d+(?:{_END},{_BEGIN}\d\d\d)*(?:{_END}\.(?:{_BEGIN}\d+)?)?
 _NUMBER = rf"(?:{_POWER}|(?: [+{_MINUS}-])?(?:{_DIGITS}){_END}?)"
 _NUMBER_WORDS = [f"{_BEGIN}{word}{_END}" for word in (*CARDINALS, *ORDINALS)]
 _VALUE = "|".join([*_dates(), *_NUMBER_WORDS, _NUMBER])
-# As `unit_free_number` finds a sign: of texts that begin with it, or are in parentheses.
+# A negative amount, as `unit_free_number` finds it: a sign first, or parentheses around it.
 _CURRENCY = rf"(?:{_BEGIN}(?:{DOLLARS}){_END})?[{CURRENCY_SIGNS}]"
 _NEGATIVE = (
     rf"(?s) (?:(?:{EN_DASH}|[{MINUS_SIGNS}]{_CURRENCY} ?|{_CURRENCY} ?[{MINUS_SIGNS}])"
@@ -135,8 +129,8 @@ class TextValues(NamedTuple):
         texts: the text of each, int64 [V], ascending.
         numbers: float64 [V], as exact as the text is; 0 where it is no number.
         is_number: bool [V].
-        amounts: float64 [V], what to compute with: the numbers, with the signs and powers of ten
-            that they, as features of trained models, are without.
+        amounts: float64 [V], to compute with: the numbers with signs and powers of ten, which the
+            features of trained models lack.
         dates: year, month and day, int32 [V, 3]; 0 where the text does not say it.
         is_date: bool [V].
     """
@@ -151,15 +145,12 @@ class TextValues(NamedTuple):
     def first(
         self, values: tf.Tensor, is_one: tf.Tensor, shape: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """The first number or date of each text, and whether it has one.
+        """The first number or date of each text, 0 where there is none, and whether it has one.
 
         Args:
             values: numbers [V] or dates [V, 3].
             is_one: bool [V], whether they are.
             shape: int64, of the texts.
-
-        Returns:
-            [*shape] or [*shape, 3], 0 where there is none; and bool [*shape].
         """
         texts, values = tf.boolean_mask(self.texts, is_one), tf.boolean_mask(values, is_one)
         number = tf.shape(texts, tf.int64)[0]
@@ -190,7 +181,7 @@ def text_values(texts: tf.Tensor) -> TextValues:
 def _marked(texts: tf.Tensor) -> tf.Tensor:
     """The texts in lower case, with one blank before all and between others, and marked words."""
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
-    # Neither of a word nor of a number; and TensorFlow lower-cases no further than a null.
+    # None of these is in a word or number, and TensorFlow stops to lower-case at a null.
     texts = tf.strings.regex_replace(texts, rf"[\x{{0}}{_BEGIN}{_END}]", "_")
     texts = tf.strings.lower(texts, encoding="utf-8")
     texts = tf.strings.regex_replace(texts, _SPACE, " ")
@@ -200,7 +191,7 @@ def _marked(texts: tf.Tensor) -> tf.Tensor:
 
 
 def _powers(marked: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The number that each text is, float64 [N], and whether it is one with a power of ten."""
+    """Texts that are a number with a power of ten: the numbers, float64 [N], and bool [N]."""
     texts = tf.strings.regex_replace(marked, f"^ |[{_BEGIN}{_END}]", "")
     is_power = tf.strings.regex_full_match(texts, POWER_OF_TEN)
     texts = tf.strings.regex_replace(texts, f"[{MINUS_SIGNS}]", "-")
@@ -209,7 +200,7 @@ def _powers(marked: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def _numbers(stretches: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The number that each stretch is, float64 [V], and whether it is one, bool [V]."""
+    """The number of each stretch, float64 [V], and whether it is one, bool [V]."""
     is_word = stretches[:, tf.newaxis] == _NUMBER_WORDS  # [V, words]
     of_word = tf.argmax(is_word, axis=1) % len(CARDINALS)  # [V]
     is_digits = tf.strings.regex_full_match(stretches, _NUMBER)
@@ -250,7 +241,7 @@ def _date_fields(stretches: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return dates, is_date & ~((month == 2) & (day == 29) & ~is_leap)
 
 
-# Of a number, and of a date so that later ones are larger.
+# Of numbers, and of dates so that later ones are larger.
 _WEIGHTS = (1.0, 10_000.0, 100.0, 1.0)
 # The fields that a value may have.
 _KINDS = [(True, False, False, False)] + [
@@ -269,7 +260,7 @@ class ColumnValues(NamedTuple):
 def column_values(
     values: TextValues, shape: tf.Tensor, is_cell: tf.Tensor, num_rows: tf.Tensor
 ) -> ColumnValues:
-    """The first value of each cell, of its column's commonest type, where 70 % have one.
+    """The first value of each cell, of its column's commonest type, if 70 % of cells have one.
 
     Args:
         values: of the texts of all cells, laid out flat.
@@ -364,7 +355,7 @@ def _relations_of_kind(
     largest = tf.float64.max
     above = tf.where(is_asked, of_question, largest)
     below = tf.where(is_asked, of_question, -largest)
-    # One more than there are, so that there is one.
+    # One more, so that there is always one.
     in_order = tf.pad(tf.sort(above), [[0, 0], [0, 0], [0, 1]], constant_values=largest)
     least = tf.reduce_min(above, axis=-1, keepdims=True)
     most = tf.reduce_max(below, axis=-1, keepdims=True)
@@ -378,7 +369,7 @@ def _relations_of_kind(
 
 
 def _keys(fields: tf.Tensor, common: tf.Tensor) -> tf.Tensor:
-    """In what values [..., 4] compare by the fields that they have in common: [...]."""
+    """Keys [...] by which values [..., 4] compare in the fields that they have in common."""
     weights = tf.constant(_WEIGHTS, tf.float64) * tf.cast(common, tf.float64)
     return tf.reduce_sum(fields * weights, axis=-1)
 

@@ -12,7 +12,7 @@ from mate_tf.serving.folder import DEFAULT_MODEL
 
 pytest.importorskip("tensorflow_text", reason="this system has no package of tensorflow-text")
 
-from mate_tf.serving.raw_text.wordpiece import GraphWordpiece
+from mate_tf.serving.raw_text.features import GraphWordpiece
 
 # The basic plane, but for what Python's edition of Unicode does not know.
 CHARACTERS = [
