@@ -4,7 +4,7 @@ import dataclasses
 import json
 import pathlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from mate_tf.dataclass_json import convert, from_dict, require
 
@@ -101,8 +101,6 @@ class AttentionConfig:
             layer, or "embedding", a vector that the query is multiplied by.
         disabled_relations: relations (1 to 12, see mate_tf/layers/attention/relations.py) that
             count as relation 0, "other" (TableFormer paper, table 7).
-        scale_relations: adds the biases before the scores are divided by the square root of the
-            head size (TableFormer paper, section 5.4, "SO"), not after.
         sequence_length: the one length that a Linformer takes; 0 for all others.
         projected_length: what a Linformer projects it to.
         grammar_rules: "paper", or "extended" for more of them
@@ -134,7 +132,6 @@ class AttentionConfig:
     coverage: float | None = None
     relation_kind: str = "scalar"
     disabled_relations: tuple[int, ...] = ()
-    scale_relations: bool = False
     sequence_length: int = 0
     projected_length: int = 256
     grammar_rules: str = "paper"
@@ -145,6 +142,9 @@ class AttentionConfig:
     max_relative_distance: int = 12
     share_global_tokens: bool = False
     dense_up_to: int | None = None
+
+    # Options of former versions, which no run had set; files of saved models name them.
+    FORMER_FIELDS: ClassVar = {"scale_relations": False}
 
     def __post_init__(self) -> None:
         require(

@@ -60,6 +60,10 @@ from mate_tf.config import AttentionConfig, EncoderConfig
             lambda: EncoderConfig.from_dict({"layers": 3}),
             "unknown key encoder.layers; the known keys are vocab_size, hidden_size, num_layers",
         ),
+        (
+            lambda: EncoderConfig.from_dict({"attention": {"scale_relations": True}}),
+            "expected False for encoder.attention.scale_relations, an option of former versions",
+        ),
     ],
 )
 def test_a_value_that_cannot_work_is_refused(make, message):
@@ -73,6 +77,12 @@ def test_dictionary_round_trip():
         attention=AttentionConfig("tableformer", disabled_relations=(2, 4, 6)),
     )
     assert EncoderConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_options_of_former_versions_are_read_where_they_were_off():
+    values = EncoderConfig().to_dict()
+    values["attention"] |= AttentionConfig.FORMER_FIELDS
+    assert EncoderConfig.from_dict(values) == EncoderConfig()
 
 
 def test_one_field_chooses_the_architecture():

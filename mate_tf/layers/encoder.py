@@ -26,33 +26,21 @@ from mate_tf.layers.basic import Dropout, LayerNorm, Linear
 from mate_tf.layers.embedding import TableEmbedding
 
 
-def recomputed(
-    block: keras.layers.Layer, hidden_states: tf.Tensor, plan: Any, has_gradient: bool
-) -> tf.Tensor:
-    """A block in training whose gradient computes it anew, and keeps its input alone until then.
+def recomputed(block: keras.layers.Layer, hidden_states: tf.Tensor, plan: Any) -> tf.Tensor:
+    """A block in training that keeps only its input, and is computed again for the gradient.
 
     Args:
         block: an `EncoderBlock`.
         hidden_states: float [B, G + S, D].
         plan: the attention's.
-        has_gradient: whether what the plan was made of is to be differentiated by.
 
     Returns:
         float [B, G + S, D].
     """
-    leaves = tf.nest.flatten(plan)
-    # Of what the function does not take as an argument there would be no gradient.
-    inputs = {
-        place: leaf
-        for place, leaf in enumerate(leaves)
-        if has_gradient and tf.is_tensor(leaf) and leaf.dtype.is_floating
-    }
-    seeds = block.draw_seeds()  # drawn inside, they would be others the second time
+    seeds = block.draw_seeds()  # drawn inside, they would differ the second time
 
     @tf.recompute_grad
-    def run(hidden_states: tf.Tensor, *of_plan: tf.Tensor) -> tf.Tensor:
-        given = dict(zip(inputs, of_plan, strict=True))
-        with_inputs = [given.get(place, leaf) for place, leaf in enumerate(leaves)]
+    def run(hidden_states: tf.Tensor) -> tf.Tensor:
         # The second time the hidden states wait for the gradient that comes from above. What hangs
         # on seeds, masks and weights alone has to wait with them, or it would be computed early,
         # or merged with its first time, and kept. XLA sees the data alone: the masks of dropout
@@ -60,14 +48,9 @@ def recomputed(
         is_nan = tf.reduce_any(tf.math.is_nan(tf.reshape(hidden_states, [-1])[:1]))
         waiting_seeds = seeds + tf.cast(is_nan, seeds.dtype)
         with tf.control_dependencies([hidden_states]):
-            return block(
-                hidden_states,
-                tf.nest.pack_sequence_as(plan, with_inputs),
-                training=True,
-                seeds=waiting_seeds,
-            )
+            return block(hidden_states, plan, training=True, seeds=waiting_seeds)
 
-    return run(hidden_states, *inputs.values())
+    return run(hidden_states)
 
 
 class EncoderOutput(NamedTuple):
@@ -221,7 +204,6 @@ class TableEncoder(keras.layers.Layer):
         features: TokenFeatures,
         training: bool = False,
         return_intermediates: bool = False,
-        token_weights: tf.Tensor | None = None,
     ) -> EncoderOutput:
         """Encodes a batch.
 
@@ -229,26 +211,21 @@ class TableEncoder(keras.layers.Layer):
             features: int [B, S] each; also a mapping or a sequence of them (`TokenFeatures.of`).
             training: whether dropout is on.
             return_intermediates: whether to return the embedding and each layer's output too.
-            token_weights: float [B, S], from 0 to 1: how much each token is attended to, in place
-                of all or not at all (Krichene et al., 2021, on pruning tables).
 
         Raises:
-            ValueError: if the sequence is longer than absolute positions reach, for weights with
-                the multi-view evaluator or TableETC, or for more rows or columns than TableETC has
-                global tokens for.
+            ValueError: if the sequence is longer than absolute positions reach, or if a table has
+                more rows or columns than TableETC has global tokens for.
         """
         features = TokenFeatures.of(features)
         intermediates = {}
         hidden_states = self.embedding(features, training=training)  # [B, G + S, D]
         intermediates["embedding"] = self._of_tokens(hidden_states)
         # Orders and masks depend on the ids alone: computed once for all layers.
-        plan = self.blocks[0].attention.plan(features, token_weights, training)
+        plan = self.blocks[0].attention.plan(features, training)
         for index, block in enumerate(self.blocks):
             # The last layer's gradient comes first: to compute it anew would save nothing.
             if training and self.recompute and block is not self.blocks[-1]:
-                hidden_states = recomputed(
-                    block, hidden_states, plan, has_gradient=token_weights is not None
-                )
+                hidden_states = recomputed(block, hidden_states, plan)
             else:
                 hidden_states = block(hidden_states, plan, training=training)
             intermediates[f"layer_{index}"] = self._of_tokens(hidden_states)

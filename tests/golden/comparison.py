@@ -99,7 +99,6 @@ class Golden:
         projected_length = max(0, kwargs.pop("proj_value_length", 0))
         disabled_relation = kwargs.pop("attention_bias_disabled", 0)
         scalar = kwargs.pop("attention_bias_use_relative_scalar_only", True)
-        kwargs.pop("token_weights", None)  # an argument of the call here
         if kwargs:
             raise NotSupportedError(f"unknown arguments {kwargs}")
         if mode not in MODES:

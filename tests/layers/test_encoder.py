@@ -118,24 +118,6 @@ def test_encodes_any_length_and_trains_every_weight(config):
         assert all(gradient is not None for gradient in gradients)
 
 
-def test_a_token_of_weight_zero_is_as_good_as_padding():
-    encoder = TableEncoder(with_attention(architecture="tapas"))
-    features = some_features(length=12)
-    weights = np.ones((2, 12), np.float32)
-    weights[:, 9:] = 0.0
-    actual = encoder(features, token_weights=tf.constant(weights)).sequence_output
-    mask = tf.constant(weights, tf.int32)
-    expected = encoder(features._replace(input_mask=mask)).sequence_output
-    np.testing.assert_allclose(actual[:, :9], expected[:, :9], atol=1e-5)
-
-
-def test_weights_are_refused_where_only_a_mask_is_known():
-    for coverage in (None, 1.0):
-        encoder = TableEncoder(with_attention(coverage=coverage))
-        with pytest.raises(ValueError, match="without evaluator 'dense', which takes them"):
-            encoder(some_features(), token_weights=tf.ones([2, 30]))
-
-
 def test_intermediates_come_on_request():
     encoder = TableEncoder(SMALL)
     assert encoder(some_features()).intermediates == {}

@@ -78,9 +78,9 @@ def small_encoder(attention: AttentionConfig, num_layers: int = 2, **kwargs) -> 
 
 
 def gradients(
-    encoder: TableEncoder, recompute: bool, token_weights=None, in_graph: bool = False, **options
+    encoder: TableEncoder, recompute: bool, in_graph: bool = False, **options
 ) -> list[np.ndarray]:
-    """Of a loss by all weights, and by the token weights where they are given."""
+    """Of a loss by all weights."""
     encoder.recompute = recompute
     for variable in encoder.variables:
         if "seed_generator" in variable.path:
@@ -89,10 +89,7 @@ def gradients(
     def compute(features):
         with tf.GradientTape() as tape:
             sources = [weight.value for weight in encoder.trainable_weights]
-            if token_weights is not None:
-                tape.watch(token_weights)
-                sources.append(token_weights)
-            output = encoder(features, training=True, token_weights=token_weights)
+            output = encoder(features, training=True)
             sequence = tf.cast(output.sequence_output, tf.float32)
             loss = tf.reduce_mean(sequence**2 * tf.sin(tf.range(8.0)))
             loss += tf.reduce_mean(tf.cast(output.pooled_output, tf.float32))
@@ -119,16 +116,6 @@ def test_gradients_are_the_same_bit_for_bit_dropout_included(name):
     expected = gradients(encoder, recompute=False)
     assert_same(gradients(encoder, recompute=True), expected, ulps=0)
     assert sum(np.abs(gradient).max() > 0 for gradient in expected) >= len(expected) - 2
-
-
-@pytest.mark.parametrize("name", ["tapas", "linformer_128"])
-def test_gradients_by_token_weights_are_the_same(name):
-    encoder = small_encoder(ATTENTIONS[name])
-    weights = tf.constant(np.random.default_rng(0).uniform(0.1, 1, (2, LENGTH)), tf.float32)
-    expected = gradients(encoder, False, weights)
-    assert np.abs(expected[-1]).max() > 0
-    # The layers' gradients are summed in another order.
-    assert_same(gradients(encoder, True, weights), expected, ulps=SMALL.num_layers)
 
 
 @pytest.mark.parametrize(

@@ -60,17 +60,8 @@ class LinearAttention(DenseAttention):
         dtype = self.compute_dtype if self.compute_dtype in self.break_even else "float32"
         return self.break_even[dtype][training]
 
-    def plan(
-        self,
-        features: TokenFeatures,
-        token_weights: tf.Tensor | None = None,
-        training: bool = False,
-    ) -> Any:
+    def plan(self, features: TokenFeatures, training: bool = False) -> Any:
         """The orders and masks, which depend on the token features alone."""
-        if token_weights is not None:
-            raise ValueError(
-                "expected no token_weights without evaluator 'dense', which takes them"
-            )
         is_dense = self.dense_is_faster(features, training)
         if not isinstance(is_dense, bool):
             return self._either_plan(features, is_dense)

@@ -11,11 +11,16 @@ import tensorflow as tf
 
 from mate_tf.config import ARCHITECTURES, AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.buckets import window_pairs
 from mate_tf.layers.attention.grammar import RelatedTags, favoured_tags
-from mate_tf.layers.attention.patterns import HeadGroup, group_mask, head_groups, pattern_mask
+from mate_tf.layers.attention.patterns import (
+    HeadGroup,
+    group_mask,
+    head_groups,
+    pattern_mask,
+    window_pairs,
+)
 from mate_tf.layers.attention.projections import HeadProjections
-from mate_tf.layers.attention.softmax import MASKED, Attended, weighted_sum
+from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.private_apis import compiles_with_xla
 
@@ -91,27 +96,17 @@ class DenseAttention(HeadProjections):
 
     architectures = tuple(name for name in ARCHITECTURES if name not in ("linformer", "table_etc"))
 
-    def plan(
-        self,
-        features: TokenFeatures,
-        token_weights: tf.Tensor | None = None,
-        training: bool = False,
-    ) -> tuple[DensePlan, ...]:
-        """The masks, relations and biases; weights are a soft mask, by their logarithm."""
+    def plan(self, features: TokenFeatures, training: bool = False) -> tuple[DensePlan, ...]:
+        """The masks, relations and biases, which depend on the token features alone."""
         relations = bias = favoured = None
         if self.relations is not None:
             relations = self.relations.one_hot(features, features)  # [B, K, F, T]
-        if token_weights is not None:
-            weights = tf.cast(token_weights, self.compute_dtype)
-            positive = tf.where(weights > 0, weights, tf.ones_like(weights))
-            bias = tf.where(weights > 0, tf.math.log(positive), MASKED)[:, None, None]
         if self.attention.architecture == "grammar_soft":
             related = RelatedTags(favoured_tags(self.attention.grammar_rules))
             favoured = pattern_mask(related, features, features)[:, None]  # [B, 1, F, T]
             favoured = tf.cast(favoured, self.compute_dtype)
             if self.grammar_bias is None:
-                fixed = self.attention.grammar_bias * favoured
-                bias, favoured = fixed if bias is None else fixed + bias, None
+                bias, favoured = self.attention.grammar_bias * favoured, None
         masks = [
             self._mask(features, group) for group in head_groups(self.attention, self.num_heads)
         ]

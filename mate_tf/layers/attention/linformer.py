@@ -23,7 +23,7 @@ class LinformerPlan(NamedTuple):
     """What an encoder's layers share.
 
     Attributes:
-        key_weights: float [B, S, 1]: 0 for padding, else 1 or the token's weight.
+        key_weights: float [B, S, 1]: 0 for padding, else 1.
     """
 
     key_weights: tf.Tensor
@@ -59,13 +59,8 @@ class LinformerAttention(HeadProjections):
             name="proj_seq_length",
         )
 
-    def plan(
-        self,
-        features: TokenFeatures,
-        token_weights: tf.Tensor | None = None,
-        training: bool = False,
-    ) -> tuple[LinformerPlan]:
-        """The mask, times the weights, and a check of the length."""
+    def plan(self, features: TokenFeatures, training: bool = False) -> tuple[LinformerPlan]:
+        """The mask, and a check of the length."""
         expected = self.attention.sequence_length
         message = (
             f"expected sequences of {expected} tokens, which this Linformer projects to "
@@ -79,8 +74,6 @@ class LinformerAttention(HeadProjections):
         )
         with tf.control_dependencies([] if check is None else [check]):
             weights = tf.cast(features.input_mask, self.compute_dtype)
-        if token_weights is not None:
-            weights *= tf.cast(token_weights, weights.dtype)
         return (LinformerPlan(weights[..., None]),)
 
     def attend_group(

@@ -15,15 +15,18 @@ import keras
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
+from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.buckets import (
+from mate_tf.layers.attention.by_length import LinearAttention
+from mate_tf.layers.attention.patterns import (
+    HeadGroup,
+    head_groups,
     num_buckets,
     ordered_features,
+    pattern_mask,
     sequence_length,
     token_order,
 )
-from mate_tf.layers.attention.by_length import LinearAttention
-from mate_tf.layers.attention.patterns import HeadGroup, head_groups, pattern_mask
 from mate_tf.layers.attention.relations import RelationBias
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.attention.views import (
@@ -47,7 +50,6 @@ OPTIONS = (
     "architecture",
     "relation_kind",
     "disabled_relations",
-    "scale_relations",
     "num_neighbours",
 )
 
@@ -287,7 +289,6 @@ class MultiViewAttention(LinearAttention):
         architecture: str = "mate",
         relation_kind: str = "scalar",
         disabled_relations: tuple[int, ...] = (),
-        scale_relations: bool = False,
         num_neighbours: int = 1,
         dense_up_to: int | None = 0,
         **kwargs,
@@ -301,7 +302,6 @@ class MultiViewAttention(LinearAttention):
             original_bucketing=original_bucketing,
             relation_kind=relation_kind,
             disabled_relations=tuple(disabled_relations),
-            scale_relations=scale_relations,
             num_neighbours=num_neighbours,
         )
         super().__init__(num_heads, head_size, attention, **kwargs)
@@ -377,3 +377,9 @@ class MultiViewAttention(LinearAttention):
         config = super().get_config()
         attention = config.pop("attention")
         return config | {name: attention[name] for name in (*OPTIONS, "dense_up_to")}
+
+    @classmethod
+    def from_config(cls, config):
+        former = {key: config[key] for key in AttentionConfig.FORMER_FIELDS if key in config}
+        from_dict(AttentionConfig, former, "attention")  # refuses what is not as it was
+        return cls(**{key: value for key, value in config.items() if key not in former})

@@ -28,7 +28,7 @@ def heads_first(tensor: tf.Tensor) -> tf.Tensor:
 class HeadProjections(keras.layers.Layer):
     """Multi-head self-attention whose subclass says how the heads attend.
 
-    A subclass defines `plan(features, token_weights, training)`, what does not depend on the
+    A subclass defines `plan(features, training)`, what does not depend on the
     hidden states and is computed once for all layers of an encoder, one plan for each head group,
     and `attend_group(query, key, value, plan, first_head, dropout)`, or `attend` for all groups.
 
@@ -105,12 +105,7 @@ class HeadProjections(keras.layers.Layer):
     def default_attention(cls) -> AttentionConfig:
         raise NotImplementedError
 
-    def plan(
-        self,
-        features: TokenFeatures,
-        token_weights: tf.Tensor | None = None,
-        training: bool = False,
-    ) -> tuple[Any, ...]:
+    def plan(self, features: TokenFeatures, training: bool = False) -> tuple[Any, ...]:
         raise NotImplementedError
 
     def attend_group(
@@ -262,11 +257,7 @@ class HeadProjections(keras.layers.Layer):
     def relation_tables(self, first_head: int, num_heads: int) -> tuple[tf.Tensor, ...]:
         """What h consecutive heads learned of the relations, for `relation_scores`."""
         assert self.relations is not None
-        tables = self.relations.tables(first_head, num_heads)
-        if not self.attention.scale_relations:
-            return tables
-        scale = 1.0 / (self.temperature * self.head_size**0.5)
-        return tuple(table * tf.cast(scale, table.dtype) for table in tables)
+        return self.relations.tables(first_head, num_heads)
 
     def _split_heads(self, projected: tf.Tensor) -> tf.Tensor:
         """[B, S, H * E] to [B, S, H, E]."""

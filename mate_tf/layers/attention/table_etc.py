@@ -1,9 +1,13 @@
-"""TableETC: ETC's global-local attention with a global token for each row and column of a table.
+"""TableETC: ETC's global-local attention, with a global token for each row and column of a table.
 
-The sequence that the attention sees is G global tokens followed by the S tokens. A global token
-attends to everything; a token to the global tokens and to the tokens within a radius. A learned
-vector for the label of a pair (global_tokens.py) is added to its key (Shaw et al., 2018, equation
-4; ETC: Ainslie et al., 2020, section 3; MATE paper, section 5.1). By blocks it is linear in S.
+The attention sees G global tokens followed by the S tokens. The first half of the global tokens
+stands for rows, the header row first; the second half stands for columns. A global token attends
+to everything. A token attends to the global tokens, and to the tokens within a radius.
+
+Each pair of tokens has an integer label. For two tokens of the sequence it is their distance,
+clipped. For a pair with a global token it says whether the token belongs to that row or column. A
+learned vector for the label is added to the key (Shaw et al., 2018, equation 4; ETC: Ainslie et
+al., 2020, section 3; MATE paper, section 5.1). Computed by blocks, the cost is linear in S.
 
 Shapes: B batch, S sequence, G global, L long (N * R), N blocks, R radius (block size), W window
 (3 * R), M largest relative distance, K labels, H heads, E head size, D hidden, F from, T to.
@@ -16,24 +20,84 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.buckets import first_tokens, num_buckets, sequence_length
 from mate_tf.layers.attention.dense import dense_attention
-from mate_tf.layers.attention.global_tokens import (
-    DISTANCE,
-    FROM_GLOBAL,
-    GLOBAL_TO_GLOBAL,
-    between_globals,
-    distance_label,
-    membership,
-    num_labels,
-    occupied,
-    real_tokens,
-    within_radius,
-)
 from mate_tf.layers.attention.multi_view import multi_view_attention
+from mate_tf.layers.attention.patterns import first_tokens, num_buckets, sequence_length
 from mate_tf.layers.attention.projections import HeadProjections, heads_first
 from mate_tf.layers.attention.views import MultiView
 from mate_tf.layers.basic import SeededDropout
+
+# Labels of pairs with a global token: token to another global token, to its row, to its column;
+# global token to another token, row to its token, column to its token; global token to another, to
+# itself. The labels of clipped distances follow, from DISTANCE on.
+FROM_GLOBAL, GLOBAL_TO_GLOBAL, DISTANCE = 3, 6, 8
+
+
+def membership(features: TokenFeatures, attention: AttentionConfig) -> tf.Tensor:
+    """What each token is to each global token, as a label from 0 to 2.
+
+    Only tokens of the table belong to a row or column; a token of column 0 belongs to a row alone.
+
+    Args:
+        features: int [B, S] each.
+        attention: how many global tokens there are, and whether rows share them.
+
+    Returns:
+        int32 [B, S, G].
+
+    Raises:
+        ValueError: if an example has more rows or columns than there are global tokens, and they
+            are not shared. In a graph it is an `InvalidArgumentError` when it runs. XLA drops
+            assertions: there, such rows and columns belong to no global token.
+    """
+    half = attention.num_global_tokens // 2
+    in_table = _real(features) & tf.equal(features.segment_ids, 1)  # [B, S]
+    row = tf.where(in_table, tf.cast(features.row_ids, tf.int32), -1)
+    column = tf.where(in_table, tf.cast(features.column_ids, tf.int32) - 1, -1)
+    checks = []
+    if attention.share_global_tokens:
+        row = tf.where(row >= 0, row % half, -1)
+        column = tf.where(column >= 0, column % half, -1)
+    else:
+        checks = [
+            *_at_most(half, row, "rows, the header row among them,", attention),
+            *_at_most(half, column, "columns", attention),
+        ]
+    with tf.control_dependencies(checks):
+        numbers = tf.range(half)
+        own_row = tf.cast(tf.equal(row[..., None], numbers), tf.int32)  # [B, S, G / 2]
+        own_column = tf.cast(tf.equal(column[..., None], numbers), tf.int32)
+        return tf.concat([own_row, 2 * own_column], axis=-1)
+
+
+def _at_most(limit: int, ids: tf.Tensor, what: str, attention: AttentionConfig) -> list:
+    """Refuses ids of `limit` and more: at once where they are known, else by an assertion."""
+    count = tf.reduce_max(ids) + 1
+    before = (
+        f"expected at most {limit} {what} with num_global_tokens {attention.num_global_tokens}, got"
+    )
+    after = "in an example; raise num_global_tokens or set share_global_tokens"
+    known = tf.get_static_value(count)
+    if known is None:
+        return [tf.debugging.Assert(count <= limit, [before, count, after])]
+    if known > limit:
+        raise ValueError(f"{before} {known} {after}")
+    return []
+
+
+def _real(features: TokenFeatures) -> tf.Tensor:
+    """Which tokens are not padding. bool [B, S]."""
+    return tf.greater(features.input_mask, 0)
+
+
+def _occupied(membership: tf.Tensor) -> tf.Tensor:
+    """Which global tokens stand for something; the others are masked. [B, S, G] to bool [B, G]."""
+    return tf.reduce_any(membership > 0, axis=1)
+
+
+def _distance(query: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
+    """How far each key stands behind each query: [..., F] and [..., T] to int32 [..., F, T]."""
+    return key[..., None, :] - query[..., None]
 
 
 class AllPairsPlan(NamedTuple):
@@ -67,27 +131,29 @@ class GlobalLocalPlan(NamedTuple):
 def all_pairs_plan(features: TokenFeatures, attention: AttentionConfig) -> AllPairsPlan:
     """The mask and the label of every pair, from features int [B, S]."""
     to_global = membership(features, attention)  # [B, S, G]
-    real = real_tokens(features)  # [B, S]
-    keys = tf.concat([occupied(to_global), real], axis=1)  # [B, G + S]
+    real = _real(features)  # [B, S]
+    keys = tf.concat([_occupied(to_global), real], axis=1)  # [B, G + S]
     batch, length = tf.unstack(tf.shape(real))
     size = attention.num_global_tokens
     position = tf.range(length)
-    near = within_radius(position, position, attention.local_radius)  # [S, S]
+    distance = _distance(position, position)  # [S, S]
+    near = tf.abs(distance) <= attention.local_radius
     local = tf.concat([tf.ones([length, size], tf.bool), near], axis=1)  # [S, G + S]
     allowed = tf.concat([tf.ones([size, size + length], tf.bool), local], axis=0)
 
     def repeated(label: tf.Tensor) -> tf.Tensor:
         return tf.repeat(label[None], batch, axis=0)
 
-    distance = distance_label(position, position, attention.max_relative_distance)  # [S, S]
+    largest = attention.max_relative_distance
+    by_distance = DISTANCE + tf.clip_by_value(distance, -largest, largest) + largest
     from_global = tf.concat(
         [
-            GLOBAL_TO_GLOBAL + repeated(between_globals(size)),
+            GLOBAL_TO_GLOBAL + repeated(tf.eye(size, dtype=tf.int32)),
             FROM_GLOBAL + tf.transpose(to_global, [0, 2, 1]),
         ],
         axis=2,
     )  # [B, G, G + S]
-    from_token = tf.concat([to_global, DISTANCE + repeated(distance)], axis=2)  # [B, S, G + S]
+    from_token = tf.concat([to_global, repeated(by_distance)], axis=2)  # [B, S, G + S]
     return AllPairsPlan(
         mask=(allowed & keys[:, None])[:, None],
         label=tf.concat([from_global, from_token], axis=1),
@@ -98,7 +164,7 @@ def global_local_plan(features: TokenFeatures, attention: AttentionConfig) -> Gl
     """The masks and labels of the blocks, from features int [B, S]."""
     radius, size = attention.local_radius, attention.num_global_tokens
     to_global = membership(features, attention)  # [B, S, G]
-    real, real_global = real_tokens(features), occupied(to_global)  # [B, S], [B, G]
+    real, real_global = _real(features), _occupied(to_global)  # [B, S], [B, G]
     length = sequence_length(features)
     blocks = num_buckets(length, radius, 0)
     missing = blocks * radius - length
@@ -106,7 +172,7 @@ def global_local_plan(features: TokenFeatures, attention: AttentionConfig) -> Gl
     long_membership = tf.reshape(long_membership, [-1, blocks, radius, size])
     position = tf.reshape(tf.range(blocks * radius), [1, blocks, radius])
     real_blocks = tf.reshape(tf.pad(real, [[0, 0], [0, missing]]), [-1, blocks, radius])
-    to_window = within_radius(position, windows(position, axis=1), radius)  # [1, N, R, W]
+    to_window = tf.abs(_distance(position, windows(position, axis=1))) <= radius  # [1, N, R, W]
     to_window &= windows(real_blocks, axis=1)[:, :, None]  # [B, N, R, W]
     to_globals = real_global[:, None, None] & tf.ones([blocks, radius, 1], tf.bool)
     return GlobalLocalPlan(
@@ -133,7 +199,7 @@ def windows(blocks: tf.Tensor, axis: int) -> tf.Tensor:
     paddings[axis] = [1, 1]
     padded = tf.pad(blocks, paddings)
     number = blocks.shape[axis] or tf.shape(blocks)[axis]
-    # Here and below split, not sliced, for the sake of the gradient (`buckets.first_tokens`).
+    # Here and below split, not sliced, for the sake of the gradient (`patterns.first_tokens`).
     previous, _ = tf.split(padded, [number, 2], axis=axis)
     _, following = tf.split(padded, [2, number], axis=axis)
     return tf.concat([previous, blocks, following], axis=axis + 1)
@@ -218,7 +284,7 @@ class TableETCAttention(HeadProjections):
 
     Raises:
         ValueError: for more rows or columns than there are global tokens for (see
-            `global_tokens.membership`), or hidden states that are not of G + S tokens.
+            `membership`), or hidden states that are not of G + S tokens.
 
     Example:
         >>> from mate_tf.config import AttentionConfig
@@ -233,21 +299,17 @@ class TableETCAttention(HeadProjections):
 
     def build(self, hidden_shape, *_) -> None:
         super().build(hidden_shape)
+        num_labels = DISTANCE + 2 * self.attention.max_relative_distance + 1
         self.label_embeddings = self.add_weight(
-            shape=(num_labels(self.attention), self.num_heads, self.head_size),
+            shape=(num_labels, self.num_heads, self.head_size),
             initializer="zeros",
             name="relative_label_embeddings",
         )
 
     def plan(
-        self,
-        features: TokenFeatures,
-        token_weights: tf.Tensor | None = None,
-        training: bool = False,
+        self, features: TokenFeatures, training: bool = False
     ) -> tuple[AllPairsPlan] | tuple[GlobalLocalPlan]:
         """The masks and labels, which depend on the token features alone."""
-        if token_weights is not None:
-            raise ValueError("expected no token_weights with architecture 'table_etc', got some")
         if self.attention.is_linear:
             return (global_local_plan(features, self.attention),)
         return (all_pairs_plan(features, self.attention),)
@@ -307,7 +369,7 @@ class TableETCAttention(HeadProjections):
         def by_label(part: tf.Tensor, vectors: tf.Tensor) -> tf.Tensor:
             return tf.einsum("bh...e,khe->bh...k", part, vectors)
 
-        itself = between_globals(self.attention.num_global_tokens)
+        itself = tf.eye(self.attention.num_global_tokens, dtype=tf.int32)
         global_scores = [
             scores_by_membership(by_label(queries.global_, between), itself),
             scores_by_membership(by_label(queries.global_, from_global), plan.membership),

@@ -24,16 +24,18 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.buckets import (
+from mate_tf.layers.attention.by_length import LinearAttention
+from mate_tf.layers.attention.patterns import (
+    Pattern,
     first_tokens,
+    head_groups,
     num_buckets,
     ordered_features,
+    pattern_mask,
     sequence_length,
     token_order,
     token_rank,
 )
-from mate_tf.layers.attention.by_length import LinearAttention
-from mate_tf.layers.attention.patterns import Pattern, head_groups, pattern_mask
 from mate_tf.layers.attention.relations import RelationBias, relation_scores
 from mate_tf.layers.attention.softmax import MASKED, exponentials
 from mate_tf.layers.basic import SeededDropout

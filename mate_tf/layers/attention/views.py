@@ -15,7 +15,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from mate_tf.layers.attention.buckets import num_buckets, token_rank
+from mate_tf.layers.attention.patterns import num_buckets, token_rank
 from mate_tf.layers.custom_gradient import custom_gradient
 
 

@@ -166,16 +166,6 @@ def test_the_learned_bias_is_one_of_each_head_and_has_a_gradient():
     assert (np.abs(tape.gradient(loss, bias.value).numpy()) > 1e-4).all()
 
 
-def test_token_weights_and_the_bias_add_up():
-    layer, hidden = layer_and_inputs(AttentionConfig("grammar_soft", grammar_bias=1.5))
-    weights = np.linspace(0.2, 1.0, len(TAGS)).astype(np.float32)[None]
-    added = 1.5 * favoured_pairs("paper") + np.log(weights)
-    actual = layer(hidden, plan=layer.plan(sentence(), tf.constant(weights)))
-    np.testing.assert_allclose(
-        actual[0, :9], expected_output(layer, hidden, added)[:9], atol=TOLERANCE
-    )
-
-
 def test_features_without_parts_of_speech_are_refused():
     layer, hidden = layer_and_inputs(AttentionConfig("grammar_hard"))
     with pytest.raises(ValueError, match="expected token features with part_of_speech_ids"):

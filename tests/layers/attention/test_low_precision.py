@@ -6,11 +6,11 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention.dense import DenseAttention
-from mate_tf.layers.attention.drawing import table_tokens
 from mate_tf.layers.attention.multi_view import MultiViewAttention
 from mate_tf.layers.attention.patterns import head_groups, pattern_mask
 from mate_tf.layers.attention.projections import heads_first
 from mate_tf.layers.attention.tiles import TiledAttention
+from scripts.draw_attention import table_tokens
 
 HEADS, HEAD_SIZE = 4, 16
 POLICY = "mixed_bfloat16"

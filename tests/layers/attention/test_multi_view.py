@@ -82,7 +82,6 @@ def hidden_states(length: int) -> tf.Tensor:
             {
                 "architecture": "mate_tableformer",
                 "disabled_relations": (2, 4, 6),
-                "scale_relations": True,
             },
         ]
     ),

@@ -8,9 +8,14 @@ from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.buckets import pad_features, window_pairs
-from mate_tf.layers.attention.drawing import table_tokens
-from mate_tf.layers.attention.patterns import group_mask, head_groups, pattern_mask
+from mate_tf.layers.attention.patterns import (
+    group_mask,
+    head_groups,
+    pad_features,
+    pattern_mask,
+    window_pairs,
+)
+from scripts.draw_attention import table_tokens
 
 # [CLS], header of columns 1 and 2, one body row, padding.
 ROWS = [0, 0, 0, 1, 1, 0]
@@ -91,6 +96,17 @@ def test_the_condition_of_the_universal_approximation_theorem(
         np.testing.assert_array_equal(mask[0], real)
         assert mask[real, 0].all()
         assert np.diag(mask)[real].all()
+
+
+def test_a_column_longer_than_the_window_loses_its_ends():
+    # One column of six tokens behind two global ones, in buckets of two: buckets 1 and 3 do not
+    # meet, so 2 * 2 * 2 of 36 ordered pairs are missing.
+    column, _ = table_tokens(["q"] * 2, ["h"], [["c"]] * 5)
+    for neighbours, computed in ((1, 28), (2, 36)):
+        config = AttentionConfig(bucket_size=2, global_size=2, num_neighbours=neighbours)
+        pairs = window_pairs(column, "column_ids", config)
+        assert np.sum(pairs[0, 2:, 2:]) == computed
+    assert window_pairs(column, "column_ids", AttentionConfig(coverage=1.0)) is None
 
 
 @pytest.mark.parametrize(

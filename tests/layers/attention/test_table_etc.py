@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.coverage import coverage
+from mate_tf.layers.attention.patterns import head_groups
 from mate_tf.layers.attention.projections import heads_first
 from mate_tf.layers.attention.table_etc import (
     TableETCAttention,
@@ -353,12 +353,6 @@ def test_hidden_states_without_global_tokens_are_refused():
         layer(tf.zeros([1, 2, HIDDEN]), features_of([[(1, 1, 0)]], 2))
 
 
-def test_weights_of_tokens_are_refused():
-    layer = TableETCAttention(HEADS, HEAD_SIZE, SMALL)
-    with pytest.raises(ValueError, match="no token_weights with architecture 'table_etc'"):
-        layer.plan(features_of([TABLE], 18), tf.ones([1, 18]))
-
-
-def test_coverage_of_a_pattern_that_it_has_not_is_refused():
+def test_a_pattern_that_it_does_not_have_is_refused():
     with pytest.raises(ValueError, match="an architecture of patterns, got 'table_etc'"):
-        coverage(features_of([TABLE], 18), SMALL, HEADS)
+        head_groups(SMALL, HEADS)

@@ -129,9 +129,7 @@ TABLE = [(0, 0, 0)] * 3 + [(1, c + 1, r) for r in range(6) for c in range(3)]
 def test_gradients_equal_those_of_the_pattern(architecture, kind, compiled):
     # With XLA the list of pairs is padded. An empty example has queries with nothing to attend to.
     features = features_of([TABLE, TABLE[:9], []], 23)
-    tiled, dense = tiled_and_dense(
-        0.5, 6, architecture=architecture, relation_kind=kind, scale_relations=True
-    )
+    tiled, dense = tiled_and_dense(0.5, 6, architecture=architecture, relation_kind=kind)
     inputs = hidden_states(3, 23)
     actual = gradients_of(tiled, inputs, features, compiled)
     for ours, theirs in zip(actual, gradients_of(dense, inputs, features), strict=True):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention.drawing import draw_head_group, draw_relations, table_tokens
 from mate_tf.layers.attention.patterns import head_groups
 from mate_tf.layers.attention.relations import pairwise_relation
+from scripts.draw_attention import draw_head_group, draw_relations, table_tokens
 
 FEATURES, LABELS = table_tokens(["[CLS]", "q"], ["a", "b"], [["a1", "b1"], ["a2", "b2"]])
 
