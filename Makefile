@@ -35,7 +35,8 @@ benchmark: env ## time the architectures beside the limit: half an hour
 
 benchmark-full: env ## the same from 128 to 16,384 tokens, and training steps: hours
 	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --output_dir=out/benchmark_full
-	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --output_dir=out/benchmark_training --mode=training
+	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --output_dir=out/benchmark_training \
+	  --mode=training --lengths=512,2048 --rounds=3
 
 reproduce: env ## make the figures of docs/results.md again, SIZE=small or full, ONLY=wtq,heads
 	minilm="$$(scripts/install_minilm.sh $(VENV))" && \

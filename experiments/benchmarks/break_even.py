@@ -1,17 +1,16 @@
-"""Measures up to which length all pairs are faster than the linear evaluator, on this machine.
+"""Measures up to which length dense attention is faster than linear attention on this machine.
 
     python -m experiments.benchmarks.break_even
-    python -m experiments.benchmarks.break_even --config=tabfact_minilm --mode=training
-    --batch_size=16
+    python -m experiments.benchmarks.break_even --config=tabfact_minilm --mode=training \\
+        --batch_size=16
 
-Encodes made-up tables with a preset's encoder, evaluator "dense" and evaluator "multi_view" in
-turn, bisects for the length from which the second is the faster one, and prints the setting that
-makes the encoder choose the faster of the two at every length:
+Encodes made-up tables with a preset's encoder, once with evaluator "dense" and once with evaluator
+"multi_view". Finds by bisection the length from which the second is the faster one, and prints the
+setting that makes the encoder choose the faster one at every length:
 
     --config.encoder.attention.dense_up_to=...
 
-The default is measured with BERT base on a CPU. On another device, or with another batch size,
-another length is right.
+The default was measured with BERT base on a CPU. Another device or batch size has another length.
 """
 
 import bisect
@@ -23,15 +22,22 @@ from typing import Any
 from absl import flags, logging
 
 from experiments import program
-from experiments.benchmarks.process import interleaved
-from experiments.benchmarks.runners import encoder_function, made_up_features, set_up
+from experiments.benchmarks.runners import (
+    built_encoder,
+    forward_pass,
+    interleaved,
+    made_up_features,
+    set_up,
+    training_step,
+)
 from mate_tf.config import EncoderConfig
+from mate_tf.training.starting_points import make_config
 
 _CONFIG = flags.DEFINE_string(
-    "config", "wtq_mate_base_2048", "a preset of experiments/configs, or a run's folder"
+    "config", "wtq_mate_base_2048", "a preset of experiments/configs, or the folder of a run"
 )
 _MODE = flags.DEFINE_enum(
-    "mode", "inference", ["inference", "training"], "a forward pass, or with its gradients"
+    "mode", "inference", ["inference", "training"], "a forward pass, or a training step"
 )
 _BATCH = flags.DEFINE_integer("batch_size", 1, "examples, all alike", lower_bound=1)
 _THREADS = flags.DEFINE_integer(
@@ -39,75 +45,55 @@ _THREADS = flags.DEFINE_integer(
 )
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "measurements of each", lower_bound=1)
 _COLUMNS = flags.DEFINE_integer("columns", 8, "columns of the tables", lower_bound=1)
-_LONGEST = flags.DEFINE_integer("longest", 4096, "longest length that is tried", lower_bound=64)
+_LONGEST = flags.DEFINE_integer("longest", 4096, "longest length to try", lower_bound=64)
 
 _STEP = 64
 
 
-def main(argv: list[str]) -> None:
-    from mate_tf.training.starting_points import make_config
+def longest_dense(encoder: EncoderConfig, options: dict[str, Any]) -> int:
+    """The longest length, a multiple of 64, up to which "dense" is not the slower evaluator.
 
+    Args:
+        encoder: measured with two layers, which are enough to tell.
+        options: dtype, batch_size and columns.
+    """
+    configs = {}
+    for evaluator in ("dense", "multi_view"):
+        changes: dict[str, Any] = {"evaluator": evaluator}
+        if evaluator == "dense" and encoder.attention.coverage:
+            changes |= {"coverage": None, "bucket_size": 0}  # without a window, as at full coverage
+        attention = dataclasses.replace(encoder.attention, **changes)
+        configs[evaluator] = dataclasses.replace(encoder, num_layers=2, attention=attention)
+    is_training = _MODE.value == "training"
+    passes = {} if is_training else {n: forward_pass(built_encoder(c)) for n, c in configs.items()}
+
+    def linear_is_faster(length: int) -> bool:
+        here = options | {"length": length}
+        if is_training:
+            runners = {name: training_step(config, here) for name, config in configs.items()}
+        else:
+            features = made_up_features(here)
+            runners = {name: functools.partial(run, features) for name, run in passes.items()}
+        seconds = interleaved(runners, _ROUNDS.value)
+        dense, linear = (1000 * statistics.median(seconds[name]) for name in configs)
+        logging.info("%d tokens: dense %.1f ms, linear %.1f ms", length, dense, linear)
+        return linear < dense
+
+    lengths = range(_STEP, _LONGEST.value + 1, _STEP)
+    index = bisect.bisect_left(lengths, True, key=linear_is_faster)
+    return lengths[index - 1] if index else 0
+
+
+def main(argv: list[str]) -> None:
     config = make_config(_CONFIG.value, None, argv[1:])
     encoder = getattr(config, "encoder", None)
     if encoder is None or not encoder.attention.is_multi_view:
         raise ValueError(
             f"expected a config whose encoder has a linear evaluator, as mate, got {_CONFIG.value}"
         )
-    options = {
-        "dtype": config.dtype,
-        "threads": _THREADS.value,
-        "mode": _MODE.value,
-        "batch_size": _BATCH.value,
-        "columns": _COLUMNS.value,
-    }
-    longest = longest_dense(encoder, options, _ROUNDS.value, _LONGEST.value)
-    print(f"--config.encoder.attention.dense_up_to={longest}")
-
-
-def longest_dense(
-    encoder: EncoderConfig, options: dict[str, Any], rounds: int, longest: int
-) -> int:
-    """The longest length, a multiple of 64, up to which evaluator "dense" is not the slower one.
-
-    Args:
-        encoder: the encoder; of two layers, which are as good as all to tell.
-        options: as of `benchmark_runners.measure_times`, without a length.
-        rounds: measurements of each at a length.
-        longest: the longest to try.
-    """
-    set_up(options)
-    functions = {
-        evaluator: encoder_function(_built(encoder, evaluator, bucket_size), options["mode"])
-        for evaluator, bucket_size in (
-            # Without a window, where there is none.
-            ("dense", 0 if encoder.attention.coverage else encoder.attention.bucket_size),
-            ("multi_view", encoder.attention.bucket_size),
-        )
-    }
-
-    def linear_is_faster(length: int) -> bool:
-        features = made_up_features(options | {"length": length})
-        runners = {name: functools.partial(one, features) for name, one in functions.items()}
-        seconds = interleaved(runners, rounds)
-        dense, linear = (1000 * statistics.median(seconds[name]) for name in seconds)
-        logging.info("%d tokens: dense %.1f ms, linear %.1f ms", length, dense, linear)
-        return linear < dense
-
-    lengths = range(_STEP, longest + 1, _STEP)
-    index = bisect.bisect_left(lengths, True, key=linear_is_faster)
-    return lengths[index - 1] if index else 0
-
-
-def _built(encoder: EncoderConfig, evaluator: str, bucket_size: int):
-    from mate_tf.layers.encoder import TableEncoder
-
-    coverage = encoder.attention.coverage if evaluator == "multi_view" else None
-    attention = dataclasses.replace(
-        encoder.attention, evaluator=evaluator, bucket_size=bucket_size, coverage=coverage
-    )
-    built = TableEncoder(dataclasses.replace(encoder, num_layers=2, attention=attention))
-    built.build()
-    return built
+    set_up(_THREADS.value, config.dtype)
+    options = {"dtype": config.dtype, "batch_size": _BATCH.value, "columns": _COLUMNS.value}
+    print(f"--config.encoder.attention.dense_up_to={longest_dense(encoder, options)}")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,23 @@
-"""Times the conversion of WikiTableQuestions to records, in one process, and its memory.
+"""Times what comes before the model: records of WikiTableQuestions, and tables with passages.
 
     python -m experiments.benchmarks.conversion --wtq_dir=WikiTableQuestions --vocab_file=vocab.txt
     python -m experiments.benchmarks.conversion --vocab_file=vocab.txt \\
         --memory_examples=1000,100000
+    python -m experiments.benchmarks.conversion --hybridqa_dir=HybridQA --vocab_file=vocab.txt
 
-From a table and a question to a written record, in the split's own order, with all caches empty
-at the beginning; reading the official files and tracing the tokenizer's graph are not counted.
-"shared" is as create_data does it: what questions of a table have in common is done once. "alone"
-empties the caches before each question. Prints a Markdown table of records written per second.
+The first prints records written per second in one process, from a table and a question to a
+record, all caches empty at the beginning. "shared" converts the split in its order, as create_data
+does: questions of one table share its work. "alone" empties the caches before each question.
 
-With --memory_examples also converts JSON Lines files of so many made-up tables of ten rows with a
-question each, by create_data in a process of its own, and prints a table of the most memory held.
+--memory_examples makes JSON Lines files of that many made-up tables of ten rows, with a question
+each, and prints the most memory that create_data holds for each file.
+
+--hybridqa_dir times the first stage of PointR with the preset --config and random weights: how long
+it takes to put the passages' sentences into a table's cells (TF-IDF), for a new table and for one
+that another question was asked about, and the share of the forward pass that this is.
 """
 
+import functools
 import gc
 import itertools
 import json
@@ -22,20 +27,47 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from typing import Any
 
 from absl import flags
 
 from experiments import program
+from experiments.benchmarks.runners import interleaved
 
-_WTQ = flags.DEFINE_string("wtq_dir", None, "folder of the official release, for the speed")
+_WTQ = flags.DEFINE_string("wtq_dir", None, "folder of the official release")
+_HYBRIDQA = flags.DEFINE_string("hybridqa_dir", None, "folder of the official release")
 _SPLIT = flags.DEFINE_string("split", "dev", "its split")
 _VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
 _LENGTHS = flags.DEFINE_list("lengths", ["512", "2048"], "tokens of an example")
 _LIMIT = flags.DEFINE_integer("limit", None, "only so many questions", lower_bound=1)
-_ALONE = flags.DEFINE_integer(
-    "alone", 500, "questions of which the time alone is measured", lower_bound=1
-)
+_ALONE = flags.DEFINE_integer("alone", 500, "questions that are timed alone", lower_bound=1)
 _MEMORY = flags.DEFINE_list("memory_examples", [], "numbers of examples, for the memory")
+_CONFIG = flags.DEFINE_string("config", "pointr_hybridqa_minilm", "a preset pointr_...")
+_ROUNDS = flags.DEFINE_integer("rounds", 5, "repetitions for HybridQA, of which the median")
+
+
+def records_per_second(wordpiece, parts: list, length: int) -> float:
+    """Converts lists of questions, each with empty caches, to a file in a temporary folder."""
+    from mate_tf.datasets.tasks import TASKS
+    from mate_tf.features.builder import FeatureBuilder
+    from mate_tf.features.config import FeatureConfig
+    from mate_tf.records.conversion import convert_all
+    from mate_tf.records.records import record_writer, serialize_example
+
+    config = FeatureConfig(max_seq_length=length, trim_cells=True)
+    count, seconds = 0, 0.0
+    with tempfile.TemporaryDirectory() as folder, record_writer(f"{folder}/timed") as writer:
+        for pairs in parts:
+            clear_caches()
+            builder = FeatureBuilder(wordpiece, config)
+            begin = time.perf_counter()
+            for outcome in convert_all(TASKS["WTQ"], builder, pairs, is_training=False):
+                if outcome.features is not None:
+                    writer.write(serialize_example(outcome.features))
+                    count += 1
+            seconds += time.perf_counter() - begin
+    return count / seconds
 
 
 def clear_caches() -> None:
@@ -47,27 +79,20 @@ def clear_caches() -> None:
     gc.collect()
 
 
-def records_per_second(wordpiece, pairs, length: int, is_shared: bool) -> float:
-    """Converts the questions to a file in a temporary folder."""
-    from mate_tf.datasets.tasks import TASKS
-    from mate_tf.features.builder import FeatureBuilder
-    from mate_tf.features.config import FeatureConfig
-    from mate_tf.records.conversion import convert_all
-    from mate_tf.records.records import record_writer, serialize_example
+def print_speed() -> None:
+    from mate_tf.datasets.wtq import read_wtq
+    from mate_tf.features.wordpiece import Wordpiece
 
-    config = FeatureConfig(max_seq_length=length, trim_cells=True)
-    count, seconds = 0, 0.0
-    with tempfile.TemporaryDirectory() as folder, record_writer(f"{folder}/timed") as writer:
-        for part in [pairs] if is_shared else [[pair] for pair in pairs]:
-            clear_caches()
-            builder = FeatureBuilder(wordpiece, config)
-            begin = time.perf_counter()
-            for outcome in convert_all(TASKS["WTQ"], builder, part, is_training=False):
-                if outcome.features is not None:
-                    writer.write(serialize_example(outcome.features))
-                    count += 1
-            seconds += time.perf_counter() - begin
-    return count / seconds
+    wordpiece = Wordpiece(_VOCAB.value)
+    wordpiece.ids(["one", "two"])  # traces the tokenizer's graph
+    pairs = list(itertools.islice(read_wtq(_WTQ.value, _SPLIT.value), _LIMIT.value))
+    lengths = [int(length) for length in _LENGTHS.value]
+    print(f"{len(pairs)} questions of {_SPLIT.value}, {len({t for t, _ in pairs})} tables\n")
+    print("| records per second |" + "".join(f" {length:,} tokens |" for length in lengths))
+    print("|---|" + "---:|" * len(lengths))
+    for name, parts in (("shared", [pairs]), ("alone", [[one] for one in pairs[: _ALONE.value]])):
+        cells = [records_per_second(wordpiece, parts, length) for length in lengths]
+        print(f"| {name} |" + "".join(f" {cell:,.0f} |" for cell in cells), flush=True)
 
 
 def peak_memory(folder: pathlib.Path, count: int) -> float:
@@ -96,28 +121,65 @@ def peak_memory(folder: pathlib.Path, count: int) -> float:
     return usage.ru_maxrss / 1024
 
 
-def main(_) -> None:
-    from mate_tf.datasets.wtq import read_wtq
-    from mate_tf.features.wordpiece import Wordpiece
+def print_expansion() -> None:
+    import numpy as np
+    import tensorflow as tf
 
+    from mate_tf.datasets import passages
+    from mate_tf.datasets.tasks import read_split
+    from mate_tf.features.builder import FeatureBuilder
+    from mate_tf.features.token_features import TokenFeatures
+    from mate_tf.features.wordpiece import Wordpiece
+    from mate_tf.pointr.inputs import expand, pointing_features, restrict
+    from mate_tf.training.examples import build_model
+    from mate_tf.training.starting_points import check_kind, make_config
+
+    config = make_config(_CONFIG.value, None, [])
+    check_kind(config, _CONFIG.value, "pointr")
+    features = pointing_features(config.point.max_seq_length)
+    builder = FeatureBuilder(Wordpiece(_VOCAB.value), features)
+    model = build_model(config.point)
+    forward = tf.function(lambda features: model(features, training=False))
+    questions = read_split("HYBRIDQA", _HYBRIDQA.value, _SPLIT.value)
+    times = []
+    for linked, question in itertools.islice(questions, _LIMIT.value or 100):
+        given = config.inputs, restrict(linked, config.inputs.evidence), question
+        example = builder.build(expand(*given), question, require_answers=False)
+        length = config.point.encoder.fixed_length or example.report.num_tokens
+        batch = TokenFeatures.from_dict(
+            {
+                name: tf.constant(example.features[name][None, :length].astype(np.int32))
+                for name in TokenFeatures._fields
+                if name in example.features
+            }
+        )  # [1, S]
+        runners: dict[str, Callable[[], Any]] = {
+            "forget": passages.forget_tables,
+            "new": functools.partial(expand, *given),
+            "known": functools.partial(expand, *given),
+            "pass": functools.partial(forward, batch),
+        }
+        seconds = interleaved(runners, _ROUNDS.value)
+        times.append([1000 * np.median(seconds[name]) for name in ("new", "known", "pass")])
+    new, known, passes = np.array(times).T
+    print(f"{len(times)} questions, {np.median(passes):.1f} ms a forward pass (median)\n")
+    print("| table | milliseconds | share of the forward pass | largest share |\n|---|---|---|---|")
+    for name, taken in (("new", new), ("known", known)):
+        share = taken / passes
+        print(f"| {name} | {np.median(taken):.2f} | {np.median(share):.1%} | {share.max():.1%} |")
+
+
+def main(_) -> None:
     if _WTQ.value:
-        lengths = [int(length) for length in _LENGTHS.value]
-        wordpiece = Wordpiece(_VOCAB.value)
-        wordpiece.ids(["one", "two"])
-        pairs = list(itertools.islice(read_wtq(_WTQ.value, _SPLIT.value), _LIMIT.value))
-        print(f"{len(pairs)} questions of {_SPLIT.value}, {len({t for t, _ in pairs})} tables\n")
-        print("| records per second |" + "".join(f" {length:,} tokens |" for length in lengths))
-        print("|---|" + "---:|" * len(lengths))
-        for name, is_shared in (("shared", True), ("alone", False)):
-            some = pairs if is_shared else pairs[: _ALONE.value]
-            cells = [records_per_second(wordpiece, some, n, is_shared) for n in lengths]
-            print(f"| {name} |" + "".join(f" {cell:,.0f} |" for cell in cells), flush=True)
+        print_speed()
     if _MEMORY.value:
         print("\n| examples | most memory, MB |\n|---:|---:|")
         with tempfile.TemporaryDirectory() as folder:
             for count in map(int, _MEMORY.value):
                 megabytes = peak_memory(pathlib.Path(folder), count)
                 print(f"| {count:,} | {megabytes:,.0f} |", flush=True)
+    if _HYBRIDQA.value:
+        print_expansion()
 
 
 if __name__ == "__main__":

@@ -1,18 +1,13 @@
-"""Sends a running server requests that are wrong in every way, and says what came of them.
+"""Sends a running server requests that are wrong in every way, and reports what came of them.
 
     python -m experiments.serve --model=out/my_model --port=8080 --body_seconds=1 &
     python -m experiments.benchmarks.hostile_test --count=10000
 
-Every tenth request is a right one. Each wrong one has to get a 4xx with a reason, or to be cut off
-by a limit; each right one has to be answered; and afterwards the server has to answer still. Prints
-a line for each kind of request with what came of it, the server's memory before and after, and what
-came otherwise than it should. Exits with 1 if anything did. The server's limits are expected to be
-the defaults.
-
-Requests that a server must not fall over, drawn at random and always the same.
-
-Each is the bytes that one client sends, and the statuses that may come back. "cut" is a connection
-that the server ends without a reply, as one does whose client does not finish what it began.
+Each wrong request has to get a 4xx with a reason, or to be cut off by a limit of the server (the
+default ones). After every tenth, and at the end, a right request has to be answered. The program
+prints the outcomes of each kind of request, the server's memory before and after, and what came
+otherwise than it should. It exits with 1 if anything did. The requests are drawn at random, always
+the same for a seed.
 """
 
 import asyncio
@@ -32,25 +27,13 @@ from experiments import program
 from mate_tf.serving.http.limits import RefusedError
 from mate_tf.serving.http.requests import Limits, read_request
 
-CUT = "cut"
-WAIT = None  # between chunks: some seconds in which the client sends nothing
-
-
-class Hostile(NamedTuple):
-    """What a client sends.
-
-    Attributes:
-        kind: what is wrong with it, for the report.
-        chunks: bytes one after the other, WAIT between them for a pause.
-        expected: the statuses, and CUT, that may come of it.
-        leaves: whether the client is gone before the reply.
-    """
-
-    kind: str
-    chunks: Sequence[bytes | None]
-    expected: frozenset[int | str]
-    leaves: bool = False
-
+CUT = "cut"  # the server ended the connection without a reply
+_URL = flags.DEFINE_string("url", "http://127.0.0.1:8080", "the server")
+_COUNT = flags.DEFINE_integer("count", 10_000, "how many wrong requests", lower_bound=1)
+_CLIENTS = flags.DEFINE_integer("clients", 16, "how many are sent at once", lower_bound=1)
+_SEED = flags.DEFINE_integer("seed", 0, "another seed makes other requests")
+_PATIENCE = 60.0  # seconds until a reply is given up; no server with limits takes so long
+_VALID_EVERY = 10
 
 _VALID = {
     "instances": [
@@ -83,7 +66,7 @@ _PATHS = """/v1 /v1/models/nobody /v1/models/nobody:predict /v1/models/{name}:ex
 /v1/models/{name}:predict/ //v1/models/{name}:predict /%00 /%ff%fe /v1/models/%F0%9F%92%A5 *
 /v1/models/{name}%0d%0aset-cookie:x /metrics/x /v1/models/{name}/unload http://example.com/x
 """.split()
-_TOKENS = ["DELETE", "PUT", "PATCH", "TRACE", "OPTIONS", "BREW", "HEAD", "get", "PROPFIND"]
+_METHODS = ["DELETE", "PUT", "PATCH", "TRACE", "OPTIONS", "BREW", "HEAD", "get", "PROPFIND"]
 _ODD_CELLS: list[Callable[[random.Random], str]] = [
     lambda draw: "9" * draw.randrange(1, 9_000),
     lambda draw: "1," * draw.randrange(1, 400),
@@ -98,62 +81,83 @@ _ODD_CELLS: list[Callable[[random.Random], str]] = [
     lambda draw: "31 31 31/31/31 99:99:99 0000-00-00 " * draw.randrange(1, 20),
     lambda draw: "٣.٤,٥ Ⅻ ½ ² 一万",
 ]
+_LENGTHS = ["-1", "x", "", "1e3", "0x10", "half", "9" * 30, "whole, 3", "+5"]
+_CONTENTS = [
+    ("content-type", "application/cloudevents+json", json.dumps(_VALID).encode()),
+    ("content-type", "application/xml", b"<a/>"),
+    ("content-type", "multipart/form-data; boundary=a", b"--a--"),
+    ("content-type", "application/octet-stream", json.dumps(_VALID).encode()),
+    ("content-encoding", "gzip", gzip.compress(json.dumps(_VALID).encode(), mtime=0)),
+    ("inference-header-content-length", "3", b"{}" + bytes(9)),
+    ("ce-specversion", "9.9", b"{}"),
+]
+_NOT_HTTP = [
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)),
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"GET /\r\n\r\n",
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"\r\n" * 1_000 + b"x\r\n\r\n",
+    b"SSH-2.0-client\r\n\r\n",
+    b" " * 100_000,
+]
+_ODD_HEADS = [
+    f"a: {'b' * 200_000}",
+    "\r\n".join(f"a{number}: b" for number in range(20_000)),
+    *("a b: c", "a\0: b", ": b", "host: b", "transfer-encoding: gzip", " folded", "a: b\rc: d"),
+]
+
+
+class Hostile(NamedTuple):
+    """What a client sends.
+
+    Attributes:
+        kind: what is wrong with it, for the report.
+        chunks: bytes, one after the other.
+        expected: the statuses, and CUT, that may come of it.
+        leaves: whether the client is gone before the reply.
+    """
+
+    kind: str
+    chunks: Sequence[bytes]
+    expected: frozenset[int | str]
+    leaves: bool = False
 
 
 def hostile_requests(
     name: str, limits: Limits, max_body_bytes: int, seed: int = 0
 ) -> Iterator[Hostile]:
-    """Requests without end.
-
-    Args:
-        name: the model that the server serves.
-        limits: those of the server.
-        max_body_bytes: the same.
-        seed: other requests for another one.
-    """
+    """Requests without end to a server of a model of this name, with these limits."""
     draw = random.Random(seed)
     make = _Maker(name, limits, max_body_bytes, draw)
-    kinds = [
-        (make.mutated, 12),
-        (make.of_wrong_type, 25),
-        (make.not_text, 8),
-        (make.deep, 5),
-        (make.too_much, 6),
-        (make.odd_cells, 6),
-        (make.of_wrong_path, 10),
-        (make.of_wrong_method, 6),
-        (make.of_wrong_length, 5),
-        (make.of_wrong_content, 4),
-        (make.not_http, 5),
-        (make.of_odd_head, 4),
-        (make.chunked, 4),
-        (make.slow, 2),
-        (make.leaving, 4),
-    ]
-    weights = [weight for _, weight in kinds]
+    weights = {
+        make.mutated: 12,
+        make.of_wrong_type: 25,
+        make.not_text: 8,
+        make.deep: 5,
+        make.too_much: 6,
+        make.odd_cells: 6,
+        make.of_wrong_path: 10,
+        make.of_wrong_method: 6,
+        make.of_wrong_length: 5,
+        make.of_wrong_content: 4,
+        make.not_http: 5,
+        make.of_odd_head: 4,
+        make.chunked: 4,
+        make.slow: 2,
+        make.leaving: 4,
+    }
     while True:
-        (kind,) = draw.choices([kind for kind, _ in kinds], weights)
+        (kind,) = draw.choices(list(weights), list(weights.values()))
         yield kind()
-
-
-def valid_request(name: str) -> bytes:
-    """One that any model answers."""
-    return _Maker(name, Limits(), 0, random.Random(0)).post(_json(_VALID))
-
-
-def _json(value: Any) -> bytes:
-    return json.dumps(value).encode()
 
 
 class _Maker:
     """Makes one request of each kind."""
 
     def __init__(self, name: str, limits: Limits, max_body_bytes: int, draw: random.Random):
-        self._name = name
+        self._name, self._limits, self._draw = name, limits, draw
         self._path = f"/v1/models/{name}:predict"
-        self._limits = limits
         self._max_body_bytes = max_body_bytes
-        self._draw = draw
 
     def mutated(self) -> Hostile:
         """A valid body with some bytes lost, doubled or changed; it may still be valid."""
@@ -172,27 +176,24 @@ class _Maker:
         return self._judged("mutated JSON", bytes(body))
 
     def of_wrong_type(self) -> Hostile:
-        """A valid body, something else in the place of one of its values."""
-        document = copy.deepcopy(_VALID)
+        """A valid body with something else in the place of one of its values."""
+        draw, document = self._draw, copy.deepcopy(_VALID)
         parent: Any = document
         key: Any = "instances"
-        while isinstance(parent[key], dict | list) and self._draw.random() < 0.8:
+        while isinstance(parent[key], dict | list) and draw.random() < 0.8:
             parent = parent[key]
-            key = self._draw.choice(
-                list(parent) if isinstance(parent, dict) else range(len(parent))
-            )
-        what = self._draw.randrange(8)
+            key = draw.choice(list(parent) if isinstance(parent, dict) else range(len(parent)))
+        what = draw.randrange(8)
         if what == 0:
             del parent[key]
         elif what == 1 and isinstance(parent, dict):
-            parent[str(self._draw.random())] = 1
+            parent[str(draw.random())] = 1
         else:
-            parent[key] = self._draw.choice(_WRONG)
+            parent[key] = draw.choice(_WRONG)
         return self._judged("wrong type", _json(document))
 
     def not_text(self) -> Hostile:
-        body = self._draw.choice(_NOT_TEXT)
-        return Hostile("not JSON in UTF-8", [self.post(body)], frozenset({400}))
+        return _sent("not JSON in UTF-8", self.post(self._draw.choice(_NOT_TEXT)), 400)
 
     def deep(self) -> Hostile:
         depth = self._draw.choice([10, 1_000, 10_000, 200_000])
@@ -200,13 +201,13 @@ class _Maker:
         unfinished = self._draw.random() < 0.3
         body = opening * depth + middle + ("" if unfinished else end * depth)
         whole = f'{{"instances": {body}}}'.encode()
-        return Hostile("deep nesting", [self.post(whole)], frozenset({400, 408, 413, CUT}))
+        return _sent("deep nesting", self.post(whole), 400, 408, 413, CUT)
 
     def too_much(self) -> Hostile:
         limits, draw = self._limits, self._draw
-        instance = copy.deepcopy(_VALID["instances"][0])
-        table: Any = instance["table"]
-        document: Any = {"instances": [instance]}
+        document: Any = copy.deepcopy(_VALID)
+        (instance,) = document["instances"]
+        table = instance["table"]
         what = draw.randrange(7)
         if what == 0:
             table["rows"] = [["a", "b"]] * (limits.cells // 2 + 1)
@@ -223,90 +224,54 @@ class _Maker:
             table["rows"] = [["a " * 10, "b"]] * 2_000  # within the limits, but not the model's
         else:
             size = self._max_body_bytes + 1 + draw.randrange(self._max_body_bytes)
-            return Hostile("too much", [self.post(b" " * size)], frozenset({408, 413, CUT}))
-        return Hostile("too much", [self.post(_json(document))], frozenset({413}))
+            return _sent("too much", self.post(b" " * size), 408, 413, CUT)
+        return _sent("too much", self.post(_json(document)), 413)
 
     def odd_cells(self) -> Hostile:
-        document = copy.deepcopy(_VALID)
-        instance: Any = document["instances"][0]
+        document: Any = copy.deepcopy(_VALID)
+        (instance,) = document["instances"]
         cell = self._draw.choice(_ODD_CELLS)(self._draw)
         instance["table"]["rows"][0][0] = cell
         if self._draw.random() < 0.5:
             instance["question"] = cell[: self._limits.question_characters]
-        expected = {200, 413} if instance["question"].strip() else {400}
-        return Hostile("odd texts", [self.post(_json(document))], frozenset(expected))
+        expected = (200, 413) if instance["question"].strip() else (400,)
+        return _sent("odd texts", self.post(_json(document)), *expected)
 
     def of_wrong_path(self) -> Hostile:
         path = self._draw.choice(_PATHS).format(name=self._name)
         method = self._draw.choice(["GET", "POST"])
         request = self._request(method, path, _json(_VALID) if method == "POST" else b"")
-        return Hostile("wrong path", [request], frozenset({400, 404, 405}))
+        return _sent("wrong path", request, 400, 404, 405)
 
     def of_wrong_method(self) -> Hostile:
-        method = self._draw.choice(_TOKENS)
+        method = self._draw.choice(_METHODS)
         path = self._draw.choice([self._path, "/", "/metrics", "/v2/health/ready"])
-        is_health = path.startswith("/v2/health/")  # which load balancers ask with HEAD
-        expected = {200} if method == "HEAD" and is_health else {400, 405}
-        return Hostile("wrong method", [self._request(method, path)], frozenset(expected))
+        is_health = path.startswith("/v2/health/")  # load balancers ask with HEAD
+        expected = (200,) if method == "HEAD" and is_health else (400, 405)
+        return _sent("wrong method", self._request(method, path), *expected)
 
     def of_wrong_length(self) -> Hostile:
         body = _json(_VALID)
-        length = self._draw.choice(
-            ["-1", "x", "", "1e3", "0x10", str(len(body) // 2), "9" * 30, f"{len(body)}, 3", "+5"]
-        )
-        head = self._head("POST", self._path) + [f"content-length: {length}"]
+        length = self._draw.choice(_LENGTHS)
+        length = length.replace("half", str(len(body) // 2)).replace("whole", str(len(body)))
+        head = [*self._head("POST", self._path), f"content-length: {length}"]
         if self._draw.random() < 0.3:
             head += [self._draw.choice(["content-length: 5", "transfer-encoding: chunked"])]
-        # Twice as long as announced: the rest is not HTTP.
-        return Hostile("wrong length", [_joined(head) + body], frozenset({400, 408, 413, CUT}))
+        return _sent("wrong length", _joined(head) + body, 400, 408, 413, CUT)
 
     def of_wrong_content(self) -> Hostile:
-        name, value, body = self._draw.choice(
-            [
-                ("content-type", "application/cloudevents+json", _json(_VALID)),
-                ("content-type", "application/xml", b"<a/>"),
-                ("content-type", "multipart/form-data; boundary=a", b"--a--"),
-                ("content-type", "application/octet-stream", _json(_VALID)),
-                ("content-encoding", "gzip", gzip.compress(_json(_VALID), mtime=0)),
-                ("inference-header-content-length", "3", b"{}" + bytes(9)),
-                ("ce-specversion", "9.9", b"{}"),
-            ]
-        )
+        name, value, body = self._draw.choice(_CONTENTS)
         head = [f"POST {self._path} HTTP/1.1", "host: a", f"{name}: {value}"]
         head += [f"content-length: {len(body)}"]
-        return Hostile("wrong content", [_joined(head) + body], frozenset({400, 415}))
+        return _sent("wrong content", _joined(head) + body, 400, 415)
 
     def not_http(self) -> Hostile:
-        data = self._draw.choice(
-            [
-                self._draw.randbytes(self._draw.randrange(1, 3_000)) + b"\r\n\r\n",
-                b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + self._draw.randbytes(505),
-                b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-                b"GET /\r\n\r\n",
-                b"GET / HTTP/9.9\r\n\r\n",
-                b"\r\n" * 1_000 + b"x\r\n\r\n",
-                b"SSH-2.0-client\r\n\r\n",
-                b" " * 100_000,
-            ]
-        )
-        return Hostile("not HTTP", [data], frozenset({400, 408, CUT}))
+        noise = self._draw.randbytes(self._draw.randrange(1, 3_000)) + b"\r\n\r\n"
+        return _sent("not HTTP", self._draw.choice([noise, *_NOT_HTTP]), 400, 408, CUT)
 
     def of_odd_head(self) -> Hostile:
-        line = self._draw.choice(
-            [
-                f"a: {'b' * 200_000}",
-                "\r\n".join(f"a{number}: b" for number in range(20_000)),
-                "a b: c",
-                "a\0: b",
-                ": b",
-                "host: b",
-                "transfer-encoding: gzip",
-                " folded",
-                "a: b\rc: d",
-            ]
-        )
-        head = [*self._head("GET", "/v1/models"), line]
-        return Hostile("odd head", [_joined(head)], frozenset({200, 400, 501, CUT}))
+        head = [*self._head("GET", "/v1/models"), self._draw.choice(_ODD_HEADS)]
+        return _sent("odd head", _joined(head), 200, 400, 501, CUT)
 
     def chunked(self) -> Hostile:
         head = _joined([*self._head("POST", self._path), "transfer-encoding: chunked"])
@@ -327,7 +292,7 @@ class _Maker:
         head = request.index(b"\r\n\r\n") + 4
         end = self._draw.choice([0, 1, head - 2, head, head + 1, len(request) - 1])
         pieces = [request[at : min(at + 40, end)] for at in range(0, end, 40)]
-        return Hostile("slow", [*pieces, WAIT], frozenset({408, CUT}))
+        return Hostile("slow", pieces, frozenset({408, CUT}))
 
     def leaving(self) -> Hostile:
         """A client that is gone after some of the request, or all of it."""
@@ -335,17 +300,20 @@ class _Maker:
         end = self._draw.choice([0, 10, len(request) - 1, len(request)])
         return Hostile("gone", [request[:end]], frozenset({CUT}), leaves=True)
 
+    def valid(self) -> Hostile:
+        """One that any model answers."""
+        return _sent("right", self.post(_json(_VALID)), 200)
+
     def post(self, body: bytes) -> bytes:
         return self._request("POST", self._path, body)
 
     def _judged(self, kind: str, body: bytes) -> Hostile:
-        """Expects what the rules say of the body, which are tested by themselves."""
+        """Expects what the reader of requests, which has its own tests, says about the body."""
         try:
             read_request(body, self._limits)
-            expected = {200, 413}  # 413: too long for the model
+            return _sent(kind, self.post(body), 200, 413)  # 413: too long for the model
         except RefusedError as refused:
-            expected = {refused.status}
-        return Hostile(kind, [self.post(body)], frozenset(expected))
+            return _sent(kind, self.post(body), refused.status)
 
     def _request(self, method: str, path: str, body: bytes = b"") -> bytes:
         return _joined([*self._head(method, path), f"content-length: {len(body)}"]) + body
@@ -354,16 +322,16 @@ class _Maker:
         return [f"{method} {path} HTTP/1.1", "host: a", "content-type: application/json"]
 
 
+def _sent(kind: str, request: bytes, *expected: int | str) -> Hostile:
+    return Hostile(kind, [request], frozenset(expected))
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
 def _joined(head: Sequence[str]) -> bytes:
     return "\r\n".join([*head, "", ""]).encode()
-
-
-_URL = flags.DEFINE_string("url", "http://127.0.0.1:8080", "the server")
-_COUNT = flags.DEFINE_integer("count", 10_000, "how many wrong requests", lower_bound=1)
-_CLIENTS = flags.DEFINE_integer("clients", 16, "how many are sent at once", lower_bound=1)
-_SEED = flags.DEFINE_integer("seed", 0, "another seed makes other requests")
-_PATIENCE = 60.0  # seconds until a reply is given up; none of a server with limits takes so long
-_VALID_EVERY = 10
 
 
 class Report(NamedTuple):
@@ -371,41 +339,17 @@ class Report(NamedTuple):
 
     Attributes:
         outcomes: how many of each kind had which outcome.
-        wrong: what came otherwise than it should, a sentence each.
+        wrong: a sentence for each that came otherwise than it should.
     """
 
     outcomes: dict[str, collections.Counter[int | str]]
     wrong: list[str]
 
 
-def main(_) -> int:
-    import httpx
-
-    from mate_tf.serving.http.requests import Limits
-
-    def memory() -> float:
-        text = httpx.get(f"{_URL.value}/metrics").text
-        return float(text.split("\nprocess_resident_memory_bytes ")[1].split("\n")[0])
-
-    (name,) = httpx.get(f"{_URL.value}/v1/models").json()["models"]
-    before = memory()
-    requests = hostile_requests(name, Limits(), 2 * 1024**2, _SEED.value)
-    drawn = itertools.islice(requests, _COUNT.value)
-    report = asyncio.run(send_all(_URL.value, name, drawn, _CLIENTS.value))
-    for kind, counts in sorted(report.outcomes.items()):
-        outcomes = ", ".join(f"{outcome}: {count}" for outcome, count in counts.most_common())
-        print(f"{kind}: {outcomes}")
-    print(f"memory: {before / 1e6:.0f} MB before, {memory() / 1e6:.0f} MB after")
-    print(f"otherwise than it should: {len(report.wrong)}")
-    for line in report.wrong[:20]:
-        print(f"  {line}")
-    return int(bool(report.wrong))
-
-
 async def send_all(url: str, name: str, requests: Iterable[Hostile], num_clients: int) -> Report:
-    """Sends them, some at once, with right ones among them and one at the end."""
+    """Sends requests, several at once, with right ones among them and one at the end."""
     parts = urllib.parse.urlsplit(url)
-    right = Hostile("right", [valid_request(name)], frozenset({200}))
+    right = _Maker(name, Limits(), 0, random.Random(0)).valid()
     report = Report(collections.defaultdict(collections.Counter), [])
     queue = enumerate(requests)
 
@@ -423,8 +367,8 @@ async def send_all(url: str, name: str, requests: Iterable[Hostile], num_clients
             outcome, body = "no end", b""
         report.outcomes[request.kind][outcome] += 1
         if problem := _problem(request, outcome, body):
-            sent = b"".join(chunk or b"" for chunk in request.chunks)
-            report.wrong.append(f"{request.kind}: {problem}, sent {sent[:300]!r}")
+            sent = b"".join(request.chunks)[:300]
+            report.wrong.append(f"{request.kind}: {problem}, sent {sent!r}")
 
     await asyncio.gather(*(client() for _ in range(num_clients)))
     await ask(right)
@@ -440,9 +384,8 @@ async def _send(host, port, request: Hostile) -> tuple[int | str, bytes]:
     try:
         try:
             for chunk in request.chunks:
-                if chunk is not None:
-                    writer.write(chunk)
-                    await writer.drain()
+                writer.write(chunk)
+                await writer.drain()
             if request.leaves:
                 return CUT, b""
         except OSError:
@@ -450,7 +393,7 @@ async def _send(host, port, request: Hostile) -> tuple[int | str, bytes]:
         head = await reader.readuntil(b"\r\n\r\n")
         lines = head.decode("latin-1").split("\r\n")
         fields = dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)
-        is_head = request.chunks[0] is not None and request.chunks[0].startswith(b"HEAD")
+        is_head = bool(request.chunks) and request.chunks[0].startswith(b"HEAD")
         length = 0 if is_head else int(fields.get("content-length", 0))
         return int(lines[0].split(" ")[1]), await reader.readexactly(length)
     except (OSError, asyncio.IncompleteReadError):
@@ -467,6 +410,26 @@ def _problem(request: Hostile, outcome: int | str, body: bytes) -> str | None:
         if not reply.get("error") or not reply.get("code"):
             return f"expected a reason, got {body[:300]!r}"
     return None
+
+
+def main(_) -> int:
+    import httpx
+
+    def memory() -> float:
+        text = httpx.get(f"{_URL.value}/metrics").text
+        return float(text.split("\nprocess_resident_memory_bytes ")[1].split("\n")[0]) / 1e6
+
+    (name,) = httpx.get(f"{_URL.value}/v1/models").json()["models"]
+    before = memory()
+    requests = hostile_requests(name, Limits(), 2 * 1024**2, _SEED.value)
+    drawn = itertools.islice(requests, _COUNT.value)
+    report = asyncio.run(send_all(_URL.value, name, drawn, _CLIENTS.value))
+    for kind, counts in sorted(report.outcomes.items()):
+        outcomes = ", ".join(f"{outcome}: {count}" for outcome, count in counts.most_common())
+        print(f"{kind}: {outcomes}")
+    print(f"memory: {before:.0f} MB before, {memory():.0f} MB after")
+    print("\n  ".join([f"otherwise than it should: {len(report.wrong)}", *report.wrong[:20]]))
+    return int(bool(report.wrong))
 
 
 if __name__ == "__main__":

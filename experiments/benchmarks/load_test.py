@@ -1,18 +1,18 @@
-"""Asks a running server (experiments/serve.py) from many clients at once, and says how it fares.
+"""Asks a running server from many clients at once, and reports how it does.
 
     python -m experiments.serve --model=out/my_model --port=8080 &
     python -m experiments.benchmarks.load_test --data=out/my_data/dev.jsonl --seconds=600
-    python -m experiments.benchmarks.load_test --data=out/my_data/dev.jsonl --seconds=120
-    --model=out/my_model
+    python -m experiments.benchmarks.load_test --data=out/my_data/dev.jsonl --seconds=120 \\
+        --model=out/my_model
 
-Each client sends the next question of the file, in a random order that is always the same, as soon
-as its last one is answered. Prints requests, refusals, errors, latencies, questions a second, and
-the server's resident memory after the warm-up and at the end. Tables that are too long for the
-model are refused (413) and no errors. Exits with 1 if there was an error.
+Each client sends the next question of the file, in a fixed random order, as soon as its last one is
+answered. The program prints requests, refusals, errors, latencies, questions a second, and the
+server's memory after the warm-up and at the end. A table that is too long for the model is refused
+(413), which is no error. It exits with 1 if there was an error.
 
-With --model it asks no server: it prints how many of the same questions the model answers a second
-by itself, in the library, in the same order. Run that when no server runs. Where other work runs
-beside, compare the processor time a question, of which both print the mean.
+With --model it asks no server. It prints how many of the same questions the library answers a
+second; run that while no server runs. If other work runs beside it, compare the processor time a
+question, which both print.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _SEED = 0
 
 
 class Reply(NamedTuple):
-    """What came of a request: when it was sent and how long it took in seconds, and the outcome."""
+    """When a request was sent, how many seconds it took, and its outcome."""
 
     sent: float
     seconds: float
@@ -52,7 +52,7 @@ class Reply(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a server has taken so far: bytes it holds, seconds of processors, questions answered."""
+    """What a server reports: bytes it holds, processor seconds and answered questions so far."""
 
     memory: float
     processor_seconds: float
@@ -63,9 +63,9 @@ def main(_) -> int:
     pairs = list(arguments.read_asked(_OPTIONS()).pairs)
     random.Random(_SEED).shuffle(pairs)
     if _OPTIONS().model:
-        _ask_the_model(pairs)
+        _ask_the_model(itertools.cycle(pairs))
         return 0
-    return asyncio.run(_ask_the_server(pairs))
+    return asyncio.run(_ask_the_server(itertools.cycle([_body(*pair) for pair in pairs])))
 
 
 def _ask_the_model(pairs) -> None:
@@ -73,11 +73,10 @@ def _ask_the_model(pairs) -> None:
     from mate_tf.features.builder import QUESTIONS_AT_ONCE
 
     predictor = arguments.load_model(_OPTIONS())
-    endless = _again_and_again(pairs)
-    collections.deque(predictor.answer_all(itertools.islice(endless, QUESTIONS_AT_ONCE)), 0)
+    collections.deque(predictor.answer_all(itertools.islice(pairs, QUESTIONS_AT_ONCE)), 0)
     answered, start, start_processor = 0, time.monotonic(), time.process_time()
     while (seconds := time.monotonic() - start) < _SECONDS.value:
-        asked = itertools.islice(endless, QUESTIONS_AT_ONCE)
+        asked = itertools.islice(pairs, QUESTIONS_AT_ONCE)
         answers = [answer for _, _, answer in predictor.answer_all(asked)]
         answered += sum(not isinstance(answer, ValueError) for answer in answers)
     processor = time.process_time() - start_processor
@@ -86,32 +85,26 @@ def _ask_the_model(pairs) -> None:
     print(f"processor time: {processor / answered:.3f} s a question")
 
 
-def _again_and_again(pairs):
-    while True:
-        yield from pairs
-
-
-async def _ask_the_server(pairs) -> int:
+async def _ask_the_server(bodies) -> int:
     import httpx
 
-    bodies = _again_and_again([_body(*pair) for pair in pairs])
     unlimited = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     async with httpx.AsyncClient(base_url=_URL.value, timeout=120.0, limits=unlimited) as client:
         (name,) = (await client.get("/v1/models")).json()["models"]
         start = time.monotonic() + _WARM_UP.value
         end = start + _SECONDS.value
         replies: list[Reply] = []
-        asking_clients = [
-            asyncio.create_task(_ask(client, f"/v1/models/{name}:predict", bodies, end, replies))
+        path = f"/v1/models/{name}:predict"
+        clients = [
+            asyncio.create_task(_ask(client, path, bodies, end, replies))
             for _ in range(_CLIENTS.value)
         ]
         await asyncio.sleep(_WARM_UP.value)
         before = await _usage(client)
-        await asyncio.gather(*asking_clients)
+        await asyncio.gather(*clients)
         after = await _usage(client)
     measured = [reply for reply in replies if start <= reply.sent + reply.seconds <= end]
-    for line in report(measured, _SECONDS.value, before, after):
-        print(line)
+    print("\n".join(report(measured, _SECONDS.value, before, after)))
     others = sum(reply.is_error for reply in replies) - sum(reply.is_error for reply in measured)
     if others:
         print(f"errors in the warm-up or after the end: {others}")
@@ -135,20 +128,12 @@ async def _ask(client, path: str, bodies, end: float, replies: list[Reply]) -> N
 
 
 def _body(table, question) -> bytes:
-    return orjson.dumps(
-        {
-            "instances": [
-                {
-                    "question": question.text,
-                    "table": {"header": table.header, "rows": table.rows},
-                }
-            ]
-        }
-    )
+    asked = {"question": question.text, "table": {"header": table.header, "rows": table.rows}}
+    return orjson.dumps({"instances": [asked]})
 
 
 async def _usage(client) -> Usage:
-    """What the server says of itself."""
+    """What the server reports under /metrics."""
     from prometheus_client.parser import text_string_to_metric_families
 
     text = (await client.get("/metrics")).text
@@ -165,7 +150,7 @@ async def _usage(client) -> Usage:
 
 
 def report(replies: list[Reply], seconds: float, before: Usage, after: Usage) -> list[str]:
-    """The lines that are printed; latencies are of the questions that were answered."""
+    """The lines to print; latencies are those of answered questions."""
     outcomes = collections.Counter(reply.outcome for reply in replies)
     answered = [reply.seconds for reply in replies if reply.outcome == "200"]
     lines = [

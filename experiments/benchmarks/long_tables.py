@@ -1,20 +1,19 @@
-"""Times real tables: what batches of like length, the linear evaluator and the conversion cost.
+"""Times real tables: batches of equal length, the conversion, and attention without a window.
 
     python -m experiments.benchmarks.long_tables --data=out/wtq_data/dev.jsonl
     python -m experiments.benchmarks.long_tables --data=out/wtq_data/train.jsonl --measure=coverage
 
-Takes the first question of each table in a file of experiments/create_data.py, or your own in its
-format, and models with random weights, which cost what trained ones do:
+takes the first question of each table in a file of experiments/create_data.py, or of your own in
+its format. The models have random weights, which cost as much as trained ones.
 
-  batches   questions about the first --num_tables tables in a row, with MiniLM's sizes: batches of
-            like length, as `Predictor` makes them, beside all padded to 512 tokens, or to 2,048
-            where needed
-  pipeline  from a CSV file and a question to the answer, of the table that fills 512 tokens best,
-            beside a pass of the encoder alone
-  coverage  the encoder at coverage 1.0 beside all pairs, with BERT base's sizes, two layers, on
+  batches   questions about the first --num_tables tables, MiniLM's sizes: batches of similar
+            length, as `Predictor` makes them, next to padding to 512 or 2,048 tokens
+  pipeline  from a CSV file to the answer, for the table that fills 512 tokens best, next to the
+            encoder alone
+  coverage  the encoder at coverage 1.0 next to all pairs, BERT base's sizes with two layers, for
             each table of more than --longer_than tokens
 
-Each in rounds, one measurement of each a round.
+Each is measured in rounds of one call each.
 """
 
 import csv
@@ -22,6 +21,7 @@ import dataclasses
 import functools
 import itertools
 import pathlib
+import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -30,9 +30,8 @@ from absl import flags
 from tqdm import tqdm
 
 from experiments import program
-from experiments.benchmarks.process import interleaved
-from experiments.benchmarks.runners import set_up
-from experiments.paper.comparison_results import median_and_spread, spread
+from experiments.benchmarks.runners import built_encoder, forward_pass, interleaved, set_up
+from experiments.paper.comparison_results import spread
 from mate_tf.command_line import arguments
 
 _QUESTIONS = program.define_flags(arguments.add_questions)
@@ -49,13 +48,12 @@ _LONGEST_DENSE = flags.DEFINE_integer(
 _LONGER_THAN = flags.DEFINE_integer("longer_than", 1024, "tokens that tables of coverage exceed")
 
 _SHORT, _LONG = 512, 2048
-_FEW_LAYERS = 2
 
 
 def main(_) -> None:
     from mate_tf.features.wordpiece import Wordpiece
 
-    set_up({"threads": _THREADS.value, "dtype": _DTYPE.value})
+    set_up(_THREADS.value, _DTYPE.value)
     options = _QUESTIONS()
     asked = arguments.read_asked(options)
     of_tables = {table.table_id: (table, question) for table, question in reversed(asked.pairs)}
@@ -66,9 +64,9 @@ def main(_) -> None:
 
 
 def measure_batches(pairs: list, wordpiece) -> str:
-    from mate_tf.answers.predictor import Predictor, inference_function
-    from mate_tf.features.builder import FeatureBuilder
-    from mate_tf.features.config import FeatureConfig
+    from mate_tf.layers.inference import inference_function
+
+    from mate_tf.answers.predictor import Predictor
 
     class PaddedPredictor(Predictor):
         """Pads to two lengths."""
@@ -76,54 +74,43 @@ def measure_batches(pairs: list, wordpiece) -> str:
         def _padded_length(self, num_tokens: int) -> int:
             return _SHORT if num_tokens <= _SHORT else _LONG
 
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=_LONG))
+    builder = _builder(wordpiece, _LONG)
     examples = list(itertools.islice(_examples(pairs, builder), _NUM_TABLES.value))
     chosen = [(table, question) for table, question, _ in examples]
     lengths = [example.report.num_tokens for *_, example in examples]
     run = inference_function(_minilm_model())
-    predictors = [kind(run, builder) for kind in (Predictor, PaddedPredictor)]
 
     def answer_all(predictor: Predictor) -> None:
         for _table, _question, answer in predictor.answer_all(chosen):
             if isinstance(answer, ValueError):
                 raise answer
 
-    like, padded = interleaved(
-        {
-            str(number): functools.partial(answer_all, predictor)
-            for number, predictor in enumerate(predictors)
-        },
+    predictors = {kind.__name__: kind(run, builder) for kind in (Predictor, PaddedPredictor)}
+    seconds = interleaved(
+        {name: functools.partial(answer_all, one) for name, one in predictors.items()},
         _ROUNDS.value,
-    ).values()
-    rates = [len(chosen) / median_and_spread(one)[0] for one in (like, padded)]
+    )
+    similar, padded = (len(chosen) / statistics.median(one) for one in seconds.values())
     return (
         f"batches: {len(chosen)} tables of {min(lengths)} to {max(lengths)} tokens, mean "
-        f"{sum(lengths) / len(lengths):.0f}: {rates[0]:.1f} tables a second in batches of like "
-        f"length, {rates[1]:.1f} padded to {_SHORT} or {_LONG}, ratio {rates[0] / rates[1]:.2f}"
+        f"{statistics.mean(lengths):.0f}: {similar:.1f} tables a second in batches of similar "
+        f"length, {padded:.1f} padded to {_SHORT} or {_LONG}, ratio {similar / padded:.2f}"
     )
 
 
 def measure_pipeline(pairs: list, wordpiece) -> str:
-    from mate_tf.answers.predictor import Predictor, inference_function
-    from mate_tf.features.builder import FeatureBuilder
-    from mate_tf.features.config import FeatureConfig
-    from mate_tf.features.token_features import TokenFeatures
+    from mate_tf.layers.inference import inference_function
+
+    from mate_tf.answers.predictor import Predictor
     from mate_tf.tables.table import Table
 
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=_SHORT))
+    builder = _builder(wordpiece, _SHORT)
     table, question, example = max(
         _examples(pairs, builder), key=lambda one: one[2].report.num_tokens
     )
     model = _minilm_model()
     predictor = Predictor(inference_function(model), builder)
-    features = TokenFeatures.from_dict(
-        {
-            name: example.features[name][None]
-            for name in TokenFeatures._fields
-            if name in example.features
-        }
-    )
-    encode = inference_function(model.encoder)
+    features, encode = _features(example, None), forward_pass(model.encoder)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "table.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -131,11 +118,11 @@ def measure_pipeline(pairs: list, wordpiece) -> str:
         seconds = interleaved(
             {
                 "whole": lambda: predictor.answer(Table.from_csv(path), question.text),
-                "encoder": lambda: encode(features).pooled_output.numpy(),
+                "encoder": lambda: encode(features),
             },
             10 * _ROUNDS.value,
         )
-    whole, encoder = (median_and_spread(one)[0] for one in seconds.values())
+    whole, encoder = map(statistics.median, seconds.values())
     return (
         f"pipeline: a table of {example.report.num_tokens} tokens: "
         f"{spread(seconds['whole'], 1000)} ms from CSV to answer, "
@@ -144,59 +131,37 @@ def measure_pipeline(pairs: list, wordpiece) -> str:
 
 
 def measure_coverage(pairs: list, wordpiece) -> str:
-    import numpy as np
-
-    from mate_tf.answers.predictor import inference_function
     from mate_tf.config import AttentionConfig, EncoderConfig
-    from mate_tf.features.builder import FeatureBuilder
-    from mate_tf.features.config import FeatureConfig
-    from mate_tf.features.token_features import TokenFeatures
-    from mate_tf.layers.encoder import TableEncoder
 
-    runs = {}
-    for name, attention in {
-        "exact": AttentionConfig("mate", bucket_size=64, coverage=1.0),
-        "dense": AttentionConfig("tapas"),
-    }.items():
-        config = EncoderConfig(num_layers=_FEW_LAYERS, attention=attention)
-        encoder = TableEncoder(config)
-        encoder.build()
-        runs[name] = inference_function(encoder)
-
-    def passed(run, features) -> None:
-        run(features).pooled_output.numpy()
-
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=_LONGEST_DENSE.value))
+    runs = [
+        forward_pass(built_encoder(EncoderConfig(num_layers=2, attention=attention)))
+        for attention in (
+            AttentionConfig("mate", bucket_size=64, coverage=1.0),
+            AttentionConfig("tapas"),
+        )
+    ]
     lines, ratios = [], []
-    for table, _question, example in tqdm(_examples(pairs, builder), unit=" tables"):
-        length = -(-example.report.num_tokens // 128) * 128
-        if example.report.num_tokens <= _LONGER_THAN.value:
+    examples = _examples(pairs, _builder(wordpiece, _LONGEST_DENSE.value))
+    for table, _question, example in tqdm(examples, unit=" tables"):
+        tokens = example.report.num_tokens
+        if tokens <= _LONGER_THAN.value:
             continue
-        features = TokenFeatures.from_dict(
-            {
-                name: np.asarray(example.features[name][None, :length], np.int32)
-                for name in TokenFeatures._fields
-                if name in example.features
-            }
-        )
-        seconds = interleaved(
-            {name: functools.partial(passed, run, features) for name, run in runs.items()},
-            _ROUNDS.value,
-        )
-        exact, dense = (median_and_spread(seconds[name])[0] for name in ("exact", "dense"))
+        features = _features(example, -(-tokens // 128) * 128)
+        runners = {str(n): functools.partial(run, features) for n, run in enumerate(runs)}
+        seconds = interleaved(runners, _ROUNDS.value)
+        exact, dense = (1000 * statistics.median(one) for one in seconds.values())
         ratios.append(dense / exact)
         lines.append(
-            f"| {table.table_id} | {example.report.num_tokens:,} | {len(table.header)} | "
-            f"{1000 * exact:,.0f} | {1000 * dense:,.0f} | {dense / exact:.2f} |"
+            f"| {table.table_id} | {tokens:,} | {len(table.header)} | {exact:,.0f} | {dense:,.0f} "
+            f"| {dense / exact:.2f} |"
         )
     if not ratios:
         return f"coverage: no table of more than {_LONGER_THAN.value:,} tokens"
-    head = "| table | tokens | columns | exact, ms | all pairs, ms | all pairs / exact |"
     return "\n".join(
         [
             f"coverage: {len(ratios)} tables; all pairs take {min(ratios):.2f} to "
-            f"{max(ratios):.2f} times as long, median {median_and_spread(ratios)[0]:.2f}\n",
-            head,
+            f"{max(ratios):.2f} times as long, median {statistics.median(ratios):.2f}\n",
+            "| table | tokens | columns | exact, ms | all pairs, ms | all pairs / exact |",
             "|---|---:|---:|---:|---:|---:|",
             *lines,
         ]
@@ -221,11 +186,33 @@ def _minilm_model():
     return model
 
 
+def _builder(wordpiece, length: int):
+    from mate_tf.features.builder import FeatureBuilder
+    from mate_tf.features.config import FeatureConfig
+
+    return FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=length))
+
+
 def _examples(pairs: list, builder) -> Iterator[tuple[Any, Any, Any]]:
     """Tables and questions that are not too long for a builder, and their examples."""
     for pair, example in zip(pairs, builder.build_all(pairs, require_answers=False), strict=True):
         if not isinstance(example, ValueError):
             yield (*pair, example)
+
+
+def _features(example, length: int | None):
+    """The `TokenFeatures` of one example, up to a length: int32 [1, S]."""
+    import numpy as np
+
+    from mate_tf.features.token_features import TokenFeatures
+
+    return TokenFeatures.from_dict(
+        {
+            name: np.asarray(example.features[name][None, :length], np.int32)
+            for name in TokenFeatures._fields
+            if name in example.features
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -1,41 +1,203 @@
-"""What the benchmark runs: our encoders, their limit, and a peer.
+"""What the benchmarks share: processes of their own, rounds, memory, and what they run.
 
 Shapes: B batch, S sequence, D hidden, I intermediate.
 """
 
-import dataclasses
+import concurrent.futures
+import ctypes
 import functools
-from collections.abc import Callable
-from typing import Any
+import gc
+import math
+import multiprocessing
+import pathlib
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from experiments.benchmarks.flops import matrix_flops
-from experiments.benchmarks.inputs import attentions, table_features
-from experiments.benchmarks.process import (
-    give_back_freed,
-    interleaved,
-    reset_peak,
-    resident_megabytes,
-)
-from mate_tf.config import TYPE_FEATURES, EncoderConfig
+from mate_tf.config import ARCHITECTURES, TYPE_FEATURES, AttentionConfig, EncoderConfig
+from mate_tf.private_apis import functions_of
 
-Runner = Callable[[], Any]
+RECOMPUTE = "+recompute"  # behind the name of an architecture: activations computed twice
+_QUESTION_TOKENS, _CELL_TOKENS = 16, 2
+_SHORT = 64  # tokens of the pass before a measurement
+Result = TypeVar("Result")
 
-_SHORT = 64  # tokens
+
+def in_its_own_process(measure: Callable[..., Result], *args) -> Result:
+    """Calls a function where nothing is left of other measurements."""
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as executor:
+        return executor.submit(measure, *args).result()
+
+
+def interleaved(runners: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
+    """The seconds of each runner, in rounds of one call each, after a first call of each.
+
+    So a busy machine slows all of them alike.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in runners}
+    for done in range(rounds + 1):
+        for name, runner in runners.items():
+            start = time.perf_counter()
+            runner()
+            if done:
+                seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def set_up(threads: int, dtype: str) -> None:
+    """Sets the threads (0: all) and the dtype; only before TensorFlow has done anything."""
+    import keras
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    keras.config.set_dtype_policy(dtype)
+    keras.utils.set_random_seed(1)
+
+
+def _resident_megabytes(field: str) -> float:
+    """The memory of this process now, "VmRSS", or its peak since `_reset_peak`, "VmHWM"."""
+    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
+    (line,) = (line for line in status.splitlines() if line.startswith(f"{field}:"))
+    return int(line.split()[1]) / 1024
+
+
+def _reset_peak() -> float:
+    """Makes the present memory the peak (Linux, proc(5), clear_refs), and returns it."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what glibc's allocator keeps of freed memory
+    pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    return _resident_megabytes("VmRSS")
+
+
+def attentions(length: int) -> dict[str, AttentionConfig]:
+    """The attention kinds that can be timed, for examples of a length."""
+    options: dict[str, dict[str, Any]] = {
+        "linformer": dict(sequence_length=length),
+        # Long examples have more rows than TableETC has global tokens for.
+        "table_etc": dict(share_global_tokens=True),
+    }
+    return {
+        **{name: AttentionConfig(name, **options.get(name, {})) for name in ARCHITECTURES},
+        "mate_64_128": AttentionConfig("mate", bucket_size=64, global_size=128),
+        "mate_views": AttentionConfig("mate", "multi_view"),
+        "mate_dense": AttentionConfig("mate", "dense"),
+        "mate_exact": AttentionConfig("mate", bucket_size=64, coverage=1.0),
+    }
+
+
+def parse_lengths(texts: list[str]) -> list[int]:
+    """The --lengths of a benchmark; ValueError if one does not hold more than the question."""
+    if not all(text.isdecimal() and int(text) > _QUESTION_TOKENS for text in texts):
+        raise ValueError(f"expected whole numbers above {_QUESTION_TOKENS} as --lengths: {texts}")
+    return [int(text) for text in texts]
+
+
+def made_up_features(options: Mapping[str, Any]):
+    """`TokenFeatures` of batch_size equal examples of a length.
+
+    Each is a question and a table of so many columns with cells of two tokens.
+    """
+    import numpy as np
+    import tensorflow as tf
+
+    from mate_tf.features.token_features import TokenFeatures
+
+    length, columns = options["length"], options["columns"]
+    cell = np.maximum(np.arange(length) - _QUESTION_TOKENS, 0) // _CELL_TOKENS  # [S]
+    in_table = np.arange(length) >= _QUESTION_TOKENS
+    zeros = np.zeros(length, np.int32)
+    fields = {
+        "input_ids": np.random.default_rng(0).integers(1000, 30000, length),
+        "input_mask": np.ones(length),
+        "segment_ids": in_table,
+        "column_ids": np.where(in_table, cell % columns + 1, 0),
+        "row_ids": np.where(in_table, cell // columns, 0),
+    }
+    arrays = (np.asarray(fields.get(name, zeros), np.int32) for name in TokenFeatures._fields)
+    return TokenFeatures(*(tf.constant([array] * options["batch_size"]) for array in arrays))
+
+
+def encoder_config(name: str, options: Mapping[str, Any]) -> EncoderConfig:
+    """BERT base with num_layers and an attention of `attentions`."""
+    attention = attentions(options["length"])[name.removesuffix(RECOMPUTE)]
+    return EncoderConfig(num_layers=options["num_layers"], position="per_cell", attention=attention)
+
+
+def built_encoder(config: EncoderConfig):
+    """A `TableEncoder` with random weights."""
+    from mate_tf.layers.encoder import TableEncoder
+
+    encoder = TableEncoder(config)
+    encoder.build()
+    return encoder
+
+
+def forward_pass(encoder, pack_kernels: bool | None = None) -> Callable[[Any], Any]:
+    """A forward pass of an encoder over token features."""
+    from mate_tf.layers.inference import inference_function
+
+    run = inference_function(encoder, pack_kernels)
+    return lambda features: run(features).pooled_output.numpy()
+
+
+def training_step(
+    encoder: EncoderConfig, options: Mapping[str, Any], recompute: bool = False
+) -> Callable[[], Any]:
+    """A step of the training loop on made-up tables: a classifier, with dropout and the update.
+
+    Args:
+        encoder: its encoder.
+        options: as of `measure_times`.
+        recompute: whether activations are computed again for the gradients.
+    """
+    import tensorflow as tf
+
+    from mate_tf.models.classification import ClassificationConfig
+    from mate_tf.training.config import ClassificationTrainingConfig
+    from mate_tf.training.examples import build_model
+    from mate_tf.training.optimizer import BertAdamW
+    from mate_tf.training.trainer import Task, Termination, Trainer
+
+    config = ClassificationTrainingConfig(
+        num_steps=100,
+        learning_rate=1e-5,
+        dtype=options["dtype"],
+        recompute=recompute,
+        encoder=encoder,
+        task=ClassificationConfig(num_classes=2),
+        max_seq_length=options["length"],
+    )
+    model = build_model(config)
+    optimizer = BertAdamW(config.learning_rate)
+    optimizer.build(model.trainable_variables)
+    features = made_up_features(options)._asdict()
+    batch = {name: ids for name, ids in features.items() if ids is not None}
+    batch["classification_class_index"] = tf.zeros([options["batch_size"], 1], tf.int32)
+    task = Task(
+        model=model,
+        train_dataset=lambda step: tf.data.Dataset.from_tensors(batch).repeat(),
+        compute_loss=model.compute_task_loss,
+        evaluate=dict,
+        best_by="loss",
+    )
+    trainer = Trainer(task, optimizer, config, Termination())
+    return lambda: trainer.train(tf.constant(1))
 
 
 def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> list[dict[str, Any]]:
-    """Times each in turn; for a process of its own.
+    """Times forward passes in turn; for a process of its own.
 
     Args:
-        names: "limit", "hf_tapas" or an architecture of `attentions`.
-        options: length, dtype, threads, mode, batch_size, num_layers and columns.
+        names: "limit", "hf_tapas" or architectures of `attentions`.
+        options: length, dtype, threads, batch_size, num_layers and columns.
         rounds: measurements of each.
 
     Returns:
-        The name, the seconds of each round and flops of each, None where they are not known, as of
-        a training step.
+        The name, the seconds of each round and the flops of each; None if they are not known.
     """
-    set_up(options)
+    set_up(options["threads"], options["dtype"])
     runners, flops = {}, dict.fromkeys(names)
     for name in names:
         if name == "hf_tapas":
@@ -43,11 +205,9 @@ def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> lis
         elif name == "limit":
             runners[name] = _limit(options)
         else:
-            encoder = _built(name, options)
-            run = encoder_function(encoder, options["mode"])
-            runners[name] = functools.partial(run, made_up_features(options))
-            if options["mode"] == "inference":
-                flops[name] = _flops(encoder, options)
+            encoder = built_encoder(encoder_config(name, options))
+            runners[name] = functools.partial(forward_pass(encoder), made_up_features(options))
+            flops[name] = _encoder_flops(encoder, options)
     seconds = interleaved(runners, rounds)
     return [{"name": name, "seconds": seconds[name], "flops": flops[name]} for name in names]
 
@@ -58,91 +218,46 @@ def measure_memory(name: str, options: dict[str, Any]) -> float:
     A short pass comes before, so that the program's code and what it keeps of the weights count as
     loaded: TensorFlow's allocator keeps what a pass has used.
     """
-    set_up(options)
+    set_up(options["threads"], options["dtype"])
     short = options | {"length": _SHORT}
-    encoder = _built(name, options)
+    encoder = built_encoder(encoder_config(name, options))
+    # A Linformer takes one length. Packed kernels would count for it alone.
     takes_one_length = encoder.config.fixed_length is not None
-    warmed = _built(name, short) if takes_one_length else encoder
-    # Packed kernels would be counted for the encoder that takes no short pass alone.
-    run = encoder_function(encoder, options["mode"], pack_kernels=False)
-    warm = encoder_function(warmed, options["mode"], False) if takes_one_length else run
-    warm(made_up_features(short))
+    warmed = built_encoder(encoder_config(name, short)) if takes_one_length else encoder
+    run = forward_pass(encoder, pack_kernels=False)
+    (forward_pass(warmed, pack_kernels=False) if takes_one_length else run)(made_up_features(short))
     features = made_up_features(options)
-    give_back_freed()
-    loaded = resident_megabytes("VmRSS")
-    reset_peak()
+    loaded = _reset_peak()
     run(features)
-    return resident_megabytes("VmHWM") - loaded
+    return _resident_megabytes("VmHWM") - loaded
 
 
-def set_up(options: dict[str, Any]) -> None:
-    """Sets the threads and the dtype; only before TensorFlow has done anything."""
-    import keras
-    import tensorflow as tf
+def measure_training(name: str, options: dict[str, Any], steps: int) -> dict[str, Any]:
+    """Times training steps after a first one; for a process of its own.
 
-    tf.config.threading.set_intra_op_parallelism_threads(options["threads"])
-    tf.config.threading.set_inter_op_parallelism_threads(options["threads"])
-    keras.config.set_dtype_policy(options["dtype"])
-
-
-def _built(name: str, options: dict[str, Any]):
-    from mate_tf.layers.encoder import TableEncoder
-
-    config = EncoderConfig(num_layers=options["num_layers"], position="per_cell")
-    config = dataclasses.replace(config, attention=attentions(options["length"])[name])
-    encoder = TableEncoder(config)
-    encoder.build()
-    return encoder
-
-
-def made_up_features(options: dict[str, Any]):
-    """The `TokenFeatures` of a length, of so many columns and examples."""
-    return table_features(options["length"], options["columns"], options["batch_size"])
-
-
-def encoder_function(encoder, mode: str, pack_kernels: bool | None = None) -> Callable[..., Any]:
-    """A pass of a built `TableEncoder` over token features, "inference", or a "training" step."""
-    import tensorflow as tf
-
-    from mate_tf.answers.predictor import inference_function
-
-    if mode == "inference":
-        run = inference_function(encoder, pack_kernels)
-        return lambda features: run(features).pooled_output.numpy()
-    weights = [weight.value for weight in encoder.trainable_weights]
-    # Without the word embeddings, whose gradient costs every architecture the same.
-    weights = [weight for weight in weights if weight.shape[0] != encoder.config.vocab_size]
-
-    @tf.function(autograph=False)
-    def step(features):
-        with tf.GradientTape() as tape:
-            output = encoder(features, training=True).sequence_output
-            loss = tf.reduce_sum(tf.cast(output, tf.float32))
-        gradients = tape.gradient(loss, weights, unconnected_gradients="zero")
-        return tf.add_n([tf.reduce_sum(gradient) for gradient in gradients])
-
-    return lambda features: step(features).numpy()
-
-
-def _flops(encoder, options: dict[str, Any]) -> int | None:
-    import tensorflow as tf
-
-    from mate_tf.layers.compilation import portable_graph
-
-    function = tf.function(lambda features: encoder(features).sequence_output, autograph=False)
-    with portable_graph():  # of plain operations
-        return matrix_flops(function.get_concrete_function(made_up_features(options)).graph)
-
-
-def _limit(options: dict[str, Any]) -> Runner:
-    """The products of each layer's matrices, from one layer's to the next one's.
-
-    That TensorFlow's plain product knows a matrix as a constant makes it no faster.
+    Returns:
+        The seconds and the processor seconds of each, and the peak of all, with tracing, in MB
+        above the loaded model and optimizer.
     """
+    set_up(options["threads"], options["dtype"])
+    step = training_step(encoder_config(name, options), options, name.endswith(RECOMPUTE))
+    loaded = _reset_peak()
+    step()
+    seconds, cpu_seconds = [], []
+    for _ in range(steps):
+        start, cpu_start = time.perf_counter(), time.process_time()
+        step()
+        seconds.append(time.perf_counter() - start)
+        cpu_seconds.append(time.process_time() - cpu_start)
+    megabytes = _resident_megabytes("VmHWM") - loaded
+    return {"seconds": seconds, "cpu_seconds": cpu_seconds, "megabytes": megabytes}
+
+
+def _limit(options: dict[str, Any]) -> Callable[[], Any]:
+    """The bare products of each layer's matrices, one layer after the other."""
     import tensorflow as tf
 
-    config = EncoderConfig()
-    size, inner = config.hidden_size, config.intermediate_size
+    size, inner = EncoderConfig().hidden_size, EncoderConfig().intermediate_size
     dtype = tf.bfloat16 if options["dtype"].endswith("bfloat16") else tf.float32
 
     def random(*shape: int) -> tf.Variable:
@@ -154,59 +269,91 @@ def _limit(options: dict[str, Any]) -> Runner:
     ]
     inputs = random(options["batch_size"] * options["length"], size)
 
-    def products(rows: tf.Tensor) -> tf.Tensor:
+    @tf.function(autograph=False)
+    def products(rows: tf.Tensor) -> tf.Tensor:  # [B * S, D]
         for *projections, intermediate, output in layers:
             projected = [tf.matmul(rows, kernel) for kernel in projections]
             rows = tf.matmul(tf.matmul(projected[0], intermediate), output)
-            # A number of each, or they would not be computed.
+            # One number of each, or they would not be computed.
             rows += tf.add_n([one[:1, :1] for one in projected[1:]])
         return tf.reduce_sum(tf.cast(rows, tf.float32))
 
-    @tf.function(autograph=False)
-    def forward(rows):
-        return products(rows)
-
-    @tf.function(autograph=False)
-    def step(rows):
-        kernels = [kernel for layer in layers for kernel in layer]
-        with tf.GradientTape() as tape:
-            loss = products(rows)
-        return tf.add_n([tf.reduce_sum(g[:1]) for g in tape.gradient(loss, kernels)])
-
-    run = forward if options["mode"] == "inference" else step
-    return lambda: run(inputs.value()).numpy()
+    return lambda: products(inputs.value()).numpy()
 
 
-def _hugging_face(options: dict[str, Any]) -> Runner:
+def _hugging_face(options: dict[str, Any]) -> Callable[[], Any]:
     try:
         import torch
         import transformers
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"--peers: {error}; pip install mate_tf[test-transformers]"
+            f"--peers: {error}; pip install 'mate_tf[test-transformers]'"
         ) from None
-    if options["mode"] != "inference":
-        raise ValueError("expected --mode=inference with --peers")
     torch.set_num_threads(options["threads"])
     config = transformers.TapasConfig(
         num_hidden_layers=options["num_layers"], reset_position_index_per_cell=True
     )
     dtype = torch.bfloat16 if options["dtype"].endswith("bfloat16") else torch.float32
     model = transformers.TapasModel(config).eval().to(dtype)
-    features = made_up_features(options)
-    types = [getattr(features, name).numpy() for name in TYPE_FEATURES]
-
-    def tensor(array):
-        return torch.from_numpy(array).long()
-
-    inputs = {
-        "input_ids": tensor(features.input_ids.numpy()),
-        "attention_mask": tensor(features.input_mask.numpy()),
-        "token_type_ids": torch.stack([tensor(one) for one in types], dim=-1).clamp(max=255),
+    features = {
+        name: torch.from_numpy(ids.numpy()).long()
+        for name, ids in made_up_features(options)._asdict().items()
+        if ids is not None
     }
+    types = torch.stack([features[name] for name in TYPE_FEATURES], dim=-1).clamp(max=255)
 
     def run():
         with torch.inference_mode():
-            return model(**inputs).pooler_output
+            return model(features["input_ids"], features["input_mask"], types).pooler_output
 
     return run
+
+
+def _encoder_flops(encoder, options: dict[str, Any]) -> int | None:
+    import tensorflow as tf
+
+    from mate_tf.layers.compilation import portable_graph
+
+    function = tf.function(lambda features: encoder(features).sequence_output, autograph=False)
+    with portable_graph():  # of plain operations
+        return matrix_flops(function.get_concrete_function(made_up_features(options)).graph)
+
+
+def matrix_flops(graph: Any) -> int | None:
+    """The floating-point operations of a tf.Graph's matrix products; None if a shape is unknown.
+
+    Each multiplication with its addition counts as two. All else is of lower order. Of several
+    branches the costliest counts.
+    """
+    functions = dict(functions_of(graph))
+
+    def of_graph(graph) -> int:
+        return sum(of_operation(operation) for operation in graph.get_operations())
+
+    def of_operation(operation) -> int:
+        if operation.type in ("MatMul", "BatchMatMulV2"):
+            flag = "transpose_a" if operation.type == "MatMul" else "adj_x"
+            inner = operation.inputs[0].shape[-2 if operation.get_attr(flag) else -1]
+            return 2 * math.prod(operation.outputs[0].shape) * inner
+        if operation.type == "Einsum":
+            return 2 * math.prod(_label_sizes(operation).values())
+        attributes = operation.node_def.attr.values()
+        names = [one.func.name for one in attributes if one.HasField("func")]
+        return max(
+            (of_graph(functions[name].graph) for name in names if name in functions), default=0
+        )
+
+    try:
+        return of_graph(graph)
+    except (TypeError, ValueError):  # a product with None, or a shape of unknown rank
+        return None
+
+
+def _label_sizes(einsum) -> dict[str, int]:
+    inputs = einsum.get_attr("equation").decode().split("->")[0].split(",")
+    sizes: dict[str, int] = {}
+    for labels, tensor in zip(inputs, einsum.inputs, strict=True):
+        more = tensor.shape.rank - len(labels.replace("...", ""))
+        each = labels.replace("...", "".join(map(str, range(more))))  # digits: no labels
+        sizes |= zip(each, tensor.shape, strict=True)
+    return sizes

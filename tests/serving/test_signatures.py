@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from experiments.benchmarks.signature_answers import raw_input
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TAPAS_FEATURES
@@ -22,6 +21,7 @@ from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.records.records import serialize_example
 from mate_tf.serving.export import export_saved_model
 from mate_tf.serving.loading import from_pretrained
+from mate_tf.serving.raw_text.features import raw_input
 from mate_tf.serving.signatures import why_no_tables
 from mate_tf.tables.table import Question, Table
 from tests.small import ENCODER, PIECES, write_vocabulary

@@ -11,8 +11,10 @@ body cells of all tables, table by table and row by row, P their pieces.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
@@ -27,6 +29,7 @@ from mate_tf.serving.raw_text.numbers import (
     relations,
     text_values,
 )
+from mate_tf.tables.table import Table
 
 _SPACE = r"[\t\n\r\p{Z}]+"
 _DROPPED = r"[\p{Cc}\p{Cf}\x{FFFD}]+"
@@ -58,6 +61,41 @@ class RawInput(NamedTuple):
     cells: tf.Tensor
     num_rows: tf.Tensor
     num_columns: tf.Tensor
+
+
+def raw_input(questions: Sequence[str], tables: Sequence[Table]) -> dict[str, np.ndarray]:
+    """The inputs of the signature `tables` by name; characters without UTF-8 are left out.
+
+    Args:
+        questions: the texts of B questions.
+        tables: the table of each.
+
+    Returns:
+        The fields of `RawInput` as arrays: bytes in object arrays, padded with empty texts, and
+        int32.
+
+    Raises:
+        ValueError: if there are no questions, or not a table for each.
+    """
+    if not questions or len(questions) != len(tables):
+        raise ValueError(
+            f"expected questions and a table for each, got {len(questions)} questions and "
+            f"{len(tables)} tables"
+        )
+
+    def encoded(texts: Sequence[str]) -> list[bytes]:
+        return [text.encode("utf-8", "ignore") for text in texts]
+
+    num_rows = np.array([table.num_rows for table in tables], np.int32)
+    num_columns = np.array([table.num_columns for table in tables], np.int32)
+    headers = np.full((len(tables), num_columns.max()), b"", object)
+    cells = np.full((len(tables), num_rows.max(), num_columns.max()), b"", object)
+    for index, table in enumerate(tables):
+        headers[index, : table.num_columns] = encoded(table.header)
+        for row, texts in enumerate(table.rows):
+            cells[index, row, : table.num_columns] = encoded(texts)
+    arrays = np.array(encoded(questions), object), headers, cells, num_rows, num_columns
+    return dict(zip(RawInput._fields, arrays, strict=True))
 
 
 def checked(config: FeatureConfig, given: RawInput) -> RawInput:

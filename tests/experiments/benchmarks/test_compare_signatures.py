@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from experiments.benchmarks.signature_answers import different_features
+from experiments.benchmarks.compare_signatures import different_features
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece

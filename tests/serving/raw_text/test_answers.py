@@ -6,14 +6,13 @@ import tensorflow as tf
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from experiments.benchmarks.signature_answers import raw_input
 from mate_tf.answers.answer import format_number
 from mate_tf.answers.decoding import Asked, decode_cells, decode_classes
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.answers import cell_answers, class_answers, format_numbers
-from mate_tf.serving.raw_text.features import RawFeatures
+from mate_tf.serving.raw_text.features import RawFeatures, raw_input
 from mate_tf.serving.raw_text.numbers import text_values
 from mate_tf.tables.table import Table
 

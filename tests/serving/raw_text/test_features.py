@@ -8,12 +8,11 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.benchmarks.signature_answers import raw_input
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.token_features import TAPAS_FEATURES
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.serving.raw_text.features import RawInput, build_features
+from mate_tf.serving.raw_text.features import RawInput, build_features, raw_input
 from mate_tf.tables.table import Question, Table
 from tests.small import PIECES, write_vocabulary
 
