@@ -151,7 +151,8 @@ def _ask_tokens(
 ) -> list[Given]:
     import tensorflow as tf
 
-    from mate_tf.answers.decoding import Asked, decode_batch
+    from mate_tf.answers.decoding import Asked
+    from mate_tf.answers.predictor import Decoder
     from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
     from mate_tf.records.records import serialize_example
 
@@ -175,7 +176,7 @@ def _ask_tokens(
     asked = Asked(
         [table for table, _ in pairs], features, folder.wordpiece, folder.features.histogram_row
     )
-    return [_given(answer) for answer in decode_batch(folder.task, outputs, asked)]
+    return [_given(answer) for answer in Decoder(folder.task)(outputs, asked)]
 
 
 def _ask_tables(folder: Folder, pairs: Sequence[tuple]) -> list[Given]:
