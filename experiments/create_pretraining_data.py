@@ -5,7 +5,7 @@
 
 The input is a folder of .jsonl files, each a split, of tables with their texts (--task=TEXTS), a
 folder of CSV and TSV files (TABLES), or a data set of experiments/create_data.py in its own layout,
-whose questions are then the texts of their tables. docs/pretraining.md describes the first two. The
+whose questions are then the texts of their tables. docs/training.md describes the first two. The
 titles of a table are texts too; a table without texts is read without.
 
 An example is an excerpt of the texts and of the table's upper left corner. Some words of the text

@@ -5,7 +5,7 @@
     python -m experiments.create_data --task=JSONL --input_dir=out/questions \\
         --output_dir=out/questions_192 --vocab_file=minilm/vocab.txt --max_seq_length=192
 
---input_dir holds tables in one of the layouts of docs/pretraining.md. --task=TABLES reads its CSV
+--input_dir holds tables in one of the layouts of docs/training.md. --task=TABLES reads its CSV
 and TSV files, in subfolders too. TEXTS reads {split}.jsonl for each of --splits. WTQ and TABFACT
 read the tables of a data set's --splits.
 
@@ -15,7 +15,7 @@ excerpt: a cell beside another, the largest or smallest, the first, the next or 
 two, a count, a sum, an average. Each operation is put in words in several ways. --held_out_forms
 asks for a cell beside another in words that no other question has, to test a trained model.
 
-Writes {part}.jsonl for each of --parts, in the format of docs/own_data.md, with answers, cells and
+Writes {part}.jsonl for each of --parts, in the format of docs/training.md, with answers, cells and
 aggregation. All questions about a table are in one part, which follows from the table's name. To
 keep a data set's own division, run it again with --splits=dev --parts=test=100. A file appears once
 it is complete, and the same flags give the same files.

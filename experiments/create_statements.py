@@ -5,7 +5,7 @@
     python -m experiments.create_data --task=JSONL --input_dir=out/statements \\
         --output_dir=out/statements_128 --vocab_file=minilm/vocab.txt --max_seq_length=128
 
---input_dir holds tables in one of the layouts of docs/pretraining.md. --task=TABLES reads its CSV
+--input_dir holds tables in one of the layouts of docs/training.md. --task=TABLES reads its CSV
 and TSV files, in subfolders too. TEXTS reads {split}.jsonl for each of --splits; its texts have to
 be true. WTQ and TABFACT read the tables of a data set's --splits, TABFACT with entailed statements.
 
@@ -21,7 +21,7 @@ intermediate pre-training"):
     counterfactual  sentences about the whole table. As they are they are true; with an entity of
                     the table swapped for another of its column they are false.
 
-Writes {part}.jsonl for each of --parts, in the format of docs/own_data.md: class 1 is true. All
+Writes {part}.jsonl for each of --parts, in the format of docs/training.md: class 1 is true. All
 statements about a table are in one part, which follows from the table's name. To keep a data set's
 own division, run it again with --splits=dev --parts=dev=100. A file appears once it is complete,
 and the same flags give the same files.

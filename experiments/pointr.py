@@ -17,7 +17,7 @@ interruption it goes on:
               and in-passage; says what is wrong with the wrong ones.
 
 The input is HybridQA's release or, with --task=LINKED_JSONL, one's own tables and passages
-(docs/linked_tables.md). A config is a preset of experiments/configs named pointr_...; every value
+(docs/training.md). A config is a preset of experiments/configs named pointr_...; every value
 can be changed: --config.point.num_steps=1000, --config.inputs.evidence=table. --architecture=sat
 replaces the pointer's attention.
 

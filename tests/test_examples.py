@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import json
 import pathlib
 import pkgutil
 import re
@@ -27,12 +28,8 @@ def blocks_of(document: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text("utf-8"), re.DOTALL)
 
 
-README_BLOCKS = blocks_of("README.md")
-
-
 def test_there_are_examples():
     assert "mate_tf.layers.attention.multi_view" in MODULES
-    assert len(README_BLOCKS) == 3
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -42,12 +39,20 @@ def test_docstring_examples_run(name):
     assert results.failed == 0
 
 
-def test_readme_example_of_the_layers_runs():
-    (block,) = (block for block in README_BLOCKS if "MultiViewAttention" in block)
+def test_the_default_model_answers_the_readmes_example():
+    assert run_blocks("README.md")["answer"].text == "Gene Cernan"
+
+
+def test_the_notebook_runs_and_is_answered_right():
+    notebook = json.loads((ROOT / "docs" / "quick_start.ipynb").read_text("utf-8"))
     names: dict = {}
-    exec(block, names)
-    assert names["hidden"].shape == (1, 300, 64)
-    assert names["output"].sequence_output.shape == (1, 300, 768)
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    assert names["answer"].text == "Gene Cernan"
+    assert [answer.text for answer in names["answers"]] == ["Apollo 11", "Hadley Rille"]
+    assert not names["unsure"].answered
+    assert names["unsure"].alternatives[0].text == "Gene Cernan"
 
 
 def test_every_public_name_can_be_imported():

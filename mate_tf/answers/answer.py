@@ -1,7 +1,7 @@
 """An answer, its JSON form, and the numbers in cells that it is computed from.
 
 The JSON form is what `mate-tf ask --json` prints, the server replies and files of predictions
-hold; docs/command_line.md says what its keys mean.
+hold; docs/tables.md says what its keys mean.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """Tables with texts about them: your own, or those of a data set.
 
-docs/pretraining.md describes the layouts of your own tables.
+docs/training.md describes the layouts of your own tables.
 """
 
 import dataclasses

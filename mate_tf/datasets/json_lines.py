@@ -1,7 +1,6 @@
 """Your own questions in JSON Lines: a question on each line, with its table or the table's file.
 
-docs/own_data.md describes the format, docs/linked_tables.md that of tables whose cells link to
-passages.
+docs/training.md describes the format, also of tables whose cells link to passages.
 """
 
 import contextlib

@@ -4,4 +4,4 @@
 `statements` make them of one table, and `typed_table` is how both see it.
 """
 
-LAYOUTS = ("TABLES", "TEXTS", "WTQ", "TABFACT")  # of folders of tables (docs/pretraining.md)
+LAYOUTS = ("TABLES", "TEXTS", "WTQ", "TABFACT")  # of folders of tables (docs/training.md)

@@ -43,9 +43,9 @@ class Files:
     """Where tables come from, and where what is made of them goes.
 
     Attributes:
-        layout: of the input, one of LAYOUTS (docs/pretraining.md).
+        layout: of the input, one of LAYOUTS (docs/training.md).
         input_dir: the folder with the tables.
-        output_dir: another folder, for {part}.jsonl in the format of docs/own_data.md.
+        output_dir: another folder, for {part}.jsonl in the format of docs/training.md.
         vocab_file: BERT's or TAPAS's vocabulary.
         splits: those that are read; TABLES has none.
         parts: the names of the files with their percentages of the tables.

@@ -105,7 +105,7 @@ def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, model, predic
     assert [other["answer"] for other in record["alternatives"]] == [
         other.text for other in answer.alternatives
     ]
-    documented = (ROOT / "docs" / "command_line.md").read_text(encoding="utf-8")
+    documented = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
     keys = re.findall(r"^\| `(\w+)` \|", documented, re.MULTILINE)
     assert list(record) == keys
     assert list(record["alternatives"][0]) == keys[keys.index("answer") : keys.index("score") + 1]

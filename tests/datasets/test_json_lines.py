@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mate_tf.datasets.json_lines import KEYS, read_json_lines, write_json_lines
 from mate_tf.tables.table import AGGREGATIONS, Question, Table
 
-DOCUMENTATION = pathlib.Path(__file__).resolve().parents[2] / "docs" / "own_data.md"
+DOCUMENTATION = pathlib.Path(__file__).resolve().parents[2] / "docs" / "training.md"
 TABLE = {"header": ["City", "People"], "rows": [["Oslo", 709037], ["Bergen", None]]}
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 CELLS = st.tuples(TEXT, TEXT)
@@ -168,6 +168,7 @@ def test_a_table_s_file_that_cannot_be_opened_is_refused_with_file_and_line(tmp_
 
 def test_the_documented_example_is_read_and_every_key_explained(tmp_path):
     text = DOCUMENTATION.read_text(encoding="utf-8")
+    text = text.split("## The format")[1].split("## Data sets")[0]
     (lines,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     (tmp_path / "countries.csv").write_text("Country,Capital\nPeru,Lima\n", encoding="utf-8")
     path = tmp_path / "train.jsonl"

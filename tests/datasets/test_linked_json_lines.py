@@ -1,6 +1,7 @@
 """Tables with links in JSON Lines."""
 
 import json
+import textwrap
 
 import pytest
 
@@ -99,8 +100,8 @@ def test_cells_of_answers_are_checked(tmp_path):
 
 
 def test_the_examples_of_the_documentation_are_read(tmp_path):
-    text = (ROOT / "docs" / "linked_tables.md").read_text(encoding="utf-8")
-    lines = text.split("```json\n")[1].split("```")[0]
+    text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    lines = text.split("## Tables with passages")[1].split("```json\n")[1].split("```")[0]
     (tmp_path / "train.jsonl").write_text(lines, encoding="utf-8")
     table = json.loads(lines.splitlines()[1])["table"]
     (tmp_path / "tables").mkdir()
@@ -108,8 +109,11 @@ def test_the_examples_of_the_documentation_are_read(tmp_path):
     (first, _), (second, question) = read_linked_json_lines(tmp_path / "train.jsonl")
     assert first.passages == second.passages
     assert question.answers == ("12",)
-    example = text.split("```python\n")[1].split("pointr = load_pointr")[0]
+    text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    example = text.split("about a table whose cells link to passages:\n")[1].split("    pointr =")[
+        0
+    ]
     names: dict = {}
-    exec(example, names)
+    exec(textwrap.dedent(example), names)
     assert [p.text for p in names["linked"].distinct_passages()] == ["Ada Ford plays the cello ."]
     assert names["linked"].dead_links == ("Luis Paz",)
