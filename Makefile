@@ -18,7 +18,7 @@ ONLY ?=
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full reproduce results demo test test-golden test-core test-newest lint format constraints clean
+.PHONY: help env benchmark benchmark-full reproduce results docs demo test test-golden test-core test-newest lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,11 @@ reproduce: env ## make the figures of docs/results.md again, SIZE=small or full,
 
 results: env ## write docs/results.md from the stored results
 	$(VENV_PYTHON) -m experiments.paper.results
+
+docs: ## build the documentation as a site in out/site, with mkdocs in .venv-docs
+	test -x .venv-docs/bin/mkdocs || \
+	  { python3 -m venv .venv-docs && .venv-docs/bin/pip install --quiet "mkdocs-material==9.*"; }
+	.venv-docs/bin/mkdocs build --strict
 
 demo: env ## train, evaluate, export and ask a small model, from raw tables on
 	$(VENV_PYTHON) -m experiments.demo
