@@ -39,6 +39,8 @@ def test_weights_multiply_the_losses_of_their_labels_and_the_mean_is_over_all_ex
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"num_classes": 1}, "num_classes of at least 2, got 1"),
+        ({"output_dropout": 1.0}, "output_dropout from 0 to below 1, got 1.0"),
         ({"class_names": ("a",)}, r"expected 2 class_names \(num_classes\) or none, got \('a',\)"),
         ({"class_names": ("a", "a")}, r"class_names that tell classes apart, got \('a', 'a'\)"),
         ({"class_names": ("a", "")}, "class_names that tell classes apart"),
