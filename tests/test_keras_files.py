@@ -19,6 +19,13 @@ from mate_tf.tasks import TASKS
 from tests.small import ENCODER, ROOT
 
 MODELS = {name: task.model_class for name, task in TASKS.items()}
+# Other options than by default.
+OPTIONS = {
+    "table_qa": [{"temperature": 0.5, "max_num_rows": 64}, {"select_one_column": False}],
+    "classification": [{"class_names": ("refuted", "entailed"), "label_weights": (0.5, 2.0)}],
+    "span_reading": [{"hidden_size": 6, "num_classes": 2}, {"kind": "boundary"}],
+    "masked_lm": [{}, {"next_sentence": False}],
+}
 
 LENGTH = 24
 LAYERS = {
@@ -105,9 +112,11 @@ def test_an_attention_of_a_former_version_comes_back():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-@pytest.mark.parametrize("kind", MODELS)
-def test_the_model_of_a_task_comes_back(tmp_path, kind, dtype):
-    model = MODELS[kind](ENCODER, dtype=dtype)
+@pytest.mark.parametrize(
+    ("kind", "options"), [(kind, options) for kind in MODELS for options in OPTIONS[kind]]
+)
+def test_the_model_of_a_task_comes_back(tmp_path, kind, options, dtype):
+    model = MODELS[kind](ENCODER, TASKS[kind].config_class(**options), dtype=dtype)
     model.build()
     expected = model(features())
     again = loaded(model, tmp_path / "model.keras")
@@ -116,6 +125,7 @@ def test_the_model_of_a_task_comes_back(tmp_path, kind, dtype):
     narrow = dtype.removeprefix("mixed_")
     assert again.encoder.blocks[0].intermediate.compute_dtype == narrow
     for name, output in again(features()).items():
+        assert output.dtype == "float32", name
         np.testing.assert_array_equal(output, expected[name], err_msg=name)
 
 

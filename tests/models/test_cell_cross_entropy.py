@@ -185,17 +185,3 @@ def test_logits_of_any_size_have_a_finite_loss_and_gradient(hard_em):
     np.testing.assert_allclose(loss, [2e6], rtol=1e-6)
     target = [1.0, 0.0] if hard_em else [0.5, 0.5]
     np.testing.assert_allclose(gradient, [[0.0, 1.0, -target[0], -target[1]]], atol=1e-6)
-
-
-def test_compiled_equals_eager():
-    batch = batch_of([*ROW, (2, 1), (0, 0)], [5.0, 1.0, 2.0, 3.0, 0.0, 7.0], [0, 1, 0, 1, 1, 0])
-    batch["input_mask"][0, -1] = 0
-
-    def loss(logits, column_ids, row_ids, mask, labels):
-        cells = cell_selection.group_cells(column_ids, row_ids, mask, max_num_columns=8)
-        return cell_cross_entropy_loss(log_cell_probabilities(logits, cells), labels, cells)
-
-    names = ("token_logits", "column_ids", "row_ids", "input_mask", "label_ids")
-    inputs = [tf.constant(batch[name]) for name in names]
-    compiled = tf.function(loss, jit_compile=True)(*inputs)
-    np.testing.assert_allclose(compiled, loss(*inputs), rtol=1e-6)

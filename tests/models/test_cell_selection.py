@@ -2,7 +2,6 @@
 
 import collections
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -209,22 +208,6 @@ def test_token_loss_weighs_the_answer_and_leaves_padding_out():
     assert cell_selection.token_selection_loss(logits, zeros, zeros, 10.0).numpy() == [0.0]
 
 
-def test_compiled_equals_eager():
-    batch = random_batch(3, 4, 4, question=3, padding=3)
-    tensors = {key: tf.constant(value) for key, value in batch.items()}
-
-    def losses(batch):
-        cells = cells_of(batch)
-        columns = cell_selection.column_logits(batch["token_scores"], cells, NUM_COLUMNS)
-        logits = cell_selection.select_in_best_column(batch["token_logits"], columns, cells)
-        return logits, cell_selection.column_selection_loss(
-            batch["token_logits"], columns, batch["label_ids"], cells
-        )
-
-    for a, b in zip(losses(tensors), tf.function(losses, jit_compile=True)(tensors), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5)
-
-
 @pytest.mark.parametrize("select_one_column", [False, True])
 @pytest.mark.parametrize("initialize_to_zero", [False, True])
 def test_head_has_the_checkpoints_variables(select_one_column, initialize_to_zero):
@@ -241,13 +224,3 @@ def test_head_has_the_checkpoints_variables(select_one_column, initialize_to_zer
     assert initialize_to_zero == (not np.any(tokens))
     restored = CellSelectionHead.from_config(head.get_config())
     assert restored.get_config() == head.get_config()
-
-
-def test_head_computes_in_float32_under_mixed_precision():
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        tokens, columns = CellSelectionHead()(tf.ones([1, 2, 3], tf.bfloat16))
-    finally:
-        keras.config.set_dtype_policy(policy)
-    assert tokens.dtype == columns.dtype == tf.float32

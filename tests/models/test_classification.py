@@ -1,15 +1,10 @@
 """The classifier's loss by label, and what its config refuses."""
 
-import dataclasses
-import json
-
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.dataclass_json import from_dict
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
 
 ENCODER = EncoderConfig(
@@ -20,7 +15,6 @@ ENCODER = EncoderConfig(
     intermediate_size=32,
     attention=AttentionConfig("tapas"),
 )
-TABFACT = ClassificationConfig(class_names=("refuted", "entailed"), label_weights=(0.5, 2.0))
 
 
 def losses(labels, logits, **options) -> dict[str, np.ndarray]:
@@ -42,24 +36,11 @@ def test_weights_multiply_the_losses_of_their_labels_and_the_mean_is_over_all_ex
     np.testing.assert_allclose(weighted["loss"], expected.sum() / 4, rtol=1e-6)
 
 
-def test_weights_of_one_change_nothing():
-    logits = [[0.3, -1.0], [2.0, 0.1]]
-    plain, weighted = losses([0, 1], logits), losses([0, 1], logits, label_weights=(1.0, 1.0))
-    np.testing.assert_array_equal(plain["example_loss"], weighted["example_loss"])
-
-
-def test_the_config_comes_back_from_json_and_with_the_model(tmp_path):
-    values = json.loads(json.dumps(dataclasses.asdict(TABFACT)))
-    assert from_dict(ClassificationConfig, values) == TABFACT
-    model = SequenceClassification(ENCODER, TABFACT)
-    model.build()
-    model.save(tmp_path / "model.keras")
-    assert keras.models.load_model(tmp_path / "model.keras").task_config == TABFACT
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"num_classes": 1}, "num_classes of at least 2, got 1"),
+        ({"output_dropout": 1.0}, "output_dropout from 0 to below 1, got 1.0"),
         ({"class_names": ("a",)}, r"expected 2 class_names \(num_classes\) or none, got \('a',\)"),
         ({"class_names": ("a", "a")}, r"class_names that tell classes apart, got \('a', 'a'\)"),
         ({"class_names": ("a", "")}, "class_names that tell classes apart"),

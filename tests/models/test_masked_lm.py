@@ -139,21 +139,3 @@ def test_variables_have_the_names_of_the_published_checkpoints(next_sentence):
             else []
         ),
     }
-
-
-def test_a_model_comes_back_from_its_file(batch, tmp_path):
-    model = make_model(next_sentence=False)
-    features = TokenFeatures.from_dict(batch)
-    expected = model(features)["masked_lm_logits"]
-    model.save(tmp_path / "model.keras")
-    again = keras.models.load_model(tmp_path / "model.keras")
-    assert again.task_config == model.task_config
-    np.testing.assert_array_equal(again(features)["masked_lm_logits"], expected)
-
-
-def test_logits_are_float32_in_bfloat16(batch):
-    model = make_model(dtype="mixed_bfloat16")
-    assert model.encoder.compute_dtype == model.transform.compute_dtype == "bfloat16"
-    outputs = model(TokenFeatures.from_dict(batch), batch["masked_lm_positions"])
-    assert {value.dtype for value in outputs.values()} == {tf.float32}
-    assert np.isfinite(outputs["masked_lm_logits"]).all()

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.training.config import TableQATrainingConfig
+from mate_tf.training.config import MaskedLMTrainingConfig, TableQATrainingConfig
 
 CONFIG = TableQATrainingConfig(
     num_steps=10,
@@ -62,3 +62,10 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
 def test_impossible_values_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(CONFIG, **changes)
+
+
+def test_masked_tokens_are_not_perturbed():
+    with pytest.raises(ValueError, match="perturbed_copies of 0 in pre-training, got 1"):
+        MaskedLMTrainingConfig(
+            num_steps=1, learning_rate=0.1, encoder=EncoderConfig(), perturbed_copies=1
+        )

@@ -13,7 +13,7 @@ from mate_tf.serving.folder import CALIBRATION_FILE
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train
 from mate_tf.training.trainer import Task
-from tests.small import best_evaluation, restored_step, two_cpus
+from tests.small import best_evaluation, restored_step
 
 CONFIG = TrainingConfig(
     num_steps=12,
@@ -132,18 +132,6 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path, stop, confi
     assert evaluations[0] == evaluations[1]
 
 
-def test_a_finished_run_is_only_evaluated(tmp_path):
-    task = make_task()
-    metrics = train(task, CONFIG, tmp_path)
-    again = make_task()
-    again_metrics = train(
-        dataclasses.replace(again, train_dataset=lambda step: pytest.fail("trains")),
-        CONFIG,
-        tmp_path,
-    )
-    assert again_metrics == metrics
-
-
 def test_the_best_evaluation_is_kept_with_its_weights(tmp_path, caplog):
     scores = iter([0.25, 0.75, 0.5])
     seen = {}
@@ -260,21 +248,3 @@ def test_weights_without_gradient_do_not_move(tmp_path):
     before = task.model.unused.kernel.numpy()
     train(task, CONFIG, tmp_path)
     np.testing.assert_array_equal(task.model.unused.kernel.numpy(), before)
-
-
-def test_restoring_from_a_folder_without_checkpoint_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="expected a checkpoint in"):
-        restored_step(make_task().model, tmp_path)
-
-
-def test_two_replicas_give_the_weights_of_one(tmp_path):
-    cpus = two_cpus()
-    one = make_task(dropout=0.0)
-    train(one, CONFIG, tmp_path / "one")
-    # Collectives of several strategies in one process would collide on CPUs.
-    reduction = tf.distribute.ReductionToOneDevice()
-    with tf.distribute.MirroredStrategy(cpus[:2], reduction).scope():
-        two = make_task(dropout=0.0)
-        train(two, CONFIG, tmp_path / "two")
-    for actual, expected in zip(two.model.weights, one.model.weights, strict=True):
-        np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)

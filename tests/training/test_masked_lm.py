@@ -292,16 +292,3 @@ def test_a_run_of_another_model_is_refused_before_the_first_step(data_dir, run_d
     with pytest.raises(ValueError, match=r"expected shape .* for variable .* in .*run/.*ckpt-"):
         train_run(other, data_dir, tmp_path / "next", str(run_dir))
     assert not (tmp_path / "next").exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"perturbed_copies": 1}, "expected perturbed_copies of 0 in pre-training, got 1"),
-        ({"length_buckets": (32,)}, "expected length_buckets to ascend and stay below"),
-        ({"batch_size": 0}, "expected batch_size of at least 1"),
-    ],
-)
-def test_a_config_that_cannot_work_is_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        dataclasses.replace(CONFIG, **changes)

@@ -1,4 +1,4 @@
-"""The config in a run's folder: there and back, of which kind it is, and what is refused."""
+"""A run's folder: its config and what it was made from, there and back, and what is refused."""
 
 import dataclasses
 import json
@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.tasks import ANSWERING
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
@@ -15,7 +16,15 @@ from mate_tf.training.config import (
     SpanReadingTrainingConfig,
     TableQATrainingConfig,
 )
-from mate_tf.training.run import load_config, save_config
+from mate_tf.training.run import (
+    INPUTS_FILE,
+    RunInputs,
+    data_files,
+    load_config,
+    load_inputs,
+    save_config,
+    save_inputs,
+)
 
 CONFIG = TableQATrainingConfig(
     num_steps=10,
@@ -90,7 +99,11 @@ OF_KINDS = {
         task=ClassificationConfig(2, class_names=("no", "yes")),
     ),
     "span_reading": SpanReadingTrainingConfig(
-        num_steps=1, learning_rate=1e-3, encoder=CONFIG.encoder
+        num_steps=1,
+        learning_rate=1e-3,
+        encoder=CONFIG.encoder,
+        task=SpanReadingConfig("boundary"),
+        max_gradient_value=0.5,
     ),
     "masked_lm": MaskedLMTrainingConfig(num_steps=1, learning_rate=1e-3, encoder=CONFIG.encoder),
 }
@@ -111,3 +124,68 @@ def test_a_run_of_another_kind_is_refused(tmp_path):
     save_config(CONFIG, tmp_path)
     with pytest.raises(ValueError, match=r"kind=classification \(there: table_qa\), num_steps=1 "):
         save_config(OF_KINDS["classification"], tmp_path)
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    (tmp_path / "data").mkdir()
+    for split in ("train", "dev"):
+        (tmp_path / "data" / f"{split}.tfrecord").write_text(split)
+    files = data_files(tmp_path / "data", ("train", "dev"))
+    assert [file.name for file in files] == ["train.tfrecord", "dev.tfrecord"]
+    return RunInputs(str(tmp_path / "data"), files, init_checkpoint="google/tapas-base")
+
+
+def test_what_a_run_began_with_stays_said(inputs, tmp_path):
+    save_inputs(inputs, tmp_path, begins=True)
+    other = dataclasses.replace(inputs, init_checkpoint=None)
+    save_inputs(other, tmp_path, begins=False)
+    assert load_inputs(tmp_path) == inputs
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"init_checkpoint": "google/tapas-large"},
+        {"init_revision": "main"},
+        {"reset_heads": True},
+    ],
+)
+def test_a_run_goes_on_with_its_own_first_weights_alone(inputs, tmp_path, change):
+    save_inputs(inputs, tmp_path, begins=True)
+    save_inputs(inputs, tmp_path, begins=False)
+    with pytest.raises(ValueError, match=r"began with, google/tapas-base, got google/tapas-"):
+        save_inputs(dataclasses.replace(inputs, **change), tmp_path, begins=False)
+    assert load_inputs(tmp_path) == inputs
+
+
+def test_first_weights_of_a_folder_are_known_by_either_path(inputs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_inputs(dataclasses.replace(inputs, init_checkpoint=str(tmp_path / "a")), tmp_path, True)
+    for path in ("a", "./a/", str(tmp_path / "a")):
+        save_inputs(dataclasses.replace(inputs, init_checkpoint=path), tmp_path, begins=False)
+    with pytest.raises(ValueError, match="got b; choose another folder for the run, or name no"):
+        save_inputs(dataclasses.replace(inputs, init_checkpoint="b"), tmp_path, begins=False)
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(inputs, tmp_path):
+    save_inputs(inputs, tmp_path, begins=True)
+    other = dataclasses.replace(inputs, init_checkpoint=None, files=inputs.files[:1])
+    save_inputs(other, tmp_path, begins=True)
+    assert load_inputs(tmp_path) == other
+
+
+def test_a_run_goes_on_with_its_own_records_alone(inputs, tmp_path):
+    save_inputs(inputs, tmp_path, begins=True)
+    (tmp_path / "data" / "train.tfrecord").write_text("other")
+    changed = dataclasses.replace(inputs, files=data_files(tmp_path / "data", ("train", "dev")))
+    with pytest.raises(ValueError, match=r"got others in .*data: train.tfrecord; choose"):
+        save_inputs(changed, tmp_path, begins=False)
+    save_inputs(changed, tmp_path, begins=False, may_differ=True)
+    assert load_inputs(tmp_path) == inputs
+
+
+def test_a_file_of_something_else_is_named(tmp_path):
+    (tmp_path / INPUTS_FILE).write_text("{}")
+    with pytest.raises(ValueError, match=r"inputs.json: expected the keys data_dir, files"):
+        load_inputs(tmp_path)

@@ -15,7 +15,7 @@ from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model, make_task
-from mate_tf.training.run import load_config, save_config, train_run
+from mate_tf.training.run import train_run
 from mate_tf.training.span_reading import check_data, dev_evaluation
 
 CITIES = ("oslo", "rome", "lima", "cairo")
@@ -128,12 +128,6 @@ def test_a_histogram_row_is_refused(tmp_path):
     write_conversion(directory, conversion_of("JSONL", FEATURES, directory / "vocab.txt", None))
     with pytest.raises(ValueError, match=message):
         check_data(CONFIG, directory)
-
-
-def test_the_config_comes_back_from_the_run_s_folder(tmp_path):
-    config = dataclasses.replace(CONFIG, task=SpanReadingConfig("boundary"), max_gradient_value=0.5)
-    save_config(config, tmp_path)
-    assert load_config(tmp_path) == config
 
 
 def test_dropout_is_on_in_training_alone(data_dir):

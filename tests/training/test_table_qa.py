@@ -28,7 +28,6 @@ from mate_tf.training.examples import (
 )
 from mate_tf.training.loop import train
 from mate_tf.training.table_qa import check_data, dev_evaluation
-from tests.small import restored_step
 
 NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "rank", *NAMES)
@@ -110,17 +109,6 @@ def test_a_resumed_run_has_the_weights_of_an_uninterrupted_one(data_dir, tmp_pat
         np.testing.assert_array_equal(actual.numpy(), expected.numpy(), err_msg=expected.path)
 
 
-def test_a_trained_model_is_restored(data_dir, tmp_path):
-    model, _ = run(
-        dataclasses.replace(CONFIG, num_steps=2, length_buckets=(16,)), data_dir, tmp_path
-    )
-    keras.utils.set_random_seed(99)
-    again = build_model(CONFIG)
-    assert restored_step(again, tmp_path) == 2
-    for actual, expected in zip(again.weights, model.weights, strict=True):
-        np.testing.assert_array_equal(actual.numpy(), expected.numpy())
-
-
 def test_bfloat16_trains_float32_weights(data_dir, tmp_path):
     config = dataclasses.replace(CONFIG, num_steps=2, dtype="mixed_bfloat16")
     model, metrics = run(config, data_dir, tmp_path)
@@ -179,10 +167,6 @@ def test_questions_without_a_right_answer_lower_the_accuracy(
         assert answers[0] == "| rank oslo | 0 | 0 | (0, 1) | yes |"
         assert "no example" in answers[1]
     assert "confusion" not in metrics  # there is no aggregation
-
-
-def test_good_data_is_accepted(data_dir):
-    check_data(CONFIG, data_dir)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Hugging Face folders: what they say of a model, shards, and what cannot be read."""
 
+import dataclasses
 import json
 from typing import Any
 
@@ -70,33 +71,30 @@ SQA = WTQ | NOTHING | {"num_aggregation_labels": 0, "temperature": 1.0}
 del SQA["aggregation_labels"]
 TABFACT = SQA | {"architectures": ["TapasForSequenceClassification"]}
 LIMITS: dict[str, Any] = dict(max_num_rows=64, max_num_columns=32, count_padding=True)
+OF_WTQ = TableQAConfig(
+    answer_loss_cutoff=0.664694,
+    cell_select_pref=0.207951,
+    huber_loss_delta=0.121194,
+    init_cell_selection_weights_to_zero=True,
+    temperature=0.0352513,
+    **LIMITS,
+)
 
 
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        (
-            WTQ,
-            TableQAConfig(
-                answer_loss_cutoff=0.664694,
-                cell_select_pref=0.207951,
-                huber_loss_delta=0.121194,
-                init_cell_selection_weights_to_zero=True,
-                temperature=0.0352513,
-                **LIMITS,
-            ),
-        ),
+        (WTQ, OF_WTQ),
         (
             SUPERVISED,
-            TableQAConfig(
+            dataclasses.replace(
+                OF_WTQ,
                 allow_empty_column_selection=True,
                 answer_loss_cutoff=36.4519,
                 cell_select_pref=0.903421,
                 huber_loss_delta=222.088,
-                init_cell_selection_weights_to_zero=True,
                 temperature=0.763141,
                 use_answer_as_supervision=False,
-                **LIMITS,
             ),
         ),
         (
@@ -116,16 +114,8 @@ LIMITS: dict[str, Any] = dict(max_num_rows=64, max_num_columns=32, count_padding
                 "aggregation_temperature": 0.5,
                 "use_gumbel_for_aggregation": True,
             },
-            TableQAConfig(
-                agg_temperature=0.5,
-                answer_loss_cutoff=0.664694,
-                cell_loss_importance=0.0,
-                cell_select_pref=0.207951,
-                huber_loss_delta=0.121194,
-                init_cell_selection_weights_to_zero=True,
-                temperature=0.0352513,
-                use_gumbel_for_agg=True,
-                **LIMITS,
+            dataclasses.replace(
+                OF_WTQ, agg_temperature=0.5, cell_loss_importance=0.0, use_gumbel_for_agg=True
             ),
         ),
         (
@@ -135,8 +125,6 @@ LIMITS: dict[str, Any] = dict(max_num_rows=64, max_num_columns=32, count_padding
         (TABFACT, ClassificationConfig(num_classes=2)),
         (TABFACT | {"id2label": {"0": "no", "1": "yes", "2": "?"}}, ClassificationConfig(3)),
         ({"architectures": ["BertForSequenceClassification"]}, ClassificationConfig()),
-        ({"architectures": ["TapasForMaskedLM"]}, MaskedLMConfig(next_sentence=False)),
-        ({"architectures": ["BertForPreTraining"]}, MaskedLMConfig()),
         ({"architectures": ["TapasForMaskedLM"]}, MaskedLMConfig(next_sentence=False)),
         ({"architectures": ["BertForPreTraining"]}, MaskedLMConfig()),
     ],

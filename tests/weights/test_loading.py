@@ -14,7 +14,7 @@ from mate_tf.weights.hugging_face import hugging_face_config, load_hugging_face
 from mate_tf.weights.initial import load_tf1_checkpoint
 from mate_tf.weights.loading import assign_variables, variables_by_name
 from tests.weights.small_models import BERT_CONFIG as CONFIG
-from tests.weights.small_models import classifier, values_of
+from tests.weights.small_models import classifier, values_of, write_tf1
 
 LAYER = "encoder.layer.0."
 POOLER = "bert/pooler/dense/"
@@ -99,18 +99,8 @@ def test_the_first_position_goes_to_cls_where_positions_restart(tmp_path):
 
 
 def test_tf1_checkpoint_round_trip(tmp_path):
-    encoder = built_encoder()
-    values = {name: variable.numpy() for name, variable in variables_by_name(encoder).items()}
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        # Names with slashes are what the TF1 releases store.
-        variables = {
-            name: tf.compat.v1.get_variable(name.replace("/", "_"), initializer=value)
-            for name, value in values.items()
-        }
-        step = tf.compat.v1.get_variable("step", initializer=7)
-        session.run(tf.compat.v1.global_variables_initializer())
-        saver = tf.compat.v1.train.Saver(variables | {"global_step": step})
-        saver.save(session, str(tmp_path / "model.ckpt"))
+    values = encoder_values(built_encoder())
+    write_tf1(tmp_path / "model.ckpt", values | {"global_step": np.array(7)})
     other = built_encoder()
     for path in (tmp_path, tmp_path / "model.ckpt"):
         report = load_tf1_checkpoint(other, path)

@@ -16,9 +16,7 @@ import tensorflow as tf
 
 from mate_tf.config import TYPE_FEATURES, AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-from mate_tf.models.masked_lm import MaskedLanguageModel, MaskedLMConfig
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.tasks import model_of
 from mate_tf.weights.hugging_face import (
     hugging_face_config,
     hugging_face_task_config,
@@ -71,11 +69,6 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
 }
 SHARDED = "wtq"
 POOLER = ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
-MODELS: dict[type, type] = {
-    ClassificationConfig: SequenceClassification,
-    MaskedLMConfig: MaskedLanguageModel,
-    TableQAConfig: TableQuestionAnswering,
-}
 
 
 @pytest.fixture(scope="module")
@@ -137,8 +130,7 @@ def saved(features, tmp_path_factory) -> pathlib.Path:
 def test_logits_equal_those_of_transformers(saved, features, name):
     folder = saved / name
     task_config = hugging_face_task_config(folder)
-    model = MODELS[type(task_config)](hugging_face_config(folder, attention=DENSE), task_config)
-    model.build()
+    model = model_of(hugging_face_config(folder, attention=DENSE), task_config)
     report = load_hugging_face(model, folder, require_all=True)
     one_column = getattr(task_config, "select_one_column", True)
     unused = () if one_column else ("column_output_bias", "column_output_weights")
