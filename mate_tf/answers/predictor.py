@@ -278,22 +278,21 @@ def _fit(values: np.ndarray, length: int) -> np.ndarray:
 
 
 def inference_function(
-    model: keras.layers.Layer, pack_kernels: bool | None = None, calls_without_graph: int = 0
+    model: keras.layers.Layer, pack_kernels: bool | None = None
 ) -> Callable[[TokenFeatures], Any]:
     """A graph function of token features that computes what `model(features)` does.
 
-    It is traced once, for all batch sizes and lengths; a new length takes half a second more the
-    first time, in which XLA compiles small parts for it: pad to a few lengths.
+    It is traced for the first length alone, which takes a third of the time, and then for all
+    others; batches may have any size. A new length takes half a second more the first time, in
+    which XLA compiles small parts for it: pad to a few lengths.
 
     Args:
         model: built; a `TableEncoder` or a task's model.
         pack_kernels: makes the kernels, as they are now, constants of the graph, which oneDNN packs
             once and not in each call. In bfloat16 that is a fifth of the time, and takes ten times
             the memory of the kernels (BERT base: 2 GB); in float32 it is no faster. None: in
-            bfloat16 on a CPU. Otherwise weights that change later are seen.
-        calls_without_graph: so many calls of one example each run op by op before the graph is
-            made, which takes as long as twenty or thirty of them: for whoever asks little. A batch
-            of several makes it at once. Kernels that are packed belong to a graph from the start.
+            bfloat16 on a CPU; there is then one graph for all lengths, with one copy. Otherwise
+            weights that change later are seen.
 
     Returns:
         A function of `TokenFeatures`, int32 [B, S] each.
@@ -314,8 +313,8 @@ def inference_function(
     kernels = constant_kernels if pack_kernels else contextlib.nullcontext
 
     @functools.cache
-    def function_of(names: tuple[str, ...]) -> Callable[..., Any]:
-        spec = tf.TensorSpec([None, None], tf.int32)
+    def function_of(names: tuple[str, ...], length: int | None) -> Callable[..., Any]:
+        spec = tf.TensorSpec([None, length], tf.int32)
 
         @tf.function(input_signature=[spec] * len(names), autograph=False)
         def run(*given: tf.Tensor) -> Any:
@@ -326,15 +325,15 @@ def inference_function(
 
         return run
 
-    calls_left = 0 if pack_kernels else calls_without_graph
+    first_length: int | None = None
 
     def call(features: TokenFeatures) -> Any:
-        nonlocal calls_left
-        if calls_left and features.input_ids.shape[0] == 1:
-            calls_left -= 1
-            return model(features, training=False)
-        calls_left = 0
+        nonlocal first_length
+        length = features.input_ids.shape[1]
+        if first_length is None and not pack_kernels:
+            first_length = length
         given = {name: one for name, one in features._asdict().items() if one is not None}
-        return function_of(tuple(given))(*given.values())
+        run = function_of(tuple(given), length if length == first_length else None)
+        return run(*given.values())
 
     return call

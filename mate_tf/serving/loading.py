@@ -35,9 +35,6 @@ from mate_tf.tasks import ANSWERING, TASKS, answering_task, model_of
 from mate_tf.weights.run import RunWeights, read_run_config, run_weights
 
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
-# Making the default model's graph takes as long as thirty short questions op by op, or seven on the
-# longest tables.
-_CALLS_WITHOUT_GRAPH = 8
 
 
 def from_pretrained(
@@ -100,9 +97,7 @@ def from_pretrained(
     if is_graph and importlib.util.find_spec("tensorflow_text") is not None:
         run = _exported_function(path)
     else:
-        run = inference_function(
-            model(dtype or "float32"), calls_without_graph=_CALLS_WITHOUT_GRAPH
-        )
+        run = inference_function(model(dtype or "float32"))
     return Predictor(
         run,
         FeatureBuilder(wordpiece, feature_config, tagger),
