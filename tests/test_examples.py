@@ -6,6 +6,7 @@ import json
 import pathlib
 import pkgutil
 import re
+import textwrap
 
 import numpy as np
 import pytest
@@ -26,6 +27,12 @@ MODULES = sorted(
 def blocks_of(document: str) -> list[str]:
     """The Python examples of a document."""
     return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text("utf-8"), re.DOTALL)
+
+
+def passages_example() -> str:
+    """The library guide's example of tables with passages, which needs a trained model."""
+    text = (ROOT / "docs" / "library.md").read_text("utf-8")
+    return textwrap.dedent(text.split("whose cells link to passages:\n")[1].split("```")[0])
 
 
 def test_there_are_examples():

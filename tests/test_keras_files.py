@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import keras
 import numpy as np
@@ -20,7 +21,7 @@ from tests.small import ENCODER, ROOT
 
 MODELS = {name: task.model_class for name, task in TASKS.items()}
 # Other options than by default.
-OPTIONS = {
+OPTIONS: dict[str, list[dict[str, Any]]] = {
     "table_qa": [{"temperature": 0.5, "max_num_rows": 64}, {"select_one_column": False}],
     "classification": [{"class_names": ("refuted", "entailed"), "label_weights": (0.5, 2.0)}],
     "span_reading": [{"hidden_size": 6, "num_classes": 2}, {"kind": "boundary"}],

@@ -11,8 +11,7 @@ from scipy import special
 from mate_tf.answers import attended_cells
 from mate_tf.answers.attended_cells import received_attention
 from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention.buckets import window_pairs
-from mate_tf.layers.attention.patterns import group_mask, head_groups
+from mate_tf.layers.attention.patterns import group_mask, head_groups, window_pairs
 from mate_tf.tables.table import Table
 from tests.layers.attention.test_by_length import inputs_of, layer_of
 

@@ -1,7 +1,6 @@
 """Tables with links in JSON Lines."""
 
 import json
-import textwrap
 
 import pytest
 
@@ -9,6 +8,7 @@ from mate_tf.datasets.json_lines import read_linked_json_lines
 from mate_tf.tables.linked_table import Passage
 from mate_tf.tables.table import Question
 from tests.small import ROOT
+from tests.test_examples import passages_example
 
 PASSAGES = {"Oslo": "It has parks .", "Norway": "", "Lima": "Far away ."}
 TABLE = {
@@ -109,11 +109,7 @@ def test_the_examples_of_the_documentation_are_read(tmp_path):
     (first, _), (second, question) = read_linked_json_lines(tmp_path / "train.jsonl")
     assert first.passages == second.passages
     assert question.answers == ("12",)
-    text = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-    example = text.split("about a table whose cells link to passages:\n")[1].split("    pointr =")[
-        0
-    ]
     names: dict = {}
-    exec(textwrap.dedent(example), names)
+    exec(passages_example().split("pointr =")[0], names)
     assert [p.text for p in names["linked"].distinct_passages()] == ["Ada Ford plays the cello ."]
     assert names["linked"].dead_links == ("Luis Paz",)

@@ -12,7 +12,7 @@ from mate_tf.layers.attention.patterns import head_groups
 from mate_tf.pointr.inputs import PointRConfig
 from mate_tf.training.starting_points import PRESETS, find_config, make_config
 from tests.small import run_binary, write_vocabulary
-from tests.test_examples import README_BLOCKS
+from tests.test_examples import passages_example
 
 POINTR = [name for name in PRESETS if name.startswith("pointr_")]
 SMALL = [
@@ -83,9 +83,8 @@ def test_all_stages_from_a_release_to_scores(corpus, vocab_file, tmp_path):
     asked = [question.question_id for _, question in read_split("HYBRIDQA", str(corpus), "test")]
     assert [answer["question_id"] for answer in answers] == asked
 
-    (example,) = (block for block in README_BLOCKS if "load_pointr" in block)
     names: dict = {}
-    exec(example.replace("out/pointr/model", str(tmp_path / "model")), names)
+    exec(passages_example().replace("out/pointr/model", str(tmp_path / "model")), names)
     assert names["answer"].cells
 
     again = run_binary("experiments.pointr", *flags, *SMALL, *sizes, "--stage=point")
