@@ -165,6 +165,9 @@ def run(options: argparse.Namespace) -> int:
 def _load(model: str, options: argparse.Namespace) -> Any:
     from absl import logging
 
+    from mate_tf.private_apis import import_tensorflow
+
+    import_tensorflow()
     from mate_tf.serving.loading import from_pretrained
     from mate_tf.tables.part_of_speech import load_tagger
 
