@@ -10,6 +10,7 @@ from typing import Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.terminal import sentence_for_user, show_logs
+from mate_tf.private_apis import import_tensorflow
 from mate_tf.tables.files import ENDINGS, STANDARD_INPUT
 from mate_tf.tables.table import Question, Table
 
@@ -77,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
     # What may be wrong comes first: it should not have to wait for TensorFlow.
     arguments.find_model(options.model)
     table = arguments.read_table(options)
+    import_tensorflow()
     show_logs()
     predictor = arguments.load_model(options)
     if options.questions:
