@@ -16,7 +16,6 @@ from experiments import program
 from mate_tf.command_line import arguments
 from mate_tf.page.app import build_app, launch
 
-_MODEL = program.define_flags(arguments.add_model)
 PICTURE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "page.png"
 WIDTH, HEIGHT = 1200, 900
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -66,7 +65,7 @@ def draw(address: str, picture: pathlib.Path) -> None:
 
 
 def main(_) -> None:
-    options = _MODEL()
+    options = model_options()
     app = build_app(arguments.load_model(options, num_alternatives=3), options.model)
     try:
         draw(launch(app, "127.0.0.1", None), PICTURE)
@@ -75,4 +74,5 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
+    model_options = program.define_flags(arguments.add_model)
     program.run(main)

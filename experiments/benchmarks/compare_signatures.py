@@ -81,6 +81,8 @@ class Folder:
         self.features = from_dict(FeatureConfig, config["features"], "features")
         self.wordpiece = Wordpiece(directory / VOCAB_FILE)
         self.builder = FeatureBuilder(self.wordpiece, self.features)
+        import tensorflow_text  # noqa: F401 (registers the operations of `tables`)
+
         self._loaded = tf.saved_model.load(str(directory))
         self.signatures = self._loaded.signatures
 

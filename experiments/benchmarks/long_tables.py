@@ -64,9 +64,7 @@ def main(_) -> None:
 
 
 def measure_batches(pairs: list, wordpiece) -> str:
-    from mate_tf.layers.inference import inference_function
-
-    from mate_tf.answers.predictor import Predictor
+    from mate_tf.answers.predictor import Predictor, inference_function
 
     class PaddedPredictor(Predictor):
         """Pads to two lengths."""
@@ -99,9 +97,7 @@ def measure_batches(pairs: list, wordpiece) -> str:
 
 
 def measure_pipeline(pairs: list, wordpiece) -> str:
-    from mate_tf.layers.inference import inference_function
-
-    from mate_tf.answers.predictor import Predictor
+    from mate_tf.answers.predictor import Predictor, inference_function
     from mate_tf.tables.table import Table
 
     builder = _builder(wordpiece, _SHORT)

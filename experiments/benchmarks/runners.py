@@ -136,7 +136,7 @@ def built_encoder(config: EncoderConfig):
 
 def forward_pass(encoder, pack_kernels: bool | None = None) -> Callable[[Any], Any]:
     """A forward pass of an encoder over token features."""
-    from mate_tf.layers.inference import inference_function
+    from mate_tf.answers.predictor import inference_function
 
     run = inference_function(encoder, pack_kernels)
     return lambda features: run(features).pooled_output.numpy()

@@ -226,4 +226,4 @@ def test_the_binary_scores_sequences_with_their_own_history(tmp_path, vocab_file
         "variation percentage: 0.00%",
         "  of it where two scores tie: 0.00%",
     ]
-    assert "perturbation 2: 100%" in done.stderr
+    assert not done.stderr  # progress is for terminals

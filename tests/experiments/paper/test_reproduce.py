@@ -36,9 +36,11 @@ def flags_of(module: str) -> set[str]:
     """The names of a binary's flags: those that it and what it imports of its folder define."""
     source = (ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
     names = set(re.findall(r'flags\.DEFINE_\w+\(\s*"(\w+)"', source))
+    names |= {name.replace("-", "_") for name in re.findall(r'"--([a-z-]+)"', source)}
     imported = imported_names(source)
     for other in {*imported, *(name.rpartition(".")[0] for name in imported)} - {module}:
-        if other.startswith("experiments.") and (ROOT / f"{other.replace('.', '/')}.py").is_file():
+        rooms = ("experiments.", "mate_tf.command_line.")
+        if other.startswith(rooms) and (ROOT / f"{other.replace('.', '/')}.py").is_file():
             names |= flags_of(other)
     return names
 
