@@ -175,7 +175,7 @@ def test_another_architecture_changes_the_encoder_alone(name, architecture):
 
 
 def test_what_presets_share_is_none():
-    message = r"expected --config to be one of table_questions, .*, got '_shared'"
+    message = r"expected --config to be one of table_questions, .*; got '_shared'"
     with pytest.raises(ValueError, match=message):
         find_config("_shared")
 

@@ -1,6 +1,9 @@
 """The steps of `make reproduce`: their commands, what they need, and what they leave."""
 
+import argparse
 import functools
+import importlib
+import inspect
 import itertools
 import json
 import re
@@ -31,16 +34,27 @@ def test_steps_are_commands_of_this_project(steps):
                 assert name in known, (module, flag)
 
 
+def options_of(command, function: str = "add_arguments") -> set[str]:
+    """The names of a command's options, as absl's flags have them."""
+    parser = argparse.ArgumentParser()
+    add = getattr(command, function)
+    add(parser, *[[] for _ in list(inspect.signature(add).parameters)[1:]])
+    return {option.lstrip("-").replace("-", "_") for option in parser._option_string_actions}
+
+
 @functools.cache
 def flags_of(module: str) -> set[str]:
     """The names of a binary's flags: those that it and what it imports of its folder define."""
     source = (ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
     names = set(re.findall(r'flags\.DEFINE_\w+\(\s*"(\w+)"', source))
-    names |= {name.replace("-", "_") for name in re.findall(r'"--([a-z-]+)"', source)}
+    calls = re.findall(r"run_command\((\w+)()|(?:\b)(\w+)\.(add_\w+)", source)
+    for command, _, owner, function in calls:
+        if (ROOT / "mate_tf" / "command_line" / f"{command or owner}.py").is_file():
+            owner_module = importlib.import_module(f"mate_tf.command_line.{command or owner}")
+            names |= options_of(owner_module, function or "add_arguments")
     imported = imported_names(source)
     for other in {*imported, *(name.rpartition(".")[0] for name in imported)} - {module}:
-        rooms = ("experiments.", "mate_tf.command_line.")
-        if other.startswith(rooms) and (ROOT / f"{other.replace('.', '/')}.py").is_file():
+        if other.startswith("experiments.") and (ROOT / f"{other.replace('.', '/')}.py").is_file():
             names |= flags_of(other)
     return names
 
