@@ -1,5 +1,6 @@
 """Settings of every test."""
 
+import logging
 import os
 import sys
 
@@ -33,6 +34,13 @@ def policy(request):
     keras.config.set_dtype_policy(request.param)
     yield request.param
     keras.config.set_dtype_policy(before)
+
+
+@pytest.fixture(autouse=True)
+def logger_of_absl():
+    """A server in this process may have turned off the loggers of others."""
+    logger = logging.getLogger("absl")
+    logger.disabled, logger.propagate = False, True
 
 
 def pytest_collection_modifyitems(items) -> None:
