@@ -68,8 +68,8 @@ def export_small(
     return folder
 
 
-def write_run(folder: pathlib.Path) -> pathlib.Path:
-    """Writes a run of table questions with random weights, the same every time, and returns it."""
+def write_run(folder: pathlib.Path, config: Any = None) -> pathlib.Path:
+    """Writes a run with the same random weights every time; of table questions by default."""
     import keras
     import tensorflow as tf
 
@@ -80,7 +80,7 @@ def write_run(folder: pathlib.Path) -> pathlib.Path:
     from mate_tf.training.run import save_config
     from mate_tf.weights.run import weights_by_path
 
-    config = TableQATrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
+    config = config or TableQATrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
     keras.utils.set_random_seed(0)
     save_config(config, folder)
     vocab_file = write_vocabulary(folder / "vocab.txt")

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.training.starting_points import ENCODER
 
 # Like the published checkpoints whose positions restart in each cell ("reset").
 BERT_BASE = EncoderConfig(
@@ -39,21 +40,11 @@ PRETRAINING: dict[str, Any] = dict(
     checkpoint_interval=1_000,
     keep_checkpoints=5,
 )
-# The sizes of all-MiniLM-L6-v2. The runs are too short to need dropout.
-MINILM = EncoderConfig(
-    hidden_size=384,
-    num_layers=6,
-    num_heads=12,
-    intermediate_size=1536,
-    activation="gelu",
-    hidden_dropout=0.0,
-    attention_dropout=0.0,
+MINILM = dataclasses.replace(
+    ENCODER,
     # These weights know positions counted through the sequence. Positions that restart in each
     # cell can be learned too, but not in half an hour.
     position="absolute",
-    # MiniLM's word embeddings are at most 0.06. New type embeddings at BERT's 0.02 would drown
-    # them at first.
-    initializer_range=0.004,
     # Below 1,000 tokens the dense evaluator is the faster one. It misses no pair.
     attention=AttentionConfig("mate", evaluator="dense", bucket_size=0),
 )

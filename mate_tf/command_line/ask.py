@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import sentence_for_user, show_logs
-from mate_tf.private_apis import import_tensorflow
+from mate_tf.command_line.terminal import sentence_for_user, showing_logs
 from mate_tf.tables.files import ENDINGS, STANDARD_INPUT
 from mate_tf.tables.table import Question, Table
 
@@ -26,13 +25,13 @@ the terminal or from standard input, one on each line, until an empty line or th
 """
 EPILOG = """\
 examples:
-  mate-tf ask planets.csv "what is the orbital period of Neptune?"
-  mate-tf ask planets.csv                      (asks for questions, until an empty line)
+  mate-tf ask moon_landings.csv "which mission landed in 1969?"
+  mate-tf ask moon_landings.csv                (asks for questions, until an empty line)
   mate-tf ask report.xlsx --sheet=2024 "what was the total revenue?" --alternatives=3
   mate-tf ask page.html --which=2 --json < questions.txt
   grep -v draft log.csv | mate-tf ask - "how many errors were there?" --min-score=0.5
-  mate-tf ask planets.csv --conversation --model=my_sqa_model \\
-    "which planets have rings?" "which of these is the largest?"
+  mate-tf ask moon_landings.csv --conversation --model=my_sqa_model \\
+    "which missions landed in 1971?" "which of them had three moonwalks?"
 
 exit status:
   0    every question was answered
@@ -78,14 +77,13 @@ def run(options: argparse.Namespace) -> int:
     # What may be wrong comes first: it should not have to wait for TensorFlow.
     arguments.find_model(options.model)
     table = arguments.read_table(options)
-    import_tensorflow()
-    show_logs()
-    predictor = arguments.load_model(options)
-    if options.questions:
-        return _ask(predictor, table, options.questions, options, len(options.questions) > 1)
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    lines = _typed(table) if is_terminal else _lines()
-    return _ask(predictor, table, lines, options, not is_terminal)
+    with showing_logs():
+        predictor = arguments.load_model(options)
+        if options.questions:
+            return _ask(predictor, table, options.questions, options, len(options.questions) > 1)
+        is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        lines = _typed(table) if is_terminal else _lines()
+        return _ask(predictor, table, lines, options, not is_terminal)
 
 
 def _lines() -> Iterator[str]:

@@ -27,7 +27,7 @@ from mate_tf.command_line.arguments import with_dashes
 from mate_tf.command_line.terminal import (
     forget_stdout,
     sentence_for_user,
-    show_logs,
+    showing_logs,
     silence_tensorflow,
 )
 from mate_tf.dataclass_json import split_arguments
@@ -47,6 +47,8 @@ COMMANDS: dict[str, ModuleType] = {
     "predict": predict,
     "evaluate": evaluate,
 }
+# These may end before anything slow is imported: a wrong path does not wait for TensorFlow.
+_AT_ONCE = (ask, show, page, serve)
 _DESCRIPTION = "Questions answered from whole tables."
 _EPILOG = """\
 `mate-tf COMMAND --help` says more, with examples. Names of options have dashes; underscores do too.
@@ -83,9 +85,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             options = _parse(sys.argv[1:] if argv is None else argv)
-            if options.command not in (ask, show):  # ask shows them when it is about to be slow
-                show_logs(with_progress=options.command is train)
-            return options.command.run(options) or 0
+            if options.command in _AT_ONCE:
+                return options.command.run(options) or 0
+            with showing_logs(with_progress=options.command is train):
+                return options.command.run(options) or 0
         finally:
             sys.stdout.flush()
     except BrokenPipeError:

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say
+from mate_tf.command_line.terminal import say, showing_logs
 
 HELP = "open a page in the browser that answers questions"
 DESCRIPTION = """\
@@ -23,8 +23,8 @@ examples:
   mate-tf page --model=my_model --port=8000
 
 exit status:
+  0    ended with Ctrl-C
   1    the model cannot be used, the port is taken, or the extra is missing
-  130  ended with Ctrl-C
 """
 
 
@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> None:
     name = arguments.find_model(options.model)
     import_gradio()
     shown = "that comes with the package" if name == str(DEFAULT_MODEL) else name
-    app = build_app(arguments.load_model(options), shown)
-    say(f"the page is at {launch(app, options.host, options.port)} (Ctrl-C ends it)")
-    app.block_thread()
+    with showing_logs():
+        app = build_app(arguments.load_model(options), shown)
+        say(f"the page is at {launch(app, options.host, options.port)} (Ctrl-C ends it)")
+        app.block_thread()

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say
+from mate_tf.command_line.terminal import say, showing_logs
 
 HELP = "serve a model over HTTP"
 DESCRIPTION = """\
@@ -93,9 +93,14 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serves until SIGTERM or Ctrl-C; EPILOG says what it returns."""
+    model_name = _name(options)
+    with showing_logs():
+        return _serve(options, model_name)
+
+
+def _serve(options: argparse.Namespace, model_name: str) -> int:
     from absl import logging
 
-    model_name = _name(options)
     sys.argv = sys.argv[:1]  # kserve reads it when it is imported, and has other options
     try:
         from mate_tf.serving.http import app as serving

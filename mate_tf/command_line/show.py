@@ -19,7 +19,7 @@ A table is a file that ends in
 """
 EPILOG = """\
 examples:
-  mate-tf show planets.csv
+  mate-tf show moon_landings.csv
   mate-tf show report.xlsx --sheet=2024 --rows=50
   mate-tf show page.html --which=2 --json
 

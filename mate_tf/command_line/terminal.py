@@ -1,9 +1,11 @@
 """What programs on a terminal share: what they print, how they say errors, what stays unsaid."""
 
+import contextlib
 import logging
 import os
 import pathlib
 import sys
+from collections.abc import Iterator
 
 
 def silence_tensorflow() -> None:
@@ -28,25 +30,36 @@ def is_ours_or_serious(record: logging.LogRecord) -> bool:
     return record.levelno >= logging.WARNING or bool({"mate_tf", "experiments"} & {*folders})
 
 
-def show_logs(with_progress: bool = False) -> None:
-    """Lets what the library logs appear: warnings on standard error, progress on standard output.
+@contextlib.contextmanager
+def showing_logs(with_progress: bool = False) -> Iterator[None]:
+    """Imports TensorFlow, and shows what is logged: warnings on standard error, in a line each.
 
     Args:
-        with_progress: whether progress is shown, a line each; otherwise only warnings are.
+        with_progress: whether progress is shown too, on standard output.
     """
     from absl import logging as absl_logging
 
-    logger = absl_logging.get_absl_logger()
-    logger.handlers.clear()  # a second command of the same process has its own streams
+    from mate_tf.private_apis import import_tensorflow
+
+    import_tensorflow()
+    logger, verbosity = absl_logging.get_absl_logger(), absl_logging.get_verbosity()
     warnings = logging.StreamHandler(sys.stderr)
     warnings.setLevel(logging.WARNING)
     warnings.setFormatter(logging.Formatter("mate-tf: %(message)s"))
     progress = logging.StreamHandler(sys.stdout)
     progress.addFilter(lambda record: with_progress and record.levelno < logging.WARNING)
     absl_logging.set_verbosity(absl_logging.INFO)
+    logger.propagate = False
     for handler in (warnings, progress):
         handler.addFilter(is_ours_or_serious)
         logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.propagate = True
+        absl_logging.set_verbosity(verbosity)
+        for handler in (warnings, progress):
+            logger.removeHandler(handler)
 
 
 def sentence_for_user(error: Exception) -> str | None:

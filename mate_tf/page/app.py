@@ -60,17 +60,15 @@ def _suffix(text: str) -> str:
     return ".jsonl" if first.lstrip().startswith(("{", "[")) else ".csv"
 
 
-EXAMPLE_QUESTION = "what is the orbital period of Neptune?"
+EXAMPLE_QUESTION = "which mission landed in 1969?"
 EXAMPLE_TABLE = """\
-Planet,Position,Type,Diameter in kilometres,Orbital period in years,Rings
-Mercury,1,rocky planet,4879,0.24,no
-Venus,2,rocky planet,12104,0.62,no
-Earth,3,rocky planet,12756,1.00,no
-Mars,4,rocky planet,6792,1.88,no
-Jupiter,5,gas giant,142984,11.86,yes
-Saturn,6,gas giant,120536,29.46,yes
-Uranus,7,ice giant,51118,84.01,yes
-Neptune,8,ice giant,49528,164.79,yes
+Mission,Year,Commander,Lunar module pilot,Landing site,Number of moonwalks
+Apollo 11,1969,Neil Armstrong,Buzz Aldrin,Sea of Tranquility,1
+Apollo 12,1969,Pete Conrad,Alan Bean,Ocean of Storms,2
+Apollo 14,1971,Alan Shepard,Edgar Mitchell,Fra Mauro,2
+Apollo 15,1971,David Scott,James Irwin,Hadley Rille,3
+Apollo 16,1972,John Young,Charles Duke,Descartes Highlands,3
+Apollo 17,1972,Eugene Cernan,Harrison Schmitt,Taurus-Littrow,3
 """
 _MENDABLE = (ModuleNotFoundError, OSError, ValueError)
 _SECONDS_BETWEEN_CLEANINGS = 3600

@@ -228,8 +228,8 @@ def _divided(division: Division) -> str:
     """What is said where a division was not asked for."""
     percentages = ", ".join(f"{percent} % {name}" for name, percent in division.parts)
     return (
-        f"no dev split: the training split is divided by its tables ({percentages}); splits or a "
-        "division of your own change that"
+        f"no dev split: the training tables are divided ({percentages}); a choice of splits or a "
+        "division changes that"
     )
 
 

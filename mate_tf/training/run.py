@@ -7,7 +7,6 @@ import os
 import pathlib
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import tensorflow as tf
@@ -91,7 +90,6 @@ def train_run(
             save_inputs(inputs, model_dir, begins, may_differ=config.skip_corrupt)
             with complete_file(model_dir / "vocab.txt") as unfinished:
                 shutil.copyfile(data_dir / "vocab.txt", unfinished)
-        logging.info("config: %s", json.dumps(asdict(config)))
         return train(task, config, model_dir)
 
 

@@ -59,7 +59,7 @@ _SHARED: dict[str, Any] = dict(
     eval_batch_size=16,
     checkpoint_interval=100,
 )
-STARTING_POINTS: dict[str, RunConfig] = {
+STARTING_POINTS: dict[str, Any] = {
     "table_questions": TableQATrainingConfig(
         # TAPAS's values for WTQ, but for the temperature and the preference, which it tuned to
         # training a thousand times as long.

@@ -15,14 +15,14 @@ from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.tasks import model_of
-from mate_tf.training.config import TableQATrainingConfig
+from mate_tf.training.config import MaskedLMTrainingConfig, TableQATrainingConfig
 from mate_tf.training.loop import train
 from mate_tf.training.run import save_config
 from mate_tf.training.trainer import Task
 from mate_tf.weights.initial import load_weights, published_configs, restore_published
-from tests.small import restored_step
+from tests.small import ENCODER, restored_step, write_run
 from tests.weights.small_models import (
     classifier,
     encoder_config,
@@ -107,6 +107,17 @@ def test_a_chain_goes_on_from_a_run(run, make, options, loaded, new, ignored):
     assert list(report.ignored) == ignored
     for name, value in values_of(model).items():
         np.testing.assert_array_equal(value, (first if name in new else trained)[name])
+
+
+def test_a_run_of_masked_words_gives_no_head_to_table_questions(tmp_path):
+    config = MaskedLMTrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
+    folder = write_run(tmp_path / "run", config)
+    model = TableQuestionAnswering(ENCODER)
+    model.build()
+    report = load_weights(model, folder)
+    assert heads(report.loaded) == []  # both have an output_bias, of other shapes
+    assert sorted(report.new) == sorted(CELLS + AGGREGATION)
+    assert "output_bias (of another head)" in report.ignored
 
 
 def test_a_run_of_another_size_is_refused(run):

@@ -13,12 +13,12 @@ Time: 33 minutes beside other work.
 Score: 73.5 % of 400 synthetic questions about held-out tables.
 """
 
-from experiments.configs.default.default_words import CONFIG as _WORDS
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
+from mate_tf.training.starting_points import ENCODER
 
 CONFIG = TableQATrainingConfig(
-    encoder=_WORDS.encoder,
+    encoder=ENCODER,
     # The cells and the aggregation are known here; the rest is as in the next stage.
     task=TableQAConfig(
         use_answer_as_supervision=False,

@@ -16,12 +16,12 @@ trains eight times as long and reaches 73.0 %; here the time went to the next st
 
 import dataclasses
 
-from experiments.configs.default.default_words import CONFIG as _WORDS
 from experiments.configs.small.statements_minilm import CONFIG as _STATEMENTS_MINILM
+from mate_tf.training.starting_points import ENCODER
 
 CONFIG = dataclasses.replace(
     _STATEMENTS_MINILM,
-    encoder=_WORDS.encoder,
+    encoder=ENCODER,
     num_steps=300,
     learning_rate=3e-5,
     eval_interval=150,

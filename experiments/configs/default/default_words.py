@@ -14,20 +14,6 @@ Time: 17 minutes beside other work.
 Score: 41.5 % of the masked tokens. Whether a table belongs to a text: 50.3 %, not learned.
 """
 
-import dataclasses
+from mate_tf.training.starting_points import STARTING_POINTS
 
-from experiments.configs.small.mlm_minilm import CONFIG as _MLM_MINILM
-from mate_tf.presets import with_architecture
-
-CONFIG = dataclasses.replace(
-    _MLM_MINILM,
-    # Every pair that MATE's pattern allows. Positions restart in each cell, so that a table may
-    # be longer than the 512 positions that MiniLM knows.
-    encoder=dataclasses.replace(
-        with_architecture(_MLM_MINILM.encoder, "mate_exact"), position="per_cell"
-    ),
-    num_steps=1_200,
-    eval_examples=1_000,
-    eval_interval=400,
-    checkpoint_interval=100,
-)
+CONFIG = STARTING_POINTS["masked_words"]

@@ -18,21 +18,12 @@ Score: 12.0 % denotation accuracy on dev. The best constant answer has 5.1 %.
 """
 
 from experiments.configs._shared import MINILM
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
+from mate_tf.training.starting_points import STARTING_POINTS
 
 CONFIG = TableQATrainingConfig(
     encoder=MINILM,
-    # TAPAS's values for WTQ, except temperature and preference, which TAPAS tuned for training a
-    # thousand times as long.
-    task=TableQAConfig(
-        init_cell_selection_weights_to_zero=True,
-        temperature=0.1,
-        cell_select_pref=0.3,
-        answer_loss_cutoff=0.664694,
-        huber_loss_delta=0.121194,
-        output_dropout=0.0,
-    ),
+    task=STARTING_POINTS["table_questions"].task,
     max_seq_length=384,
     length_buckets=(128, 192, 256),
     batch_size=16,

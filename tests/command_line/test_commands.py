@@ -1,0 +1,160 @@
+"""mate-tf's other commands: their help, their options, and the way from questions to a model."""
+
+import json
+import re
+
+import pytest
+
+from mate_tf.command_line import arguments, ask, data
+from mate_tf.command_line.main import COMMANDS, main
+from mate_tf.datasets import described_tables, tasks
+from mate_tf.page.app import EXAMPLE_QUESTION, EXAMPLE_TABLE
+from mate_tf.weights.run import FILE
+from tests.small import ROOT, run_binary
+
+PLANETS = str(ROOT / "experiments" / "demo_data" / "planets.csv")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself_with_examples(capsys, name):
+    with pytest.raises(SystemExit) as caught:
+        main([name, "--help"])
+    assert caught.value.code == 0
+    shown = capsys.readouterr().out
+    assert f"\n  mate-tf {name} " in shown.partition("example")[2]
+    assert "_" not in "".join(re.findall(r"\n +(--[^\s=]+)", shown))
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert COMMANDS[name].HELP in capsys.readouterr().out
+
+
+def test_help_names_the_data_sets_that_there_are():
+    assert list(tasks.TASKS) == data.TASKS
+    assert list(described_tables.LAYOUTS[:2]) == data.LAYOUTS
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("--max_seq_length=5", "--max-seq-length=5"),
+        ("--output_dir=my_folder", "--output-dir=my_folder"),
+        ("--config.num_steps=3", "--config.num_steps=3"),
+        ("--which _is it?", "--which _is it?"),
+        ("what_is_it", "what_is_it"),
+    ],
+)
+def test_underscores_in_names_of_options_are_dashes(given, expected):
+    assert arguments.with_dashes([given]) == [expected]
+    assert arguments.with_dashes(["--", given]) == ["--", given]
+
+
+def test_show_prints_the_table_as_it_was_read(capsys, tmp_path):
+    assert main(["show", PLANETS, "--rows=1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "planets.csv: 8 rows, 6 columns"
+    assert lines[2].split()[:3] == ["row", "Planet", "Position"]
+    assert lines[4].split()[:3] == ["0", "Mercury", "1"]
+    assert lines[5:] == ["... 7 more rows"]
+    (tmp_path / "t.csv").write_text("a;b\n1,5;\u00e4\n", encoding="utf-8")
+    assert main(["show", str(tmp_path / "t.csv"), "--delimiter=;", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == {"name": "t.csv", "header": ["a", "b"], "rows": [["1,5", "\u00e4"]]}
+    assert main(["show", str(tmp_path / "none.csv")]) == 1
+    assert capsys.readouterr().err.startswith("mate-tf: expected a file at ")
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("show t.csv more", "unrecognized arguments: more"),
+        ("predict --data=d --output=o --config.num_steps=3", "unrecognized arguments: --config."),
+        ("train --model-dir=m --num-gpus=-1", "expected a number of at least 0, got -1"),
+        ("serve --port=65536", "expected a number from 0 to 65535, got 65536"),
+        ("serve --grace-seconds=0", "expected a number of at least 1.0, got 0"),
+        ("data --input-dir=i", "required: --output-dir"),
+    ],
+)
+def test_wrong_arguments_of_a_command_end_with_2(capsys, command, message):
+    with pytest.raises(SystemExit) as caught:
+        main(command.split())
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("train --model-dir={0}/run", "expected --data-dir, the folder of records to train on"),
+        ("train --model-dir={0}/run --data-dir={0}", "expected conversion.json in "),
+        ("data --task=TABLES --input-dir={0} --output-dir={0}/o", "expected --masked-words with"),
+        ("export --output-dir={0}/o", "expected either --model-dir or --checkpoint"),
+        (
+            "export --checkpoint=c --weights-alone --output-dir={0}/o",
+            "expected --weights-alone with",
+        ),
+        ("calibrate --model= --data={0}/d.jsonl", "expected the folder or name of a model, got an"),
+        ("predict --data={0}/d.csv --output={0}/o", "expected a .jsonl file of questions, got "),
+        ("page --model={0}", "expected a model at "),
+        ("serve --model={0}", "expected a model at "),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(capsys, tmp_path, command, message):
+    assert main(command.format(tmp_path).split()) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"mate-tf: {message}")
+
+
+def run(*arguments: str) -> str:
+    """What a command prints, which succeeds and leaves standard error empty."""
+    done = run_binary("mate_tf", *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_way_from_one_s_own_questions_to_a_model_that_answers_them(tmp_path):
+    cities = [("Rome", "Italy"), ("Paris", "France"), ("Oslo", "Norway")]
+    lines = []
+    for table in range(3):
+        rows = [*cities[table:], *cities[:table]]
+        (tmp_path / f"{table}.csv").write_text(
+            "city,country\n" + "".join(f"{city},{country}\n" for city, country in rows)
+        )
+        lines += [
+            {"question": f"which city is in {country}?", "answers": [city], "table": f"{table}.csv"}
+            for city, country in rows
+        ]
+    (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    records, trained, exported, weights, answers = (
+        str(tmp_path / name) for name in ("records", "run", "model", "weights", "answers.jsonl")
+    )
+    said = run("data", f"--input-dir={tmp_path}", f"--output_dir={records}", "--max-seq-length=64")
+    assert "vocabulary: that of the model that comes with the package" in said
+    assert "no dev split: the training tables are divided (90 % train, 10 % dev)" in said
+    assert "train: 6 of 6 questions kept" in said and "dev: 3 of 3 questions kept" in said
+
+    few = "--config.num_steps=2", "--config.batch_size=2"
+    said = run("train", f"--data-dir={records}", f"--model-dir={trained}", *few)
+    assert "config: table_questions, for the records are of questions about tables" in said
+    assert "start: the model that comes with the package" in said
+    assert "loaded 115 variables from " in said and "\nstep 2 evaluation: loss " in said
+    assert said.splitlines()[-1].startswith("| 2 | ")
+
+    run("export", f"--model-dir={trained}", f"--output-dir={exported}")
+    run("export", f"--model-dir={trained}", f"--output-dir={weights}", "--weights-alone")
+    assert (tmp_path / "weights" / FILE).is_file()
+    dev = f"--data={records}/dev.jsonl"
+    said = run("predict", f"--model={weights}", dev, f"--output={answers}", "--alternatives=1")
+    assert "questions: 3\nnot accepted: 0\n" in said
+    scores = json.loads(run("evaluate", dev, f"--predictions={answers}", "--json"))["scores"]
+    assert scores["denotation_accuracy"] == 1.0  # as it was before two more steps
+    said = run("ask", PLANETS, "what is the diameter of Mars?", f"--model={exported}")
+    assert said.startswith("answer: 6792\n")
+
+
+def test_the_example_of_help_and_page_is_answered_right(capsys):
+    table = ROOT / "experiments" / "demo_data" / "moon_landings.csv"
+    assert table.read_text(encoding="utf-8") == EXAMPLE_TABLE
+    assert f'mate-tf ask {table.name} "{EXAMPLE_QUESTION}"' in ask.EPILOG
+    assert main(["ask", str(table), EXAMPLE_QUESTION, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["items"] == ["Apollo 11", "Apollo 12"]

@@ -1,0 +1,106 @@
+"""Configs by name: those that come with the package, and which of them fits a folder of records."""
+
+import dataclasses
+import json
+import re
+
+import pytest
+
+from experiments.configs.default.default_answers import CONFIG as DEFAULT_ANSWERS
+from mate_tf.config import EncoderConfig, read_json_object
+from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
+from mate_tf.records.conversion_file import conversion_of, write_conversion
+from mate_tf.serving.folder import DEFAULT_MODEL
+from mate_tf.tables.table import Question, Table
+from mate_tf.training.run import load_config
+from mate_tf.training.starting_points import (
+    ENCODER,
+    PRESETS,
+    STARTING_POINTS,
+    find_config,
+    fitted,
+    fitting_starting_point,
+)
+from tests.small import write_run, write_vocabulary
+
+TABLE = Table.from_rows([["a", "b"], ["c", "d"]])
+ASKED = Question("a", "q", answers=("c",))
+CLASSIFIED = Question("a", "q", class_index=4)
+
+
+def write_records(folder, question, task="JSONL", pretraining=None, **features):
+    """A folder as far as starting points look at it."""
+    folder.mkdir(exist_ok=True)
+    config = FeatureConfig(**{"max_seq_length": 256} | features)
+    conversion = conversion_of(task, config, write_vocabulary(folder / "vocab.txt"), None)
+    write_conversion(folder, dataclasses.replace(conversion, pretraining=pretraining))
+    for split in ("train", "dev"):
+        write_json_lines(folder / f"{split}.jsonl", [(TABLE, question)])
+    return folder
+
+
+def test_the_model_that_comes_with_the_package_can_be_trained_further():
+    config = read_json_object(DEFAULT_MODEL / "config.json")
+    assert EncoderConfig.from_dict(config["encoder"]) == ENCODER
+    assert all(config.encoder == ENCODER for config in STARTING_POINTS.values())
+    assert STARTING_POINTS["table_questions"] == DEFAULT_ANSWERS
+    assert load_config(DEFAULT_MODEL).task == DEFAULT_ANSWERS.task
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "options"),
+    [
+        ("table_questions", ASKED, {}),
+        ("table_questions", ASKED, {"task": "WTQ"}),
+        ("table_questions", dataclasses.replace(ASKED, class_index=1), {}),
+        ("classification", CLASSIFIED, {}),
+        ("classification", CLASSIFIED, {"task": "TABFACT"}),
+        ("span_reading", ASKED, {"label_answer_spans": True}),
+        ("masked_words", ASKED, {"pretraining": PretrainingConfig(MaskedLmConfig())}),
+    ],
+)
+def test_the_starting_point_fits_the_records(tmp_path, name, question, options):
+    folder = write_records(tmp_path, question, **options)
+    assert fitting_starting_point(folder).name == name
+    config = fitted(name, folder)
+    assert config.max_seq_length == 256
+    assert config.length_buckets == (() if name == "masked_words" else (128, 192))
+    if name == "classification":
+        assert config.task.num_classes == 5
+
+
+def test_a_folder_that_says_nothing_of_itself_leaves_the_config(tmp_path):
+    assert fitted("table_questions", tmp_path) == STARTING_POINTS["table_questions"]
+    with pytest.raises(FileNotFoundError, match=r"^expected conversion\.json in "):
+        fitting_starting_point(tmp_path)
+
+
+def test_a_config_is_found_by_its_name(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import dataclasses\n"
+        "from mate_tf.training.starting_points import STARTING_POINTS\n"
+        "CONFIG = dataclasses.replace(STARTING_POINTS['span_reading'], num_steps=3)\n"
+    )
+    assert find_config(str(file)).num_steps == 3
+    run = write_run(tmp_path / "run")
+    assert find_config(str(run)) == find_config(str(run / "config.json")) == load_config(run)
+    assert find_config("masked_words") is STARTING_POINTS["masked_words"]
+    assert "wtq_minilm" in PRESETS and not STARTING_POINTS.keys() & PRESETS.keys()
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (None, FileNotFoundError, "expected a file with CONFIG at "),
+        ("", ValueError, "to be a config of mate_tf.training.config, got None"),
+        (f"CONFIG = {json.dumps({'num_steps': 3})}", ValueError, "got {'num_steps': 3}"),
+    ],
+)
+def test_a_file_without_a_config_is_refused(tmp_path, content, error, message):
+    file = tmp_path / "mine.py"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(error, match=re.escape(message)):
+        find_config(str(file))
