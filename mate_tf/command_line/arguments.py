@@ -7,14 +7,54 @@ same functions (experiments/program.py), so `add_arguments` uses only `add_argum
 """
 
 import argparse
+import inspect
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mate_tf.dataclass_json import PREFIX
 from mate_tf.tables.text_files import check_delimiter
 
 VARIABLE = "MATE_TF_MODEL"
+_NONE: Mapping[str, Any] = {}
+
+
+def add(
+    parser: Any,
+    text: str,
+    types: Mapping[str, Callable[[str], Any]] = _NONE,
+    defaults: Mapping[str, Any] = _NONE,
+    required: Sequence[str] = (),
+) -> None:
+    """Adds options that a text describes.
+
+    Each begins on a line of its own, "--names=VALUE  what it is for", and its other lines are
+    indented. A value may be choices, "--dtype=float32|mixed_bfloat16"; without one it is a switch.
+
+    Args:
+        parser: an argparse parser or group, or what takes its place.
+        text: the options.
+        types: what reads the values, by the option's last name with underscores.
+        defaults: their defaults.
+        required: those that have to be given.
+    """
+    described = re.split(r"\n(?=--)", inspect.cleandoc(text))
+    for option in described:
+        spelled, _, meaning = option.partition("  ")
+        spelled, _, value = spelled.partition("=")
+        names = spelled.split()
+        dest = names[-1][2:].replace("-", "_")
+        more: dict[str, Any] = {"metavar": value, "type": types.get(dest, str)}
+        if "|" in value:
+            more = {"choices": value.split("|")}
+        elif not value:
+            more = {"action": "store_true"}
+        if dest in defaults:
+            more["default"] = defaults[dest]
+        if dest in required:
+            more["required"] = True
+        parser.add_argument(*names, dest=dest, help=" ".join(meaning.split()), **more)
 
 
 def with_dashes(arguments: Sequence[str]) -> list[str]:
@@ -68,20 +108,15 @@ def delimiter(text: str) -> str:
 
 def add_table(parser: Any) -> None:
     """Adds how a table's file is read."""
-    parser.add_argument(
-        "--sheet", metavar="NAME", help="Excel: the sheet; by default the first one that is shown"
-    )
-    parser.add_argument(
-        "--which",
-        metavar="N",
-        type=number(0),
-        help="HTML: the number of the table on the page, from 0",
-    )
-    parser.add_argument(
-        "--delimiter",
-        metavar="CHARACTER",
-        type=delimiter,
-        help="CSV: what separates the columns if it is no comma, such as ';', or tab",
+    add(
+        parser,
+        """
+        --sheet=NAME  Excel: the sheet; by default the first one that is shown
+        --which=N  HTML: the number of the table on the page, from 0
+        --delimiter=CHARACTER  CSV: what separates the columns if it is no comma, such as ';', or
+            tab
+        """,
+        types=dict(which=number(0), delimiter=delimiter),
     )
 
 
@@ -95,66 +130,38 @@ def read_table(options: argparse.Namespace) -> Any:
 
 def add_model(parser: Any, required: bool = False) -> None:
     """Adds which model answers, and how."""
-    parser.add_argument(
-        "--model",
-        metavar="MODEL",
-        required=required,
-        help="the folder of an exported model, of a run or of published weights, or a name on the "
-        f"Hugging Face Hub; by default what the environment variable {VARIABLE} says, or else the "
-        "small model that comes with the package",
-    )
-    parser.add_argument(
-        "--revision", metavar="REVISION", help="for a name on the Hub: a commit, branch or tag"
-    )
-    parser.add_argument(
-        "--architecture",
-        metavar="NAME",
-        help="how tokens attend to each other instead of how the model was trained, such as mate "
-        "for published weights on long tables",
-    )
-    parser.add_argument(
-        "--dtype",
-        choices=["float32", "mixed_bfloat16"],
-        help="what is computed in; bfloat16 is faster on processors that have it, and starts more "
-        "slowly",
-    )
-    parser.add_argument(
-        "--drop-rows-to-fit",
-        action="store_true",
-        help="leave out the last rows of a table that is too long for the model; otherwise its "
-        "questions are not accepted",
-    )
-    parser.add_argument(
-        "--max-tokens",
-        metavar="N",
-        type=number(4),
-        help="the longest question with its table, in tokens, if less than the model takes",
-    )
-    parser.add_argument(
-        "--tagger",
-        metavar="TAGGER",
-        help="for a model with grammar-guided attention, the tagger of its training data: "
-        "textblob, spacy:MODEL or MODULE:FUNCTION",
+    add(
+        parser,
+        """
+        --model=MODEL  the folder of an exported model, of a run or of published weights, or a name
+            on the Hugging Face Hub; by default what the environment variable MATE_TF_MODEL says, or
+            else the small model that comes with the package
+        --revision=REVISION  for a name on the Hub: a commit, branch or tag
+        --architecture=NAME  how tokens attend to each other instead of how the model was trained,
+            such as mate for published weights on long tables
+        --dtype=float32|mixed_bfloat16  what is computed in; bfloat16 is faster on processors that
+            have it, and starts more slowly
+        --drop-rows-to-fit  leave out the last rows of a table that is too long for the model;
+            otherwise its questions are not accepted
+        --max-tokens=N  the longest question with its table, in tokens, if less than the model takes
+        --tagger=TAGGER  for a model with grammar-guided attention, the tagger of its training data:
+            textblob, spacy:MODEL or MODULE:FUNCTION
+        """,
+        types=dict(max_tokens=number(4)),
+        required=["model"] if required else [],
     )
 
 
 def add_answers(parser: Any, alternatives: int = 0) -> None:
     """Adds which answers are given."""
-    parser.add_argument(
-        "--min-score",
-        metavar="SCORE",
-        type=score,
-        default=0.0,
-        help="from 0 to 1: an answer with a lower score is not given",
-    )
-    parser.add_argument(
-        "--alternatives",
-        "--num-alternatives",
-        dest="num_alternatives",
-        metavar="N",
-        type=number(0),
-        default=alternatives,
-        help="how many of the next best answers go with each answer",
+    add(
+        parser,
+        """
+        --min-score=SCORE  from 0 to 1: an answer with a lower score is not given
+        --alternatives --num-alternatives=N  how many of the next best answers go with each answer
+        """,
+        types=dict(min_score=score, num_alternatives=number(0)),
+        defaults=dict(min_score=0.0, num_alternatives=alternatives),
     )
 
 
@@ -203,21 +210,17 @@ def load_model(options: argparse.Namespace, **more: Any) -> Any:
 
 def add_questions(parser: Any) -> None:
     """Adds which file of questions is asked."""
-    parser.add_argument(
-        "--data",
-        metavar="FILE",
-        required=True,
-        help="JSON Lines file of questions with tables, one that mate-tf data wrote or your own; "
-        "the name of a file stands for all of its shards",
-    )
-    parser.add_argument(
-        "--task",
-        metavar="TASK",
-        help="the data set of the questions, such as SQA; by default what conversion.json beside "
-        "the file says, or else JSONL",
-    )
-    parser.add_argument(
-        "--limit", metavar="N", type=number(1), help="only so many questions, the file's first"
+    add(
+        parser,
+        """
+        --data=FILE  JSON Lines file of questions with tables, one that mate-tf data wrote or your
+            own; the name of a file stands for all of its shards
+        --task=TASK  the data set of the questions, such as SQA; by default what conversion.json
+            beside the file says, or else JSONL
+        --limit=N  only so many questions, the file's first
+        """,
+        types=dict(limit=number(1)),
+        required=["data"],
     )
 
 
@@ -247,47 +250,26 @@ def answers(
 
 def add_devices(parser: Any) -> None:
     """Adds on which devices a model is trained, in the names that Google's programs give them."""
-    group = parser.add_argument_group("devices")
-    group.add_argument(
-        "--distribution-strategy",
-        choices=["one_device", "mirrored", "multi_worker_mirrored", "tpu"],
-        default="one_device",
-        help="one device; the GPUs of this machine; those of several machines, each of which "
-        "starts this program with the same arguments but for --task-index; a TPU",
-    )
-    group.add_argument(
-        "--num-gpus",
-        metavar="N",
-        type=number(0),
-        help="GPUs to mirror over; by default all; 0 for the CPU",
-    )
-    group.add_argument(
-        "--num-virtual-cpus",
-        metavar="N",
-        type=number(1),
-        help="with mirrored: divides the CPU into so many devices, to try what several do",
-    )
-    group.add_argument(
-        "--tpu", metavar="NAME", help="with tpu: its name or address; local on its own host"
-    )
-    group.add_argument(
-        "--worker-hosts",
-        metavar="HOSTS",
-        help="with multi_worker_mirrored: host:port of all workers, with commas, in the same order "
-        "on each; the first is the chief, which writes the run's files; TF_CONFIG may say it "
-        "instead",
-    )
-    group.add_argument(
-        "--task-index",
-        metavar="N",
-        type=number(0),
-        help="the place of this worker in --worker-hosts, from 0",
-    )
-    group.add_argument(
-        "--all-reduce-alg",
-        choices=["nccl", "hierarchical_copy", "ring"],
-        help="how gradients are summed: nccl or hierarchical_copy with mirrored, ring or nccl with "
-        "multi_worker_mirrored; by default TensorFlow chooses",
+    add(
+        parser.add_argument_group("devices"),
+        """
+        --distribution-strategy=one_device|mirrored|multi_worker_mirrored|tpu  one device; the GPUs
+            of this machine; those of several machines, each of which starts this program with the
+            same arguments but for --task-index; a TPU
+        --num-gpus=N  GPUs to mirror over; by default all; 0 for the CPU
+        --num-virtual-cpus=N  with mirrored: divides the CPU into so many devices, to try what
+            several do
+        --tpu=NAME  with tpu: its name or address; local on its own host
+        --worker-hosts=HOSTS  with multi_worker_mirrored: host:port of all workers, with commas, in
+            the same order on each; the first is the chief, which writes the run's files; TF_CONFIG
+            may say it instead
+        --task-index=N  the place of this worker in --worker-hosts, from 0
+        --all-reduce-alg=nccl|hierarchical_copy|ring  how gradients are summed: nccl or
+            hierarchical_copy with mirrored, ring or nccl with multi_worker_mirrored; by default
+            TensorFlow chooses
+        """,
+        types=dict(num_gpus=number(0), num_virtual_cpus=number(1), task_index=number(0)),
+        defaults=dict(distribution_strategy="one_device"),
     )
 
 

@@ -49,16 +49,13 @@ def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
     parser.add_argument("table", metavar="TABLE", help="the table's file, or - for CSV")
     parser.add_argument("questions", metavar="QUESTION", nargs="*", help="what you want to know")
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object for each question, on a line of its own, in place of text",
-    )
-    parser.add_argument(
-        "--conversation",
-        action="store_true",
-        help="each question goes with the answer to the one before, as a model for sequences of "
-        "questions (SQA) was trained; otherwise each stands alone",
+    arguments.add(
+        parser,
+        """
+        --json  print one JSON object for each question, on a line of its own, in place of text
+        --conversation  each question goes with the answer to the one before, as a model for
+            sequences of questions (SQA) was trained; otherwise each stands alone
+        """,
     )
     arguments.add_answers(parser)
     arguments.add_table(parser)

@@ -1,6 +1,7 @@
 """mate-tf data: questions about tables become records to train on."""
 
 import argparse
+import dataclasses
 import shlex
 from typing import Any
 
@@ -47,108 +48,73 @@ LAYOUTS = ["TEXTS", "TABLES"]
 
 def add_folders(parser: Any, tasks: list[str], default: str) -> None:
     """Adds from where, and where to."""
-    parser.add_argument("--task", choices=tasks, default=default, help="what the input is")
-    parser.add_argument(
-        "--input-dir", metavar="FOLDER", required=True, help="folder with the data set"
-    )
-    parser.add_argument("--output-dir", metavar="FOLDER", required=True, help="folder to write to")
-    parser.add_argument(
-        "--vocab-file",
-        metavar="FILE",
-        help="BERT's or TAPAS's vocabulary; by default that of the model that comes with the "
-        "package",
-    )
-    parser.add_argument(
-        "--splits",
-        metavar="SPLIT,...",
-        type=arguments.names,
-        help="which splits; by default all that are there",
-    )
-    parser.add_argument(
-        "--divide",
-        metavar="SPLIT:PART=PERCENT,...",
-        help="divide a split by its tables: train:train=90,calibration=10 keeps a tenth of the "
-        "training tables, always the same, for mate-tf calibrate",
+    arguments.add(
+        parser,
+        f"""
+        --task={"|".join(tasks)}  what the input is
+        --input-dir=FOLDER  folder with the data set
+        --output-dir=FOLDER  folder to write to
+        --vocab-file=FILE  BERT's or TAPAS's vocabulary; by default that of the model that comes
+            with the package
+        --splits=SPLIT,...  which splits; by default all that are there
+        --divide=SPLIT:PART=PERCENT,...  divide a split by its tables: train:train=90,calibration=10
+            keeps a tenth of the training tables, always the same, for mate-tf calibrate
+        """,
+        types=dict(splits=arguments.names),
+        defaults=dict(task=default),
+        required=["input_dir", "output_dir"],
     )
 
 
 def add_shards(parser: Any, seed: int = 0) -> None:
     """Adds how many files are written, by whom, and in which order."""
-    parser.add_argument(
-        "--num-shards",
-        metavar="N",
-        type=arguments.number(1),
-        help="files to spread each split over, dev-00000-of-00008.tfrecord and so on; by default "
-        "one, dev.tfrecord",
-    )
-    parser.add_argument(
-        "--seed",
-        metavar="N",
-        type=int,
-        default=seed,
-        help="of the order of questions in shards, and of all that is drawn",
-    )
-    parser.add_argument(
-        "--beam-options",
-        metavar="OPTIONS",
-        help="make the records with Apache Beam (pip install 'mate_tf[beam]') and these options of "
-        'its, separated by blanks, such as --runner=FlinkRunner; "" for its own runner with one '
-        "worker; the files are the same bytes with any number of workers on any of Beam's runners, "
-        "which all see the folders at the same path",
+    arguments.add(
+        parser,
+        """
+        --num-shards=N  files to spread each split over, dev-00000-of-00008.tfrecord and so on; by
+            default one, dev.tfrecord
+        --seed=N  of the order of questions in shards, and of all that is drawn
+        --beam-options=OPTIONS  make the records with Apache Beam (pip install 'mate_tf[beam]') and
+            these options of its, separated by blanks, such as --runner=FlinkRunner; "" for its own
+            runner with one worker; the files are the same bytes with any number of workers on any
+            of Beam's runners, which all see the folders at the same path
+        """,
+        types=dict(num_shards=arguments.number(1), seed=int),
+        defaults=dict(seed=seed),
     )
 
 
 def add_features(parser: Any) -> None:
     """Adds what is in a sequence."""
-    parser.add_argument(
-        "--max-seq-length",
-        metavar="N",
-        type=arguments.number(4),
-        help="tokens of an example; by default 512, with --masked-words 128",
+    arguments.add(
+        parser,
+        """
+        --max-seq-length=N  tokens of an example; by default 512, with --masked-words 128
+        """,
+        types=dict(max_seq_length=arguments.number(4)),
     )
-    group = parser.add_argument_group("what is in an example")
-    for name, meaning in (
-        ("drop-rows-to-fit", "leave out the last rows of a table that is too long"),
-        ("trim-cells", "shorten the cells of a table that is too long, as TAPAS does"),
-        ("prune-columns", "leave out the columns least like the question if a table is long"),
-        ("strip-column-names", "leave the header's cells empty"),
-        (
-            "use-document-title",
-            "let the title of the table's document follow the question, if the data set has one "
-            "(WIKISQL, TABFACT, HYBRIDQA, JSONL)",
-        ),
-        (
-            "use-context-heading",
-            "let the heading above the table follow the question, if the data set has one "
-            "(WIKISQL, HYBRIDQA, JSONL)",
-        ),
-        (
-            "label-answer-spans",
-            "label the answer's text where it first occurs in the table, for a reader of spans, "
-            "instead of whole cells",
-        ),
-        (
-            "histogram-row",
-            "end each table in a row of its columns' most frequent values, as SAT does",
-        ),
-        (
-            "original-conversion",
-            "convert as the authors' release does, with its defects: for its published checkpoints",
-        ),
-    ):
-        group.add_argument(f"--{name}", action="store_true", help=meaning)
-    group.add_argument(
-        "--cell-trim-length",
-        metavar="N",
-        type=arguments.number(1),
-        help="cut every cell after so many wordpieces",
-    )
-    group.add_argument(
-        "--tagger",
-        metavar="TAGGER",
-        help="tag parts of speech, for attention that grammar guides: textblob (pip install "
-        "'mate_tf[textblob]'), spacy, spacy:MODEL ('mate_tf[spacy]') or MODULE:FUNCTION, a "
-        "function of your own from a text to mate_tf.tables.part_of_speech.TaggedWord",
+    arguments.add(
+        parser.add_argument_group("what is in an example"),
+        """
+        --drop-rows-to-fit  leave out the last rows of a table that is too long
+        --trim-cells  shorten the cells of a table that is too long, as TAPAS does
+        --cell-trim-length=N  cut every cell after so many wordpieces
+        --prune-columns  leave out the columns least like the question if a table is long
+        --strip-column-names  leave the header's cells empty
+        --use-document-title  let the title of the table's document follow the question, if the data
+            set has one (WIKISQL, TABFACT, HYBRIDQA, JSONL)
+        --use-context-heading  let the heading above the table follow the question, if the data set
+            has one (WIKISQL, HYBRIDQA, JSONL)
+        --label-answer-spans  label the answer's text where it first occurs in the table, for a
+            reader of spans, instead of whole cells
+        --histogram-row  end each table in a row of its columns' most frequent values, as SAT does
+        --original-conversion  convert as the authors' release does, with its defects: for its
+            published checkpoints
+        --tagger=TAGGER  tag parts of speech, for attention that grammar guides: textblob (pip
+            install 'mate_tf[textblob]'), spacy, spacy:MODEL ('mate_tf[spacy]') or MODULE:FUNCTION,
+            a function of your own from a text to mate_tf.tables.part_of_speech.TaggedWord
+        """,
+        types=dict(cell_trim_length=arguments.number(1)),
     )
 
 
@@ -157,20 +123,16 @@ def add_arguments(parser: Any) -> None:
     add_folders(parser, [*TASKS, *LAYOUTS], "JSONL")
     add_features(parser)
     add_shards(parser)
-    group = parser.add_argument_group("pre-training")
-    group.add_argument(
-        "--masked-words",
-        action="store_true",
-        help="make examples of masked words and cells, to pre-train on: with --task=TEXTS of "
-        "tables with texts (.jsonl), with TABLES of a folder of CSV and TSV files, else of the "
-        "tables of a data set and its questions",
-    )
-    group.add_argument(
-        "--dupe-factor",
-        metavar="N",
-        type=arguments.number(1),
-        default=10,
-        help="with --masked-words: examples of each table",
+    arguments.add(
+        parser.add_argument_group("pre-training"),
+        """
+        --masked-words  make examples of masked words and cells, to pre-train on: with --task=TEXTS
+            of tables with texts (.jsonl), with TABLES of a folder of CSV and TSV files, else of the
+            tables of a data set and its questions
+        --dupe-factor=N  with --masked-words: examples of each table
+        """,
+        types=dict(dupe_factor=arguments.number(1)),
+        defaults=dict(dupe_factor=10),
     )
 
 
@@ -192,19 +154,9 @@ def run(options: argparse.Namespace) -> None:
         return
     if options.task in LAYOUTS:
         raise ValueError(f"expected --masked-words with --task={options.task}")
-    features = FeatureConfig(
-        max_seq_length=options.max_seq_length or 512,
-        trim_cells=options.trim_cells,
-        drop_rows_to_fit=options.drop_rows_to_fit,
-        cell_trim_length=options.cell_trim_length,
-        prune_columns=options.prune_columns,
-        strip_column_names=options.strip_column_names,
-        use_document_title=options.use_document_title,
-        use_context_heading=options.use_context_heading,
-        label_answer_spans=options.label_answer_spans,
-        histogram_row=options.histogram_row,
-        original_conversion=options.original_conversion,
-    )
+    names = {field.name for field in dataclasses.fields(FeatureConfig)} & vars(options).keys()
+    given = {name: getattr(options, name) for name in names}
+    features = FeatureConfig(**given | {"max_seq_length": options.max_seq_length or 512})
     for line in creation.create_records(creation_of(options), features, options.tagger):
         say(line)
 

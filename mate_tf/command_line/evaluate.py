@@ -33,21 +33,16 @@ examples:
 def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
     arguments.add_questions(parser)
-    parser.add_argument(
-        "--predictions",
-        metavar="FILE",
-        required=True,
-        help="JSON Lines file of answers that mate-tf predict wrote",
-    )
-    parser.add_argument(
-        "--official-dir",
-        metavar="FOLDER",
-        help="folder of the data set's release, for scores that need it: the simple, complex and "
-        "small parts of TabFact's test split; HybridQA's answers in the table and in passages; the "
-        "numbers and dates in WTQ's gold answers",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object, with scores from 0 to 1"
+    arguments.add(
+        parser,
+        """
+        --predictions=FILE  JSON Lines file of answers that mate-tf predict wrote
+        --official-dir=FOLDER  folder of the data set's release, for scores that need it: the
+            simple, complex and small parts of TabFact's test split; HybridQA's answers in the table
+            and in passages; the numbers and dates in WTQ's gold answers
+        --json  print one JSON object, with scores from 0 to 1
+        """,
+        required=["predictions"],
     )
 
 

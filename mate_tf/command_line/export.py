@@ -31,53 +31,33 @@ _OF_CHECKPOINTS = ("revision", "config", "position", "architecture", "vocab_file
 
 def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
-    parser.add_argument("--model-dir", metavar="FOLDER", help="folder of a run")
-    parser.add_argument(
-        "--checkpoint",
-        metavar="WEIGHTS",
-        help="a published model in place of a run: a Hugging Face folder, a name on the Hub or the "
-        "prefix of a TF1 checkpoint",
+    arguments.add(
+        parser,
+        """
+        --model-dir=FOLDER  folder of a run
+        --checkpoint=WEIGHTS  a published model in place of a run: a Hugging Face folder, a name on
+            the Hub or the prefix of a TF1 checkpoint
+        --output-dir=FOLDER  folder to write the model to
+        --weights-alone  of a run: write its weights in half precision in place of a SavedModel; the
+            folder answers, is exported and starts other runs like the run's own
+        --max-seq-length=N  the longest input, in tokens, that the exported model accepts; by
+            default 16384, with dense attention 2048, with absolute positions as many as there are,
+            with a Linformer its sequence_length
+        """,
+        types=dict(max_seq_length=arguments.number(4)),
+        required=["output_dir"],
     )
-    parser.add_argument(
-        "--output-dir", metavar="FOLDER", required=True, help="folder to write the model to"
-    )
-    parser.add_argument(
-        "--weights-alone",
-        action="store_true",
-        help="of a run: write its weights in half precision in place of a SavedModel; the folder "
-        "answers, is exported and starts other runs like the run's own",
-    )
-    parser.add_argument(
-        "--max-seq-length",
-        metavar="N",
-        type=arguments.number(4),
-        help="the longest input, in tokens, that the exported model accepts; by default 16384, "
-        "with dense attention 2048, with absolute positions as many as there are, with a Linformer "
-        "its sequence_length",
-    )
-    group = parser.add_argument_group("for a --checkpoint")
-    group.add_argument(
-        "--revision", metavar="REVISION", help="of a name on the Hub: a commit, branch or tag"
-    )
-    group.add_argument(
-        "--config",
-        metavar="CONFIG",
-        help="whose heads a TF1 checkpoint has, as mate-tf train takes it",
-    )
-    group.add_argument(
-        "--position",
-        choices=["per_cell", "absolute"],
-        help="how a TF1 checkpoint counts positions; by default as --config does: per_cell, as the "
-        "TAPAS checkpoints whose names end in _reset",
-    )
-    group.add_argument(
-        "--architecture",
-        metavar="NAME",
-        help="how tokens attend to each other: an architecture that adds no weights, such as sat, "
-        "mate or mate_exact; by default all to all, as TAPAS was trained",
-    )
-    group.add_argument(
-        "--vocab-file", metavar="FILE", help="the vocabulary; by default vocab.txt beside it"
+    arguments.add(
+        parser.add_argument_group("for a --checkpoint"),
+        """
+        --revision=REVISION  of a name on the Hub: a commit, branch or tag
+        --config=CONFIG  whose heads a TF1 checkpoint has, as mate-tf train takes it
+        --position=per_cell|absolute  how a TF1 checkpoint counts positions; by default as --config
+            does: per_cell, as the TAPAS checkpoints whose names end in _reset
+        --architecture=NAME  how tokens attend to each other: an architecture that adds no weights,
+            such as sat, mate or mate_exact; by default all to all, as TAPAS was trained
+        --vocab-file=FILE  the vocabulary; by default vocab.txt beside it
+        """,
     )
 
 

@@ -30,16 +30,14 @@ exit status:
 
 def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        help="the address to serve the page at; by default this machine's own, 127.0.0.1",
-    )
-    parser.add_argument(
-        "--port",
-        metavar="N",
-        type=arguments.number(1, 65535),
-        help="the port to serve it at; by default the first free one from 7860 on",
+    arguments.add(
+        parser,
+        """
+        --host=HOST  the address to serve the page at; by default this machine's own, 127.0.0.1
+        --port=N  the port to serve it at; by default the first free one from 7860 on
+        """,
+        types=dict(port=arguments.number(1, 65535)),
+        defaults=dict(host="127.0.0.1"),
     )
     arguments.add_answers(parser, alternatives=3)
     arguments.add_model(parser)

@@ -29,20 +29,17 @@ examples:
 def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
     arguments.add_questions(parser)
-    parser.add_argument(
-        "--output", metavar="FILE", required=True, help="JSON Lines file to write the answers to"
-    )
-    parser.add_argument(
-        "--official-output",
-        metavar="FILE",
-        help="write the answers to this file too, in the format of the data set's own evaluation "
-        "(WTQ, SQA and HYBRIDQA have one)",
-    )
-    parser.add_argument(
-        "--history",
-        choices=["predicted", "gold"],
-        help="whose answers come before a question of a sequence: the model's or the data's; by "
-        "default predicted for SQA, gold for other tasks, most of whose questions have none",
+    arguments.add(
+        parser,
+        """
+        --output=FILE  JSON Lines file to write the answers to
+        --official-output=FILE  write the answers to this file too, in the format of the data set's
+            own evaluation (WTQ, SQA and HYBRIDQA have one)
+        --history=predicted|gold  whose answers come before a question of a sequence: the model's or
+            the data's; by default predicted for SQA, gold for other tasks, most of whose questions
+            have none
+        """,
+        required=["output"],
     )
     arguments.add_answers(parser)
     arguments.add_model(parser)

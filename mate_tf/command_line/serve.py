@@ -49,46 +49,53 @@ exit status:
 """
 _COMMON_TOKENS = range(128, 2048 + 1, 128)
 _COLUMNS = 4  # of the tables that are asked before the first client's
-_LIMITS: dict[str, tuple[int, str]] = {
-    "max-body-bytes": (2 * 1024**2, "bytes of a request"),
-    "max-questions": (16, "instances of a request"),
-    "max-cells": (16_384, "cells of a table"),
-    "max-cell-characters": (10_000, "characters of a cell"),
-    "max-question-characters": (2_000, "characters of a question"),
-    "max-waiting": (256, "questions that wait; more get a 429"),
-    "max-batch": (32, "questions that are answered at once"),
-    "max-connections": (256, "connections at once; more get a 503"),
-}
-_SECONDS: dict[str, tuple[float, float, str]] = {
-    "body-seconds": (10.0, 0.01, "in which a request has to arrive, its head and then its body"),
-    "reply-seconds": (60.0, 0.01, "in which a request has to be answered, or it gets a 503"),
-    "grace-seconds": (30.0, 1.0, "for which what was asked is still answered after SIGTERM"),
-}
 
 
 def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen at; 0.0.0.0 for all")
-    parser.add_argument(
-        "--port",
-        metavar="N",
-        type=arguments.number(0, 65535),
-        default=8080,
-        help="port to listen at; 0 for any that is free",
-    )
-    parser.add_argument(
-        "--name", help="name of the model in the paths; by default that of its folder"
+    arguments.add(
+        parser,
+        """
+        --host=HOST  address to listen at; 0.0.0.0 for all
+        --port=N  port to listen at; 0 for any that is free
+        --name=NAME  name of the model in the paths; by default that of its folder
+        """,
+        types=dict(port=arguments.number(0, 65535)),
+        defaults=dict(host="127.0.0.1", port=8080),
     )
     arguments.add_answers(parser)
     arguments.add_model(parser)
-    group = parser.add_argument_group("limits")
-    for name, (most, unit) in _LIMITS.items():
-        group.add_argument(
-            f"--{name}", metavar="N", type=arguments.number(1), default=most, help=f"most {unit}"
-        )
-    for name, (seconds, least, meaning) in _SECONDS.items():
-        kind = arguments.number(least, kind=float)
-        group.add_argument(f"--{name}", metavar="S", type=kind, default=seconds, help=meaning)
+    counts = dict(
+        max_body_bytes=2 * 1024**2,
+        max_questions=16,
+        max_cells=16_384,
+        max_cell_characters=10_000,
+        max_question_characters=2_000,
+        max_waiting=256,
+        max_batch=32,
+        max_connections=256,
+    )
+    seconds = dict(body_seconds=10.0, reply_seconds=60.0, grace_seconds=30.0)
+    least = dict(body_seconds=0.01, reply_seconds=0.01, grace_seconds=1.0)
+    arguments.add(
+        parser.add_argument_group("limits"),
+        """
+        --max-body-bytes=N  most bytes of a request
+        --max-questions=N  most instances of a request
+        --max-cells=N  most cells of a table
+        --max-cell-characters=N  most characters of a cell
+        --max-question-characters=N  most characters of a question
+        --max-waiting=N  most questions that wait; more get a 429
+        --max-batch=N  most questions that are answered at once
+        --max-connections=N  most connections at once; more get a 503
+        --body-seconds=S  in which a request has to arrive, its head and then its body
+        --reply-seconds=S  in which a request has to be answered, or it gets a 503
+        --grace-seconds=S  for which what was asked is still answered after SIGTERM
+        """,
+        types=dict.fromkeys(counts, arguments.number(1))
+        | {name: arguments.number(low, kind=float) for name, low in least.items()},
+        defaults=counts | seconds,
+    )
 
 
 def run(options: argparse.Namespace) -> int:

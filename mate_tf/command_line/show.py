@@ -32,17 +32,14 @@ exit status:
 def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
     parser.add_argument("table", metavar="TABLE", help="the table's file, or - for CSV")
-    parser.add_argument(
-        "--rows",
-        metavar="N",
-        type=arguments.number(0),
-        default=20,
-        help="how many rows are shown, from the first one on; --json gives all",
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object with name, header and rows, all as texts",
+    arguments.add(
+        parser,
+        """
+        --rows=N  how many rows are shown, from the first one on; --json gives all
+        --json  print one JSON object with name, header and rows, all as texts
+        """,
+        types=dict(rows=arguments.number(0)),
+        defaults=dict(rows=20),
     )
     arguments.add_table(parser)
 

@@ -45,58 +45,32 @@ RANDOM = "none"
 
 def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
-    parser.add_argument(
-        "--data-dir",
-        metavar="FOLDER",
-        help="folder of records that mate-tf data wrote; by default that of the run in --config",
-    )
-    parser.add_argument(
-        "--model-dir",
-        metavar="FOLDER",
-        required=True,
-        help="folder of the run; goes on if one was interrupted there",
-    )
-    parser.add_argument(
-        "--config",
-        metavar="CONFIG",
-        help="what is trained, and how: table_questions, classification, span_reading or "
-        "masked_words, the folder of a run, a .py file with CONFIG, or a preset of "
-        "experiments/configs; by default what fits the records; change its values with "
-        "--config.KEY=VALUE",
-    )
-    parser.add_argument(
-        "--architecture",
-        metavar="NAME",
-        help="a paper's architecture in place of the config's, such as mate, sat, linformer_256 or "
-        "tableformer_pcp: a name of mate_tf/presets.py",
-    )
-    parser.add_argument(
-        "--init-checkpoint",
-        metavar="WEIGHTS",
-        help="weights to start from: a Hugging Face folder (config.json, model.safetensors) of "
-        "BERT or TAPAS, or its name on the Hub, such as google/tapas-base; the prefix or folder of "
-        "a TF1 checkpoint of BERT, TAPAS or MATE; the folder of another run; none for random ones; "
-        "by default the model that comes with the package for a starting point, a run's own for a "
-        "run, and random ones for others",
-    )
-    parser.add_argument(
-        "--init-revision",
-        metavar="REVISION",
-        help="commit, branch or tag of an --init-checkpoint on the Hub, such as no_reset; a commit "
-        "is what no one can change",
-    )
-    parser.add_argument(
-        "--reset-heads",
-        action="store_true",
-        default=None,
-        help="take only the encoder from --init-checkpoint and start all heads anew, as for "
-        "another number of classes",
-    )
-    parser.add_argument(
-        "--skip-corrupt",
-        action="store_true",
-        help="pass over damaged records, with a warning that counts them, instead of stopping at "
-        "them",
+    arguments.add(
+        parser,
+        """
+        --data-dir=FOLDER  folder of records that mate-tf data wrote; by default that of the run in
+            --config
+        --model-dir=FOLDER  folder of the run; goes on if one was interrupted there
+        --config=CONFIG  what is trained, and how: table_questions, classification, span_reading or
+            masked_words, the folder of a run, a .py file with CONFIG, or a preset of
+            experiments/configs; by default what fits the records; change its values with
+            --config.KEY=VALUE
+        --architecture=NAME  a paper's architecture in place of the config's, such as mate, sat,
+            linformer_256 or tableformer_pcp: a name of mate_tf/presets.py
+        --init-checkpoint=WEIGHTS  weights to start from: a Hugging Face folder (config.json,
+            model.safetensors) of BERT or TAPAS, or its name on the Hub, such as google/tapas-base;
+            the prefix or folder of a TF1 checkpoint of BERT, TAPAS or MATE; the folder of another
+            run; none for random ones; by default the model that comes with the package for a
+            starting point, a run's own for a run, and random ones for others
+        --init-revision=REVISION  commit, branch or tag of an --init-checkpoint on the Hub, such as
+            no_reset; a commit is what no one can change
+        --reset-heads  take only the encoder from --init-checkpoint and start all heads anew, as for
+            another number of classes
+        --skip-corrupt  pass over damaged records, with a warning that counts them, instead of
+            stopping at them
+        """,
+        defaults=dict(reset_heads=None),
+        required=["model_dir"],
     )
     arguments.add_devices(parser)
     parser.set_defaults(overrides=[], program="train")
