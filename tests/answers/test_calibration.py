@@ -82,6 +82,25 @@ def test_fitted_to_a_few_answers_it_is_sane_and_leaves_auroc(pairs):
     assert abs(calibration.offset) <= most
 
 
+@given(
+    st.lists(st.integers(1, 99), min_size=1, max_size=6),
+    st.lists(st.integers(1, 99), min_size=1, max_size=6),
+)
+def test_with_few_answers_it_is_where_likelihood_and_prior_are_largest(right, wrong):
+    scores = np.array(right + wrong) / 100.0
+    correct = np.arange(len(scores)) < len(right)
+    found = fit_calibration(scores, correct)
+    slope, offset = 1.0 / found.temperature, found.offset
+    logits = special.logit(scores)
+    errors = special.expit(slope * logits + offset) - correct
+    # The gradient of the negative logarithm: of the observations, and of the prior around (1, 0).
+    gradient = np.array([errors @ logits + slope - 1.0, errors.sum() + offset])
+    if slope == pytest.approx(0.01):  # the highest temperature, where a slope below 0 was better
+        assert gradient[0] > 0.0
+        gradient = gradient[1:]
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
+
+
 def test_answers_told_apart_perfectly_give_a_finite_calibration():
     calibration = fit_calibration([0.1, 0.2, 0.8, 0.9], [False, False, True, True])
     assert 0.2 < calibration.temperature < 1.0

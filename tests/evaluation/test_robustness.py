@@ -176,6 +176,26 @@ def test_changes_between_answers_that_are_as_good_are_counted_apart():
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "share"),
+    [(False, True, 1.0), (True, False, 1.0), (False, False, 0.0)],
+)
+def test_a_tie_counts_before_the_change_of_order_and_after_it(before, after, share):
+    answer = Answer(("x",), score=0.5)
+    other = dataclasses.replace(answer, score=0.5)
+    clear = dataclasses.replace(answer, score=0.25)
+    ties = iter([before, after])
+
+    def answer_all(pairs):
+        others = (other if next(ties) else clear,)
+        return [(*pair, dataclasses.replace(answer, alternatives=others)) for pair in pairs]
+
+    verdicts = iter([True, False])
+    metrics = measure_robustness(answer_all, make_pairs(1), lambda *_: next(verdicts))
+    assert metrics["variation_percentage"] == 1.0
+    assert metrics["tied_variation_percentage"] == share
+
+
+@pytest.mark.parametrize(
     ("before", "after", "got"),
     [
         ([], [[]], r"0 before and \[0\] after"),
