@@ -15,10 +15,10 @@ passages under WikiTables-WithLinks. Everything follows from --seed.
 import pathlib
 
 from absl import flags
-from tqdm import tqdm
 
 from experiments import program
 from experiments.demo_data.linked_corpus import write_corpus
+from mate_tf.command_line.arguments import with_progress
 
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
 _TABLES = flags.DEFINE_integer("num_tables", 2000, "tables in all", lower_bound=20)
@@ -34,7 +34,7 @@ def main(_) -> None:
         _TABLES.value,
         _QUESTIONS.value,
         _SEED.value,
-        lambda numbers, split: tqdm(numbers, desc=split, unit="table"),
+        lambda numbers, split: with_progress(numbers, split, "table"),
     ):
         print(summary, flush=True)
 

@@ -59,7 +59,7 @@ def flow_of_records():
     encoder = stored.model().encoder
     records = read_records(files).take(_EXAMPLES.value)
     flow = None
-    with tqdm(unit="example") as bar:
+    with tqdm(unit="example", disable=None) as bar:
         for batch in batch_by_length(records, _BATCH.value, lengths):
             features = TokenFeatures.from_dict(batch)
             here = attention_flow(encoder, features)

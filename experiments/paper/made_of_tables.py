@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from absl import flags
-from tqdm import tqdm
 
+from mate_tf.command_line.arguments import with_progress
 from mate_tf.synthesis import LAYOUTS
 
 if TYPE_CHECKING:
@@ -32,5 +32,5 @@ def files() -> "Files":
         vocab_file=_VOCAB.value,
         splits=_SPLITS.value,
         parts=_PARTS.value,
-        progress=lambda tables, part: tqdm(tables, part, unit="table"),
+        progress=lambda tables, part: with_progress(tables, part, "table"),
     )

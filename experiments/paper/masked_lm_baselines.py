@@ -102,7 +102,7 @@ def main(_) -> None:
 
     def read(split: str):
         examples = read_records(split_files(_DATA_DIR.value, f"{split}_{_LENGTH.value}"))
-        return tqdm(examples.as_numpy_iterator(), desc=split, unit="example")
+        return tqdm(examples.as_numpy_iterator(), desc=split, unit="example", disable=None)
 
     frequent = most_frequent_token(read("train"))
     right, total = np.zeros([2, 2]), np.zeros(2)

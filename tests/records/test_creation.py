@@ -1,0 +1,83 @@
+"""Folders of records: which splits there are, of however few tables, and what is never left over."""
+
+import dataclasses
+
+import pytest
+
+from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
+from mate_tf.records.batches import read_records
+from mate_tf.records.conversion_file import read_conversion
+from mate_tf.records.creation import Creation, create_pretraining_records, create_records
+from mate_tf.tables.table import Question, Table
+from tests.small import write_vocabulary
+
+FEATURES = FeatureConfig(max_seq_length=24)
+MASKED = PretrainingConfig(MaskedLmConfig(max_seq_length=24, require_text=False), dupe_factor=2)
+
+
+def creation_of(folder, num_tables, **changes) -> Creation:
+    """The creation of records from a training split with two questions about each table."""
+    (folder / "in").mkdir(exist_ok=True)
+    tables = [Table.from_rows([["a"], ["b"]], table_id=f"t{n}") for n in range(num_tables)]
+    pairs = [
+        (table, Question("a", f"{table.table_id}-{n}", answers=("b",)))
+        for table in tables
+        for n in range(2)
+    ]
+    write_json_lines(folder / "in" / "train.jsonl", pairs)
+    creation = Creation(
+        task="JSONL",
+        input_dir=str(folder / "in"),
+        output_dir=str(folder / "out"),
+        vocab_file=str(write_vocabulary(folder / "vocab.txt")),
+    )
+    return dataclasses.replace(creation, **changes)
+
+
+def num_examples(folder, split) -> int:
+    return sum(1 for _ in read_records(folder / "out" / f"{split}.tfrecord"))
+
+
+@pytest.mark.parametrize("num_tables", [2, 3, 30])
+def test_without_a_dev_split_some_training_tables_become_one(tmp_path, num_tables):
+    said = list(create_records(creation_of(tmp_path, num_tables), FEATURES))
+    assert said[0].startswith(
+        "no dev split: the training tables are divided (90 % train, 10 % dev)"
+    )
+    train, dev = (num_examples(tmp_path, split) for split in ("train", "dev"))
+    assert train >= dev > 0 and train + dev == 2 * num_tables
+    assert read_conversion(tmp_path / "out").division == "train:train=90,dev=10"
+
+
+@pytest.mark.parametrize(("num_tables", "splits"), [(1, None), (3, ["train"])])
+def test_one_table_and_a_choice_of_splits_are_not_divided(tmp_path, num_tables, splits):
+    said = list(create_records(creation_of(tmp_path, num_tables, splits=splits), FEATURES))
+    assert said[0] == (
+        "train: 6 of 6 questions kept\n  padding: 79% of the records, 79% batched by length"
+        if splits
+        else "no dev split: there is one table alone, which cannot be divided"
+    )
+    assert num_examples(tmp_path, "train") == 2 * num_tables
+    assert not (tmp_path / "out" / "dev.tfrecord").exists()
+
+
+def test_a_split_without_examples_leaves_no_file_of_an_earlier_conversion(tmp_path):
+    list(create_records(creation_of(tmp_path, 3), FEATURES))
+    shorter = dataclasses.replace(FEATURES, max_seq_length=4)
+    with pytest.raises(ValueError, match="expected examples in each split, got none in train, dev"):
+        list(create_records(creation_of(tmp_path, 3), shorter))
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {"conversion.json", "vocab.txt"}
+
+
+@pytest.mark.parametrize("num_tables", [2, 3])
+def test_few_tables_are_divided_to_pre_train_on_them_too(tmp_path, num_tables):
+    said = list(create_pretraining_records(creation_of(tmp_path, num_tables), MASKED))
+    assert said[0].startswith("no dev split: the training tables are divided (95 % train, 5 % dev)")
+    assert num_examples(tmp_path, "train_24") == 2 * num_tables - 2
+    assert num_examples(tmp_path, "dev_24") == 2
+
+
+def test_the_input_is_never_written_over(tmp_path):
+    with pytest.raises(ValueError, match="expected another folder than the input's, got "):
+        creation_of(tmp_path, 1, output_dir=str(tmp_path / "in"))
