@@ -177,14 +177,6 @@ def test_a_missing_vocabulary_and_missing_questions_are_named(tmp_path):
         splits_there("JSONL", str(tmp_path))
 
 
-def test_the_input_is_never_written_over(tmp_path, vocab_file):
-    (tmp_path / "train.jsonl").write_text(json.dumps(QUESTIONS[0]) + "\n")
-    done = run_task("JSONL", tmp_path, tmp_path, vocab_file)
-    assert done.returncode == 1
-    assert "expected another folder than the input's" in done.stderr
-    assert (tmp_path / "train.jsonl").read_text() == json.dumps(QUESTIONS[0]) + "\n"
-
-
 def test_questions_without_their_given_supervision_are_left_out_of_training(tmp_path, vocab_file):
     columns = "id annotator position question table_file answer_coordinates answer_text".split()
     header = "\t".join(columns) + "\n"

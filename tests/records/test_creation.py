@@ -1,4 +1,4 @@
-"""Folders of records: which splits there are, of however few tables, and what is never left over."""
+"""Folders of records: their splits, of however few tables, and what is never left over."""
 
 import dataclasses
 
@@ -53,11 +53,8 @@ def test_without_a_dev_split_some_training_tables_become_one(tmp_path, num_table
 @pytest.mark.parametrize(("num_tables", "splits"), [(1, None), (3, ["train"])])
 def test_one_table_and_a_choice_of_splits_are_not_divided(tmp_path, num_tables, splits):
     said = list(create_records(creation_of(tmp_path, num_tables, splits=splits), FEATURES))
-    assert said[0] == (
-        "train: 6 of 6 questions kept\n  padding: 79% of the records, 79% batched by length"
-        if splits
-        else "no dev split: there is one table alone, which cannot be divided"
-    )
+    one_table = "no dev split: there is one table alone, which cannot be divided"
+    assert said[0].startswith("train: 6 of 6 " if splits else one_table)
     assert num_examples(tmp_path, "train") == 2 * num_tables
     assert not (tmp_path / "out" / "dev.tfrecord").exists()
 
