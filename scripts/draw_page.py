@@ -1,6 +1,6 @@
 """Draws the README's picture of the page: docs/page.png.
 
-    python -m scripts.draw_page --model=out/demo/saved_model
+    python -m scripts.draw_page
 
 Serves the page (mate-tf page), asks its example question in a headless Chromium and takes a
 picture of what is seen then. Takes the extras page and test (Playwright), and Chromium or Chrome.
@@ -66,7 +66,9 @@ def draw(address: str, picture: pathlib.Path) -> None:
 
 def main(_) -> None:
     options = model_options()
-    app = build_app(arguments.load_model(options, num_alternatives=3), options.model)
+    app = build_app(
+        arguments.load_model(options, num_alternatives=3), arguments.find_model(options.model)
+    )
     try:
         draw(launch(app, "127.0.0.1", None), PICTURE)
     finally:

@@ -46,13 +46,11 @@ def add_arguments(parser: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Serves the page until Ctrl-C."""
     from mate_tf.page.app import build_app, import_gradio, launch
-    from mate_tf.serving.folder import DEFAULT_MODEL
 
     # What may be wrong comes first: it should not have to wait for TensorFlow.
     name = arguments.find_model(options.model)
     import_gradio()
-    shown = "that comes with the package" if name == str(DEFAULT_MODEL) else name
     with showing_logs():
-        app = build_app(arguments.load_model(options), shown)
+        app = build_app(arguments.load_model(options), name)
         say(f"the page is at {launch(app, options.host, options.port)} (Ctrl-C ends it)")
         app.block_thread()

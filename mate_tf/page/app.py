@@ -9,6 +9,7 @@ from typing import Any
 from mate_tf.page.drawing import error_html, note_html, result_html, table_html
 from mate_tf.page.style import STYLE
 from mate_tf.private_apis import import_extra
+from mate_tf.serving.folder import DEFAULT_MODEL
 from mate_tf.tables import files as table_files
 from mate_tf.tables.table import Table
 
@@ -125,13 +126,15 @@ def build_app(predictor: Any, model_name: str) -> Any:
 
     Args:
         predictor: as `Page` takes it.
-        model_name: what the page calls the model.
+        model_name: the folder or name of the model, which the page shows.
 
     Raises:
         ModuleNotFoundError: if gradio is not installed.
     """
     gr = import_gradio()
     page = Page(predictor)
+    if model_name == str(DEFAULT_MODEL):
+        model_name = "that comes with the package"
     with gr.Blocks(
         title="Ask a table",
         analytics_enabled=False,

@@ -262,6 +262,11 @@ def check_kind(config: Any, name: str, program: str) -> None:
         other = "pretrain"
     if other == program or (program == "train" and other != "pointr"):
         return
+    if program == "train":
+        raise ValueError(
+            f"expected a config of one model, got {name} with the two stages of a PointR, which "
+            "mate_tf.pointr.pipeline.Pipeline trains"
+        )
     raise ValueError(
         f"expected a preset that this program trains, got {name}; experiments/{other}.py trains it"
     )
