@@ -116,7 +116,7 @@ def _config(options: argparse.Namespace) -> Any:
 
     if options.config is None:
         options.config, reason = fitting_starting_point(options.data_dir)
-        say(f"config: {options.config}, for {reason} (--config changes it)")
+        say(f"config: {options.config}, because {reason} (--config changes it)")
     is_starting_point = options.config in STARTING_POINTS
     if is_starting_point and options.init_checkpoint is None:
         options.init_checkpoint = str(DEFAULT_MODEL)

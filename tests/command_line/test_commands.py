@@ -134,7 +134,7 @@ def test_the_way_from_one_s_own_questions_to_a_model_that_answers_them(tmp_path)
 
     few = "--config.num_steps=2", "--config.batch_size=2"
     said = run("train", f"--data-dir={records}", f"--model-dir={trained}", *few)
-    assert "config: table_questions, for the records are of questions about tables" in said
+    assert "config: table_questions, because the records are of questions about tables" in said
     assert "start: the model that comes with the package" in said
     assert "loaded 115 variables from " in said and "\nstep 2 evaluation: loss " in said
     assert said.splitlines()[-1].startswith("| 2 | ")
