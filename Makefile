@@ -17,8 +17,10 @@ ONLY ?=
 # TensorFlow's C++ side logs harmless errors on machines without a GPU; what matters is raised.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
+PYTEST := $(VENV_PYTHON) -m pytest tests --numprocesses=auto --maxprocesses=4 --dist=loadfile
+
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full reproduce results docs demo test test-golden test-core test-newest lint format constraints clean
+.PHONY: help env benchmark benchmark-full reproduce results docs demo test test-fast test-slow test-golden test-core test-newest lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,8 +57,14 @@ docs: ## build the documentation as a site in out/site, with mkdocs in .venv-doc
 demo: env ## train, evaluate, export and ask a small model, from raw tables on
 	$(VENV_PYTHON) -m experiments.demo
 
-test: env ## run all tests, in a process a core, four at most
-	$(VENV_PYTHON) -m pytest tests --numprocesses=auto --maxprocesses=4 --dist=loadfile
+test: env ## run the tests, in a process a core, four at most
+	$(PYTEST) -m "not slow"
+
+test-fast: env ## run the tests that need less than two seconds: for while you write
+	$(PYTEST) -m "not slow and not medium"
+
+test-slow: env ## run the large sweeps, of which `make test` runs a sample
+	$(PYTEST) -m slow
 
 test-golden: env ## compare with the original's numbers, folders as set above
 	MATE_TF_GOLDEN_DIR="$(MATE_TF_GOLDEN_DIR)" MATE_TF_REQUIRE_GOLDEN=1 \
