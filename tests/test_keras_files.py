@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -13,10 +14,12 @@ from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.layers.attention.dense import DenseAttention
 from mate_tf.layers.attention.linformer import LinformerAttention
 from mate_tf.layers.attention.multi_view import MultiViewAttention
+from mate_tf.layers.attention.table_etc import TableETCAttention
 from mate_tf.layers.attention.tiles import TiledAttention
 from mate_tf.layers.attention.views import MultiViewEmbedding
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.tasks import TASKS
+from tests.layers.small_layers import QUESTION, cells, features_of, hidden_states
 from tests.small import ENCODER, ROOT
 
 MODELS = {name: task.model_class for name, task in TASKS.items()}
@@ -29,34 +32,27 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
 }
 
 LENGTH = 24
-LAYERS = {
-    "dense": lambda: DenseAttention(num_heads=2, head_size=4),
+NUM_GLOBAL = 12
+LAYERS: dict[str, Callable[[], keras.layers.Layer]] = {
+    "dense": lambda: DenseAttention(2, 4, AttentionConfig("sat")),
     "multi-view": lambda: MultiViewAttention(
-        num_heads=2, head_size=4, bucket_size=4, global_size=4
+        2, 4, row_heads_ratio=1.0, bucket_size=5, global_size=7, dense_up_to=30
     ),
-    "full coverage": lambda: TiledAttention(num_heads=2, head_size=4),
+    "full coverage": lambda: TiledAttention(2, 4, AttentionConfig(bucket_size=4, coverage=1.0)),
     "linformer": lambda: LinformerAttention(
-        num_heads=2,
-        head_size=4,
-        attention=AttentionConfig("linformer", sequence_length=LENGTH, projected_length=4),
+        2, 4, AttentionConfig("linformer", sequence_length=LENGTH, projected_length=4)
+    ),
+    "table_etc": lambda: TableETCAttention(
+        2, 4, AttentionConfig("table_etc", num_global_tokens=NUM_GLOBAL, local_radius=4)
     ),
 }
 
 
 def features() -> dict[str, np.ndarray]:
     """Four tokens of a question, cells of two tokens in two columns."""
-    cell = np.maximum(np.arange(LENGTH) - 4, -1) // 2
-    fields = {
-        "input_ids": np.arange(LENGTH) % 14,
-        "input_mask": np.ones(LENGTH),
-        "segment_ids": cell >= 0,
-        "column_ids": np.where(cell >= 0, cell % 2 + 1, 0),
-        "row_ids": np.where(cell >= 0, cell // 2, 0),
-    }
-    return {
-        name: np.asarray(fields.get(name, np.zeros(LENGTH)), np.int32)[None]
-        for name in TAPAS_FEATURES
-    }
+    tokens = features_of([[QUESTION] * 4 + cells(5, 2, size=2)], LENGTH)
+    named = {name: getattr(tokens, name).numpy() for name in TAPAS_FEATURES}
+    return named | {"input_ids": np.arange(LENGTH, dtype=np.int32)[None] % 14}
 
 
 def inputs() -> dict[str, keras.KerasTensor]:
@@ -75,33 +71,30 @@ def loaded(model: keras.Model, path) -> keras.Model:
     return keras.saving.load_model(path)
 
 
-@pytest.mark.parametrize("as_tuple", [False, True])
-def test_a_functional_model_of_the_encoder_comes_back(tmp_path, as_tuple):
-    model = encoder_model(as_tuple)
+@pytest.mark.medium
+@pytest.mark.parametrize(("as_tuple", "dtype"), [(False, "float32"), (True, "mixed_bfloat16")])
+def test_a_functional_model_of_the_encoder_comes_back(tmp_path, as_tuple, dtype):
+    model = encoder_model(as_tuple, dtype)
     again = loaded(model, tmp_path / "model.keras")
     expected = model(features())
     assert np.ptp(expected) > 0
     np.testing.assert_array_equal(again(features()), expected)
     assert any(isinstance(layer, TableEncoder) for layer in again.layers)
-
-
-def test_a_dtype_comes_back(tmp_path):
-    model = encoder_model(dtype="mixed_bfloat16")
-    again = loaded(model, tmp_path / "model.keras")
-    np.testing.assert_array_equal(again(features()), model(features()))
     layers = {layer.name: layer.compute_dtype for layer in again._flatten_layers()}
-    assert layers["encoder"] == layers["layer_0"] == layers["pooler"] == "bfloat16"
+    narrow = dtype.removeprefix("mixed_")
+    assert layers["encoder"] == layers["layer_0"] == layers["pooler"] == narrow
 
 
 @pytest.mark.parametrize("kind", LAYERS)
 def test_a_functional_model_of_an_attention_comes_back(tmp_path, kind):
-    given = inputs()
-    hidden = keras.Input([LENGTH, 8], name="hidden")
-    model = keras.Model({"hidden": hidden, **given}, LAYERS[kind]()(hidden, given))
-    values = np.random.default_rng(0).normal(size=(1, LENGTH, 8)).astype(np.float32)
+    given, layer = inputs(), LAYERS[kind]()
+    values = hidden_states(1, LENGTH + NUM_GLOBAL * (kind == "table_etc")).numpy()
+    hidden = keras.Input(values.shape[1:], name="hidden")
+    model = keras.Model({"hidden": hidden, **given}, layer(hidden, given))
     batch = {"hidden": values, **features()}
     again = loaded(model, tmp_path / "model.keras")
     np.testing.assert_array_equal(again(batch), model(batch))
+    assert again.get_layer(layer.name).get_config() == layer.get_config()
 
 
 def test_an_attention_of_a_former_version_comes_back():
@@ -123,6 +116,7 @@ def test_the_model_of_a_task_comes_back(tmp_path, kind, options, dtype):
     again = loaded(model, tmp_path / "model.keras")
     assert type(again) is MODELS[kind]
     assert again.task_config == model.task_config
+    assert again.encoder.config == ENCODER
     narrow = dtype.removeprefix("mixed_")
     assert again.encoder.blocks[0].intermediate.compute_dtype == narrow
     for name, output in again(features()).items():
@@ -130,19 +124,34 @@ def test_the_model_of_a_task_comes_back(tmp_path, kind, options, dtype):
         np.testing.assert_array_equal(output, expected[name], err_msg=name)
 
 
-def test_a_fresh_process_imports_the_layers_and_no_more(tmp_path):
+@pytest.mark.medium
+def test_a_fresh_process_imports_every_class_that_keras_saves_and_no_more(tmp_path):
     model = encoder_model()
     model.save(tmp_path / "model.keras")
     np.savez(tmp_path / "features.npz", **features())
     program = (
         "import keras, numpy, sys, mate_tf\n"
         "mate_tf.register_keras_classes()\n"
+        "print(*sys.modules)\n"
         "model = keras.saving.load_model(sys.argv[1] + '/model.keras')\n"
         "batch = dict(numpy.load(sys.argv[1] + '/features.npz'))\n"
         "numpy.save(sys.argv[1] + '/output.npy', model(batch))\n"
     )
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     np.testing.assert_allclose(np.load(tmp_path / "output.npy"), model(features()), rtol=1e-6)
+    registering = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "mate_tf").rglob("*.py")
+        if "@keras.saving.register_keras_serializable" in path.read_text(encoding="utf-8")
+    }
+    assert len(registering) > 5
+    assert registering - set(run.stdout.split()) == {"mate_tf.training.optimizer"}
 
 
 def test_views_in_a_functional_model_come_back(tmp_path):
@@ -158,6 +167,7 @@ def test_views_in_a_functional_model_come_back(tmp_path):
     np.testing.assert_array_equal(again(batch)[0], np.swapaxes(values, 1, 2))
 
 
+@pytest.mark.medium
 def test_features_are_any_integers():
     wide = {name: ids.astype(np.int64) for name, ids in features().items()}
     encoder = TableEncoder(ENCODER)
@@ -195,18 +205,3 @@ def test_features_of_another_number_are_refused():
         TokenFeatures.of(values[:8])
     with pytest.raises(ValueError, match=r"missing \['row_ids'\]"):
         TokenFeatures.of({name: 0 for name in TAPAS_FEATURES if name != "row_ids"})
-
-
-def test_every_class_that_keras_saves_is_imported():
-    """Each registration but the optimizer's is of a module that is imported."""
-    program = "import mate_tf, sys; mate_tf.register_keras_classes(); print(*sys.modules)"
-    run = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    registering = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for path in (ROOT / "mate_tf").rglob("*.py")
-        if "@keras.saving.register_keras_serializable" in path.read_text(encoding="utf-8")
-    }
-    assert len(registering) > 5
-    assert registering - set(run.stdout.split()) == {"mate_tf.training.optimizer"}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.tables.table import Question, Table
+from tests.features.examples import build, pieces, rows_of
 
 TABLE = Table.from_rows(
     [["city name", "people"], ["New York", 8], ["Newville", None], ["a", "3 x"]], table_id="cities"
@@ -23,24 +24,12 @@ QUESTION = Question(
     aggregation="COUNT",
     class_index=1,
 )
-
-
 CITY = Question("city")
-
-
-def build(wordpiece, table=TABLE, question=QUESTION, require_answers=True, **config):
-    builder = FeatureBuilder(wordpiece, FeatureConfig(**config))
-    return builder.build(table, question, require_answers)
-
-
-def pieces(wordpiece, example):
-    features = example.features
-    real = features["input_ids"][features["input_mask"] == 1]
-    return " ".join(wordpiece.vocabulary[index] for index in real)
+DROP, TRIM = {"drop_rows_to_fit": True}, {"trim_cells": True}
 
 
 def test_features_of_an_example(wordpiece):
-    example = build(wordpiece, max_seq_length=16)
+    example = build(wordpiece, TABLE, QUESTION, max_seq_length=16)
     assert pieces(wordpiece, example) == (
         "[CLS] city ? [SEP] city name people new york 8 new ##ville [EMPTY] a 3 x"
     )
@@ -77,8 +66,8 @@ def test_ranks_relations_and_values_of_a_numeric_column(wordpiece):
 
 
 def test_padding_is_zero_and_none_without_a_length(wordpiece):
-    padded = build(wordpiece, max_seq_length=20).features
-    exact = build(wordpiece, max_seq_length=None).features
+    padded = build(wordpiece, TABLE, QUESTION, max_seq_length=20).features
+    exact = build(wordpiece, TABLE, QUESTION, max_seq_length=None).features
     for name, values in padded.items():
         if len(values) != 20:
             np.testing.assert_array_equal(values, exact[name])
@@ -92,24 +81,18 @@ def test_padding_is_zero_and_none_without_a_length(wordpiece):
     ("config", "question", "expected", "dropped", "trimmed"),
     [
         ({"max_seq_length": 16}, QUESTION, "a 3 x", 0, 0),
-        ({"max_seq_length": 15, "drop_rows_to_fit": True}, CITY, "a 3 x", 0, 0),
-        ({"max_seq_length": 14, "drop_rows_to_fit": True}, CITY, "[EMPTY]", 1, 0),
-        ({"max_seq_length": 11, "drop_rows_to_fit": True}, CITY, "york 8", 2, 0),
-        ({"max_row_id": 3, "drop_rows_to_fit": True}, CITY, "[EMPTY]", 1, 0),
-        ({"max_seq_length": 14, "trim_cells": True}, CITY, "a 3", 0, 3),
-        (
-            {"max_seq_length": 10, "trim_cells": True, "drop_rows_to_fit": True},
-            CITY,
-            "[EMPTY]",
-            1,
-            2,
-        ),
+        (DROP | {"max_seq_length": 15}, CITY, "a 3 x", 0, 0),
+        (DROP | {"max_seq_length": 14}, CITY, "[EMPTY]", 1, 0),
+        (DROP | {"max_seq_length": 11}, CITY, "york 8", 2, 0),
+        (DROP | {"max_row_id": 3}, CITY, "[EMPTY]", 1, 0),
+        (TRIM | {"max_seq_length": 14}, CITY, "a 3", 0, 3),
+        (DROP | TRIM | {"max_seq_length": 10}, CITY, "[EMPTY]", 1, 2),
     ],
 )
 def test_what_does_not_fit_is_left_out_where_asked_and_reported(
     wordpiece, config, question, expected, dropped, trimmed
 ):
-    example = build(wordpiece, question=question, **config)
+    example = build(wordpiece, TABLE, question, **config)
     assert pieces(wordpiece, example).endswith(expected)
     assert example.report.rows_dropped == dropped
     assert example.report.tokens_trimmed == trimmed
@@ -124,31 +107,17 @@ def test_trimming_leaves_words_whole(wordpiece):
 
 WIDE = Table.from_rows([["a"] * 300, ["b"] * 300], table_id="wide")
 LONG_QUESTION = Question("city " * 600, question_id="long")
-DROP = {"drop_rows_to_fit": True}
-CUT = {"drop_rows_to_fit": True, "trim_cells": True}
 
 
 @pytest.mark.parametrize(
     ("table", "question", "config", "reason", "message"),
     [
         (TABLE, QUESTION, {"max_seq_length": 15}, "too long", "15 tokens, got 16 .*'q'.; raise"),
-        (TABLE, LONG_QUESTION, CUT, "too long", "512 tokens, got 604 for the question and the he"),
-        (TABLE, Question("a"), {**DROP, "max_seq_length": 8}, "too long", "got 9 .* and one row"),
-        (
-            WIDE,
-            QUESTION,
-            {"max_seq_length": None},
-            "too many columns",
-            "255 columns, got 300 .*'wide'",
-        ),
+        (TABLE, LONG_QUESTION, DROP | TRIM, "too long", "512 .*, got 604 for the question and th"),
+        (TABLE, CITY, DROP | {"max_seq_length": 8}, "too long", "got 9 .* and one row"),
+        (WIDE, CITY, {"max_seq_length": None}, "too many columns", "255 columns, got 300 .*'wide'"),
         (TABLE, QUESTION, {"max_row_id": 3}, "too many rows", "at most 2 rows, got 3 .*'cities'"),
-        (
-            TABLE,
-            QUESTION,
-            {**CUT, "max_seq_length": 9},
-            "answer cut off",
-            "3 answer cells .*, got 1",
-        ),
+        (TABLE, QUESTION, DROP | TRIM | {"max_seq_length": 9}, "answer cut off", "3 .*, got 1"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(
@@ -164,18 +133,18 @@ def test_what_does_not_fit_is_refused_in_one_sentence(
 def test_answers_outside_of_the_table_are_refused_or_counted(wordpiece, coordinates):
     question = Question("a", answer_coordinates=coordinates)
     with pytest.raises(ConversionError, match="expected 1 answer cells in the sequence, got 0"):
-        build(wordpiece, question=question)
-    example = build(wordpiece, question=question, require_answers=False)
+        build(wordpiece, TABLE, question)
+    example = build(wordpiece, TABLE, question, require_answers=False)
     assert example.report.answers_dropped == 1
     assert not example.features["label_ids"].any()
 
 
 @pytest.mark.parametrize(
-    "name", ["max_seq_length", "max_column_id", "max_row_id", "cell_trim_length"]
+    "limit", "max_seq_length max_column_id max_row_id cell_trim_length".split()
 )
-def test_a_limit_that_leaves_no_room_is_refused(name):
-    with pytest.raises(ValueError, match=f"expected {name} to be at least"):
-        FeatureConfig(**{name: 0})
+def test_a_limit_that_leaves_no_room_is_refused(limit):
+    with pytest.raises(ValueError, match=f"expected {limit} to be at least"):
+        FeatureConfig(**{limit: 0})
 
 
 def test_a_table_is_tokenized_once(wordpiece, monkeypatch):
@@ -190,16 +159,7 @@ def test_a_table_is_tokenized_once(wordpiece, monkeypatch):
     assert counts == [8]
 
 
-@given(
-    st.integers(1, 4).flatmap(
-        lambda width: st.lists(
-            st.lists(st.text(max_size=8), min_size=width, max_size=width), min_size=2, max_size=6
-        )
-    ),
-    st.text(max_size=8),
-    st.booleans(),
-    st.booleans(),
-)
+@given(rows_of(st.text(max_size=8)), st.text(max_size=8), st.booleans(), st.booleans())
 def test_any_table_is_converted_or_refused(wordpiece, rows, text, trim, drop):
     table = Table.from_rows(rows)
     try:
@@ -254,15 +214,7 @@ def test_a_histogram_row_follows_the_last_row(wordpiece):
 
 
 @given(
-    rows=st.integers(1, 3).flatmap(
-        lambda width: st.lists(
-            st.lists(
-                st.sampled_from(["", "3", "7", "new york", "x"]), min_size=width, max_size=width
-            ),
-            min_size=2,
-            max_size=6,
-        )
-    ),
+    rows=rows_of(st.sampled_from(["", "3", "7", "new york", "x"])),
     coordinates=st.lists(st.tuples(st.integers(-1, 6), st.integers(-1, 3)), max_size=3),
 )
 def test_a_histogram_row_changes_no_other_token(wordpiece, rows, coordinates):
@@ -289,14 +241,14 @@ def test_a_histogram_row_changes_no_other_token(wordpiece, rows, coordinates):
         ({"max_seq_length": 34}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
         ({"max_seq_length": 27}, 3, 0, 27, f"york 8 {HISTOGRAM}"),
         ({"max_row_id": 4}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
-        ({"max_seq_length": 22, "trim_cells": True}, 0, 16, 21, "new 1 york 2 8 2"),
-        ({"max_seq_length": 14, "trim_cells": True}, 3, 14, 13, "york 8 york 2 , 8 2 ,"),
+        (TRIM | {"max_seq_length": 22}, 0, 16, 21, "new 1 york 2 8 2"),
+        (TRIM | {"max_seq_length": 14}, 3, 14, 13, "york 8 york 2 , 8 2 ,"),
     ],
 )
 def test_rows_are_dropped_before_the_histogram_of_the_whole_table(
     wordpiece, config, rows_dropped, tokens_trimmed, num_tokens, end
 ):
-    config = {"max_seq_length": None, "drop_rows_to_fit": True, "histogram_row": True, **config}
+    config = DROP | {"max_seq_length": None, "histogram_row": True} | config
     example = build(wordpiece, CITIES, Question("a"), **config)
     assert pieces(wordpiece, example).endswith(end)
     report = example.report
@@ -308,10 +260,8 @@ def test_rows_are_dropped_before_the_histogram_of_the_whole_table(
 
 def test_a_dropped_row_gives_nothing_to_the_histogram_that_takes_its_id(wordpiece):
     question = Question("5", answer_coordinates=((3, 1),))
-    example = build(
-        wordpiece, CITIES, question, require_answers=False,
-        max_seq_length=36, drop_rows_to_fit=True, histogram_row=True,
-    )  # fmt: skip
+    config = DROP | {"max_seq_length": 36, "histogram_row": True}
+    example = build(wordpiece, CITIES, question, require_answers=False, **config)
     assert example.report.rows_dropped == 1
     assert example.report.answers_dropped == 1
     own = histogram_tokens(example)
@@ -323,8 +273,8 @@ def test_a_dropped_row_gives_nothing_to_the_histogram_that_takes_its_id(wordpiec
     ("config", "message"),
     [
         ({"max_seq_length": 36}, r"expected at most 36 tokens, got 37 \(table 'cities'"),
-        ({"max_seq_length": 24, "drop_rows_to_fit": True}, "header and the histogram row alone"),
-        ({"max_seq_length": 26, "drop_rows_to_fit": True}, "the histogram row and one row"),
+        (DROP | {"max_seq_length": 24}, "header and the histogram row alone"),
+        (DROP | {"max_seq_length": 26}, "the histogram row and one row"),
         ({"max_row_id": 5}, "expected at most 3 rows, got 4"),
     ],
 )
@@ -366,4 +316,4 @@ def test_half_a_surrogate_pair_in_a_name_is_escaped(wordpiece):
 @pytest.mark.parametrize("number", [np.nan, np.inf, 1e300])
 def test_a_number_that_single_precision_does_not_hold_is_no_answer(wordpiece, number):
     question = dataclasses.replace(QUESTION, answer_number=number)
-    assert np.isnan(build(wordpiece, question=question).features["answer"][0])
+    assert np.isnan(build(wordpiece, TABLE, question).features["answer"][0])

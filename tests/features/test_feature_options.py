@@ -9,6 +9,7 @@ from mate_tf.features.builder import Example, FeatureBuilder
 from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.tokenized_table import MAX_VALUES, histogram_cells
 from mate_tf.tables.table import Question, Table
+from tests.features.examples import build, pieces
 
 TABLE = Table(
     header=("city name", "people"),
@@ -20,17 +21,6 @@ TABLE = Table(
 
 
 TITLES = {"use_document_title": True, "use_context_heading": True}
-
-
-def build(wordpiece, question, table=TABLE, require_answers=True, **config):
-    builder = FeatureBuilder(wordpiece, FeatureConfig(**config))
-    return builder.build(table, question, require_answers)
-
-
-def pieces(wordpiece, example, where=None):
-    features = example.features
-    chosen = features["input_mask"] == 1 if where is None else where(features)
-    return " ".join(wordpiece.vocabulary[index] for index in features["input_ids"][chosen])
 
 
 def labelled(features):
@@ -49,7 +39,7 @@ def labelled(features):
     ],
 )
 def test_what_is_in_the_sequence(wordpiece, config, expected):
-    example = build(wordpiece, Question("a"), max_seq_length=32, **config)
+    example = build(wordpiece, TABLE, Question("a"), max_seq_length=32, **config)
     assert expected in pieces(wordpiece, example)
     features = example.features
     in_table = slice(example.report.num_tokens)
@@ -59,16 +49,16 @@ def test_what_is_in_the_sequence(wordpiece, config, expected):
 
 def test_a_table_without_titles_has_none(wordpiece):
     table = dataclasses.replace(TABLE, document_title="", context_heading="")
-    with_titles = build(wordpiece, Question("a"), table, **TITLES)
-    plain = build(wordpiece, Question("a"), table)
+    with_titles = build(wordpiece, table, Question("a"), **TITLES)
+    plain = build(wordpiece, table, Question("a"))
     np.testing.assert_array_equal(with_titles.features["input_ids"], plain.features["input_ids"])
 
 
 def test_rows_are_dropped_where_cells_of_a_set_length_do_not_fit(wordpiece):
     config = {"max_seq_length": 11, "cell_trim_length": 1}
     with pytest.raises(ConversionError, match="expected at most 11 tokens, got 12"):
-        build(wordpiece, Question("a"), **config)
-    example = build(wordpiece, Question("a"), drop_rows_to_fit=True, **config)
+        build(wordpiece, TABLE, Question("a"), **config)
+    example = build(wordpiece, TABLE, Question("a"), drop_rows_to_fit=True, **config)
     assert pieces(wordpiece, example) == "[CLS] a [SEP] city people new 8 new ##ville [EMPTY]"
     assert (example.report.rows_dropped, example.report.tokens_trimmed) == (1, 2)
 
@@ -76,8 +66,8 @@ def test_rows_are_dropped_where_cells_of_a_set_length_do_not_fit(wordpiece):
 def test_only_the_original_drops_every_row(wordpiece):
     config = {"max_seq_length": 7, "drop_rows_to_fit": True}
     with pytest.raises(ConversionError, match="the question, the header and one row"):
-        build(wordpiece, Question("a"), **config)
-    example = build(wordpiece, Question("a"), original_conversion=True, **config)
+        build(wordpiece, TABLE, Question("a"), **config)
+    example = build(wordpiece, TABLE, Question("a"), original_conversion=True, **config)
     assert pieces(wordpiece, example) == "[CLS] a [SEP] city name people"
     assert example.report.rows_dropped == 3
 
@@ -98,7 +88,7 @@ def test_only_the_original_drops_every_row(wordpiece):
 )
 def test_labels_are_the_first_occurrence_of_each_answer_text(wordpiece, answers, places):
     question = Question("a", answers=answers, answer_coordinates=((0, 0),))
-    example = build(wordpiece, question, require_answers=False, label_answer_spans=True)
+    example = build(wordpiece, TABLE, question, require_answers=False, label_answer_spans=True)
     where = labelled(example.features)
     ids = (example.features[name][where] for name in ("row_ids", "column_ids"))
     assert list(dict.fromkeys(zip(*ids, strict=True))) == places
@@ -113,9 +103,9 @@ def test_answer_texts_that_are_cut_off_are_errors_except_in_the_original(wordpie
     question = Question("a", answers=("x",))
     config = {"max_seq_length": 14, "trim_cells": True, "label_answer_spans": True}
     with pytest.raises(ConversionError, match=r"expected 1 answer texts .*, got 0") as error:
-        build(wordpiece, question, **config)
+        build(wordpiece, TABLE, question, **config)
     assert error.value.reason == "answer cut off"
-    example = build(wordpiece, question, original_conversion=True, **config)
+    example = build(wordpiece, TABLE, question, original_conversion=True, **config)
     assert not example.features["label_ids"].any()
     assert example.report.answers_dropped == 1
 
@@ -124,13 +114,13 @@ def test_an_answer_text_is_found_where_it_was_not_cut(wordpiece):
     table = Table.from_rows([["a"], ["b c d new"], ["new"]])
     question = Question("a", answers=("new",))
     config = {"cell_trim_length": 2, "label_answer_spans": True, "max_seq_length": None}
-    features = build(wordpiece, question, table, **config).features
+    features = build(wordpiece, table, question, **config).features
     assert list(features["row_ids"][labelled(features)]) == [2]
 
 
 def test_previous_answers_are_labelled_alike(wordpiece):
     question = Question("a", previous_answers=("york",))
-    features = build(wordpiece, question, label_answer_spans=True).features
+    features = build(wordpiece, TABLE, question, label_answer_spans=True).features
     assert np.count_nonzero(features["prev_label_ids"]) == 1 and not features["label_ids"].any()
 
 
@@ -154,7 +144,7 @@ def test_questions_converted_together_are_as_one_by_one(wordpiece):
 
 
 def test_long_identifiers_keep_their_end(wordpiece):
-    features = build(wordpiece, Question("a", "x" * 60 + "-" + "7" * 63)).features
+    features = build(wordpiece, TABLE, Question("a", "x" * 60 + "-" + "7" * 63)).features
     assert list(features["question_id_ints"]) == [ord("-") + 1, *[ord("7") + 1] * 63]
 
 

@@ -12,6 +12,7 @@ from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.records.batches import batch_by_length, read_records
 from mate_tf.records.records import write_records
 from mate_tf.tables.table import Table
+from tests.features.examples import rows_of
 
 TABLE = Table.from_rows(
     [["city name", "people"], ["New York", 8], ["Newville", 3], ["a b c", "5 x"]], table_id="cities"
@@ -21,16 +22,14 @@ TEXTS = ("new york city has people and names", "is newville a city?")
 CONFIG = MaskedLmConfig(max_seq_length=64, masking_probability=0.3)
 
 
-def build(wordpiece, table=TABLE, texts=TEXTS, *, seed=0, negative=None, **changes):
-    builder = MaskedLmBuilder(wordpiece, dataclasses.replace(CONFIG, **changes))
-    return builder.build(table, texts, random.Random(seed), negative)
-
-
-def builds(wordpiece, *args, num=40, negative=None, **changes):
+def builds(wordpiece, table=TABLE, texts=TEXTS, *, seeds=range(40), negative=None, **changes):
     """Examples of many seeds."""
     builder = MaskedLmBuilder(wordpiece, dataclasses.replace(CONFIG, **changes))
-    args = args or (TABLE, TEXTS)
-    return [builder.build(*args, random.Random(seed), negative) for seed in range(num)]
+    return [builder.build(table, texts, random.Random(seed), negative) for seed in seeds]
+
+
+def build(*args, **changes):
+    return builds(*args, seeds=[0], **changes)[0]
 
 
 def masked_positions(example):
@@ -55,12 +54,9 @@ def cells_of(example):
 
 
 def same(one, other):
-    return (
-        all(
-            np.array_equal(one[name], other[name], equal_nan=one[name].dtype.kind == "f")
-            for name in one
-        )
-        and one.keys() == other.keys()
+    return one.keys() == other.keys() and all(
+        np.array_equal(one[name], other[name], equal_nan=one[name].dtype.kind == "f")
+        for name in one
     )
 
 
@@ -111,7 +107,7 @@ def test_words_are_masked_as_wholes_where_cells_are_not(wordpiece):
 
 
 def test_the_same_generator_gives_the_same_example_and_another_another(wordpiece):
-    examples = [build(wordpiece, seed=seed, negative=OTHER) for seed in (1, 1, 2)]
+    examples = builds(wordpiece, seeds=(1, 1, 2), negative=OTHER)
     assert same(examples[0], examples[1])
     assert not same(examples[0], examples[2])
     one, again, other = (example_rng(key, 7, 128).random() for key in ("a_0", "a_0", "a_1"))
@@ -120,7 +116,7 @@ def test_the_same_generator_gives_the_same_example_and_another_another(wordpiece
 
 def test_a_negative_takes_the_tables_place_half_of_the_time_and_is_flagged(wordpiece):
     num = 400
-    examples = builds(wordpiece, num=num, negative=OTHER)
+    examples = builds(wordpiece, seeds=range(num), negative=OTHER)
     flags = np.array([example["next_sentence_labels"][0] for example in examples])
     for example, flag in zip(examples, flags, strict=True):
         assert example["is_random_table"] == flag
@@ -147,9 +143,8 @@ def test_ranks_and_numbers_are_of_the_whole_table_before_masking(wordpiece):
 
 def test_features_of_text_alone(wordpiece):
     example = build(wordpiece, None, ["new york", "a"], max_seq_length=4, max_predictions=2)
-    assert [
-        wordpiece.vocabulary[id_] for id_ in unmasked(example)
-    ] == "[CLS] new york [PAD]".split()
+    tokens = [wordpiece.vocabulary[id_] for id_ in unmasked(example)]
+    assert tokens == "[CLS] new york [PAD]".split()
     for name in ("segment_ids", "column_ids", "row_ids", "column_ranks", "is_random_table"):
         assert not example[name].any()
     assert list(example["table_id"]) == [b""]
@@ -194,33 +189,33 @@ def test_neither_table_nor_text_is_an_error(wordpiece):
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("limit", "value"),
     [
-        {"max_seq_length": 3},
-        {"max_predictions": 0},
-        {"masking_probability": 1.5},
-        {"min_text_length": 0},
-        {"min_text_length": 9, "max_text_length": 8},
-        {"max_column_id": 1},
-        {"max_row_id": 1},
+        ("max_seq_length", 3),
+        ("max_predictions", 0),
+        ("masking_probability", 1.5),
+        ("min_text_length", 0),
+        ("max_text_length", 7),
+        ("max_column_id", 1),
+        ("max_row_id", 1),
     ],
 )
-def test_limits_that_leave_no_room_are_errors(changes):
-    with pytest.raises(ValueError, match=f"expected .*{list(changes)[-1]}"):
-        MaskedLmConfig(**changes)
+def test_limits_that_leave_no_room_are_errors(limit, value):
+    with pytest.raises(ValueError, match=f"expected .*{limit}"):
+        MaskedLmConfig(**{limit: value})
 
 
 @pytest.mark.parametrize("num_pieces", [0, 1, 7, 8])
 def test_what_there_is_of_a_text_is_taken_where_none_is_required(wordpiece, num_pieces):
     texts = ["a " * num_pieces] if num_pieces else []
-    for example in builds(wordpiece, TABLE, texts, require_text=False, num=9):
+    for example in builds(wordpiece, TABLE, texts, require_text=False, seeds=range(9)):
         tokens = unmasked(example)[: example["input_mask"].sum()].tolist()
         assert tokens.index(wordpiece.sep) == 1 + num_pieces
         assert example["column_ids"][2 + num_pieces] == 1
 
 
 def test_records_hold_an_examples_features(wordpiece, tmp_path):
-    examples = builds(wordpiece, num=5)
+    examples = builds(wordpiece, seeds=range(5))
     path = tmp_path / "examples.tfrecord"
     assert write_records(path, examples) == 5
     read = list(read_records(path).as_numpy_iterator())
@@ -231,19 +226,14 @@ def test_records_hold_an_examples_features(wordpiece, tmp_path):
         assert batch["is_random_table"].shape == (size, 1)
 
 
-def tables():
-    cells = st.text(max_size=12) | st.floats() | st.none() | st.integers()
-    return st.integers(1, 5).flatmap(
-        lambda width: st.lists(
-            st.lists(cells, min_size=width, max_size=width), min_size=2, max_size=6
-        ).map(Table.from_rows)
-    )
+CELLS = st.text(max_size=12) | st.floats() | st.none() | st.integers()
+TABLES = st.none() | rows_of(CELLS, max_width=5).map(Table.from_rows)
 
 
 @given(
-    table=tables() | st.none(),
+    table=TABLES,
     texts=st.lists(st.just("") | st.text(min_size=5, max_size=40), max_size=4),
-    negative=tables() | st.none(),
+    negative=TABLES,
     seed=st.integers(0, 2**32),
     length=st.integers(4, 40),
     predictions=st.integers(1, 9),

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.features.builder import FeatureBuilder
-from mate_tf.features.config import ConversionError, FeatureConfig
+from mate_tf.features.config import ConversionError
 from mate_tf.features.fitting import keep_columns
 from mate_tf.tables.table import Question, Table
+from tests.features.examples import build
 
 TABLE = Table(
     header=("City", "Inhabitants", "Remarks", "Mayor"),
@@ -48,43 +48,34 @@ def test_the_release_keeps_no_column_where_none_fits():
 
 def test_where_no_column_fits_the_likeliest_is_cut_or_the_table_refused(wordpiece):
     table = Table.from_rows([["a b c", "city city"]] * 3, header=["name", "city"])
-    question = Question("city?")
-
-    def build(**options):
-        config = FeatureConfig(max_seq_length=9, prune_columns=True, **options)
-        return FeatureBuilder(wordpiece, config).build(table, question)
-
+    given = wordpiece, table, Question("city?")
+    config = {"max_seq_length": 9, "prune_columns": True}
     # [CLS] city ? [SEP] and five tokens: the second column has seven.
     for options, rows in (({"trim_cells": True}, 3), ({"drop_rows_to_fit": True}, 2)):
-        features = build(**options).features
+        features = build(*given, **config, **options).features
         assert set(features["column_ids"]) == {0, 2}
         assert features["row_ids"].max() == rows
     with pytest.raises(ConversionError, match="expected at most 9 tokens, got 11"):
-        build()
-    assert not build(original_conversion=True).features["column_ids"].any()
+        build(*given, **config)
+    assert not build(*given, **config, original_conversion=True).features["column_ids"].any()
 
 
 def test_a_table_that_is_too_long_loses_columns_and_says_so(wordpiece):
     table = Table.from_rows([["a"] * 4, ["b", "city b", "c d e", "b"]], header=["h", "i", "j", "k"])
     question = Question("city?", answer_coordinates=((1, 1),), previous_coordinates=((0, 3),))
-    features, report = FeatureBuilder(
-        wordpiece, FeatureConfig(max_seq_length=4 + 4 + 3, prune_columns=True)
-    ).build(table, question)
+    features, report = build(wordpiece, table, question, max_seq_length=11, prune_columns=True)
     # [CLS] city ? [SEP], then the headers and rows of the second and the fourth column.
     assert features["column_ids"].tolist() == [0] * 4 + [2, 4] * 2 + [2, 2, 4]
     assert (report.columns_dropped, report.rows_dropped, report.answer_survived) == (2, 0, True)
-    unpruned = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=11))
     with pytest.raises(ConversionError, match="expected at most 11 tokens, got 19"):
-        unpruned.build(table, question)
-
-
-def test_an_answer_in_a_pruned_column_is_refused_or_counted(wordpiece):
-    table = Table.from_rows([["a"] * 4, ["b", "city b", "c d e", "b"]], header=["h", "i", "j", "k"])
-    question = Question("city?", answer_coordinates=((1, 2),))
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=11, prune_columns=True))
+        build(wordpiece, table, question, max_seq_length=11)
+    # An answer in a pruned column is refused or counted.
+    config = {"max_seq_length": 11, "prune_columns": True}
+    pruned = Question("city?", answer_coordinates=((1, 2),))
     with pytest.raises(ConversionError, match="expected 1 answer cells in the sequence, got 0"):
-        builder.build(table, question)
-    assert not builder.build(table, question, require_answers=False).report.answer_survived
+        build(wordpiece, table, pruned, **config)
+    report = build(wordpiece, table, pruned, require_answers=False, **config).report
+    assert not report.answer_survived
 
 
 @given(

@@ -1,5 +1,6 @@
 """Gradients of one's own, and that a process does not keep the graphs that they are part of."""
 
+import contextlib
 import gc
 import weakref
 
@@ -83,17 +84,14 @@ def test_a_function_that_outlives_its_first_caller_keeps_its_gradient():
         gc.collect()
 
 
-def test_outside_of_graphs_it_is_the_same():
+@pytest.mark.parametrize(
+    ("context", "gradient"), [(contextlib.nullcontext, 3.0), (without_gradients, 5.0)]
+)
+def test_outside_of_graphs_it_is_the_same_and_without_gradients_the_function_alone(
+    context, gradient
+):
     inputs = tf.constant(2.0)
-    with tf.GradientTape() as tape:
+    with context(), tf.GradientTape() as tape:
         tape.watch(inputs)
         value = tripled(inputs)
-    assert [float(value), float(tape.gradient(value, inputs))] == [10.0, 3.0]
-
-
-def test_without_gradients_there_is_the_function_alone():
-    inputs = tf.constant(2.0)
-    with without_gradients(), tf.GradientTape() as tape:
-        tape.watch(inputs)
-        value = tripled(inputs)
-    assert [float(value), float(tape.gradient(value, inputs))] == [10.0, 5.0]
+    assert [float(value), float(tape.gradient(value, inputs))] == [10.0, gradient]

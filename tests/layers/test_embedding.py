@@ -1,11 +1,19 @@
-"""The sum of embeddings and its gradients against plain gathers."""
+"""The sum of embeddings against plain gathers, and position indices that restart in each cell."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import portable_graph
-from mate_tf.layers.embedding import summed_rows
+from mate_tf.layers.embedding import (
+    first_index_in_cell,
+    original_first_index_in_cell,
+    summed_rows,
+)
+from tests.layers.small_layers import token_features
 
 
 @pytest.mark.parametrize("zero_beyond", [False, True])
@@ -49,3 +57,35 @@ def test_sums_rows_and_has_sparse_gradients(zero_beyond, is_portable, dtype):
             tf.cast(tf.convert_to_tensor(one), tf.float32),
             atol=1e-6 if dtype == tf.float32 else 8 * 2.0**-7,
         )
+
+
+def table(question: int, cells: list[int], columns: int, padding: int) -> TokenFeatures:
+    """A question, then cells of the given numbers of tokens in row-major order, then padding."""
+    cell = np.repeat(np.arange(len(cells)), cells)
+    row, column = (
+        np.pad(ids, (question, padding)) for ids in (cell // columns, cell % columns + 1)
+    )
+    return token_features(row_ids=row, column_ids=column)
+
+
+def test_each_cell_begins_anew_and_padding_counts_on():
+    begins = first_index_in_cell(table(question=2, cells=[1, 2, 3], columns=2, padding=2))
+    np.testing.assert_array_equal(begins, [[0, 0, 2, 3, 3, 5, 5, 5, 0, 0]])
+
+
+@given(
+    question=st.integers(1, 5),
+    cells=st.lists(st.integers(1, 4), min_size=1, max_size=30),
+    columns=st.integers(1, 6),
+    padding=st.integers(0, 5),
+)
+def test_equals_the_original_below_256_rows(question, cells, columns, padding):
+    tokens = table(question, cells, columns, padding)
+    np.testing.assert_array_equal(first_index_in_cell(tokens), original_first_index_in_cell(tokens))
+
+
+def test_rows_beyond_256_do_not_alias_unless_asked():
+    tokens = table(question=1, cells=[1] * 2 * 300, columns=2, padding=0)
+    own = np.arange(601)[None]
+    np.testing.assert_array_equal(first_index_in_cell(tokens), own)
+    assert (original_first_index_in_cell(tokens).numpy() < own).any()

@@ -9,8 +9,10 @@ import tensorflow as tf
 
 from mate_tf.answers.predictor import inference_function
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.features.token_features import TokenFeatures
+from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
+from mate_tf.layers.compilation import portable_graph
 from mate_tf.layers.encoder import TableEncoder
+from tests.layers.small_layers import random_weights, token_features
 
 SMALL = EncoderConfig(
     vocab_size=40,
@@ -24,33 +26,6 @@ SMALL = EncoderConfig(
 )
 
 
-@pytest.mark.parametrize("wrong", [-1, 10**6])
-def test_an_id_beyond_the_vocabulary_is_refused(wrong):
-    features = some_features()
-    ids = tf.fill(features.input_ids.shape, wrong)
-    with pytest.raises(ValueError, match=rf"input_ids from 0 to \d+ \(vocab_size\), got {wrong}"):
-        TableEncoder(SMALL)(features._replace(input_ids=ids))
-
-
-@pytest.mark.parametrize("wrong", [-1, 10**6])
-def test_a_graph_refuses_it_too(wrong):
-    run = tf.function(TableEncoder(SMALL), autograph=False)
-    features = some_features()
-    run(features)
-    ids = tf.fill(features.input_ids.shape, wrong)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"vocab_size.*\n?.*{wrong}"):
-        run(features._replace(input_ids=ids))
-
-
-def test_a_graph_of_any_length_refuses_more_than_absolute_positions_reach():
-    encoder = TableEncoder(dataclasses.replace(SMALL, position="absolute"))
-    run = inference_function(encoder)
-    limit = SMALL.max_position_embeddings
-    run(some_features(limit))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"at most {limit} tokens"):
-        run(some_features(limit + 1))
-
-
 def some_features(length: int = 30, batch: int = 2, seed: int = 0) -> TokenFeatures:
     random = np.random.default_rng(seed)
     row = np.sort(random.integers(0, 6, (batch, length)))
@@ -59,7 +34,7 @@ def some_features(length: int = 30, batch: int = 2, seed: int = 0) -> TokenFeatu
     segment = (column > 0).astype(int)
     values = [random.integers(0, 40, (batch, length)), np.ones((batch, length)), segment]
     values += [column, row] + [random.integers(0, 2, (batch, length)) for _ in range(4)]
-    return TokenFeatures(*(tf.constant(value, tf.int32) for value in values))
+    return token_features(**dict(zip(TAPAS_FEATURES, values, strict=True)))
 
 
 def with_attention(**changes) -> EncoderConfig:
@@ -71,58 +46,60 @@ TABLE_ETC = with_attention(
 )
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        SMALL,
-        with_attention(dense_up_to=10),
-        with_attention(evaluator="dense"),
-        with_attention(evaluator="dense", architecture="tapas"),
-        with_attention(evaluator="dense", architecture="sat"),
-        with_attention(architecture="tableformer"),
-        with_attention(architecture="tableformer", relation_kind="embedding"),
-        with_attention(architecture="mate_tableformer"),
-        with_attention(coverage=1.0),
-        with_attention(architecture="mate_tableformer", coverage=1.0),
-        TABLE_ETC,
-        dataclasses.replace(SMALL, position="none", disabled_features=("row_ids",)),
-    ],
-    ids=[
-        "mate",
-        "mate, dense where short",
-        "mate dense",
-        "tapas",
-        "sat",
-        "tableformer",
-        "tableformer by embedding",
-        "mate with relations",
-        "mate at full coverage",
-        "mate with relations at full coverage",
-        "table_etc",
-        "no positions",
-    ],
-)
+PLAIN = dataclasses.replace(with_attention(architecture="tapas"), num_layers=1)
+# Attentions of all kinds are in test_recomputation.py, which also trains every weight.
+CONFIGS = {
+    "dense where short": with_attention(dense_up_to=10),
+    "full coverage": with_attention(architecture="mate_tableformer", coverage=1.0),
+    "table_etc": TABLE_ETC,
+    "no positions": dataclasses.replace(SMALL, position="none", disabled_features=("row_ids",)),
+}
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_encodes_any_length_and_trains_every_weight(config):
     encoder = TableEncoder(config)
     for length in (6, 30):
         features = some_features(length)
         with tf.GradientTape() as tape:
             output = encoder(features, training=True)
-            loss = tf.reduce_sum(output.sequence_output**2 * 0.1) + tf.reduce_sum(
-                output.pooled_output
-            )
+            loss = tf.reduce_sum(output.sequence_output**2) + tf.reduce_sum(output.pooled_output)
         assert output.sequence_output.shape == (2, length, 16)
         assert output.pooled_output.shape == (2, 16)
-        variables = [weight.value for weight in encoder.trainable_weights]
-        gradients = tape.gradient(loss, variables)
+        gradients = tape.gradient(loss, [weight.value for weight in encoder.trainable_weights])
         assert all(gradient is not None for gradient in gradients)
 
 
-def test_intermediates_come_on_request():
-    encoder = TableEncoder(SMALL)
-    assert encoder(some_features()).intermediates == {}
-    named = encoder(some_features(), return_intermediates=True).intermediates
-    assert list(named) == ["embedding", "layer_0", "layer_1"]
+def test_an_id_beyond_the_vocabulary_is_refused_also_in_a_graph():
+    encoder, features = TableEncoder(PLAIN), some_features()
+    run = in_plain_graph(encoder)
+    for wrong in (-1, 10**6):
+        beyond = features._replace(input_ids=tf.fill(features.input_ids.shape, wrong))
+        message = rf"input_ids from 0 to \d+ \(vocab_size\), got {wrong}"
+        with pytest.raises(ValueError, match=message):
+            encoder(beyond)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"vocab_size.*\n?.*{wrong}"):
+            run(beyond)
+
+
+def test_more_than_absolute_positions_reach_is_refused_also_in_a_graph():
+    encoder = TableEncoder(dataclasses.replace(PLAIN, position="absolute"))
+    run = in_plain_graph(encoder)
+    run(some_features(32))
+    with pytest.raises(ValueError, match=r"expected at most 32 tokens .*, got 33"):
+        encoder(some_features(33))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 32 tokens"):
+        run(some_features(33))
+
+
+def in_plain_graph(encoder: TableEncoder):
+    """A graph of any length, without XLA, whose compilation takes seconds."""
+    encoder.build()
+    run = inference_function(encoder)
+    with portable_graph():
+        for length in (5, 6):  # the second is traced for all
+            run(some_features(length))
+    return run
 
 
 def test_type_ids_beyond_their_table_share_its_last_row():
@@ -152,18 +129,6 @@ def test_type_ids_beyond_their_table_add_nothing_as_in_the_original():
     )
 
 
-def test_absolute_positions_refuse_longer_input():
-    encoder = TableEncoder(dataclasses.replace(SMALL, position="absolute"))
-    with pytest.raises(ValueError, match=r"expected at most 32 tokens .*, got 40"):
-        encoder(some_features(40))
-
-
-def test_configuration_survives_serialization():
-    encoder = TableEncoder(SMALL)
-    again = keras.layers.deserialize(keras.layers.serialize(encoder))
-    assert again.config == SMALL
-
-
 def test_mixed_bfloat16_stays_close_and_keeps_ids_exact():
     encoder = TableEncoder(SMALL)
     expected = encoder(some_features()).sequence_output
@@ -189,25 +154,19 @@ def test_a_dtype_of_its_own_reaches_every_sublayer(config):
     assert keras.config.dtype_policy().name == "float32"
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
 def test_compiles_with_xla(config):
-    encoder = TableEncoder(config)
+    encoder = TableEncoder(dataclasses.replace(config, num_layers=1))
     features = some_features()
     compiled = tf.function(lambda *x: encoder(TokenFeatures(*x)).sequence_output, jit_compile=True)
     np.testing.assert_allclose(compiled(*features), encoder(features).sequence_output, atol=1e-5)
 
 
-def with_random_weights(encoder: TableEncoder) -> TableEncoder:
-    """Also where weights start at zero, so that each of them counts."""
-    encoder.build()
-    random = np.random.default_rng(3)
-    for weight in encoder.trainable_weights:
-        weight.assign(random.normal(0, 0.3, weight.shape))
-    return encoder
-
-
-def test_global_tokens_of_table_etc_are_no_concern_of_the_caller():
-    encoder = with_random_weights(TableEncoder(TABLE_ETC))
+@pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
+def test_intermediates_come_on_request_without_global_tokens(config):
+    encoder = random_weights(TableEncoder(config), size=0.3)
+    assert encoder(some_features()).intermediates == {}
     output = encoder(some_features(), return_intermediates=True)
     assert list(output.intermediates) == ["embedding", "layer_0", "layer_1"]
     for value in output.intermediates.values():
@@ -219,7 +178,7 @@ def test_global_tokens_of_table_etc_are_no_concern_of_the_caller():
 
 
 def test_global_tokens_of_table_etc_carry_what_is_far_away():
-    encoder = with_random_weights(TableEncoder(TABLE_ETC))
+    encoder = random_weights(TableEncoder(TABLE_ETC), size=0.3)
     features = some_features()
     ids = features.input_ids.numpy()
     ids[:, 20:] = (ids[:, 20:] + 1) % 40
@@ -233,26 +192,12 @@ def test_global_tokens_of_table_etc_carry_what_is_far_away():
     assert second.max() > 1e-4
 
 
-def test_encoder_of_table_etc_equals_its_dense_evaluation():
-    encoder = with_random_weights(TableEncoder(TABLE_ETC))
-    attention = dataclasses.replace(TABLE_ETC.attention, evaluator="dense")
-    dense = TableEncoder(dataclasses.replace(TABLE_ETC, attention=attention))
-    dense.build()
-    for ours, theirs in zip(dense.weights, encoder.weights, strict=True):
-        ours.assign(theirs)
-    features = some_features()
-    mask = np.ones([2, 30], np.int32)
-    mask[1, 20:] = 0
-    features = features._replace(input_mask=tf.constant(mask))
-    actual, expected = (one(features).sequence_output * mask[..., None] for one in (encoder, dense))
-    # Sums of some 60 products of size up to 3, in another order, twice normalised.
-    np.testing.assert_allclose(actual, expected, atol=5e-5)
-
-
+@pytest.mark.medium
 @pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
 def test_a_saved_model_computes_exactly_the_same(config, tmp_path):
     module = tf.Module()
-    module.encoder = encoder = with_random_weights(TableEncoder(config))
+    one_layer = dataclasses.replace(config, num_layers=1)
+    module.encoder = encoder = random_weights(TableEncoder(one_layer), size=0.3)
     module.run = tf.function(
         lambda *x: encoder(TokenFeatures(*x)).sequence_output,
         input_signature=[tf.TensorSpec([None, None], tf.int32)] * 9,

@@ -12,7 +12,8 @@ from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
 from mate_tf.layers.encoder import EncoderBlock, TableEncoder
-from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
+from mate_tf.presets import with_architecture
+from tests.layers.small_layers import token_features
 
 LENGTH = 20
 SMALL = EncoderConfig(
@@ -29,6 +30,10 @@ SMALL = EncoderConfig(
     position="per_cell",
 )
 # The presets at small sizes, those of the same attention once, and what no preset has.
+PRESETS = (
+    "tapas mate mate_exact sat linformer_128 table_etc grammar_hard grammar_soft tableformer_pcp "
+    "mate_tableformer"
+)
 SIZES: dict[str, Any] = dict(
     bucket_size=4, global_size=6, num_global_tokens=16, local_radius=4, max_relative_distance=3
 )
@@ -40,9 +45,7 @@ ATTENTIONS = {
             **SIZES,
             **(OF_LINFORMER if "linformer" in name else {}),
         )
-        for name in ARCHITECTURE_PRESETS
-        if name in ("tapas", "mate", "mate_exact", "sat", "linformer_128", "table_etc")
-        or name in ("grammar_hard", "grammar_soft", "tableformer_pcp", "mate_tableformer")
+        for name in PRESETS.split()
     },
     "mate by all pairs": AttentionConfig("mate", "dense", **SIZES),
     "table_etc by all pairs": AttentionConfig("table_etc", "dense", **SIZES),
@@ -62,7 +65,7 @@ def some_features(batch: int = 2) -> TokenFeatures:
     values = [random.integers(0, 40, (batch, LENGTH)), mask, column > 0, column, row]
     values += [random.integers(0, 2, (batch, LENGTH)) for _ in range(4)]
     values += [np.where(column > 0, 0, random.integers(1, 8, (batch, LENGTH)))]
-    return TokenFeatures(*(tf.constant(value, tf.int32) for value in values))
+    return token_features(**dict(zip(TokenFeatures._fields, values, strict=True)))
 
 
 def small_encoder(attention: AttentionConfig, num_layers: int = 2, **kwargs) -> TableEncoder:
@@ -118,10 +121,10 @@ def test_gradients_are_the_same_bit_for_bit_dropout_included(name):
     assert sum(np.abs(gradient).max() > 0 for gradient in expected) >= len(expected) - 2
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("name", "dtype", "options"),
     [
-        ("tapas", "float32", {}),
         ("mate", "mixed_bfloat16", {}),
         ("table_etc", "float32", {}),
         # The one that compiles fastest.

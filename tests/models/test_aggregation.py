@@ -13,7 +13,11 @@ NAN = float("nan")
 
 
 def certain_of(function: int) -> np.ndarray:
-    return np.array([[30.0 * (i == function) for i in range(4)]], np.float32)
+    return floats([30.0 * (i == function) for i in range(4)])
+
+
+def floats(*rows) -> np.ndarray:
+    return np.array(rows, np.float32)
 
 
 def test_probability_of_an_aggregation_is_stable_where_none_is_certain():
@@ -34,9 +38,7 @@ def test_probability_of_an_aggregation_is_stable_where_none_is_certain():
 )
 def test_which_answers_are_computed(answer, labelled, preferred, computed):
     labels = np.array([[0, labelled, 0]], np.int32)
-    mask = aggregation.needs_aggregation(
-        certain_of(preferred), np.array([answer], np.float32), labels, 0.5
-    )
+    mask = aggregation.needs_aggregation(certain_of(preferred), floats(answer), labels, 0.5)
     assert mask.numpy().tolist() == [computed]
 
 
@@ -67,7 +69,7 @@ def test_expected_result_approximates_the_enumeration(function, position, approx
     result = aggregation.expected_result(
         probabilities[None],
         values[None],
-        np.ones((1, 4), np.float32),
+        floats([1.0] * 4),
         np.ones((1, 4), np.int32),
         certain_of(function),
         average_approximation=approximation,
@@ -80,9 +82,9 @@ def test_expected_result_of_several_tokens_a_cell_and_nothing_outside_the_body()
     # A cell of two tokens with the number 4, a cell without number, a histogram row, a header,
     # padding.
     features = {
-        "probabilities": np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]], np.float32),
-        "numeric_values": np.array([[4.0, 4.0, NAN, NAN, 100.0, NAN]], np.float32),
-        "numeric_values_scale": np.array([[2.0, 2.0, NAN, np.inf, 1.0, NAN]], np.float32),
+        "probabilities": floats([1.0] * 6),
+        "numeric_values": floats([4.0, 4.0, NAN, NAN, 100.0, NAN]),
+        "numeric_values_scale": floats([2.0, 2.0, NAN, np.inf, 1.0, NAN]),
         "row_ids": np.array([[1, 1, 2, 3, 0, 0]], np.int32),
     }
     results = [
@@ -95,8 +97,7 @@ def test_expected_result_of_several_tokens_a_cell_and_nothing_outside_the_body()
 @pytest.mark.parametrize("approximation", ["ratio", "first_order", "second_order"])
 def test_a_token_of_infinite_scale_has_no_part_in_the_result_or_its_gradient(approximation):
     row_ids = np.array([[1, 2, 3]], np.int32)
-    values = np.array([[4.0, 1.0, NAN]], np.float32)
-    scales = np.array([[1.0, 1.0, np.inf]], np.float32)
+    values, scales = floats([4.0, 1.0, NAN]), floats([1.0, 1.0, np.inf])
     probabilities = tf.constant([[0.5, 0.25, 0.75]])
 
     def result(length):
@@ -114,10 +115,8 @@ def test_a_token_of_infinite_scale_has_no_part_in_the_result_or_its_gradient(app
 
 
 def test_answer_loss_is_quadratic_then_linear_and_zero_where_nothing_is_computed():
-    result = np.array([1.0, 1.5, 11.0, 5.0, 9.0], np.float32)
-    answer = np.array([1.0, 1.0, 1.0, NAN, 1.0], np.float32)
-    computed = np.array([1.0, 1.0, 1.0, 0.0, 0.0], np.float32)
-    loss = aggregation.answer_loss(result, answer, computed, 2.0)
+    result, answer = floats(1.0, 1.5, 11.0, 5.0, 9.0), floats(1.0, 1.0, 1.0, NAN, 1.0)
+    loss = aggregation.answer_loss(result, answer, floats(1.0, 1.0, 1.0, 0.0, 0.0), 2.0)
     np.testing.assert_allclose(loss, [0.0, 0.125, 2.0 * 10.0 - 2.0, 0.0, 0.0])
 
 
@@ -125,7 +124,7 @@ def test_answer_loss_is_finite_with_its_gradient_for_huge_numbers():
     result = tf.constant([1e30, 0.0])
     with tf.GradientTape() as tape:
         tape.watch(result)
-        loss = aggregation.answer_loss(result, np.array([1.0, 0.0], np.float32), tf.ones(2), 0.5)
+        loss = aggregation.answer_loss(result, floats(1.0, 0.0), tf.ones(2), 0.5)
     assert np.isfinite(loss).all()
     np.testing.assert_allclose(tape.gradient(loss, result), [0.5, 0.0])
 
@@ -143,33 +142,21 @@ def test_numbers_at_the_end_of_single_precision_leave_loss_and_gradient_finite(
         result = aggregation.expected_result(
             probabilities, values, ones.astype(np.float32), ones, logits, 1.0, approximation
         )
-        loss = aggregation.answer_loss(
-            result, np.array([np.nan], np.float32), tf.constant([computed]), 1265.74
-        )
+        loss = aggregation.answer_loss(result, floats(NAN), tf.constant([computed]), 1265.74)
     assert np.isfinite(loss).all() and (loss.numpy() > 0) == computed
     for gradient in tape.gradient(loss, [probabilities, logits]):
         assert np.isfinite(gradient).all()
 
 
-def test_normalized_answer_loss_is_relative():
-    computed = np.ones(1, np.float32)
-    losses = [
-        aggregation.answer_loss(
-            np.array([2.0 * size], np.float32),
-            np.array([4.0 * size], np.float32),
-            computed,
-            1.0,
-            normalize=True,
-        )
-        for size in (1.0, 1e6)
-    ]
-    np.testing.assert_allclose(losses, [[0.125], [0.125]], rtol=1e-6)
+@pytest.mark.parametrize("size", [1.0, 1e6])
+def test_normalized_answer_loss_is_relative(size):
+    given = floats(2.0 * size), floats(4.0 * size), floats(1.0)
+    loss = aggregation.answer_loss(*given, 1.0, normalize=True)
+    np.testing.assert_allclose(loss, [0.125], rtol=1e-6)
 
 
 def test_aggregation_loss_is_cross_entropy():
-    loss = aggregation.aggregation_loss(
-        np.array([[0.0, 0.0, 0.0, 0.0]], np.float32), np.array([2], np.int32)
-    )
+    loss = aggregation.aggregation_loss(floats([0.0] * 4), np.array([2], np.int32))
     np.testing.assert_allclose(loss, [np.log(4.0)], rtol=1e-6)
 
 

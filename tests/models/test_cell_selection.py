@@ -1,4 +1,7 @@
-"""Cells, columns and their losses against loops that spell the definitions out."""
+"""Cells, columns and their losses against loops that spell the definitions out.
+
+Shapes: B batch, S sequence.
+"""
 
 import collections
 
@@ -9,34 +12,51 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.models import cell_selection
-from mate_tf.models.cell_selection import LOG_ZERO
+from mate_tf.models.cell_selection import (
+    LOG_ZERO,
+    cell_cross_entropy_loss,
+    log_cell_probabilities,
+)
 from mate_tf.models.table_qa import CellSelectionHead
 
 NUM_COLUMNS = 6
+# Of float32 sums of up to 20 terms of order 1.
+TOLERANCE = 1e-5
 
 
-def random_batch(seed: int, rows: int, columns: int, question: int, padding: int, batch: int = 2):
-    """Token features and scores of a table with one to three tokens a cell, header included."""
-    rng = np.random.default_rng(seed)
-    cells = [(r, c) for r in range(rows + 1) for c in range(1, columns + 1)]
-    counts = rng.integers(1, 4, len(cells))
-    table = np.repeat(np.array(cells).reshape(-1, 2), counts, axis=0)
-    places = np.concatenate([np.zeros((question, 2), int), table, np.zeros((padding, 2), int)])
-    mask = np.ones(len(places), int)
-    mask[len(places) - padding :] = 0
-    row_ids, column_ids, mask = (
-        np.tile(ids, (batch, 1)).astype(np.int32) for ids in (*places.T, mask)
-    )
-    scores = rng.normal(size=(3, *mask.shape)).astype(np.float32)
-    labels = (rng.random(mask.shape) < 0.3) & (row_ids > 0)
-    return {
+def batch_of(places, logits=0.0, labels=0, scores=0.0, padding=0) -> dict[str, np.ndarray]:
+    """Examples of one table: (row, column) of each token, logits, labels and scores [S], [B, S]."""
+    row_ids, column_ids = np.asarray(places, np.int32).reshape(-1, 2).T
+    mask = (np.arange(len(row_ids)) < len(row_ids) - padding).astype(np.int32)
+    shape = len(np.atleast_2d(logits)), len(mask)
+    values = {
         "row_ids": row_ids,
         "column_ids": column_ids,
         "input_mask": mask,
-        "label_ids": labels.astype(np.int32),
-        "token_logits": scores[0],
-        "token_scores": scores[1],
+        "label_ids": np.asarray(labels, np.int32),
+        "token_logits": np.asarray(logits, np.float32),
+        "token_scores": np.asarray(scores, np.float32),
     }
+    return {name: np.array(np.broadcast_to(value, shape)) for name, value in values.items()}
+
+
+def random_batch(seed, rows, columns, question, padding, label_share=0.3, logit_size=1.0):
+    """Two examples of a table with one to three tokens a cell, header included; labels anywhere."""
+    rng = np.random.default_rng(seed)
+    cells = [(r, c) for r in range(rows + 1) for c in range(1, columns + 1)]
+    table = np.repeat(np.array(cells), rng.integers(1, 4, len(cells)), axis=0)
+    places = np.pad(table, [(question, padding), (0, 0)])
+    logits, scores = rng.normal(size=(2, 2, len(places)))
+    labels = rng.random(logits.shape) < label_share
+    return batch_of(places, logit_size * logits, labels, scores, padding)
+
+
+def examples_of(batch) -> list[dict[str, np.ndarray]]:
+    """Each example of a batch by itself."""
+    return [
+        {name: values[index] for name, values in batch.items()}
+        for index in range(len(batch["row_ids"]))
+    ]
 
 
 def cells_of(batch, **options):
@@ -46,12 +66,10 @@ def cells_of(batch, **options):
     )
 
 
-def tokens_by_cell(batch, example: int) -> dict[tuple[int, int], list[int]]:
+def tokens_by_cell(example) -> dict[tuple[int, int], list[int]]:
     groups = collections.defaultdict(list)
-    for token, real in enumerate(batch["input_mask"][example]):
-        if real:
-            row, column = batch["row_ids"][example, token], batch["column_ids"][example, token]
-            groups[row, column].append(token)
+    for token in np.flatnonzero(example["input_mask"]).tolist():
+        groups[example["row_ids"][token], example["column_ids"][token]].append(token)
     return groups
 
 
@@ -59,10 +77,10 @@ def bce(logit: float, label: bool) -> float:
     return np.logaddexp(0.0, -logit if label else logit)
 
 
-def expected_column_logits(batch, example: int, allow_empty: bool) -> np.ndarray:
+def expected_column_logits(example, allow_empty: bool) -> np.ndarray:
     means = collections.defaultdict(list)
-    for (_, column), tokens in tokens_by_cell(batch, example).items():
-        means[column].append(batch["token_scores"][example, tokens].mean())
+    for (_, column), tokens in tokens_by_cell(example).items():
+        means[column].append(example["token_scores"][tokens].mean())
     logits = np.full(NUM_COLUMNS, LOG_ZERO)
     for column, values in means.items():
         forbidden = column == 0 and not allow_empty
@@ -70,19 +88,29 @@ def expected_column_logits(batch, example: int, allow_empty: bool) -> np.ndarray
     return logits
 
 
-def expected_column_loss(batch, example: int, column_logits: np.ndarray) -> float:
-    labels = batch["label_ids"][example]
-    counts = collections.Counter(batch["column_ids"][example][labels > 0].tolist())
+def expected_column_loss(example, column_logits: np.ndarray) -> float:
+    labels = example["label_ids"]
+    counts = collections.Counter(example["column_ids"][labels > 0].tolist())
     column = min(counts, key=lambda c: (-counts[c], c)) if counts else 0
     loss = np.logaddexp.reduce(column_logits) - column_logits[column]
     if not counts:
         return loss
     losses = [
-        bce(batch["token_logits"][example, tokens].mean(), labels[tokens].max() > 0)
-        for (_, c), tokens in tokens_by_cell(batch, example).items()
+        bce(example["token_logits"][tokens].mean(), labels[tokens].max() > 0)
+        for (_, c), tokens in tokens_by_cell(example).items()
         if c == column
     ]
     return loss + np.mean(losses)
+
+
+def columns_and_loss(batch, allow_empty=False):
+    """The logits of columns [B, C] and the losses [B]."""
+    cells = cells_of(batch)
+    columns = cell_selection.column_logits(batch["token_scores"], cells, NUM_COLUMNS, allow_empty)
+    loss = cell_selection.column_selection_loss(
+        batch["token_logits"], columns, batch["label_ids"], cells
+    )
+    return columns, loss
 
 
 tables = st.tuples(
@@ -98,16 +126,12 @@ tables = st.tuples(
 @given(tables, st.booleans())
 def test_column_logits_and_loss_equal_the_definition(shape, allow_empty):
     batch = random_batch(*shape)
-    cells = cells_of(batch)
-    columns = cell_selection.column_logits(batch["token_scores"], cells, NUM_COLUMNS, allow_empty)
-    losses = cell_selection.column_selection_loss(
-        batch["token_logits"], columns, batch["label_ids"], cells
-    )
-    for example in range(2):
-        logits = expected_column_logits(batch, example, allow_empty)
-        np.testing.assert_allclose(columns[example], logits, rtol=1e-5, atol=1e-5)
-        expected = expected_column_loss(batch, example, logits)
-        np.testing.assert_allclose(losses[example], expected, rtol=1e-5, atol=1e-5)
+    batch["label_ids"] = batch["label_ids"] * (batch["row_ids"] > 0)
+    columns, losses = columns_and_loss(batch, allow_empty)
+    logits = [expected_column_logits(example, allow_empty) for example in examples_of(batch)]
+    np.testing.assert_allclose(columns, logits, rtol=TOLERANCE, atol=TOLERANCE)
+    expected = list(map(expected_column_loss, examples_of(batch), logits))
+    np.testing.assert_allclose(losses, expected, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 @settings(max_examples=15)
@@ -117,12 +141,11 @@ def test_selection_keeps_the_cell_means_of_the_best_column_only(shape):
     cells = cells_of(batch)
     columns = cell_selection.column_logits(batch["token_scores"], cells, NUM_COLUMNS)
     logits = cell_selection.select_in_best_column(batch["token_logits"], columns, cells).numpy()
-    for example in range(2):
-        best = np.argmax(columns[example])
-        for (_, column), tokens in tokens_by_cell(batch, example).items():
-            mean = batch["token_logits"][example, tokens].mean()
+    for example, found, best in zip(examples_of(batch), logits, np.argmax(columns, 1), strict=True):
+        for (_, column), tokens in tokens_by_cell(example).items():
+            mean = example["token_logits"][tokens].mean()
             lowered = 0.0 if column == best else LOG_ZERO
-            np.testing.assert_allclose(logits[example, tokens], mean + lowered, atol=2e-3)
+            np.testing.assert_allclose(found[tokens], mean + lowered, atol=2e-3)
 
 
 def test_no_cell_is_selected_where_the_empty_column_is_best():
@@ -135,26 +158,14 @@ def test_no_cell_is_selected_where_the_empty_column_is_best():
     assert np.max(logits) < LOG_ZERO / 2
 
 
-def test_padding_changes_nothing():
-    short, long = (random_batch(1, 3, 3, question=2, padding=n) for n in (0, 9))
-    size = short["input_mask"].shape[1]
-    for key in ("token_logits", "token_scores"):
-        long[key][:, :size] = short[key]
-    long["label_ids"][:, :size] = short["label_ids"]
-    long["label_ids"][:, size:] = 0
-    for allow_empty in (False, True):
-        results = []
-        for batch in (short, long):
-            cells = cells_of(batch)
-            columns = cell_selection.column_logits(
-                batch["token_scores"], cells, NUM_COLUMNS, allow_empty
-            )
-            losses = cell_selection.column_selection_loss(
-                batch["token_logits"], columns, batch["label_ids"], cells
-            )
-            results.append((columns, losses))
-        for a, b in zip(*results, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-6)
+@pytest.mark.parametrize("allow_empty", [False, True])
+def test_padding_changes_nothing(allow_empty):
+    short = random_batch(1, 3, 3, question=2, padding=0)
+    noise = np.random.default_rng(5).normal(size=9)
+    long = {key: np.pad(values, [(0, 0), (0, 9)]) for key, values in short.items()}
+    long["token_logits"][:, -9:] = long["token_scores"][:, -9:] = noise
+    for one, other in zip(*(columns_and_loss(x, allow_empty) for x in (short, long)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 def test_counting_padding_moves_the_empty_column_alone():
@@ -165,8 +176,7 @@ def test_counting_padding_moves_the_empty_column_alone():
         ).numpy()
         for value in (False, True)
     )
-    outside = batch["column_ids"] == 0
-    mean = batch["token_scores"][0, outside[0]].mean()
+    mean = batch["token_scores"][0, batch["column_ids"][0] == 0].mean()
     np.testing.assert_allclose(counted[0, 0], mean, rtol=1e-5)
     assert abs(without[0, 0] - mean) > 1e-3
     np.testing.assert_allclose(without[:, 1:], counted[:, 1:], rtol=1e-6)
@@ -174,29 +184,20 @@ def test_counting_padding_moves_the_empty_column_alone():
 
 def test_any_cell_of_a_table_with_700_rows_and_40_columns_can_be_selected_alone():
     places = np.array([(r, c) for r in range(701) for c in range(1, 41)], np.int32)
-    batch = {
-        "row_ids": places[None, :, 0],
-        "column_ids": places[None, :, 1],
-        "input_mask": np.ones((1, len(places)), np.int32),
-    }
-    cells = cells_of(batch, max_num_columns=512)
+    cells = cells_of(batch_of(places), max_num_columns=512)
     for row, column in ((700, 40), (64, 31), (1, 33)):
         here = (places == (row, column)).all(axis=1)
-        column_scores = np.where(batch["column_ids"] == column, 3.0, 0.0).astype(np.float32)
-        columns = cell_selection.column_logits(column_scores, cells, 512)
+        scores = np.where(places[None, :, 1] == column, 3.0, 0.0).astype(np.float32)
+        columns = cell_selection.column_logits(scores, cells, 512)
         token_logits = np.where(here, 9.0, -9.0).astype(np.float32)[None]
         logits = cell_selection.select_in_best_column(token_logits, columns, cells)
         assert np.flatnonzero(logits[0] > 0).tolist() == np.flatnonzero(here).tolist()
 
 
 def test_ids_beyond_the_limits_count_as_the_last_row_and_column():
-    batch = {
-        "row_ids": np.array([[1, 2, 3, 9]], np.int32),
-        "column_ids": np.array([[1, 1, 1, 9]], np.int32),
-        "input_mask": np.ones((1, 4), np.int32),
-    }
+    batch = batch_of([(1, 1), (2, 1), (3, 1), (9, 9)], logits=[1.0, 2.0, 4.0, 8.0])
     cells = cells_of(batch, max_num_columns=4, max_num_rows=3)
-    means = cell_selection.mean_by_cell(np.array([[1.0, 2.0, 4.0, 8.0]], np.float32), cells)
+    means = cell_selection.mean_by_cell(batch["token_logits"], cells)
     assert cell_selection.to_tokens(means, cells).numpy().tolist() == [[1.0, 3.0, 3.0, 8.0]]
 
 
@@ -212,8 +213,7 @@ def test_token_loss_weighs_the_answer_and_leaves_padding_out():
 @pytest.mark.parametrize("initialize_to_zero", [False, True])
 def test_head_has_the_checkpoints_variables(select_one_column, initialize_to_zero):
     head = CellSelectionHead(select_one_column, initialize_to_zero, name="cell_selection")
-    states = tf.random.stateless_normal([2, 5, 4], seed=[1, 2])
-    tokens, columns = head(states)
+    tokens, columns = head(tf.random.stateless_normal([2, 5, 4], seed=[1, 2]))
     names = {variable.name: tuple(variable.shape) for variable in head.weights}
     expected = {"output_weights": (4,), "output_bias": ()}
     if select_one_column:
@@ -224,3 +224,66 @@ def test_head_has_the_checkpoints_variables(select_one_column, initialize_to_zer
     assert initialize_to_zero == (not np.any(tokens))
     restored = CellSelectionHead.from_config(head.get_config())
     assert restored.get_config() == head.get_config()
+
+
+def cross_entropy(batch, hard_em: bool = False):
+    """Probabilities of the tokens [B, S], losses [B] and their gradients [B, S]."""
+    logits = tf.constant(batch["token_logits"])
+    cells = cells_of(batch, max_num_columns=512)
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        log_p = log_cell_probabilities(logits, cells)
+        loss = cell_cross_entropy_loss(log_p, batch["label_ids"], cells, hard_em)
+    probabilities = np.exp(cell_selection.to_tokens(log_p, cells))
+    return probabilities, loss.numpy(), tape.gradient(loss, logits).numpy()
+
+
+def expected_cross_entropy(example, hard_em: bool):
+    """The same of one example, in float64."""
+    groups = [tokens for place, tokens in tokens_by_cell(example).items() if min(place) > 0]
+    logits = example["token_logits"].astype(np.float64)
+    means = np.array([logits[tokens].mean() for tokens in groups])
+    p = np.exp(means - np.logaddexp.reduce(means)) if groups else means
+    correct = np.array([example["label_ids"][tokens].any() for tokens in groups], bool)
+    q = p * correct
+    if hard_em and correct.any():
+        q = np.arange(len(p)) == np.argmax(q)
+    loss, gradient, probabilities = 0.0, np.zeros_like(logits), np.zeros_like(logits)
+    if correct.any():
+        q = q / q.sum()
+        loss = -np.sum(q[correct] * np.log(p[correct]))
+        for cell, tokens in enumerate(groups):
+            # Of -sum q log p with constant q, that is p - q, shared by the tokens of the mean.
+            gradient[tokens] = (p[cell] - q[cell]) / len(tokens)
+    for cell, tokens in enumerate(groups):
+        probabilities[tokens] = p[cell]
+    return probabilities, loss, gradient
+
+
+@settings(max_examples=60)
+@given(
+    tables, st.sampled_from([0.0, 0.1, 0.4, 1.0]), st.sampled_from([0.0, 1.0, 4.0]), st.booleans()
+)
+def test_cross_entropy_and_its_gradient_equal_the_definition(shape, share, size, hard_em):
+    batch = random_batch(*shape, share, size)
+    for example, *actual in zip(examples_of(batch), *cross_entropy(batch, hard_em), strict=True):
+        expected = expected_cross_entropy(example, hard_em)
+        for one, other in zip(actual, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE)
+        if expected[1] == 0.0:  # nothing to learn: no label, no cell, or one cell alone
+            assert actual[1] == 0.0 and not actual[2].any()
+
+
+def test_700_rows_are_700_rows():
+    places = [(row, column) for row in range(1, 701) for column in (1, 2, 3)]
+    _, loss, gradient = cross_entropy(batch_of(places, labels=[0] * 2099 + [1]))
+    np.testing.assert_allclose(loss, [np.log(2100)], rtol=1e-5)
+    np.testing.assert_allclose(gradient[0, -1], 1 / 2100 - 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("hard_em", "target"), [(False, [0.5, 0.5]), (True, [1.0, 0.0])])
+def test_logits_of_any_size_have_a_finite_loss_and_gradient(hard_em, target):
+    batch = batch_of([(0, 0), (1, 1), (1, 2), (1, 3)], [1e6, 1e6, -1e6, -1e6], [0, 0, 1, 1])
+    _, loss, gradient = cross_entropy(batch, hard_em)
+    np.testing.assert_allclose(loss, [2e6], rtol=1e-6)
+    np.testing.assert_allclose(gradient[0], [0.0, 1.0, -target[0], -target[1]], atol=1e-6)

@@ -4,17 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-
-ENCODER = EncoderConfig(
-    vocab_size=10,
-    hidden_size=16,
-    num_layers=1,
-    num_heads=2,
-    intermediate_size=32,
-    attention=AttentionConfig("tapas"),
-)
+from tests.small import ENCODER
 
 
 def losses(labels, logits, **options) -> dict[str, np.ndarray]:

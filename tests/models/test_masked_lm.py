@@ -1,22 +1,21 @@
 """The heads of pre-training against numpy, their names, saving and dtypes."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.masked_lm import MaskedLanguageModel, MaskedLMConfig
 from mate_tf.weights.loading import variables_by_name
+from tests import small
 
-ENCODER = EncoderConfig(
+ENCODER = dataclasses.replace(
+    small.ENCODER,
     vocab_size=20,
-    hidden_size=8,
-    num_layers=1,
-    num_heads=2,
-    intermediate_size=16,
-    initializer_range=0.5,
     hidden_dropout=0.0,
     attention_dropout=0.0,
     attention=AttentionConfig("tapas"),
@@ -25,9 +24,9 @@ ENCODER = EncoderConfig(
 TOLERANCE = 1e-5
 
 
-def make_model(next_sentence=True, **options):
+def make_model(next_sentence=True):
     keras.utils.set_random_seed(1)
-    model = MaskedLanguageModel(ENCODER, MaskedLMConfig(next_sentence), **options)
+    model = MaskedLanguageModel(ENCODER, MaskedLMConfig(next_sentence))
     model.build()
     model.output_bias.assign(keras.random.normal(model.output_bias.shape, seed=2))
     return model
@@ -51,43 +50,35 @@ def log_softmax(logits):
     return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
 
 
+def run(model, batch):
+    outputs = model(TokenFeatures.from_dict(batch), batch["masked_lm_positions"])
+    return outputs, model.compute_task_loss(batch, outputs)
+
+
 def test_logits_are_products_with_the_word_embeddings(batch):
     model = make_model()
-    features = TokenFeatures.from_dict(batch)
-    outputs = model(features, batch["masked_lm_positions"])
+    features, positions = TokenFeatures.from_dict(batch), batch["masked_lm_positions"]
     encoded = model.encoder(features)
-    hidden = np.stack(
-        [
-            encoded.sequence_output[example].numpy()[positions]
-            for example, positions in enumerate(batch["masked_lm_positions"].numpy())
-        ]
-    )
-    hidden = model.layer_norm(model.transform(tf.constant(hidden))).numpy()
+    hidden = tf.gather(encoded.sequence_output, positions, batch_dims=1)
+    hidden = model.layer_norm(model.transform(hidden)).numpy().astype(np.float64)
     words = model.encoder.embedding.word_embeddings.numpy()
-    expected = hidden.astype(np.float64) @ words.T + model.output_bias.numpy()
-    np.testing.assert_allclose(
-        outputs["masked_lm_logits"], expected, rtol=TOLERANCE, atol=TOLERANCE
-    )
-    weights = model.next_sentence_weights.numpy()
-    expected = encoded.pooled_output.numpy() @ weights.T + model.next_sentence_bias.numpy()
-    np.testing.assert_allclose(outputs["next_sentence_logits"], expected, rtol=1e-4, atol=TOLERANCE)
-
-
-def test_without_positions_every_token_is_predicted(batch):
-    model = make_model()
-    features = TokenFeatures.from_dict(batch)
-    everywhere = model(features)["masked_lm_logits"]
+    pooled, weights = encoded.pooled_output.numpy(), model.next_sentence_weights.numpy()
+    outputs = model(features, positions)
+    for name, expected in (
+        ("masked_lm_logits", hidden @ words.T + model.output_bias.numpy()),
+        ("next_sentence_logits", pooled @ weights.T + model.next_sentence_bias.numpy()),
+    ):
+        np.testing.assert_allclose(outputs[name], expected, rtol=1e-4, atol=TOLERANCE)
+    everywhere = model(features)["masked_lm_logits"]  # without positions every token is predicted
     assert everywhere.shape == (2, 6, 20)
-    some = model(features, batch["masked_lm_positions"])["masked_lm_logits"]
-    expected = tf.gather(everywhere, batch["masked_lm_positions"], batch_dims=1)
-    np.testing.assert_allclose(some, expected, rtol=TOLERANCE, atol=TOLERANCE)
+    some = tf.gather(everywhere, positions, batch_dims=1)
+    np.testing.assert_allclose(outputs["masked_lm_logits"], some, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("next_sentence", [True, False])
 def test_the_loss_is_the_mean_over_masked_tokens_plus_that_over_tables(batch, next_sentence):
     model = make_model(next_sentence)
-    outputs = model(TokenFeatures.from_dict(batch), batch["masked_lm_positions"])
-    losses = model.compute_task_loss(batch, outputs)
+    outputs, losses = run(model, batch)
     words = log_softmax(outputs["masked_lm_logits"])
     masked_sum = -(words[0, 0, 7] + words[0, 1, 2] + words[1, 0, 19])
     np.testing.assert_allclose(losses["masked_lm_sum"], masked_sum, rtol=TOLERANCE)
@@ -104,10 +95,8 @@ def test_the_loss_is_the_mean_over_masked_tokens_plus_that_over_tables(batch, ne
 
 def test_a_batch_without_a_masked_token_costs_nothing(batch):
     model = make_model(next_sentence=False)
-    batch = batch | {"masked_lm_weights": tf.zeros([2, 3])}
     with tf.GradientTape() as tape:
-        outputs = model(TokenFeatures.from_dict(batch), batch["masked_lm_positions"])
-        loss = model.compute_task_loss(batch, outputs)["loss"]
+        loss = run(model, batch | {"masked_lm_weights": tf.zeros([2, 3])})[1]["loss"]
     assert float(loss) == 0.0
     np.testing.assert_array_equal(tape.gradient(loss, model.output_bias.value), 0.0)
 
@@ -115,27 +104,21 @@ def test_a_batch_without_a_masked_token_costs_nothing(batch):
 def test_words_are_learned_both_as_read_and_as_predicted(batch):
     model = make_model(next_sentence=False)
     with tf.GradientTape() as tape:
-        outputs = model(TokenFeatures.from_dict(batch), batch["masked_lm_positions"])
-        loss = model.compute_task_loss(batch, outputs)["loss"]
+        loss = run(model, batch)[1]["loss"]
     embeddings = model.encoder.embedding.word_embeddings.value
     gradient = tf.convert_to_tensor(tape.gradient(loss, embeddings)).numpy()
     assert 7 not in batch["input_ids"].numpy()
     assert (np.abs(gradient).max(axis=1) > 0).all()  # of all words, in the softmax
 
 
+WORDS = "transform/dense/kernel transform/dense/bias transform/LayerNorm/gamma "
+WORDS += "transform/LayerNorm/beta output_bias"
+
+
 @pytest.mark.parametrize("next_sentence", [True, False])
 def test_variables_have_the_names_of_the_published_checkpoints(next_sentence):
+    heads = {f"cls/predictions/{name}" for name in WORDS.split()}
+    if next_sentence:
+        heads |= {f"cls/seq_relationship/output_{part}" for part in ("weights", "bias")}
     names = variables_by_name(make_model(next_sentence))
-    heads = {name for name in names if not name.startswith("bert/")}
-    assert heads == {
-        "cls/predictions/transform/dense/kernel",
-        "cls/predictions/transform/dense/bias",
-        "cls/predictions/transform/LayerNorm/gamma",
-        "cls/predictions/transform/LayerNorm/beta",
-        "cls/predictions/output_bias",
-        *(
-            ["cls/seq_relationship/output_weights", "cls/seq_relationship/output_bias"]
-            if next_sentence
-            else []
-        ),
-    }
+    assert {name for name in names if not name.startswith("bert/")} == heads

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.answers.decoding import best_spans
-from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.features.token_features import TokenFeatures
+from mate_tf.answers.predictor import inference_function
+from mate_tf.config import AttentionConfig
+from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
+from mate_tf.layers.compilation import portable_graph
 from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.span_reading import (
     SpanHead,
@@ -25,16 +27,10 @@ from mate_tf.models.span_reading import (
     valid_spans,
 )
 from mate_tf.weights.loading import variables_by_name
+from tests import small
+from tests.layers.small_layers import token_features
 
-ENCODER = EncoderConfig(
-    vocab_size=30,
-    hidden_size=8,
-    num_layers=1,
-    num_heads=2,
-    intermediate_size=16,
-    initializer_range=0.5,
-    attention=AttentionConfig("tapas"),
-)
+ENCODER = dataclasses.replace(small.ENCODER, vocab_size=30, attention=AttentionConfig("tapas"))
 CONFIGS = {
     "linear": SpanReadingConfig(max_span_length=3),
     "perceptron": SpanReadingConfig(max_span_length=3, hidden_size=6),
@@ -45,12 +41,18 @@ CONFIGS = {
 TOLERANCE = 1e-5
 
 
-def make_model(config, encoder=ENCODER, **options):
-    keras.utils.set_random_seed(1)
-    model = SpanReading(encoder, dataclasses.replace(config, output_dropout=0.0), **options)
-    model.build()
-    for variable in model.head.weights:  # biases too, and larger than a new model's
+def with_random_weights(head):
+    """Biases too, and larger than those of a new model."""
+    for variable in head.weights:
         variable.assign(keras.random.normal(variable.shape, seed=len(variable.path)))
+    return head
+
+
+def make_model(config):
+    keras.utils.set_random_seed(1)
+    model = SpanReading(ENCODER, dataclasses.replace(config, output_dropout=0.0))
+    model.build()
+    with_random_weights(model.head)
     return model
 
 
@@ -62,16 +64,18 @@ def make_batch(padding=2):
     ids = np.random.default_rng(0).integers(1, 30, rows.shape, np.int32)
 
     def padded(values):
-        return tf.constant(np.pad(values, [(0, 0), (0, padding)]))
+        return np.pad(values, [(0, 0), (0, padding)])
 
-    zeros = np.zeros_like(rows)
-    return {name: padded(zeros) for name in TokenFeatures._fields} | {
-        "input_ids": padded(ids),
-        "input_mask": padded(np.ones_like(rows)),
-        "segment_ids": padded((columns > 0).astype(np.int32)),
-        "row_ids": padded(rows),
-        "column_ids": padded(columns),
-        "label_ids": padded(labels),
+    features = token_features(
+        input_ids=padded(ids),
+        input_mask=padded(np.ones_like(rows)),
+        segment_ids=padded(columns > 0),
+        row_ids=padded(rows),
+        column_ids=padded(columns),
+    )
+    named = {name: getattr(features, name) for name in TAPAS_FEATURES}
+    return named | {
+        "label_ids": tf.constant(padded(labels)),
         "classification_class_index": tf.constant([[1], [0]]),
     }
 
@@ -84,11 +88,7 @@ def log_softmax(logits):
 def run(model, batch):
     outputs = model(TokenFeatures.from_dict(batch))
     losses = model.compute_task_loss(batch, outputs)
-    arrays = (
-        {name: np.asarray(value) for name, value in tensors.items()}
-        for tensors in (outputs, losses)
-    )
-    return tuple(arrays)
+    return tuple({name: np.asarray(x) for name, x in named.items()} for named in (outputs, losses))
 
 
 @pytest.mark.parametrize("activation", ["gelu", "gelu_tanh"])
@@ -98,9 +98,7 @@ def test_scores_are_those_of_concatenated_vectors(hidden_size, activation):
     head = SpanHead("span", 4, hidden_size, activation)
     vectors = np.random.default_rng(0).normal(size=(2, 9, 6)).astype(np.float32)  # [B, S, D]
     head.build(vectors.shape)
-    for variable in head.weights:
-        variable.assign(keras.random.normal(variable.shape, seed=len(variable.path)))
-    scores, of_tokens = head(vectors)
+    scores, of_tokens = with_random_weights(head)(vectors)
     assert of_tokens is None
 
     starts, ends = span_bounds(9, 4)
@@ -121,13 +119,8 @@ def test_probabilities_are_of_valid_spans_alone(name):
     outputs, _ = run(make_model(CONFIGS[name]), make_batch())
     starts, ends = span_bounds(9, 3)
     assert outputs["span_logits"].shape == (2, len(starts))
-    within = [(2, 4), (5, 6)]  # the cells of the first example's body
-    valid = np.array(
-        [
-            any(first <= start and end <= last for first, last in within)
-            for start, end in zip(starts, ends, strict=True)
-        ]
-    )
+    # The first example's body has two cells, of the tokens 2 to 4 and 5 to 6.
+    valid = ((starts >= 2) & (ends <= 4)) | ((starts >= 5) & (ends <= 6))
     logits, probabilities = outputs["span_logits"][0], outputs["span_probabilities"][0]
     np.testing.assert_array_equal(logits > LOG_ZERO / 2, valid)
     expected = np.exp(log_softmax(logits[valid]))
@@ -199,11 +192,11 @@ def test_every_weight_but_those_that_shift_all_scores_alike_has_a_gradient(name)
 
 
 def test_sequences_may_have_any_length():
-    model = make_model(CONFIGS["perceptron"])
-    call = tf.function(lambda batch: model(TokenFeatures.from_dict(batch)))
-    for padding in (1, 5):
-        outputs = call(make_batch(padding))
-        assert outputs["span_logits"].shape[1] == len(span_bounds(7 + padding, 3)[0])
+    with portable_graph():
+        call = inference_function(make_model(CONFIGS["perceptron"]))
+        for padding in (1, 5):
+            outputs = call(TokenFeatures.from_dict(make_batch(padding)))
+            assert outputs["span_logits"].shape[1] == len(span_bounds(7 + padding, 3)[0])
 
 
 @pytest.mark.parametrize(
@@ -311,21 +304,6 @@ def test_answers_are_the_labelled_runs_of_each_cell(sequence, max_span_length):
     found = answer_spans(label_ids, numbers, max_span_length)
     expected = [span in runs for span in all_spans(len(cells), max_span_length)]
     np.testing.assert_array_equal(found[0], expected)
-
-
-def test_answers_side_by_side_in_two_cells_are_two():
-    cells = body_cells(tf.constant([[0, 1, 1, 1, 1]]), tf.constant([[0, 1, 1, 2, 2]]))
-    found = answer_spans(tf.constant([[0, 0, 1, 1, 1]]), cells, max_span_length=3)
-    starts, ends = span_bounds(5, 3)
-    spans = [(starts[i], ends[i]) for i in np.flatnonzero(found[0])]
-    assert spans == [(2, 2), (3, 4)]
-
-
-def test_an_answer_longer_than_the_longest_span_is_none():
-    cells = body_cells(tf.ones([1, 4], tf.int32), tf.ones([1, 4], tf.int32))
-    labels = tf.constant([[1, 1, 1, 0]])
-    assert np.count_nonzero(answer_spans(labels, cells, max_span_length=3)) == 1
-    assert np.count_nonzero(answer_spans(labels, cells, max_span_length=2)) == 0
 
 
 @given(st.integers(0, 1000), st.integers(1, 9), st.integers(1, 4), st.integers(1, 40))

@@ -1,7 +1,9 @@
 """What the tests of weights share: small models and checkpoints of them."""
 
+import functools
 import json
 import pathlib
+from collections.abc import Mapping
 
 import keras
 import numpy as np
@@ -47,6 +49,22 @@ def classifier(seed: int = 0, num_classes: int = 2, **overrides) -> SequenceClas
 
 def values_of(model: keras.layers.Layer) -> dict[str, np.ndarray]:
     return {name: variable.numpy() for name, variable in variables_by_name(model).items()}
+
+
+@functools.cache
+def table_qa_values() -> dict[str, np.ndarray]:
+    return values_of(table_qa())
+
+
+@functools.cache
+def classifier_values() -> dict[str, np.ndarray]:
+    return values_of(classifier())
+
+
+def assert_values(model: keras.layers.Layer, expected: Mapping[str, np.ndarray]) -> None:
+    """Whether a model's variables have these values, of which there may be more."""
+    for name, value in values_of(model).items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
 
 def write_tf1(prefix: pathlib.Path, values: dict[str, np.ndarray]) -> None:

@@ -11,9 +11,9 @@ from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.loading import published_model
 from mate_tf.tables.table import Table
 from mate_tf.weights.hub import download
-from mate_tf.weights.initial import published_configs
+from mate_tf.weights.initial import load_weights, published_configs
 from tests.small import PIECES, write_vocabulary
-from tests.weights.small_models import BERT_CONFIG, table_qa, values_of, write_hugging_face
+from tests.weights.small_models import BERT_CONFIG, table_qa, table_qa_values, write_hugging_face
 
 pytest.importorskip("huggingface_hub", reason="not installed: huggingface_hub")
 NAME, COMMIT = "google/tapas-tiny", "b" * 40
@@ -24,7 +24,7 @@ def cache(tmp_path, monkeypatch):
     """A folder of the cache with a small model, of which there is nothing else: offline."""
     made = tmp_path / "made"
     of_tapas = {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4}
-    write_hugging_face(made, values_of(table_qa()), **of_tapas)
+    write_hugging_face(made, table_qa_values(), **of_tapas)
     write_vocabulary(made / "vocab.txt", PIECES[: BERT_CONFIG["vocab_size"]])
     folder = tmp_path / "cache" / "models--google--tapas-tiny"
     snapshot = folder / "snapshots" / COMMIT
@@ -49,9 +49,11 @@ def test_a_name_is_found_offline_in_the_cache(cache, revision):
     assert download(NAME, revision) == cache
 
 
-def test_a_revision_that_the_cache_lacks_is_named(cache):
+def test_what_the_cache_lacks_is_named(cache):
     with pytest.raises(OSError, match=f"{NAME}.*revision {'c' * 40}, or in its local cache"):
         download(NAME, "c" * 40)
+    with pytest.raises(OSError, match="a model 'google/other' on the Hugging Face Hub"):
+        load_weights(table_qa(), "google/other")
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
@@ -64,9 +66,10 @@ def test_a_damaged_file_is_not_read(cache, name):
         download(NAME)
 
 
+@pytest.mark.medium
 def test_with_views_a_published_model_reads_what_all_pairs_cannot(cache):
-    table = Table.from_rows([["a", "b"], *[["c d", "e"]] * 4000])
-    with pytest.raises(ValueError, match="expected at most 2048 tokens, got 12"):
+    table = Table.from_rows([["a", "b"], *[["c d", "e"]] * 700])
+    with pytest.raises(ValueError, match="expected at most 2048 tokens, got 2105"):
         mate_tf.from_pretrained(NAME).answer(table, "b")
     answer = mate_tf.from_pretrained(NAME, revision=COMMIT, architecture="mate").answer(table, "b")
     assert answer.cells

@@ -18,10 +18,12 @@ from mate_tf.weights.hugging_face import (
 )
 from tests.weights.small_models import (
     BERT_CONFIG,
+    assert_values,
     classifier,
+    classifier_values,
     encoder_config,
     table_qa,
-    values_of,
+    table_qa_values,
     write_hugging_face,
 )
 
@@ -79,34 +81,49 @@ OF_WTQ = TableQAConfig(
     temperature=0.0352513,
     **LIMITS,
 )
+OF_SUPERVISED = dataclasses.replace(
+    OF_WTQ,
+    allow_empty_column_selection=True,
+    answer_loss_cutoff=36.4519,
+    cell_select_pref=0.903421,
+    huber_loss_delta=222.088,
+    temperature=0.763141,
+    use_answer_as_supervision=False,
+)
+OF_SQA = TableQAConfig(
+    num_aggregation_labels=0,
+    use_answer_as_supervision=False,
+    answer_loss_cutoff=None,
+    init_cell_selection_weights_to_zero=True,
+    **LIMITS,
+)
+TAPAS = {"model_type": "tapas"}
+
+
+@pytest.fixture
+def described(tmp_path):
+    """Describes a model in a folder, which it returns."""
+
+    def describe(config):
+        (tmp_path / "config.json").write_text(json.dumps(BERT_CONFIG | config))
+        return tmp_path
+
+    return describe
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of a classifier."""
+    write_hugging_face(tmp_path, classifier_values())
+    return tmp_path
 
 
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
         (WTQ, OF_WTQ),
-        (
-            SUPERVISED,
-            dataclasses.replace(
-                OF_WTQ,
-                allow_empty_column_selection=True,
-                answer_loss_cutoff=36.4519,
-                cell_select_pref=0.903421,
-                huber_loss_delta=222.088,
-                temperature=0.763141,
-                use_answer_as_supervision=False,
-            ),
-        ),
-        (
-            SQA,
-            TableQAConfig(
-                num_aggregation_labels=0,
-                use_answer_as_supervision=False,
-                answer_loss_cutoff=None,
-                init_cell_selection_weights_to_zero=True,
-                **LIMITS,
-            ),
-        ),
+        (SUPERVISED, OF_SUPERVISED),
+        (SQA, OF_SQA),
         (
             WTQ
             | {
@@ -129,11 +146,8 @@ OF_WTQ = TableQAConfig(
         ({"architectures": ["BertForPreTraining"]}, MaskedLMConfig()),
     ],
 )
-def test_a_folder_describes_its_head(tmp_path, config, expected):
-    (tmp_path / "config.json").write_text(
-        json.dumps(BERT_CONFIG | {"model_type": "tapas"} | config)
-    )
-    assert hugging_face_task_config(tmp_path) == expected
+def test_a_folder_describes_its_head(described, config, expected):
+    assert hugging_face_task_config(described(TAPAS | config)) == expected
 
 
 @pytest.mark.parametrize(
@@ -145,9 +159,8 @@ def test_a_folder_describes_its_head(tmp_path, config, expected):
         {"architectures": ["BertForQuestionAnswering"]},  # of spans of a text
     ],
 )
-def test_a_folder_without_a_head_of_ours_describes_none(tmp_path, config):
-    (tmp_path / "config.json").write_text(json.dumps(BERT_CONFIG | config))
-    assert hugging_face_task_config(tmp_path) is None
+def test_a_folder_without_a_head_of_ours_describes_none(described, config):
+    assert hugging_face_task_config(described(config)) is None
 
 
 @pytest.mark.parametrize(
@@ -162,29 +175,21 @@ def test_a_folder_without_a_head_of_ours_describes_none(tmp_path, config):
         ({"model_type": "tapex"}, r"model_type 'bert' or 'tapas' in .*config\.json, got 'tapex'"),
     ],
 )
-def test_a_head_that_there_is_not_is_refused(tmp_path, config, message):
-    values = BERT_CONFIG | {"model_type": "tapas"} | WTQ | config
-    (tmp_path / "config.json").write_text(json.dumps(values))
+def test_a_head_that_there_is_not_is_refused(described, config, message):
     with pytest.raises(ValueError, match=message):
-        hugging_face_task_config(tmp_path)
+        hugging_face_task_config(described(TAPAS | WTQ | config))
 
 
-@pytest.mark.parametrize(
-    ("config", "position"),
-    [({}, "per_cell"), ({"reset_position_index_per_cell": False}, "absolute")],
-)
-def test_positions_are_those_of_the_revision(tmp_path, config, position):
-    values = BERT_CONFIG | {"model_type": "tapas"} | config
-    (tmp_path / "config.json").write_text(json.dumps(values))
-    assert hugging_face_config(tmp_path).position == position
+def test_positions_are_those_of_the_revision(described):
+    assert hugging_face_config(described(TAPAS)).position == "per_cell"
+    former = TAPAS | {"reset_position_index_per_cell": False}
+    assert hugging_face_config(described(former)).position == "absolute"
 
 
-def test_sizes_of_another_type_are_named_with_their_file(tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps(BERT_CONFIG | {"hidden_size": "8"}))
-    with pytest.raises(
-        ValueError, match=r"expected int for hidden_size in .*config\.json, got '8'"
-    ):
-        hugging_face_config(tmp_path)
+def test_sizes_of_another_type_are_named_with_their_file(described):
+    message = r"expected int for hidden_size in .*config\.json, got '8'"
+    with pytest.raises(ValueError, match=message):
+        hugging_face_config(described({"hidden_size": "8"}))
 
 
 def divide(folder) -> dict[str, str]:
@@ -202,73 +207,66 @@ def divide(folder) -> dict[str, str]:
 
 
 def test_shards_are_one_model(tmp_path):
-    values = values_of(table_qa())
-    write_hugging_face(tmp_path, values)
+    write_hugging_face(tmp_path, table_qa_values())
     divide(tmp_path)
     model = table_qa(seed=1)
     report = load_hugging_face(model, tmp_path, require_all=True)
     assert report.source == str(tmp_path / "model.safetensors.index.json")
-    for name, value in values_of(model).items():
-        np.testing.assert_array_equal(value, values[name])
+    assert_values(model, table_qa_values())
 
 
-def test_a_missing_shard_and_a_damaged_index_are_named(tmp_path):
-    write_hugging_face(tmp_path, values_of(classifier()))
-    divide(tmp_path)
-    (tmp_path / "model-2-of-2.safetensors").unlink()
+def test_a_missing_shard_and_a_damaged_index_are_named(folder):
+    divide(folder)
+    (folder / "model-2-of-2.safetensors").unlink()
+    model = classifier()
     with pytest.raises(FileNotFoundError, match=r"expected model-2-of-2\.safetensors in "):
-        load_hugging_face(classifier(), tmp_path)
+        load_hugging_face(model, folder)
     for content in ("{", "[]", '{"weight_map": 3}', '{"weight_map": {"a": 3}}'):
-        (tmp_path / "model.safetensors.index.json").write_text(content)
+        (folder / "model.safetensors.index.json").write_text(content)
         with pytest.raises(ValueError, match=r"expected a weight_map in .*index\.json"):
-            load_hugging_face(classifier(), tmp_path)
+            load_hugging_face(model, folder)
 
 
-def test_pickles_are_not_read_and_the_way_out_is_said(tmp_path):
-    write_hugging_face(tmp_path, values_of(classifier()))
-    (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")
+def test_pickles_are_not_read_and_the_way_out_is_said(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     message = r"model\.safetensors in .*, which has pytorch_model\.bin; .*refs/pr/.*save_pretrained"
     with pytest.raises(FileNotFoundError, match=message):
-        load_hugging_face(classifier(), tmp_path)
+        load_hugging_face(classifier(), folder)
 
 
 def test_another_number_of_attention_heads_is_refused_though_every_shape_fits(tmp_path):
-    write_hugging_face(tmp_path, values_of(classifier()), num_attention_heads=4)
+    write_hugging_face(tmp_path, classifier_values(), num_attention_heads=4)
     with pytest.raises(ValueError, match=r"expected 2 attention heads .*, got 4 in .*config\.json"):
         load_hugging_face(classifier(), tmp_path)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_weights_of_half_precision_become_float32(tmp_path, dtype):
-    values = values_of(classifier())
-    write_hugging_face(tmp_path, values)
-    tensors = load_file(tmp_path / "model.safetensors")
-    halved = {name: tensor.astype(np.dtype(dtype)) for name, tensor in tensors.items()}
-    save_file(halved, tmp_path / "model.safetensors")
+def test_weights_of_half_precision_become_float32(folder, dtype):
+    narrow = np.dtype(dtype)
+    tensors = load_file(folder / "model.safetensors")
+    halved = {name: tensor.astype(narrow) for name, tensor in tensors.items()}
+    save_file(halved, folder / "model.safetensors")
     model = classifier(seed=1)
-    load_hugging_face(model, tmp_path, require_all=True)
-    for name, value in values_of(model).items():
-        expected = values[name].astype(np.dtype(dtype)).astype(np.float32)
-        np.testing.assert_array_equal(value, expected)
+    load_hugging_face(model, folder, require_all=True)
+    expected = {name: value.astype(narrow) for name, value in classifier_values().items()}
+    assert_values(model, {name: value.astype(np.float32) for name, value in expected.items()})
 
 
 @pytest.mark.parametrize(("shift", "message"), [(0.0, None), (1.0, "a decoder of its own")])
-def test_a_decoder_of_words_has_to_be_their_embeddings(tmp_path, shift, message):
-    values = values_of(classifier())
-    write_hugging_face(tmp_path, values)
-    tensors = load_file(tmp_path / "model.safetensors")
+def test_a_decoder_of_words_has_to_be_their_embeddings(folder, shift, message):
+    tensors = load_file(folder / "model.safetensors")
     decoder = tensors["tapas.embeddings.word_embeddings.weight"] + np.float32(shift)
     bias = np.arange(len(decoder), dtype=np.float32)
     tensors |= {"cls.predictions.decoder.weight": decoder, "cls.predictions.decoder.bias": bias}
-    save_file(tensors, tmp_path / "model.safetensors")
+    save_file(tensors, folder / "model.safetensors")
     model = MaskedLanguageModel(encoder_config(), MaskedLMConfig(next_sentence=False))
     model.build()
     if message:
         with pytest.raises(ValueError, match=message):
-            load_hugging_face(model, tmp_path)
+            load_hugging_face(model, folder)
     else:
-        load_hugging_face(model, tmp_path)
+        load_hugging_face(model, folder)
         np.testing.assert_array_equal(model.output_bias, bias)
     # To what predicts no words it is one more head.
-    report = load_hugging_face(classifier(), tmp_path)
+    report = load_hugging_face(classifier(), folder)
     assert report.ignored == ("cls/predictions/decoder/weight", "cls/predictions/output_bias")

@@ -14,7 +14,7 @@ from mate_tf.weights.hugging_face import hugging_face_config, load_hugging_face
 from mate_tf.weights.initial import load_tf1_checkpoint
 from mate_tf.weights.loading import assign_variables, variables_by_name
 from tests.weights.small_models import BERT_CONFIG as CONFIG
-from tests.weights.small_models import classifier, values_of, write_tf1
+from tests.weights.small_models import assert_values, classifier, values_of, write_tf1
 
 LAYER = "encoder.layer.0."
 POOLER = "bert/pooler/dense/"
@@ -28,7 +28,6 @@ def built_encoder(**overrides) -> TableEncoder:
 
 def hugging_face_tensors(prefix: str = "") -> dict[str, np.ndarray]:
     """A BERT model's tensors as Hugging Face stores them: kernels are [out, in]."""
-    random = np.random.default_rng(0)
     shapes = {
         "embeddings.word_embeddings.weight": (11, 8),
         "embeddings.position_embeddings.weight": (16, 8),
@@ -45,6 +44,7 @@ def hugging_face_tensors(prefix: str = "") -> dict[str, np.ndarray]:
         shapes[f"{LAYER}attention.{part}.bias"] = (8,)
     for norm in ("embeddings", LAYER + "attention.output", LAYER + "output"):
         shapes[f"{norm}.LayerNorm.weight"] = shapes[f"{norm}.LayerNorm.bias"] = (8,)
+    random = np.random.default_rng(0)
     return {
         prefix + name: random.normal(size=shape).astype(np.float32)
         for name, shape in shapes.items()
@@ -99,37 +99,39 @@ def test_the_first_position_goes_to_cls_where_positions_restart(tmp_path):
 
 
 def test_tf1_checkpoint_round_trip(tmp_path):
-    values = encoder_values(built_encoder())
+    values = values_of(built_encoder())
     write_tf1(tmp_path / "model.ckpt", values | {"global_step": np.array(7)})
     other = built_encoder()
     for path in (tmp_path, tmp_path / "model.ckpt"):
         report = load_tf1_checkpoint(other, path)
         assert not report.new and not report.ignored
-        for name, variable in variables_by_name(other).items():
-            np.testing.assert_array_equal(variable, values[name])
+        assert_values(other, values)
 
 
-def as_readers(values):
-    return {name: (lambda value=value: value) for name, value in values.items()}
+def assign(model, values, **options):
+    readers = {name: (lambda value=value: value) for name, value in values.items()}
+    return assign_variables(model, readers, "some.ckpt", **options)
 
 
-def encoder_values(encoder) -> dict[str, np.ndarray]:
-    return {name: variable.numpy() for name, variable in variables_by_name(encoder).items()}
-
-
-def test_a_missing_variable_is_named_with_its_file():
+def test_what_does_not_fit_is_named_with_its_file():
     encoder = built_encoder()
-    values = encoder_values(encoder)
-    del values["bert/pooler/dense/bias"]
-    with pytest.raises(ValueError, match=r"variable 'bert/pooler/dense/bias' in some.ckpt"):
-        assign_variables(encoder, as_readers(values), "some.ckpt")
+    values = values_of(encoder)
+    words, bias = "bert/embeddings/word_embeddings", POOLER + "bias"
+    second = {name.replace("layer_0", "layer_1"): value for name, value in values.items()}
+    for changed, message in (
+        ({bias: None}, f"variable '{bias}' in some.ckpt"),
+        ({words: np.zeros((12, 8))}, r"\(11, 8\) .*word_embeddings', got \(12, 8\) in some"),
+        (second, r"expected 1 layers .*, got 2 in some.ckpt, .*layer_1/"),
+    ):
+        given = {name: x for name, x in (values | changed).items() if x is not None}
+        with pytest.raises(ValueError, match=message):
+            assign(encoder, given)
 
 
 def test_what_an_architecture_adds_starts_from_a_checkpoint_without():
-    values = encoder_values(built_encoder())
+    values = values_of(built_encoder())
     attention = AttentionConfig("table_etc", num_global_tokens=4, max_relative_distance=2)
-    encoder = built_encoder(attention=attention)
-    report = assign_variables(encoder, as_readers(values), "some.ckpt")
+    report = assign(built_encoder(attention=attention), values)
     assert sorted(report.new) == [
         "bert/embeddings/global_embeddings",
         "bert/encoder/layer_0/attention/self/relative_label_embeddings",
@@ -137,20 +139,11 @@ def test_what_an_architecture_adds_starts_from_a_checkpoint_without():
     assert set(report.loaded) == set(values)
 
 
-def test_another_size_is_named_with_both_shapes():
-    encoder = built_encoder()
-    values = encoder_values(encoder)
-    values["bert/embeddings/word_embeddings"] = np.zeros((12, 8), np.float32)
-    with pytest.raises(ValueError, match=r"\(11, 8\) .*word_embeddings', got \(12, 8\) in some"):
-        assign_variables(encoder, as_readers(values), "some.ckpt")
-
-
 def test_a_longer_position_table_is_cut_and_extra_variables_are_listed():
     encoder = built_encoder()
-    values = encoder_values(encoder)
     longer = np.arange(20 * 8, dtype=np.float32).reshape(20, 8)
-    values |= {"bert/embeddings/position_embeddings": longer, "cls/extra": np.zeros(1)}
-    report = assign_variables(encoder, as_readers(values), "some.ckpt")
+    more = {"bert/embeddings/position_embeddings": longer, "cls/extra": np.zeros(1)}
+    report = assign(encoder, values_of(encoder) | more)
     np.testing.assert_array_equal(encoder.embedding.position_embeddings, longer[:16])
     assert report.ignored == ("cls/extra",)
     assert "cls/extra" in str(report)
@@ -178,21 +171,12 @@ def test_unbuilt_model_is_refused():
         variables_by_name(TableEncoder(EncoderConfig.from_bert_config(CONFIG)))
 
 
-def test_more_layers_than_the_models_are_refused():
-    encoder = built_encoder()
-    values = encoder_values(encoder)
-    values |= {name.replace("layer_0", "layer_1"): value for name, value in values.items()}
-    with pytest.raises(ValueError, match=r"expected 1 layers .*, got 2 in some.ckpt, .*layer_1/"):
-        assign_variables(encoder, as_readers(values), "some.ckpt")
-
-
 def test_without_a_pooler_only_what_reads_it_is_incomplete():
     model = classifier()
     values = {
         name: value for name, value in values_of(model).items() if not name.startswith(POOLER)
     }
-    report = assign_variables(model, as_readers(values), "words.ckpt")
-    assert report.new == (POOLER + "kernel", POOLER + "bias")
-    with pytest.raises(ValueError, match=f"words.ckpt, which has none for {POOLER}kernel, "):
-        assign_variables(model, as_readers(values), "words.ckpt", require_all=True)
-    assign_variables(model.encoder, as_readers(values), "words.ckpt", require_all=True)
+    assert assign(model, values).new == (POOLER + "kernel", POOLER + "bias")
+    with pytest.raises(ValueError, match=f"some.ckpt, which has none for {POOLER}kernel, "):
+        assign(model, values, require_all=True)
+    assign(model.encoder, values, require_all=True)

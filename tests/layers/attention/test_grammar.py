@@ -12,20 +12,17 @@ from mate_tf.layers.attention.dense import DenseAttention
 from mate_tf.layers.attention.grammar import allowed_tags, favoured_tags
 from mate_tf.layers.attention.patterns import group_mask, head_groups
 from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
+from tests.layers.small_layers import HIDDEN, TOLERANCE, token_features
 
-HIDDEN, HEADS, HEAD_SIZE = 8, 2, 4
-# Sums of at most 30 products of unit size in float32, in another order than in float64.
-TOLERANCE = 1e-5
+HEADS, HEAD_SIZE = 2, 4
 # "[CLS] the good film moved her quickly [SEP]", a table cell, padding.
 TAGS = [None, "DET", "ADJ", "NOUN", "VERB", "PRON", "ADV", None, None, None]
 REAL = [1] * 9 + [0]
 
 
 def sentence(tags=TAGS, real=REAL) -> TokenFeatures:
-    zeros = tf.zeros([1, len(tags)], tf.int32)
-    ids = tf.constant([[0 if tag is None else tag_id(tag) for tag in tags]])
-    features = TokenFeatures(*[zeros] * 9)
-    return features._replace(input_mask=tf.constant([real]), part_of_speech_ids=ids)
+    ids = [0 if tag is None else tag_id(tag) for tag in tags]
+    return token_features(input_mask=real, part_of_speech_ids=ids)
 
 
 def mask_of(rules: str, features: TokenFeatures) -> np.ndarray:
@@ -123,35 +120,26 @@ def expected_output(layer, hidden: np.ndarray, scores_added: np.ndarray) -> np.n
     return context @ layer.output_projection.kernel.numpy() + layer.output_projection.bias.numpy()
 
 
-def favoured_pairs(rules: str) -> np.ndarray:
-    ids = sentence().part_of_speech_ids[0].numpy()
-    return favoured_tags(rules)[ids[:, None], ids[None]]
-
-
-def test_a_hard_model_computes_the_softmax_over_what_the_rules_allow():
-    layer, hidden = layer_and_inputs(AttentionConfig("grammar_hard"))
-    added = np.where(mask_of("paper", sentence()), 0.0, -np.inf)
-    np.testing.assert_allclose(
-        layer(hidden, sentence())[0, :9], expected_output(layer, hidden, added)[:9], atol=TOLERANCE
-    )
-
-
-@pytest.mark.parametrize("rules", ["paper", "extended"])
-@pytest.mark.parametrize("learned", [False, True])
-def test_a_soft_model_adds_the_bias_after_scaling(rules, learned):
-    attention = AttentionConfig(
-        "grammar_soft", grammar_rules=rules, grammar_bias=1.5, learn_grammar_bias=learned
-    )
-    layer, hidden = layer_and_inputs(attention)
-    added = 1.5 * favoured_pairs(rules)
-    np.testing.assert_allclose(
-        layer(hidden, sentence())[0, :9], expected_output(layer, hidden, added)[:9], atol=TOLERANCE
-    )
-
-
-def test_the_paper_s_bias_is_5():
-    layer, hidden = layer_and_inputs(AttentionConfig("grammar_soft"))
-    added = 5.0 * favoured_pairs("paper")
+@pytest.mark.parametrize(
+    ("architecture", "options", "bias"),
+    [
+        ("grammar_hard", {}, None),
+        ("grammar_soft", {}, 5.0),  # the paper's
+        *(
+            ("grammar_soft", {"grammar_rules": rules, "grammar_bias": 1.5} | learned, 1.5)
+            for rules in ("paper", "extended")
+            for learned in ({}, {"learn_grammar_bias": True})
+        ),
+    ],
+)
+def test_rules_leave_pairs_out_or_add_a_bias_after_scaling(architecture, options, bias):
+    layer, hidden = layer_and_inputs(AttentionConfig(architecture, **options))
+    if bias is None:
+        added = np.where(mask_of("paper", sentence()), 0.0, -np.inf)
+    else:
+        ids = sentence().part_of_speech_ids[0].numpy()
+        rules = options.get("grammar_rules", "paper")
+        added = bias * favoured_tags(rules)[ids[:, None], ids[None]]
     np.testing.assert_allclose(
         layer(hidden, sentence())[0, :9], expected_output(layer, hidden, added)[:9], atol=TOLERANCE
     )
@@ -166,14 +154,10 @@ def test_the_learned_bias_is_one_of_each_head_and_has_a_gradient():
     assert (np.abs(tape.gradient(loss, bias.value).numpy()) > 1e-4).all()
 
 
-def test_features_without_parts_of_speech_are_refused():
+def test_features_without_parts_of_speech_or_beyond_the_tags_are_refused():
     layer, hidden = layer_and_inputs(AttentionConfig("grammar_hard"))
     with pytest.raises(ValueError, match="expected token features with part_of_speech_ids"):
         layer(hidden, TokenFeatures(*sentence()[:9]))
-
-
-def test_an_id_beyond_the_tags_is_refused():
-    layer, hidden = layer_and_inputs(AttentionConfig("grammar_hard"))
     ids = tf.fill([1, len(TAGS)], NUM_TAG_IDS)
     with pytest.raises(ValueError, match="expected part_of_speech_ids from 0 to 17, got 18"):
         layer(hidden, sentence()._replace(part_of_speech_ids=ids))

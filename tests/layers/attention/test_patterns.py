@@ -1,5 +1,7 @@
 """Who may attend to whom in each architecture."""
 
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
-from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.patterns import (
     group_mask,
     head_groups,
@@ -15,33 +16,16 @@ from mate_tf.layers.attention.patterns import (
     pattern_mask,
     window_pairs,
 )
-from scripts.draw_attention import table_tokens
+from tests.layers.small_layers import QUESTION, cells, features_of
 
 # [CLS], header of columns 1 and 2, one body row, padding.
-ROWS = [0, 0, 0, 1, 1, 0]
-COLUMNS = [0, 1, 2, 1, 2, 0]
-SEGMENTS = [0, 1, 1, 1, 1, 0]
 MASK = [1, 1, 1, 1, 1, 0]
-
-
-def features() -> TokenFeatures:
-    zeros = tf.zeros([1, 6], tf.int32)
-    return TokenFeatures(
-        zeros,
-        tf.constant([MASK]),
-        tf.constant([SEGMENTS]),
-        tf.constant([COLUMNS]),
-        tf.constant([ROWS]),
-        zeros,
-        zeros,
-        zeros,
-        zeros,
-    )
+FEATURES = features_of([[QUESTION, *cells(2, 2)]], 6)
 
 
 def mask_of(config: AttentionConfig, group: int) -> np.ndarray:
     pattern = head_groups(config, num_heads=2)[group].pattern
-    mask = pattern_mask(pattern, features(), features())
+    mask = pattern_mask(pattern, FEATURES, FEATURES)
     return np.broadcast_to(mask.numpy(), [1, 6, 6])[0]
 
 
@@ -58,16 +42,6 @@ def test_a_body_cell_sees(config, group, body_cell_sees):
     np.testing.assert_array_equal(mask_of(config, group)[3], body_cell_sees)
 
 
-@pytest.mark.parametrize("architecture", ["tapas", "sat", "mate"])
-def test_the_first_token_attends_to_and_is_attended_by_all(architecture):
-    config = AttentionConfig(architecture, "dense")
-    for group in range(len(head_groups(config, 2))):
-        mask = mask_of(config, group)
-        np.testing.assert_array_equal(mask[0], MASK)
-        assert mask[:, 0].all()
-        assert np.diag(mask)[:5].all()
-
-
 @given(
     question=st.integers(1, 6),
     columns=st.integers(1, 4),
@@ -82,8 +56,8 @@ def test_the_condition_of_the_universal_approximation_theorem(
     question, columns, rows, padding, architecture, ratio, bucket_size, global_size
 ):
     """MATE paper, appendix C: a token attends to itself, and to and from the first one."""
-    table, _ = table_tokens(["q"] * question, ["h"] * columns, [["c"] * columns] * rows)
-    padded = pad_features(table, table.input_mask.shape[1] + padding)
+    tokens = [QUESTION] * question + cells(rows + 1, columns)
+    padded = pad_features(features_of([tokens], len(tokens)), len(tokens) + padding)
     config = AttentionConfig(
         architecture, "dense", ratio, bucket_size=bucket_size, global_size=global_size
     )
@@ -101,7 +75,7 @@ def test_the_condition_of_the_universal_approximation_theorem(
 def test_a_column_longer_than_the_window_loses_its_ends():
     # One column of six tokens behind two global ones, in buckets of two: buckets 1 and 3 do not
     # meet, so 2 * 2 * 2 of 36 ordered pairs are missing.
-    column, _ = table_tokens(["q"] * 2, ["h"], [["c"]] * 5)
+    column = features_of([[QUESTION] * 2 + cells(6, 1)], 8)
     for neighbours, computed in ((1, 28), (2, 36)):
         config = AttentionConfig(bucket_size=2, global_size=2, num_neighbours=neighbours)
         pairs = window_pairs(column, "column_ids", config)
@@ -110,19 +84,16 @@ def test_a_column_longer_than_the_window_loses_its_ends():
 
 
 @pytest.mark.parametrize(
-    "returned, got",
-    [
-        (lambda: tf.ones([1, 6, 5], tf.bool), r"bool of shape \(1, 6, 5\)"),
-        (lambda: tf.ones([2, 1, 6, 6], tf.bool), r"bool of shape \(2, 1, 6, 6\)"),
-        (lambda: tf.ones([1, 6, 6]), r"float32 of shape \(1, 6, 6\)"),
-    ],
+    ("shape", "dtype"),
+    [((1, 6, 5), tf.bool), ((2, 1, 6, 6), tf.bool), ((1, 6, 6), tf.float32)],
 )
-def test_a_pattern_of_another_shape_or_type_is_refused_by_name(returned, got):
+def test_a_pattern_of_another_shape_or_type_is_refused_by_name(shape, dtype):
     def odd(query, key):
-        return returned()
+        return tf.zeros(shape, dtype)
 
-    with pytest.raises(ValueError, match=f"pattern 'odd' to return bool .*got {got}"):
-        pattern_mask(odd, features(), features())
+    got = re.escape(f"got {dtype.name} of shape {shape}")
+    with pytest.raises(ValueError, match=f"pattern 'odd' to return bool .*{got}"):
+        pattern_mask(odd, FEATURES, FEATURES)
 
 
 @pytest.mark.parametrize("ratio, heads", [(0.0, [12]), (0.25, [3, 9]), (0.3, [3, 9]), (1.0, [12])])

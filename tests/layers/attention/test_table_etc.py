@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -16,49 +15,44 @@ from mate_tf.layers.attention.projections import heads_first
 from mate_tf.layers.attention.table_etc import (
     TableETCAttention,
     global_local_plan,
-    scores_by_distance,
-    windows,
 )
-from tests.layers.attention.test_tiles import features_of
+from tests.layers.small_layers import (
+    ANY_TOKENS,
+    HIDDEN,
+    QUESTION,
+    TABLES,
+    TOLERANCE,
+    assert_same_gradients,
+    assert_same_where,
+    cells,
+    features_of,
+    gradients,
+    hidden_states,
+    of_any_length,
+    random_weights,
+)
 
-HEADS, HEAD_SIZE, HIDDEN = 2, 4, 8
-# Some 60 products of unit size are summed in float32, in another order.
-TOLERANCE = 1e-5
+HEADS, HEAD_SIZE = 2, 4
 SMALL = AttentionConfig("table_etc", num_global_tokens=12, local_radius=4, max_relative_distance=3)
-TABLE = [(0, 0, 0)] * 3 + [(1, c + 1, r) for r in range(5) for c in range(3)]
+TABLE = [QUESTION] * 3 + cells(5, 3)
 
 
-def by_blocks_and_all_pairs(config: AttentionConfig, heads: int = HEADS, **options):
+def by_blocks_and_all_pairs(config: AttentionConfig, **options):
     """The two evaluators, with the same random weights."""
-    layers = [
-        TableETCAttention(
-            heads, HEAD_SIZE, dataclasses.replace(config, evaluator=evaluator), **options
-        )
-        for evaluator in (None, "dense")
-    ]
-    random = np.random.default_rng(0)
-    for layer in layers:
-        layer.build((None, None, HIDDEN))
-    for ours, theirs in zip(layers[0].weights, layers[1].weights, strict=True):
-        assert ours.path.split("/", 1)[1] == theirs.path.split("/", 1)[1]
-        value = random.normal(0, 0.5, ours.shape)
-        ours.assign(value)
-        theirs.assign(value)
-    return layers
+    configs = (dataclasses.replace(config, evaluator=evaluator) for evaluator in (None, "dense"))
+    return random_weights(*(TableETCAttention(HEADS, HEAD_SIZE, c, **options) for c in configs))
 
 
-def hidden_states(batch: int, length: int, config: AttentionConfig = SMALL) -> tf.Tensor:
-    random = np.random.default_rng(1)
-    return tf.constant(
-        random.normal(size=(batch, config.num_global_tokens + length, HIDDEN)), tf.float32
-    )
+def inputs_of(examples, length: int, config: AttentionConfig = SMALL):
+    """Features of examples, and hidden states of their global tokens and their own."""
+    hidden = hidden_states(len(examples), config.num_global_tokens + length)
+    return hidden, features_of(examples, length)
 
 
 def compared(features: TokenFeatures, config: AttentionConfig = SMALL) -> np.ndarray:
-    """1 for the global tokens and for the real ones, whose output counts. [B, G + S, 1]."""
+    """1 for the global tokens and for the real ones, whose output counts. [B, G + S]."""
     mask = features.input_mask.numpy()
-    ones = np.ones((len(mask), config.num_global_tokens), mask.dtype)
-    return np.concatenate([ones, mask], axis=1)[..., None]
+    return np.pad(mask, [(0, 0), (config.num_global_tokens, 0)], constant_values=1)
 
 
 def reference(query, key, value, table, features: TokenFeatures, config: AttentionConfig):
@@ -121,37 +115,31 @@ def heads_of(features, config, seed, dtype=tf.float32):
 
 @pytest.mark.parametrize("share", [False, True])
 def test_both_evaluators_equal_the_definition(share):
-    config = dataclasses.replace(SMALL, share_global_tokens=share)
-    if share:
-        config = dataclasses.replace(config, num_global_tokens=4)
+    sizes = {"share_global_tokens": True, "num_global_tokens": 4} if share else {}
+    config = dataclasses.replace(SMALL, **sizes)
     features = features_of([TABLE, TABLE[:7], TABLE[:3], []], 21)
     inputs = heads_of(features, config, seed=2)
     layers = by_blocks_and_all_pairs(config)
     table = layers[0].label_embeddings.numpy()
     expected = reference(*(x.numpy().astype(float) for x in inputs), table, features, config)
-    counts = compared(features, config)[:, None]
-    counts = counts * np.array([1, 1, 1, 0]).reshape(4, 1, 1, 1)  # nothing to see in the last
+    counts = compared(features, config)[:, None, :, None]
+    counts[3] = 0  # nothing to see in the last
     for layer in layers:
         context = layer.attend(*map(heads_first, inputs), layer.plan(features), None)
         actual = heads_first(context).numpy()
         np.testing.assert_allclose(actual * counts, expected * counts, atol=TOLERANCE)
 
 
-TOKENS = st.lists(
-    st.one_of(st.just((0, 0, 0)), st.tuples(st.just(1), st.integers(0, 6), st.integers(0, 5))),
-    max_size=24,
-)
-
-
+@pytest.mark.medium
 @settings(max_examples=60)
 @given(
-    examples=st.lists(TOKENS, min_size=1, max_size=3),
-    more=st.integers(0, 4),
+    examples=st.lists(ANY_TOKENS, min_size=1, max_size=3) | TABLES.map(lambda table: [table]),
+    length=st.integers(1, 60),
     size=st.sampled_from([2, 6, 12, 16]),
-    radius=st.integers(1, 11),
+    radius=st.integers(1, 20),
     max_distance=st.integers(0, 14),
 )
-def test_equals_all_pairs_for_any_tokens(examples, more, size, radius, max_distance):
+def test_equals_all_pairs_for_any_tokens(examples, length, size, radius, max_distance):
     config = AttentionConfig(
         "table_etc",
         num_global_tokens=size,
@@ -159,83 +147,23 @@ def test_equals_all_pairs_for_any_tokens(examples, more, size, radius, max_dista
         max_relative_distance=max_distance,
         share_global_tokens=size < 12,
     )
-    length = max(1, max(map(len, examples)) + more)
-    features = features_of(examples, length)
-    inputs = hidden_states(len(examples), length, config)
+    inputs, features = inputs_of(examples, length, config)
     actual, expected = (layer(inputs, features) for layer in by_blocks_and_all_pairs(config))
-    assert np.isfinite(actual.numpy()).all()
-    counts = compared(features, config)
-    np.testing.assert_allclose(actual * counts, expected * counts, atol=TOLERANCE)
-
-
-@settings(max_examples=40)
-@given(
-    question=st.integers(0, 6),
-    rows=st.integers(1, 6),
-    columns=st.integers(1, 6),
-    cell=st.integers(1, 3),
-    length=st.integers(1, 60),
-    radius=st.integers(1, 20),
-)
-def test_equals_all_pairs_for_any_table_cut_or_padded(
-    question, rows, columns, cell, length, radius
-):
-    config = dataclasses.replace(SMALL, local_radius=radius)
-    cells = [(1, c + 1, r) for r in range(rows) for c in range(columns) for _ in range(cell)]
-    features = features_of([([(0, 0, 0)] * question + cells)[:length]], length)
-    inputs = hidden_states(1, length)
-    actual, expected = (layer(inputs, features) for layer in by_blocks_and_all_pairs(config))
-    counts = compared(features)
-    np.testing.assert_allclose(actual * counts, expected * counts, atol=TOLERANCE)
+    assert_same_where(compared(features, config), actual, expected)
 
 
 @pytest.mark.parametrize("radius", [1, 4, 7, 30])
 def test_gradients_equal_those_of_all_pairs(radius):
     config = dataclasses.replace(SMALL, local_radius=radius)
-    features = features_of([TABLE, TABLE[:9], []], 21)
-    inputs = hidden_states(3, 21)
-    gradients = []
-    for layer in by_blocks_and_all_pairs(config):
-        counts = tf.constant(compared(features), tf.float32)
-        with tf.GradientTape() as tape:
-            tape.watch(inputs)
-            loss = tf.reduce_sum(tf.sin(layer(inputs, features)) * counts)
-        gradients.append(tape.gradient(loss, [inputs, *(w.value for w in layer.weights)]))
-    for ours, theirs in zip(*gradients, strict=True):
-        scale = max(1.0, float(tf.reduce_max(tf.abs(theirs))))
-        np.testing.assert_allclose(ours, theirs, atol=TOLERANCE * scale)
-
-
-def test_every_label_is_learned_from():
-    features = features_of([TABLE], 18)
-    inputs = hidden_states(1, 18)
-    layer, _ = by_blocks_and_all_pairs(SMALL)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(tf.sin(layer(inputs, features)))
-    gradient = tape.gradient(loss, layer.label_embeddings.value)
-    assert gradient.shape == (8 + 7, HEADS, HEAD_SIZE)
-    assert (np.abs(gradient).max(axis=(1, 2)) > 1e-6).all()
+    inputs, features = inputs_of([TABLE, TABLE[:9], []], 21)
+    layers = by_blocks_and_all_pairs(config)
+    assert_same_gradients(*(gradients(x, inputs, features, compared(features)) for x in layers))
 
 
 def test_labels_start_without_effect():
     layer = TableETCAttention(HEADS, HEAD_SIZE, SMALL)
     layer.build((None, None, HIDDEN))
     assert not layer.label_embeddings.numpy().any()
-
-
-def test_what_stands_in_padding_and_in_global_tokens_of_nothing_changes_nothing():
-    features = features_of([TABLE], 25)  # five rows and three columns of six each
-    inputs = hidden_states(1, 25)
-    other = inputs.numpy()
-    other[:, 5:6] += 100.0
-    other[:, 6 + 3 : 12] += 100.0
-    other[:, 12 + len(TABLE) :] += 100.0
-    seen = np.r_[0:5, 6:9, 12 : 12 + len(TABLE)]
-    for layer in by_blocks_and_all_pairs(SMALL):
-        expected, actual = layer(inputs, features), layer(tf.constant(other), features)
-        np.testing.assert_allclose(
-            actual.numpy()[:, seen], expected.numpy()[:, seen], atol=TOLERANCE
-        )
 
 
 def test_cost_is_linear_in_the_sequence():
@@ -248,23 +176,6 @@ def test_cost_is_linear_in_the_sequence():
         assert pairs == 256 * length + blocks * 84 * (256 + 3 * 84)
 
 
-def test_windows_stand_in_order_with_nothing_beyond_the_ends():
-    blocks = tf.constant([[[1, 2], [3, 4], [5, 6]]])
-    np.testing.assert_array_equal(
-        windows(blocks, axis=1)[0], [[0, 0, 1, 2, 3, 4], [1, 2, 3, 4, 5, 6], [3, 4, 5, 6, 0, 0]]
-    )
-
-
-@pytest.mark.parametrize("radius", [1, 2, 5])
-@pytest.mark.parametrize("max_distance", [0, 1, 3, 9, 20])
-def test_distances_in_a_window_are_counted_from_each_query(radius, max_distance):
-    labels = np.arange(2 * max_distance + 1.0) - max_distance
-    actual = scores_by_distance(tf.constant(np.tile(labels, (2, radius, 1))))
-    query = radius + np.arange(radius)[:, None]
-    expected = np.clip(np.arange(3 * radius) - query, -max_distance, max_distance)
-    np.testing.assert_array_equal(actual, np.tile(expected, (2, 1, 1)))
-
-
 def test_errs_in_bfloat16_at_most_twice_as_much_as_all_pairs():
     features = features_of([TABLE], 21)
     for seed in range(8):
@@ -272,7 +183,7 @@ def test_errs_in_bfloat16_at_most_twice_as_much_as_all_pairs():
         layers = by_blocks_and_all_pairs(SMALL, dtype="mixed_bfloat16")
         table = layers[0].label_embeddings.numpy().astype(float)
         expected = reference(*(x.numpy().astype(float) for x in inputs), table, features, SMALL)
-        counts = compared(features)[:, None]
+        counts = compared(features)[:, None, :, None]
         errors = []
         for layer in layers:
             context = layer.attend(*map(heads_first, inputs), layer.plan(features), None)
@@ -284,67 +195,52 @@ def test_errs_in_bfloat16_at_most_twice_as_much_as_all_pairs():
 
 
 def test_dropout_leaves_out_some_of_the_pairs_in_training_only():
-    features = features_of([TABLE], 18)
-    inputs = hidden_states(1, 18)
+    inputs, features = inputs_of([TABLE], 18)
     for layer in by_blocks_and_all_pairs(SMALL, dropout=0.5):
         at_rest = layer(inputs, features)
         np.testing.assert_array_equal(layer(inputs, features), at_rest)
         assert np.abs(layer(inputs, features, training=True) - at_rest).max() > 1e-3
 
 
+TOO_MUCH = [
+    ((1, 1, 6), "rows, the header", 7),
+    ((1, 1, 8), "rows, the header", 9),
+    ((1, 9, 0), "columns", 9),
+]
+
+
 @pytest.mark.parametrize("evaluator", [None, "dense"])
 def test_more_rows_or_columns_than_global_tokens_are_refused_with_both(evaluator):
     config = dataclasses.replace(SMALL, evaluator=evaluator)
-    layer = TableETCAttention(HEADS, HEAD_SIZE, config)
-    layer(hidden_states(1, 2), features_of([[(1, 6, 5), (1, 1, 0)]], 2))  # six of each fit
-    with pytest.raises(ValueError, match=r"at most 6 rows, the header .* 12, got 7 .*set share_gl"):
-        layer(hidden_states(1, 2), features_of([[(1, 1, 6)]], 2))
-    with pytest.raises(ValueError, match=r"at most 6 columns .* 12, got 9 .*set share_global"):
-        layer(hidden_states(1, 2), features_of([[(1, 9, 0)]], 2))
+    layer = random_weights(TableETCAttention(HEADS, HEAD_SIZE, config))
+    in_graph = of_any_length(layer)
+    layer(*inputs_of([[(1, 6, 5), (1, 1, 0)]], 2))  # six of each fit
+    for token, kind, number in TOO_MUCH:
+        inputs = inputs_of([[token]], 2)
+        with pytest.raises(ValueError, match=rf"at most 6 {kind} .* 12, got {number} .*set share"):
+            layer(*inputs)
+        message = rf"at most 6 {kind} .*\[{number}\] .*set share_global_tokens"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            in_graph(*inputs)
     # Of the padding and the question nothing is asked.
-    layer(hidden_states(1, 2), features_of([[(0, 9, 9)]], 2))
-
-
-def in_graph(layer):
-    signature = [tf.TensorSpec([None, None, HIDDEN])] + [tf.TensorSpec([None, None], tf.int32)] * 9
-    return tf.function(lambda x, *f: layer(x, TokenFeatures(*f)), input_signature=signature)
-
-
-def test_more_rows_than_global_tokens_are_refused_inside_a_graph():
-    layer, _ = by_blocks_and_all_pairs(SMALL)
-    features = features_of([[(1, 1, 8)]], 2)
-    message = r"at most 6 rows, the header .*\[9\] .*set share_global_tokens"
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-        in_graph(layer)(hidden_states(1, 2), *features[:9])
+    layer(*inputs_of([[(0, 9, 9)]], 2))
 
 
 def test_lengths_unknown_to_the_graph_work():
     layers = by_blocks_and_all_pairs(SMALL)
-    runs = [in_graph(layer) for layer in layers]
+    runs = [of_any_length(layer) for layer in layers]
     for length in (1, 4, 21):
-        features = features_of([TABLE[:length]], length)
-        inputs = hidden_states(1, length)
+        inputs, features = inputs_of([TABLE], length)
         expected = layers[1](inputs, features)
         for run in runs:
-            counts = compared(features)
-            np.testing.assert_allclose(
-                run(inputs, *features[:9]) * counts, expected * counts, atol=TOLERANCE
-            )
+            assert_same_where(compared(features), run(inputs, features), expected)
 
 
-@pytest.mark.parametrize("index", [0, 1], ids=["by blocks", "all pairs"])
-def test_compiles_with_xla(index):
-    layer = by_blocks_and_all_pairs(SMALL)[index]
-    features, inputs = features_of([TABLE], 18), hidden_states(1, 18)
-    compiled = tf.function(layer, jit_compile=True)
-    np.testing.assert_allclose(compiled(inputs, features), layer(inputs, features), atol=TOLERANCE)
-
-
-def test_saved_layer_comes_back_with_its_configuration():
-    layer = TableETCAttention(HEADS, HEAD_SIZE, SMALL)
-    again = keras.layers.deserialize(keras.layers.serialize(layer))
-    assert isinstance(again, TableETCAttention)
-    assert again.attention == SMALL
+def test_all_pairs_compile_with_xla():  # the blocks: see the encoder's test
+    _, layer = by_blocks_and_all_pairs(SMALL)
+    inputs, features = inputs_of([TABLE], 18)
+    compiled = tf.function(layer, jit_compile=True)(inputs, features)
+    assert_same_where(compared(features), compiled, layer(inputs, features))
 
 
 def test_hidden_states_without_global_tokens_are_refused():

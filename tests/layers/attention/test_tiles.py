@@ -1,5 +1,7 @@
 """Tile by tile, everything that the pattern allows: against dense evaluation of the pattern."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,138 +9,76 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
-from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import DenseAttention
 from mate_tf.layers.attention.tiles import TiledAttention, list_sizes, tile_plan, tiles_meet
 from mate_tf.layers.basic import SeededDropout
-
-HIDDEN = 8
-# Some 60 products of unit size are summed in float32, in another order.
-TOLERANCE = 1e-5
-
-
-def features_of(examples, length: int) -> TokenFeatures:
-    """Examples as lists of (segment, column, row), padded to a length."""
-    ids = np.zeros((3, len(examples), length), np.int32)
-    mask = np.zeros((len(examples), length), np.int32)
-    for index, tokens in enumerate(examples):
-        mask[index, : len(tokens)] = 1
-        if tokens:
-            ids[:, index, : len(tokens)] = np.transpose(tokens)
-    zeros = np.zeros_like(mask)
-    segment, column, row = ids
-    fields = (zeros, mask, segment, column, row, zeros, zeros, zeros, zeros)
-    return TokenFeatures(*map(tf.constant, fields))
-
-
-def tiled_and_dense(ratio: float, tile: int, **options):
-    tiled = TiledAttention(
-        4,
-        4,
-        AttentionConfig(
-            evaluator="multi_view",
-            row_heads_ratio=ratio,
-            bucket_size=tile,
-            coverage=1.0,
-            **{"architecture": "mate", **options},
-        ),
-    )
-    dense = DenseAttention(
-        4,
-        4,
-        AttentionConfig(
-            evaluator="dense",
-            row_heads_ratio=ratio,
-            bucket_size=0,
-            **{"architecture": "mate", **options},
-        ),
-    )
-    random = np.random.default_rng(0)
-    for layer in (tiled, dense):
-        layer.build((None, None, HIDDEN))
-    for ours, theirs in zip(tiled.weights, dense.weights, strict=True):
-        value = random.normal(0, 0.5, ours.shape)
-        ours.assign(value)
-        theirs.assign(value)
-    return tiled, dense
-
-
-def hidden_states(batch: int, length: int) -> tf.Tensor:
-    random = np.random.default_rng(1)
-    return tf.constant(random.normal(size=(batch, length, HIDDEN)), tf.float32)
-
-
-TOKENS = st.lists(
-    st.one_of(st.just((0, 0, 0)), st.tuples(st.just(1), st.integers(1, 5), st.integers(0, 6))),
-    max_size=30,
+from tests.layers.small_layers import (
+    ANY_TOKENS,
+    QUESTION,
+    assert_same_gradients,
+    assert_same_where,
+    cells,
+    features_of,
+    gradients,
+    hidden_states,
+    of_any_length,
+    random_weights,
 )
 
+TABLE = [QUESTION] * 3 + cells(6, 3)
+RELATIONS = [
+    {},
+    {"architecture": "mate_tableformer"},
+    {"architecture": "mate_tableformer", "relation_kind": "embedding"},
+]
 
-@settings(max_examples=50)
+
+def tiled_and_dense(ratio: float = 0.5, tile: int = 4, **options):
+    common: dict[str, Any] = {"architecture": "mate", "row_heads_ratio": ratio, **options}
+    tiled = AttentionConfig(evaluator="multi_view", bucket_size=tile, coverage=1.0, **common)
+    dense = AttentionConfig(evaluator="dense", bucket_size=0, **common)
+    return random_weights(TiledAttention(4, 4, tiled), DenseAttention(4, 4, dense))
+
+
+@pytest.mark.medium
+@settings(max_examples=40)
 @given(
-    examples=st.lists(TOKENS, min_size=1, max_size=3),
+    examples=st.lists(ANY_TOKENS, min_size=1, max_size=3),
     more=st.integers(1, 4),
     tile=st.integers(1, 12),
     ratio=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
-    options=st.sampled_from(
-        [
-            {},
-            {"architecture": "mate_tableformer"},
-            {"architecture": "mate_tableformer", "relation_kind": "embedding"},
-        ]
-    ),
+    options=st.sampled_from(RELATIONS),
 )
 def test_equals_the_pattern_for_any_tokens(examples, more, tile, ratio, options):
     length = max(map(len, examples)) + more
     features = features_of(examples, length)
     tiled, dense = tiled_and_dense(ratio, tile, **options)
     inputs = hidden_states(len(examples), length)
-    actual, expected = tiled(inputs, features).numpy(), dense(inputs, features).numpy()
-    assert np.isfinite(actual).all()
-    real = features.input_mask.numpy()[..., None]
-    np.testing.assert_allclose(actual * real, expected * real, atol=TOLERANCE)
-
-
-def gradients_of(layer, inputs, features, compiled: bool = False):
-    """Of a loss over the real tokens, by the inputs and by the weights."""
-    real = tf.cast(features.input_mask, tf.float32)[..., None]
-
-    @tf.function(jit_compile=compiled, autograph=False)
-    def gradients(inputs, features):
-        with tf.GradientTape() as tape:
-            tape.watch(inputs)
-            loss = tf.reduce_sum(tf.sin(layer(inputs, features)) * real)
-        weights = [weight.value for weight in layer.weights]
-        return tape.gradient(loss, [inputs, *weights])
-
-    return gradients(inputs, features)
-
-
-TABLE = [(0, 0, 0)] * 3 + [(1, c + 1, r) for r in range(6) for c in range(3)]
+    assert_same_where(features.input_mask, tiled(inputs, features), dense(inputs, features))
 
 
 @pytest.mark.parametrize(
-    ("architecture", "kind", "compiled"),
-    [
-        ("mate", "scalar", False),
-        ("mate_tableformer", "scalar", False),
-        ("mate_tableformer", "embedding", False),
-        ("mate_tableformer", "embedding", True),
-    ],
+    ("options", "compiled"), [*((o, False) for o in RELATIONS), (RELATIONS[2], True)]
 )
-def test_gradients_equal_those_of_the_pattern(architecture, kind, compiled):
+def test_gradients_equal_those_of_the_pattern(options, compiled):
     # With XLA the list of pairs is padded. An empty example has queries with nothing to attend to.
     features = features_of([TABLE, TABLE[:9], []], 23)
-    tiled, dense = tiled_and_dense(0.5, 6, architecture=architecture, relation_kind=kind)
     inputs = hidden_states(3, 23)
-    actual = gradients_of(tiled, inputs, features, compiled)
-    for ours, theirs in zip(actual, gradients_of(dense, inputs, features), strict=True):
-        scale = max(1.0, float(tf.reduce_max(tf.abs(theirs))))
-        np.testing.assert_allclose(ours, theirs, atol=TOLERANCE * scale)
+    actual, expected = (
+        tf.function(
+            lambda inputs, features, layer=layer: gradients(
+                layer, inputs, features, features.input_mask
+            ),
+            jit_compile=compiled and index == 0,
+            autograph=False,
+        )(inputs, features)
+        for index, layer in enumerate(tiled_and_dense(tile=6, **options))
+    )
+    assert_same_gradients(actual, expected)
 
 
 def test_only_tiles_of_one_column_and_of_the_question_meet():
-    table = [(0, 0, 0)] * 2 + [(1, c + 1, r) for c in range(3) for r in range(4)]
+    table = [QUESTION] * 2 + sorted(cells(4, 3))
     features = features_of([table], 16)
     tiles = features.map(lambda feature: tf.reshape(feature, [1, 8, 2]))
     expected = np.zeros((8, 8), bool)
@@ -150,47 +90,31 @@ def test_only_tiles_of_one_column_and_of_the_question_meet():
 
 
 def test_lengths_unknown_to_the_graph_work():
-    tiled, dense = tiled_and_dense(0.5, 4)
-    signature = [tf.TensorSpec([None, None, HIDDEN])] + [tf.TensorSpec([None, None], tf.int32)] * 9
-    run = tf.function(lambda x, *f: tiled(x, TokenFeatures(*f)), input_signature=signature)
+    tiled, dense = tiled_and_dense()
+    run = of_any_length(tiled)
     for length in (21, 26):
-        features = features_of([TABLE], length)
-        inputs = hidden_states(1, length)
-        np.testing.assert_allclose(
-            run(inputs, *features[:9])[:, :21], dense(inputs, features)[:, :21], atol=TOLERANCE
-        )
+        features, inputs = features_of([TABLE], length), hidden_states(1, length)
+        assert_same_where(features.input_mask, run(inputs, features), dense(inputs, features))
 
 
-def few_columns(num_columns: int, num_rows: int) -> list[tuple[int, int, int]]:
-    return [(1, c + 1, r) for r in range(num_rows) for c in range(num_columns)]
-
-
-@pytest.mark.parametrize(
-    "tables",
-    [
-        [few_columns(30, 2)],  # columns of two tokens: each tile meets its neighbours
-        [few_columns(2, 30)],  # columns of 30: half of all pairs meet
-        [few_columns(1, 60)],  # one column: all meet
-        [few_columns(30, 2), few_columns(1, 60), []],
-    ],
-    ids=["short columns", "long columns", "one column", "a batch"],
-)
-def test_the_same_program_of_xla_serves_any_number_of_pairs(tables):
-    tiled, dense = tiled_and_dense(0.5, 4)
-    features = features_of(tables, 64)
-    inputs = hidden_states(len(tables), 64)
-    compiled = tf.function(tiled, jit_compile=True)(inputs, features).numpy()
-    assert np.isfinite(compiled).all()
-    real = features.input_mask.numpy()[..., None]
-    np.testing.assert_allclose(compiled * real, dense(inputs, features) * real, atol=TOLERANCE)
+@pytest.mark.medium
+def test_the_same_program_of_xla_serves_any_number_of_pairs():
+    tiled, dense = tiled_and_dense(tile=8)
+    compiled = tf.function(tiled, jit_compile=True)
+    short = cells(2, 30)  # columns of two tokens: each tile meets its neighbours
+    long = cells(30, 2)  # half of all pairs meet
+    one = cells(60, 1)  # all meet
+    for tables in ([short, []], [long, []], [one, one], [short, one]):
+        features, inputs = features_of(tables, 64), hidden_states(2, 64)
+        found = compiled(inputs, features)
+        assert_same_where(features.input_mask, found, dense(inputs, features))
+    assert compiled.experimental_get_tracing_count() == 1
 
 
 def test_xla_without_lengths_is_refused():
-    tiled, _ = tiled_and_dense(0.5, 4)
-    signature = [tf.TensorSpec([None, None, HIDDEN])] + [tf.TensorSpec([None, None], tf.int32)] * 9
-    run = tf.function(lambda x, *f: tiled(x, TokenFeatures(*f)), signature, jit_compile=True)
+    run = of_any_length(tiled_and_dense()[0], jit_compile=True)
     with pytest.raises(ValueError, match=r"batch size and a sequence length known.*got None and"):
-        run(hidden_states(1, 24), *features_of([TABLE], 24)[:9])
+        run(hidden_states(1, 24), features_of([TABLE], 24))
 
 
 @pytest.mark.parametrize(
@@ -220,13 +144,12 @@ def test_the_pairs_of_a_plan_are_those_that_meet_and_then_the_others():
     assert len(np.unique(pairs, axis=0)) == len(pairs) == 2 * 6 * 6
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("compiled", [False, True], ids=["", "XLA"])
 def test_the_gradient_knows_what_dropout_dropped(compiled):
     """The context is linear in the values: it is the sum of the values times their gradients."""
-    layer = TiledAttention(
-        4, 4, AttentionConfig("mate", "multi_view", bucket_size=6, coverage=1.0), dropout=0.5
-    )
-    layer.build((None, None, HIDDEN))
+    attention = AttentionConfig("mate", "multi_view", 0.0, bucket_size=8, coverage=1.0)
+    layer = random_weights(TiledAttention(4, 4, attention, dropout=0.5))
     features = features_of([TABLE], 24)
     random = np.random.default_rng(2)
     query, key, value = (

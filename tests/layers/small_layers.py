@@ -1,0 +1,105 @@
+"""What tests of layers share: token features, and layers with random weights."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from hypothesis import strategies as st
+
+from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
+
+HIDDEN = 8
+# Sums of some 60 products of unit size in float32, in another order.
+TOLERANCE = 1e-5
+
+Token = tuple[int, int, int]  # segment, column, row
+QUESTION: Token = (0, 0, 0)
+
+
+def cells(rows: int, columns: int, size: int = 1) -> list[Token]:
+    """The tokens of a table row by row, the header first; each cell has `size` of them."""
+    return [(1, c + 1, r) for r in range(rows) for c in range(columns) for _ in range(size)]
+
+
+def token_features(**fields: Any) -> TokenFeatures:
+    """Features [B, S] of these values, [S] or [B, S]; what is not given is zero."""
+    arrays = {name: np.atleast_2d(np.asarray(value, np.int32)) for name, value in fields.items()}
+    zeros = np.zeros_like(next(iter(arrays.values())))
+    names = [*TAPAS_FEATURES, *arrays.keys() - set(TAPAS_FEATURES)]
+    return TokenFeatures(**{name: tf.constant(arrays.get(name, zeros)) for name in names})
+
+
+def features_of(examples: Sequence[Sequence[Token]], length: int) -> TokenFeatures:
+    """Features of examples, each cut or padded to a length."""
+    ids = np.zeros((4, len(examples), length), np.int32)
+    for index, tokens in enumerate(examples):
+        for place, token in enumerate(tokens[:length]):
+            ids[:, index, place] = 1, *token
+    names = ("input_mask", "segment_ids", "column_ids", "row_ids")
+    return token_features(**dict(zip(names, ids, strict=True)))
+
+
+# Tokens of the question and of cells in any order.
+ANY_TOKENS = st.lists(
+    st.just(QUESTION) | st.tuples(st.just(1), st.integers(0, 6), st.integers(0, 5)), max_size=24
+)
+TABLES = st.builds(
+    lambda question, *size: [QUESTION] * question + cells(*size),
+    st.integers(0, 14),
+    st.integers(1, 6),
+    st.integers(1, 6),
+    st.integers(1, 3),
+)
+
+
+def random_weights(*layers: keras.layers.Layer, size: float = 0.5) -> Any:
+    """Builds layers of the same weights and gives them the same random values; returns them."""
+    for layer in layers:
+        layer.build((None, None, HIDDEN))
+    random = np.random.default_rng(0)
+    for weights in zip(*(layer.weights for layer in layers), strict=True):
+        assert len({weight.path.partition("/")[2] for weight in weights}) == 1
+        value = random.normal(0, size, weights[0].shape)
+        for weight in weights:
+            weight.assign(value)
+    return layers if len(layers) > 1 else layers[0]
+
+
+def hidden_states(batch: int, length: int) -> tf.Tensor:
+    random = np.random.default_rng(1)
+    return tf.constant(random.normal(size=(batch, length, HIDDEN)), tf.float32)
+
+
+def of_any_length(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """A function of hidden states and features as a graph that knows neither's length."""
+    signature = [tf.TensorSpec([None, None, HIDDEN])] + [tf.TensorSpec([None, None], tf.int32)] * 9
+
+    @tf.function(input_signature=signature, autograph=False, **options)
+    def run(hidden, *features):
+        return function(hidden, TokenFeatures(*features))
+
+    return lambda hidden, features: run(hidden, *features[:9])
+
+
+def assert_same_where(counts: Any, actual: Any, expected: Any) -> None:
+    """Compares [B, S, D] where tokens count [B, S]; nothing is infinite or no number anywhere."""
+    assert np.isfinite(actual).all()
+    where = np.asarray(counts)[..., None]
+    np.testing.assert_allclose(actual * where, expected * where, atol=TOLERANCE)
+
+
+def gradients(layer: Any, inputs: Any, features: Any, counts: Any, **options: Any) -> list:
+    """Of a loss over the tokens that count [B, S], by the inputs and by the weights."""
+    where = tf.cast(counts, tf.float32)[..., None]
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        loss = tf.reduce_sum(tf.sin(layer(inputs, features, **options)) * where)
+    return tape.gradient(loss, [inputs, *(weight.value for weight in layer.trainable_weights)])
+
+
+def assert_same_gradients(actual: Iterable, expected: Iterable) -> None:
+    for ours, theirs in zip(actual, expected, strict=True):
+        scale = max(1.0, float(tf.reduce_max(tf.abs(theirs))))
+        np.testing.assert_allclose(ours, theirs, atol=TOLERANCE * scale)
