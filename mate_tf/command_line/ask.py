@@ -27,9 +27,9 @@ EPILOG = """\
 examples:
   mate-tf ask moon_landings.csv "which mission landed in 1969?"
   mate-tf ask moon_landings.csv                (asks for questions, until an empty line)
-  mate-tf ask report.xlsx --sheet=2024 "what was the total revenue?" --alternatives=3
+  mate-tf ask report.xlsx --sheet=2024 "what was the revenue in Norway?" --alternatives=3
   mate-tf ask page.html --which=2 --json < questions.txt
-  grep -v draft log.csv | mate-tf ask - "how many errors were there?" --min-score=0.5
+  grep -v draft log.csv | mate-tf ask - "who caused the error?" --min-score=0.5
   mate-tf ask moon_landings.csv --conversation --model=my_sqa_model \\
     "which missions landed in 1971?" "which of them had three moonwalks?"
 

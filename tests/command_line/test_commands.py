@@ -9,8 +9,7 @@ from mate_tf.command_line import arguments, ask, data
 from mate_tf.command_line.main import COMMANDS, main
 from mate_tf.datasets import described_tables, tasks
 from mate_tf.page.app import EXAMPLE_QUESTION, EXAMPLE_TABLE
-from mate_tf.weights.run import FILE
-from tests.small import ROOT, run_binary
+from tests.small import ROOT
 
 PLANETS = str(ROOT / "experiments" / "demo_data" / "planets.csv")
 
@@ -102,53 +101,6 @@ def test_what_cannot_be_used_is_one_sentence(capsys, tmp_path, command, message)
     assert main(command.format(tmp_path).split()) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"mate-tf: {message}")
-
-
-def run(*arguments: str) -> str:
-    """What a command prints, which succeeds and leaves standard error empty."""
-    done = run_binary("mate_tf", *arguments)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
-def test_the_way_from_one_s_own_questions_to_a_model_that_answers_them(tmp_path):
-    cities = [("Rome", "Italy"), ("Paris", "France"), ("Oslo", "Norway")]
-    lines = []
-    for table in range(3):
-        rows = [*cities[table:], *cities[:table]]
-        (tmp_path / f"{table}.csv").write_text(
-            "city,country\n" + "".join(f"{city},{country}\n" for city, country in rows)
-        )
-        lines += [
-            {"question": f"which city is in {country}?", "answers": [city], "table": f"{table}.csv"}
-            for city, country in rows
-        ]
-    (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    records, trained, exported, weights, answers = (
-        str(tmp_path / name) for name in ("records", "run", "model", "weights", "answers.jsonl")
-    )
-    said = run("data", f"--input-dir={tmp_path}", f"--output_dir={records}", "--max-seq-length=64")
-    assert "vocabulary: that of the model that comes with the package" in said
-    assert "no dev split: the training tables are divided (90 % train, 10 % dev)" in said
-    assert "train: 6 of 6 questions kept" in said and "dev: 3 of 3 questions kept" in said
-
-    few = "--config.num_steps=2", "--config.batch_size=2"
-    said = run("train", f"--data-dir={records}", f"--model-dir={trained}", *few)
-    assert "config: table_questions, because the records are of questions about tables" in said
-    assert "start: the model that comes with the package" in said
-    assert "loaded 115 variables from " in said and "\nstep 2 evaluation: loss " in said
-    assert said.splitlines()[-1].startswith("| 2 | ")
-
-    run("export", f"--model-dir={trained}", f"--output-dir={exported}")
-    run("export", f"--model-dir={trained}", f"--output-dir={weights}", "--weights-alone")
-    assert (tmp_path / "weights" / FILE).is_file()
-    dev = f"--data={records}/dev.jsonl"
-    said = run("predict", f"--model={weights}", dev, f"--output={answers}", "--alternatives=1")
-    assert "questions: 3\nnot accepted: 0\n" in said
-    scores = json.loads(run("evaluate", dev, f"--predictions={answers}", "--json"))["scores"]
-    assert scores["denotation_accuracy"] == 1.0  # as it was before two more steps
-    said = run("ask", PLANETS, "what is the diameter of Mars?", f"--model={exported}")
-    assert said.startswith("answer: 6792\n")
 
 
 def test_the_example_of_help_and_page_is_answered_right(capsys):

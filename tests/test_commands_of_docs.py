@@ -1,0 +1,293 @@
+"""Every command of README.md and docs/ runs as it stands, and its examples are answered right."""
+
+import contextlib
+import io
+import json
+import pathlib
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from mate_tf.command_line import ask, show
+from mate_tf.command_line.main import COMMANDS, _parse, main
+from mate_tf.weights.run import FILE
+from tests.forked import ROOT, run_program, start_program
+from tests.test_examples import run_blocks
+from tests.weights.small_models import table_qa, values_of, write_hugging_face
+
+DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+TESTED_BELOW = ("docs/training.md", "docs/serving.md")
+# A command of an indented block; after "$ " the lines below it are what it prints.
+COMMAND = re.compile(
+    r"^ {2,4}(\$ )?((?:grep .* \| )?(?:mate-tf|python -m|make|pip|curl) (?:[^\n'\\]|\\\n|'[^']*')*)"
+    r"\n(?(1)((?:    .*\n)*))",
+    re.MULTILINE,
+)
+
+# Commands that are not run, and why.
+NOT_RUN = {
+    r"pip install": "needs a network; scripts/test_core.sh installs a wheel",
+    r"make (demo|test)": "takes minutes; it runs all tests, or steps that they run too",
+    r"make benchmark": "takes half an hour or more; tests/experiments/benchmarks has its parts",
+    r"mate-tf ask TABLE": "says what the arguments are",
+    r"mate-tf ask .* --model=google/": "needs a network; tests/weights/test_hub.py has one",
+    r"python -m experiments.finetune \.\.\.": "is part of a command for several devices; "
+    "tests/experiments/test_finetune.py has the whole",
+}
+# What cuts a command down to a test's size.
+SMALL_ENCODER = {"num_layers": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16}
+SMALL = [f"encoder.{name}={value}" for name, value in SMALL_ENCODER.items()] + [
+    "num_steps=2",
+    "batch_size=2",
+]
+CUT = {
+    "mate-tf data": "--max-seq-length=64 --divide=train:train=50,dev=25,calibration=25",
+    "mate-tf train": "--config.num_steps=2 --config.batch_size=2",
+    "mate-tf serve": "--max-tokens=512",  # it begins with a question of the longest
+    "python -m experiments.create_pretraining_data": "--max_seq_lengths=32 --dupe_factor=2",
+    "python -m experiments.pretrain": " ".join(f"--config.{value}" for value in SMALL)
+    + " --config.max_seq_length=32",
+    "python -m experiments.create_linked_corpus": "--num_tables=20 --questions_per_table=2",
+    "python -m experiments.pointr": " ".join(
+        f"--config.{stage}.{value}" for stage in ("point", "read") for value in SMALL
+    ),
+}
+# What the default model answers to the questions that are shown.
+ANSWERS = {
+    "which mission landed in 1969?": "Apollo 11, Apollo 12",
+    "which city hosted in 1992?": "Barcelona",
+    "what is the type of Saturn?": "gas giant",
+    "which city is in Italy?": "Rome",
+    "what was the revenue in Norway?": "450",
+    "who caused the error?": "Eva",
+}
+
+
+def commands_of(text: str) -> dict[str, list[str]]:
+    """The commands in the indented blocks of a text, each with the lines that it prints."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return {
+        re.sub(r"\\\n *|   +[(#].*", "", match[2]): [
+            line.strip() for line in (match[3] or "").splitlines()
+        ]
+        for match in COMMAND.finditer(text)
+    }
+
+
+def commands_in(document: str) -> dict[str, list[str]]:
+    return commands_of((ROOT / document).read_text(encoding="utf-8"))
+
+
+class Scratch:
+    """A folder in which the commands run, with the files that they name."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        self.said: dict[str, str] = {}
+        data = ROOT / "experiments" / "demo_data"
+        for name in ("experiments", "mate_tf"):
+            (folder / name).symlink_to(ROOT / name)
+        for name in ("planets.csv", "moon_landings.csv"):
+            shutil.copy(data / name, folder)
+        shutil.copytree(data, folder / "my_tables", ignore=shutil.ignore_patterns("[!mop]*"))
+        write_files(folder)
+
+    def run_document(self, name: str) -> None:
+        """Runs those commands of a document that no other document had before it."""
+        with contextlib.ExitStack() as servers:
+            port = free_port()
+            for command, shown in commands_in(name).items():
+                if command not in self.said and not any(re.match(no, command) for no in NOT_RUN):
+                    self.said[command] = self.run(command, port, servers)
+                for line in shown:
+                    assert line in self.said[command] or line.startswith("... "), command
+
+    def run(self, command: str, port: int, servers: contextlib.ExitStack) -> str:
+        """Runs a command; a server runs until the end of the document, at a free port."""
+        extra = next((extra for start, extra in CUT.items() if command.startswith(start)), "")
+        program, *args = shlex.split(
+            f"{command.replace(':8080', f':{port}')} {extra}", comments=True
+        )
+        if program == "curl":
+            done = subprocess.run(
+                [program, "-sS", *args], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            (asked,) = json.loads(args[-1])["instances"]
+            (predicted,) = json.loads(done.stdout)["predictions"]
+            assert predicted["answer"] == ANSWERS[asked["question"]]
+            return done.stdout
+        module = "mate_tf" if program == "mate-tf" else args[1]
+        args = args if program == "mate-tf" else args[2:]
+        if args[0] in ("serve", "page"):
+            port = port if "--port" in command else free_port()
+            return servers.enter_context(self.running([*args, f"--port={port}"], port))
+        done = run_program(module, *args, cwd=self.folder)
+        assert done.returncode == 0, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        if module == "mate_tf":
+            assert done.stderr == "", command
+            if args[0] == "ask" and "--model" not in command:
+                assert done.stdout.startswith(f"answer: {ANSWERS[args[2]]}\n"), done.stdout
+        return done.stdout
+
+    @contextlib.contextmanager
+    def running(self, args: list[str], port: int) -> Iterator[str]:
+        """What a server or a page says; it runs until the end."""
+        output = self.folder / f"output_of_{args[0]}"
+        output.mkdir(exist_ok=True)
+        process = start_program(output, "mate_tf", *args, cwd=self.folder)
+        try:
+            while not listens(port):
+                assert process.is_alive(), read(output / "stderr")
+                time.sleep(0.1)
+            yield read(output / "stdout")
+        finally:
+            process.kill()
+            process.join()
+
+
+def read(path: pathlib.Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+def write_files(folder: pathlib.Path) -> None:
+    """Writes the files that the commands name."""
+    import openpyxl
+
+    capitals = {"Peru": "Lima", "Chile": "Santiago", "Italy": "Rome", "Norway": "Oslo"}
+    lines = []
+    (folder / "my_data").mkdir()
+    for number, last in enumerate(capitals):
+        countries = sorted(capitals, key=lambda country: (country == last, country))
+        name = f"countries{number or ''}.csv"
+        rows = ["country,capital", *(f"{country},{capitals[country]}" for country in countries)]
+        (folder / "my_data" / name).write_text("\n".join(rows))
+        lines += [
+            {
+                "question": f"what is the capital of {country}?",
+                "answers": [capitals[country]],
+                "table": name,
+            }
+            for country in countries
+        ]
+        # A hard one, for a calibration needs wrong answers too.
+        lines += [{"question": "which one is last?", "answers": [last], "table": name}]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (folder / "my_data" / "train.jsonl").write_text(text)
+    book = openpyxl.Workbook()
+    sheet = book.create_sheet("2024")
+    for row in (["Country", "Revenue"], ["Norway", "450"], ["Chile", "800"]):
+        sheet.append(row)
+    book.save(folder / "report.xlsx")
+    (folder / "log.csv").write_text("Author,Status\nAda,draft\nLuis,final\nEva,error\n")
+    (folder / "questions.txt").write_text("which mission landed in 1969?\n")
+    landings = (folder / "moon_landings.csv").read_text(encoding="utf-8").splitlines()
+    rows = ["".join(f"<td>{cell}</td>" for cell in line.split(",")) for line in landings]
+    table = "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+    (folder / "page.html").write_text("<table><tr><td>a</td></tr></table>" * 2 + table)
+    vocabulary = (ROOT / "mate_tf" / "default_model" / "vocab.txt").read_text("utf-8").splitlines()
+    sizes = dict(SMALL_ENCODER, vocab_size=len(vocabulary), max_position_embeddings=512)
+    config = {
+        "num_hidden_layers": sizes["num_layers"],
+        "num_attention_heads": sizes["num_heads"],
+        **sizes,
+    }
+    write_hugging_face(folder / "minilm", values_of(table_qa(0, None, **sizes)), **config)
+    (folder / "minilm" / "vocab.txt").write_text("\n".join(vocabulary))
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory) -> Scratch:
+    return Scratch(tmp_path_factory.mktemp("scratch"))
+
+
+def test_each_reason_is_of_a_command():
+    commands = [command for name in DOCUMENTS for command in commands_in(name)]
+    for pattern in NOT_RUN:
+        assert any(re.match(pattern, command) for command in commands), pattern
+    for start in CUT:
+        assert any(command.startswith(start) for command in commands), start
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name not in TESTED_BELOW])
+def test_every_command_of_a_document_runs(scratch, name):
+    scratch.run_document(name)
+
+
+@pytest.mark.medium
+def test_the_way_from_one_s_own_questions_to_a_model_that_answers_them(scratch):
+    scratch.run_document("docs/training.md")
+    for line in (
+        "vocabulary: that of the model that comes with the package",
+        "config: table_questions, because the records are of questions about tables",
+        "start: the model that comes with the package",
+        "loaded 115 variables from ",
+        "\nstep 2 evaluation: loss ",
+        "\nanswer: Santiago\n",
+        "train: 5 of 5 questions kept",
+        f"\n{'denotation accuracy':<32}  80.00%",  # all but the hard question
+        "expected calibration error",
+    ):
+        assert line in "".join(scratch.said.values()), line
+    run, weights = (str(scratch.folder / name) for name in ("out/run", "weights"))
+    assert main(["export", f"--model-dir={run}", f"--output-dir={weights}", "--weights-alone"]) == 0
+    assert (scratch.folder / "weights" / FILE).is_file()
+
+
+@pytest.mark.medium
+def test_the_guide_to_serving_runs(scratch, monkeypatch):
+    scratch.run_document("docs/training.md")  # makes the model that is served
+    scratch.run_document("docs/serving.md")
+    monkeypatch.chdir(scratch.folder)
+    outputs = run_blocks("docs/serving.md")["outputs"]
+    assert outputs["answers"].numpy().tolist() == [b"gas giant"]
+
+
+def test_every_example_of_the_help_has_the_options_that_there_are():
+    for command in COMMANDS.values():
+        for example in commands_of(command.EPILOG):
+            program, *args = shlex.split(example.rpartition(" | ")[2])
+            assert program == "curl" or _parse(args).command, example
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("example", [*commands_of(ask.EPILOG), *commands_of(show.EPILOG)])
+def test_an_example_of_the_help_runs_and_is_answered_right(scratch, monkeypatch, capsys, example):
+    if "my_sqa_model" in example:
+        return  # there is none that answers right; its options are tested above
+    monkeypatch.chdir(scratch.folder)
+    left, _, command = example.rpartition(" | ")
+    command, _, file = command.partition(" < ")
+    given = read(pathlib.Path(file or "questions.txt")).encode()
+    if left:
+        given = subprocess.run(shlex.split(left), capture_output=True, check=True).stdout
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    _, *args = shlex.split(command)
+    assert main(args) == 0
+    said = capsys.readouterr().out
+    if args[0] == "ask":
+        asked = [argument for argument in args if " " in argument]
+        question = asked[0] if asked else given.decode().strip()
+        (shown,) = re.findall(
+            r"^(?:answer: |.*?\"answer\": \")(.*?)(?:\",.*)?$", said, re.MULTILINE
+        )
+        assert shown == ANSWERS[question]
