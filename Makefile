@@ -14,13 +14,16 @@ SIZE ?= small
 # Names of its steps, between commas; without them all.
 ONLY ?=
 
+# Of make mutants: which changes, by mutmut's names; '*' is all, which takes hours.
+MUTANTS ?= *__mutmut_20
+
 # TensorFlow's C++ side logs harmless errors on machines without a GPU; what matters is raised.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 PYTEST := $(VENV_PYTHON) -m pytest tests --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full reproduce results docs demo test test-fast test-slow test-golden test-core test-newest lint format constraints clean
+.PHONY: help env benchmark benchmark-full reproduce results docs demo test test-fast test-slow test-golden test-core test-newest mutants lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,6 +80,17 @@ test-core: ## test a wheel without extras on TensorFlow 2.21, in .venv-core
 test-newest: ## the same with the newest versions of all that the core needs, in .venv-newest
 	scripts/test_core.sh .venv-newest
 
+mutants: env ## change evaluation, decoding and features here and there: do tests notice?
+	test -x .venv-mutants/bin/mutmut || { $(VENV_PYTHON) -m venv .venv-mutants && \
+	  $(VENV_PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	    > "$$(echo .venv-mutants/lib/python*/site-packages)/project.pth" && \
+	  .venv-mutants/bin/pip install --quiet "mutmut==3.8.*"; }
+	echo mate_tf.answers.predictor > .venv-mutants/imports
+	TF_ENABLE_ONEDNN_OPTS=0 nice .venv-mutants/bin/mutmut run --max-children=1 '$(MUTANTS)'
+	.venv-mutants/bin/mutmut results --all True | awk -F '[.: ]+' '!/not checked/ { tried[$$3]++; \
+	  if (/killed|timeout/) killed[$$3]++; else print } END { for (room in tried) \
+	  printf "%s: %d of %d noticed\n", room, killed[room], tried[room] }'
+
 lint: env ## check style, format, types and which room imports which
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
@@ -91,5 +105,5 @@ constraints: env ## write constraints.txt anew from .venv
 	$(VENV_PYTHON) scripts/write_constraints.py
 
 clean: ## remove what the tools left behind, keep the environment
-	rm -rf out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf out build mutants *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find mate_tf experiments scripts tests -name __pycache__ -type d -prune -exec rm -rf {} +
