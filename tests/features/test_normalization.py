@@ -15,6 +15,7 @@ from mate_tf.features.normalization import normalize_denotation, normalize_for_m
         ("“Aïda”", "aida"),
         ('"Quoted" twice"', '"quoted" twice"'),
         ("Italy (note) (see below)", "italy"),
+        ("Italy (north) and (south)", "italy (north) and"),
         ("(all of it)", "(all of it)"),
         ("504,000[1]*", "504,000"),
         ("[12]", ""),

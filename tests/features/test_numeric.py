@@ -41,6 +41,7 @@ def year(number: int) -> Date:
         ("february", [((0, 8), [Date(None, 2, None)])]),
         ("feb 30", [((4, 6), [30.0])]),
         ("feb 29", [((0, 6), [Date(None, 2, 29)])]),
+        ("february 29, 2003", [((0, 11), [Date(None, 2, 29)]), ((13, 17), [2003.0, year(2003)])]),
         ("2004-00 0000", [((0, 4), [2004.0, year(2004)]), ((5, 7), [0.0]), ((8, 12), [0.0])]),
         ("sept 5", [((0, 6), [Date(None, 9, 5)])]),
         ("jan. 5th, 2010", [((0, 14), [Date(2010, 1, 5)])]),
@@ -125,7 +126,8 @@ def test_ranks_count_from_both_ends_and_equals_share_one(values, expected):
 def test_relations_are_added_up_over_the_questions_values_of_the_columns_type():
     values = {0: 1.0, 1: 2.0, 2: 3.0}
     asked = [2.0, 3.0, year(2000)]
-    assert relations(asked, values) == {0: GREATER, 1: EQUAL | GREATER, 2: LESS | EQUAL}
+    for order in (asked, asked[::-1]):
+        assert relations(order, values) == {0: GREATER, 1: EQUAL | GREATER, 2: LESS | EQUAL}
     assert relations([year(2000)], values) == {}
     assert relations([], values) == {}
     assert relations(asked, {}) == {}
