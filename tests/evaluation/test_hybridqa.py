@@ -141,8 +141,7 @@ def test_the_report_counts_and_shows():
     ]
     report = error_report(answers, num_shown=1)
     assert "3 of 4 answers are wrong, 2 of them near misses." in report
-    assert "| words too many | 2 | 1 |" in report
-    assert "| no answer | 1 | 0 |" in report
+    assert "| words too many | 2 | 1 |\n| no answer | 1 | 0 |\n" in report
     assert "## words too many" in report
     assert "what climate ?" in report and "very Arctic" not in report
     assert "right |" not in report.split("##")[0]
