@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from mate_tf.features.config import ConversionError, MaskedLmConfig
 from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
-from mate_tf.records.batches import batch_by_length, read_records
-from mate_tf.records.records import write_records
 from mate_tf.tables.table import Table
 from tests.features.examples import rows_of
 
@@ -212,18 +210,6 @@ def test_what_there_is_of_a_text_is_taken_where_none_is_required(wordpiece, num_
         tokens = unmasked(example)[: example["input_mask"].sum()].tolist()
         assert tokens.index(wordpiece.sep) == 1 + num_pieces
         assert example["column_ids"][2 + num_pieces] == 1
-
-
-def test_records_hold_an_examples_features(wordpiece, tmp_path):
-    examples = builds(wordpiece, seeds=range(5))
-    path = tmp_path / "examples.tfrecord"
-    assert write_records(path, examples) == 5
-    read = list(read_records(path).as_numpy_iterator())
-    assert all(same(*pair) for pair in zip(read, examples, strict=True))
-    for batch in batch_by_length(read_records(path), 2):
-        size = len(batch["input_ids"])
-        assert batch["masked_lm_positions"].shape == (size, CONFIG.max_predictions)
-        assert batch["is_random_table"].shape == (size, 1)
 
 
 CELLS = st.text(max_size=12) | st.floats() | st.none() | st.integers()

@@ -103,3 +103,11 @@ def assert_same_gradients(actual: Iterable, expected: Iterable) -> None:
     for ours, theirs in zip(actual, expected, strict=True):
         scale = max(1.0, float(tf.reduce_max(tf.abs(theirs))))
         np.testing.assert_allclose(ours, theirs, atol=TOLERANCE * scale)
+
+
+def attention_in_float64(query: Any, key: Any, value: Any, added: Any = 0.0) -> np.ndarray:
+    """The definition, for [..., F, E] and [..., T, E]; `added` [..., F, T] to the scaled scores."""
+    query, key, value = (np.asarray(heads).astype(np.float64) for heads in (query, key, value))
+    scores = query @ np.swapaxes(key, -1, -2) / query.shape[-1] ** 0.5 + added
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ value

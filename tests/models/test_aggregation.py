@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.models import aggregation
-from mate_tf.models.table_qa import AggregationHead
 
 NAN = float("nan")
 
@@ -158,14 +157,6 @@ def test_normalized_answer_loss_is_relative(size):
 def test_aggregation_loss_is_cross_entropy():
     loss = aggregation.aggregation_loss(floats([0.0] * 4), np.array([2], np.int32))
     np.testing.assert_allclose(loss, [np.log(4.0)], rtol=1e-6)
-
-
-def test_head_has_the_checkpoints_variables():
-    head = AggregationHead(name="aggregation")
-    assert head(tf.ones([2, 5])).shape == (2, 4)
-    names = {variable.name: tuple(variable.shape) for variable in head.weights}
-    assert names == {"output_weights_agg": (4, 5), "output_bias_agg": (4,)}
-    assert AggregationHead.from_config(head.get_config()).get_config() == head.get_config()
 
 
 NUM_DRAWS = 20_000

@@ -126,16 +126,11 @@ def test_probabilities_are_of_valid_spans_alone(name):
     expected = np.exp(log_softmax(logits[valid]))
     np.testing.assert_allclose(probabilities[valid], expected, rtol=TOLERANCE)
     np.testing.assert_array_equal(probabilities[~valid], 0.0)
+    if name == "boundary":  # whose scores are those of both ends
+        both = outputs["start_logits"][0, starts] + outputs["end_logits"][0, ends]
+        np.testing.assert_array_equal(logits[valid], both[valid])
     np.testing.assert_array_equal(outputs["span_logits"][1], LOG_ZERO)
     np.testing.assert_array_equal(outputs["span_probabilities"][1], 0.0)
-
-
-def test_boundary_scores_are_those_of_both_ends():
-    outputs, _ = run(make_model(CONFIGS["boundary"]), make_batch())
-    starts, ends = span_bounds(9, 3)
-    expected = outputs["start_logits"][0, starts] + outputs["end_logits"][0, ends]
-    valid = outputs["span_logits"][0] > LOG_ZERO / 2
-    np.testing.assert_array_equal(outputs["span_logits"][0, valid], expected[valid])
 
 
 @pytest.mark.parametrize("name", ["linear", "perceptron", "with classes"])
@@ -253,11 +248,6 @@ def sequences(draw):
     return cells, labels
 
 
-def as_tensors(cells, labels):
-    rows, columns = np.array(cells, np.int32).T
-    return tf.constant(rows[None]), tf.constant(columns[None]), tf.constant([labels])
-
-
 @given(st.integers(1, 40), st.integers(1, 12))
 def test_spans_are_in_the_order_of_a_loop_over_offsets_then_starts(length, max_span_length):
     starts, ends = span_bounds(length, max_span_length)
@@ -281,29 +271,21 @@ def test_combined_tokens_are_those_of_the_spans(length, max_span_length, static)
 
 
 @given(sequences(), st.integers(1, 7))
-def test_valid_spans_are_within_one_cell_of_the_body(sequence, max_span_length):
+def test_valid_spans_are_within_a_cell_and_answers_its_labelled_runs(sequence, max_span_length):
     cells, labels = sequence
-    rows, columns, _ = as_tensors(cells, labels)
-    found = valid_spans(body_cells(rows, columns), max_span_length)
-    expected = [
-        0 not in cells[start] and len(set(cells[start : end + 1])) == 1
-        for start, end in all_spans(len(cells), max_span_length)
+    spans = all_spans(len(cells), max_span_length)
+    rows, columns = np.array(cells, np.int32).T
+    numbers, label_ids = body_cells(rows[None], columns[None]), tf.constant([labels])
+    valid = [
+        0 not in cells[start] and len(set(cells[start : end + 1])) == 1 for start, end in spans
     ]
-    np.testing.assert_array_equal(found[0], expected)
-
-
-@given(sequences(), st.integers(1, 7))
-def test_answers_are_the_labelled_runs_of_each_cell(sequence, max_span_length):
-    cells, labels = sequence
-    rows, columns, label_ids = as_tensors(cells, labels)
-    numbers = body_cells(rows, columns)
+    np.testing.assert_array_equal(valid_spans(numbers, max_span_length)[0], valid)
     runs = answers_of(labels, cells)
     starts, ends = answer_bounds(label_ids, numbers)
     assert list(np.flatnonzero(starts[0])) == [start for start, _ in runs]
     assert list(np.flatnonzero(ends[0])) == [end for _, end in runs]
     found = answer_spans(label_ids, numbers, max_span_length)
-    expected = [span in runs for span in all_spans(len(cells), max_span_length)]
-    np.testing.assert_array_equal(found[0], expected)
+    np.testing.assert_array_equal(found[0], [span in runs for span in spans])
 
 
 @given(st.integers(0, 1000), st.integers(1, 9), st.integers(1, 4), st.integers(1, 40))

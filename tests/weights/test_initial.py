@@ -42,7 +42,7 @@ def heads(names) -> list[str]:
 
 def write_tf1_folder(folder, values) -> None:
     folder.mkdir()
-    write_tf1(folder / "model.ckpt", values)
+    write_tf1(folder / "model.ckpt", values | {"global_step": np.array(7)})
 
 
 def published(path, task=None, attention=None, **options):
@@ -125,14 +125,6 @@ OTHERS = [
     (
         {"num_layers": 1},
         r"with variable 'encoder/.*1/.*' of shape \(8,\), got one that lacks 16 of .*ckpt-1; make",
-    ),
-    (
-        {"num_layers": 2, "task": {}},
-        r"expected variable 'aggregation/.*' of shape \(4, 8\) in .*, which lacks 2 of",
-    ),
-    (
-        {"num_layers": 2, "task": NO_AGGREGATION | {"select_one_column": False}},
-        r"with variable 'cell_selection/column_output_bias' of shape \(\), got one that lacks 2 of",
     ),
 ]
 

@@ -14,7 +14,7 @@ from mate_tf.weights.hugging_face import hugging_face_config, load_hugging_face
 from mate_tf.weights.initial import load_tf1_checkpoint
 from mate_tf.weights.loading import assign_variables, variables_by_name
 from tests.weights.small_models import BERT_CONFIG as CONFIG
-from tests.weights.small_models import assert_values, classifier, values_of, write_tf1
+from tests.weights.small_models import classifier, values_of
 
 LAYER = "encoder.layer.0."
 POOLER = "bert/pooler/dense/"
@@ -98,34 +98,17 @@ def test_the_first_position_goes_to_cls_where_positions_restart(tmp_path):
     )
 
 
-def test_tf1_checkpoint_round_trip(tmp_path):
-    values = values_of(built_encoder())
-    write_tf1(tmp_path / "model.ckpt", values | {"global_step": np.array(7)})
-    other = built_encoder()
-    for path in (tmp_path, tmp_path / "model.ckpt"):
-        report = load_tf1_checkpoint(other, path)
-        assert not report.new and not report.ignored
-        assert_values(other, values)
-
-
 def assign(model, values, **options):
     readers = {name: (lambda value=value: value) for name, value in values.items()}
     return assign_variables(model, readers, "some.ckpt", **options)
 
 
-def test_what_does_not_fit_is_named_with_its_file():
+def test_a_missing_variable_is_named_with_its_file():
     encoder = built_encoder()
     values = values_of(encoder)
-    words, bias = "bert/embeddings/word_embeddings", POOLER + "bias"
-    second = {name.replace("layer_0", "layer_1"): value for name, value in values.items()}
-    for changed, message in (
-        ({bias: None}, f"variable '{bias}' in some.ckpt"),
-        ({words: np.zeros((12, 8))}, r"\(11, 8\) .*word_embeddings', got \(12, 8\) in some"),
-        (second, r"expected 1 layers .*, got 2 in some.ckpt, .*layer_1/"),
-    ):
-        given = {name: x for name, x in (values | changed).items() if x is not None}
-        with pytest.raises(ValueError, match=message):
-            assign(encoder, given)
+    del values[POOLER + "bias"]
+    with pytest.raises(ValueError, match=f"variable '{POOLER}bias' in some.ckpt"):
+        assign(encoder, values)
 
 
 def test_what_an_architecture_adds_starts_from_a_checkpoint_without():
@@ -161,9 +144,6 @@ def test_absent_and_wrong_files_are_named(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"no tensors here")
     with pytest.raises(ValueError, match=r"expected safetensors in .*model\.safetensors"):
         load_hugging_face(encoder, tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps(CONFIG | {"model_type": "gpt2"}))
-    with pytest.raises(ValueError, match=r"'bert' or 'tapas' in .*, got 'gpt2'"):
-        hugging_face_config(tmp_path)
 
 
 def test_unbuilt_model_is_refused():

@@ -22,6 +22,7 @@ from mate_tf.weights.hugging_face import (
     hugging_face_task_config,
     load_hugging_face,
 )
+from tests.layers.small_layers import QUESTION, cells, features_of
 from tests.weights import transformers_oracle
 
 MISSING = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
@@ -58,11 +59,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "wtq, no column allowed": (QA, WTQ | {"allow_empty_column_selection": True}, []),
     "few rows and columns": (QA, {"max_num_rows": 3, "max_num_columns": 3}, []),
     "wikisql": (QA, {"select_one_column": False, "temperature": 0.107515}, ["labels"]),
-    "averaged by cell": (
-        QA,
-        {"select_one_column": False, "average_logits_per_cell": True},
-        ["labels"],
-    ),
+    "averaged": (QA, {"select_one_column": False, "average_logits_per_cell": True}, ["labels"]),
     "tabfact": ("TapasForSequenceClassification", {}, []),
     "three classes": ("TapasForSequenceClassification", {"num_labels": 3}, []),
     "masked words": ("TapasForMaskedLM", {}, []),
@@ -75,24 +72,25 @@ POOLER = ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
 def features() -> TokenFeatures:
     """Three tables of different sizes, with all features, padded to one length. int32 [3, S]."""
     random = np.random.default_rng(0)
-    shapes = [(3, 2), (5, 4), (1, 1)]  # rows with the header, columns
-    arrays = {name: np.zeros((len(shapes), 60), np.int32) for name in TokenFeatures._fields[:9]}
-    for index, (rows, columns) in enumerate(shapes):
-        lengths = random.integers(1, 4, rows * columns)
-        cells = np.repeat(np.arange(rows * columns), lengths)
-        question, table = slice(0, 5), slice(5, 5 + len(cells))
-        for where in (question, table):
-            size = arrays["input_ids"][index, where].size
-            arrays["input_ids"][index, where] = random.integers(1, 90, size)
-            arrays["input_mask"][index, where] = 1
-            arrays["numeric_relations"][index, where] = random.integers(0, 8, size)
-        arrays["segment_ids"][index, table] = 1
-        arrays["row_ids"][index, table] = cells // columns
-        arrays["column_ids"][index, table] = cells % columns + 1
-        arrays["prev_label_ids"][index, table] = random.integers(0, 2, len(cells))
-        arrays["column_ranks"][index, table] = random.integers(0, 5, len(cells))
-        arrays["inv_column_ranks"][index, table] = random.integers(0, 5, len(cells))
-    return TokenFeatures(**{name: tf.constant(value) for name, value in arrays.items()})
+    sizes = [(3, 2), (5, 4), (1, 1)]  # rows with the header, columns
+    tokens = [
+        [QUESTION] * 5
+        + [token for cell in cells(*size) for token in [cell] * random.integers(1, 4)]
+        for size in sizes
+    ]
+    features = features_of(tokens, 60)
+
+    def drawn(low, high, where):
+        return tf.constant(np.where(where, random.integers(low, high, where.shape), 0), tf.int32)
+
+    real, in_table = features.input_mask.numpy() > 0, features.segment_ids.numpy() > 0
+    return features._replace(
+        input_ids=drawn(1, 90, real),
+        numeric_relations=drawn(0, 8, real),
+        prev_label_ids=drawn(0, 2, in_table),
+        column_ranks=drawn(0, 5, in_table),
+        inv_column_ranks=drawn(0, 5, in_table),
+    )
 
 
 @pytest.fixture(scope="module")

@@ -14,18 +14,7 @@ from mate_tf.layers.attention.dense import DensePlan
 from mate_tf.layers.attention.multi_view import MultiViewAttention
 from mate_tf.layers.attention.tiles import TiledAttention
 from mate_tf.layers.encoder import attention_layer
-from tests.layers.small_layers import (
-    HIDDEN,
-    QUESTION,
-    assert_same_gradients,
-    assert_same_where,
-    cells,
-    features_of,
-    gradients,
-    hidden_states,
-    of_any_length,
-    random_weights,
-)
+from tests.layers import small_layers as small
 
 LONGEST = 20
 KINDS = {
@@ -39,9 +28,9 @@ KINDS = {
 
 def layer_of(attention: AttentionConfig):
     config = EncoderConfig(
-        hidden_size=HIDDEN, num_heads=2, attention_dropout=0.0, attention=attention
+        hidden_size=small.HIDDEN, num_heads=2, attention_dropout=0.0, attention=attention
     )
-    return random_weights(attention_layer(config))
+    return small.random_weights(attention_layer(config))
 
 
 def chosen_and_forced(kind: str):
@@ -51,15 +40,15 @@ def chosen_and_forced(kind: str):
 
 def inputs_of(length: int) -> tuple[tf.Tensor, TokenFeatures]:
     """A question of up to four tokens, cells of one token in three columns, a token of padding."""
-    tokens = [QUESTION] * 4 + cells(length, 3)
-    return hidden_states(1, length), features_of([tokens[: max(length - 1, 1)]], length)
+    tokens = [small.QUESTION] * 4 + small.cells(length, 3)
+    return small.hidden_states(1, length), small.features_of([tokens[: max(length - 1, 1)]], length)
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", KINDS)
 def test_computes_the_same_on_both_sides(kind):
     chosen, forced = chosen_and_forced(kind)
-    in_graph = of_any_length(chosen)
+    in_graph = small.of_any_length(chosen)
 
     @settings(max_examples=15)
     @given(length=st.integers(1, 2 * LONGEST))
@@ -67,7 +56,7 @@ def test_computes_the_same_on_both_sides(kind):
         hidden, features = inputs_of(length)
         expected = forced(hidden, features)
         for call in (chosen, in_graph):
-            assert_same_where(features.input_mask, call(hidden, features), expected)
+            small.assert_same_where(features.input_mask, call(hidden, features), expected)
 
     check()
 
@@ -76,14 +65,16 @@ def test_computes_the_same_on_both_sides(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_static_length_leaves_one_path_and_gradients_pass_through_a_dynamic_one(kind):
     chosen, forced = chosen_and_forced(kind)
-    found = of_any_length(lambda x, f: gradients(chosen, x, f, f.input_mask, training=True))
+    found = small.of_any_length(
+        lambda x, f: small.gradients(chosen, x, f, f.input_mask, training=True)
+    )
     for length in (LONGEST, LONGEST + 1):
         hidden, features = inputs_of(length)
         # In training no table is asked for what it holds.
         plan = chosen.plan(features, training=True)[0]
         assert isinstance(plan, DensePlan) == (length == LONGEST)
-        expected = gradients(forced, hidden, features, features.input_mask, training=True)
-        assert_same_gradients(found(hidden, features), expected)
+        expected = small.gradients(forced, hidden, features, features.input_mask, training=True)
+        small.assert_same_gradients(found(hidden, features), expected)
 
 
 def test_the_path_that_is_not_taken_costs_no_plan():
@@ -96,7 +87,7 @@ def test_the_path_that_is_not_taken_costs_no_plan():
         return tf.size(plan.dense[0].mask), tf.size(plan.linear.groups[0].global_mask)
 
     for length in (LONGEST, 10 * LONGEST):
-        dense, linear = of_any_length(plan_sizes)(*inputs_of(length))
+        dense, linear = small.of_any_length(plan_sizes)(*inputs_of(length))
         seen[length] = int(dense), int(linear)
     assert seen == {LONGEST: (LONGEST**2, 4), 10 * LONGEST: (1, 4 * 10 * LONGEST)}
 
@@ -104,8 +95,8 @@ def test_the_path_that_is_not_taken_costs_no_plan():
 def test_xla_takes_the_linear_path_of_a_length_it_does_not_know():
     layer = layer_of(KINDS["mate"])
     inputs = inputs_of(12)
-    found = of_any_length(layer, jit_compile=True)(*inputs)
-    assert_same_where(inputs[1].input_mask, found, layer(*inputs))
+    found = small.of_any_length(layer, jit_compile=True)(*inputs)
+    small.assert_same_where(inputs[1].input_mask, found, layer(*inputs))
 
 
 def test_the_break_even_length_follows_the_dtype_and_the_configuration():
@@ -135,13 +126,15 @@ def test_a_table_of_one_long_column_is_computed_over_all_pairs(num_columns):
     attention = AttentionConfig("mate", bucket_size=4, coverage=1.0, dense_up_to=10)
     layer = layer_of(attention)
     # A question, two rows and padding.
-    tokens = [QUESTION] * 4 + [(1, cell % num_columns + 1, cell // 43) for cell in range(85)]
-    hidden, features = hidden_states(1, 90), features_of([tokens], 90)
+    tokens = [small.QUESTION] * 4 + [(1, cell % num_columns + 1, cell // 43) for cell in range(85)]
+    hidden, features = small.hidden_states(1, 90), small.features_of([tokens], 90)
     assert layer.dense_is_faster(features, training=False) == (num_columns == 1)
     assert not layer.dense_is_faster(features, training=True)
     forced = layer_of(dataclasses.replace(attention, evaluator="multi_view"))
-    for call in (layer, of_any_length(layer)):
-        assert_same_where(features.input_mask, call(hidden, features), forced(hidden, features))
+    for call in (layer, small.of_any_length(layer)):
+        small.assert_same_where(
+            features.input_mask, call(hidden, features), forced(hidden, features)
+        )
 
 
 def test_training_takes_the_linear_path_earlier():

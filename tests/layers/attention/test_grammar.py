@@ -12,7 +12,7 @@ from mate_tf.layers.attention.dense import DenseAttention
 from mate_tf.layers.attention.grammar import allowed_tags, favoured_tags
 from mate_tf.layers.attention.patterns import group_mask, head_groups
 from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
-from tests.layers.small_layers import HIDDEN, TOLERANCE, token_features
+from tests.layers.small_layers import HIDDEN, TOLERANCE, attention_in_float64, token_features
 
 HEADS, HEAD_SIZE = 2, 4
 # "[CLS] the good film moved her quickly [SEP]", a table cell, padding.
@@ -112,10 +112,8 @@ def expected_output(layer, hidden: np.ndarray, scores_added: np.ndarray) -> np.n
         .transpose(1, 0, 2)
         for projection in (layer.query, layer.key, layer.value)
     )
-    scores = query @ key.transpose(0, 2, 1) / HEAD_SIZE**0.5 + scores_added
-    scores = np.where(np.array(REAL, bool), scores, -np.inf)
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    context = weights / weights.sum(-1, keepdims=True) @ value
+    scores_added = np.where(np.array(REAL, bool), scores_added, -np.inf)
+    context = attention_in_float64(query, key, value, scores_added)
     context = context.transpose(1, 0, 2).reshape(len(TAGS), -1)
     return context @ layer.output_projection.kernel.numpy() + layer.output_projection.bias.numpy()
 

@@ -6,7 +6,13 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention.linformer import LinformerAttention
-from tests.layers.small_layers import hidden_states, of_any_length, random_weights, token_features
+from tests.layers.small_layers import (
+    attention_in_float64,
+    hidden_states,
+    of_any_length,
+    random_weights,
+    token_features,
+)
 
 
 def layer_and_inputs(length=6, projected=3):
@@ -26,13 +32,10 @@ def test_equals_its_definition():
 
     query, key, value = heads(layer.query), heads(layer.key), heads(layer.value)
     context = np.zeros((2, 6, 2, 4))
-    for example in range(2):
-        real = 6 if example == 0 else 4
+    for example, real in enumerate((6, 4)):
         for head in range(2):
-            keys = weights[:real].T @ key[example, :real, head]  # [P, E]
-            values = weights[:real].T @ value[example, :real, head]
-            scores = np.exp(query[example, :, head] @ keys.T / 2.0)
-            context[example, :, head] = scores / scores.sum(-1, keepdims=True) @ values
+            keys, values = (weights[:real].T @ x[example, :real, head] for x in (key, value))
+            context[example, :, head] = attention_in_float64(query[example, :, head], keys, values)
     output = layer.output_projection
     expected = context.reshape(2, 6, 8) @ output.kernel.numpy() + output.bias.numpy()
     np.testing.assert_allclose(layer(inputs, features), expected, atol=1e-5)

@@ -10,27 +10,23 @@ from mate_tf.layers.attention.multi_view import MultiViewAttention
 from mate_tf.layers.attention.patterns import head_groups, pattern_mask
 from mate_tf.layers.attention.projections import heads_first
 from mate_tf.layers.attention.tiles import TiledAttention
-from scripts.draw_attention import table_tokens
+from tests.layers.small_layers import QUESTION, attention_in_float64, cells, features_of
 
 HEADS, HEAD_SIZE = 4, 16
 POLICY = "mixed_bfloat16"
 PATTERN = AttentionConfig("mate", "dense", bucket_size=0)
-FEATURES, LABELS = table_tokens(["q"] * 9, ["h"] * 5, [["c"] * 5] * 30)
+TABLE = [QUESTION] * 9 + cells(31, 5)
+FEATURES = features_of([TABLE], len(TABLE))
 
 
 def in_float64(query, key, value) -> np.ndarray:
     """The pattern's attention in float64, from the inputs as bfloat16 has them."""
-    query, key, value = (tensor.numpy().astype(np.float64) for tensor in (query, key, value))
-    scores = np.einsum("bhfe,bhte->bhft", query, key) / HEAD_SIZE**0.5
-    first = 0
-    for group in head_groups(PATTERN, HEADS):
-        mask = pattern_mask(group.pattern, FEATURES, FEATURES).numpy()[:, None]
-        heads = slice(first, first + group.num_heads)
-        scores[:, heads] = np.where(mask, scores[:, heads], -np.inf)
-        first += group.num_heads
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    weights /= weights.sum(-1, keepdims=True)
-    return np.einsum("bhft,bhte->bhfe", weights, value)
+    masks = [
+        np.repeat(pattern_mask(group.pattern, FEATURES, FEATURES)[:, None], group.num_heads, axis=1)
+        for group in head_groups(PATTERN, HEADS)
+    ]
+    added = np.where(np.concatenate(masks, axis=1), 0.0, -np.inf)
+    return attention_in_float64(query, key, value, added)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -40,17 +36,14 @@ def in_float64(query, key, value) -> np.ndarray:
         # A window that holds the longest column, so that both compute the same pairs.
         MultiViewAttention(HEADS, HEAD_SIZE, bucket_size=32, global_size=14, dtype=POLICY),
         TiledAttention(
-            HEADS,
-            HEAD_SIZE,
-            AttentionConfig("mate", "multi_view", bucket_size=16, coverage=1.0),
-            dtype=POLICY,
+            HEADS, HEAD_SIZE, AttentionConfig(bucket_size=16, coverage=1.0), dtype=POLICY
         ),
     ],
     ids=["multi-view", "tiles"],
 )
 def test_errs_at_most_twice_as_much_as_dense(fast, seed):
     random = np.random.default_rng(seed)
-    shape = (1, HEADS, len(LABELS), HEAD_SIZE)
+    shape = (1, HEADS, len(TABLE), HEAD_SIZE)
     query, key, value = (tf.constant(random.normal(size=shape), tf.bfloat16) for _ in range(3))
     expected = in_float64(query, key, value)
 

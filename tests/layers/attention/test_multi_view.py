@@ -16,22 +16,10 @@ from mate_tf.layers.attention.multi_view import (
     multi_view_attention,
 )
 from mate_tf.layers.attention.views import MultiView, MultiViewEmbedding
-from tests.layers.small_layers import (
-    ANY_TOKENS,
-    QUESTION,
-    TABLES,
-    assert_same_gradients,
-    assert_same_where,
-    cells,
-    features_of,
-    gradients,
-    hidden_states,
-    of_any_length,
-    random_weights,
-)
+from tests.layers import small_layers as small
 
 SMALL = AttentionConfig("mate", "multi_view", 0.5, bucket_size=3, global_size=4)
-TABLE = [QUESTION] * 4 + cells(6, 3)
+TABLE = [small.QUESTION] * 4 + small.cells(6, 3)
 
 
 def multi_view(config: AttentionConfig, heads: int) -> MultiViewAttention:
@@ -57,7 +45,7 @@ def dense(config: AttentionConfig, heads: int) -> DenseAttention:
             {"architecture": "mate_tableformer", "disabled_relations": (2, 4, 6)},
         ]
     ),
-    tokens=TABLES | ANY_TOKENS,
+    tokens=small.TABLES | small.ANY_TOKENS,
     length=st.integers(1, 40),
 )
 def test_equals_dense_evaluation_of_the_computed_pairs(
@@ -68,42 +56,62 @@ def test_equals_dense_evaluation_of_the_computed_pairs(
         num_neighbours=num_neighbours,
         **relations,
     )
-    fast, oracle = random_weights(multi_view(config, 4), dense(config, 4))
-    features, inputs = features_of([tokens], length), hidden_states(1, length)
-    assert_same_where(features.input_mask, fast(inputs, features), oracle(inputs, features))
+    fast, oracle = small.random_weights(multi_view(config, 4), dense(config, 4))
+    features, inputs = small.features_of([tokens], length), small.hidden_states(1, length)
+    small.assert_same_where(features.input_mask, fast(inputs, features), oracle(inputs, features))
 
 
 def test_a_window_over_everything_is_the_pattern_itself():
     window = dataclasses.replace(SMALL, bucket_size=64, global_size=3)
     everything = AttentionConfig("mate", "dense", 0.5, 0, 0)
-    fast, unrestricted = random_weights(multi_view(window, 2), dense(everything, 2))
-    features, inputs = features_of([TABLE], 18), hidden_states(1, 18)
-    assert_same_where(features.input_mask, fast(inputs, features), unrestricted(inputs, features))
+    fast, unrestricted = small.random_weights(multi_view(window, 2), dense(everything, 2))
+    features, inputs = small.features_of([TABLE], 18), small.hidden_states(1, 18)
+    small.assert_same_where(
+        features.input_mask, fast(inputs, features), unrestricted(inputs, features)
+    )
 
 
 def test_original_bucketing_joins_the_ends_only_when_asked():
-    features = features_of([[QUESTION] * 2 + cells(9, 1)], 12)
+    features = small.features_of([[small.QUESTION] * 2 + small.cells(9, 1)], 12)
     configs = (AttentionConfig("mate", "multi_view", 0.0, 2, 2, asked) for asked in (False, True))
-    layers = random_weights(*(multi_view(config, 1) for config in configs))
-    apart, joined = (layer(hidden_states(1, 12), features) for layer in layers)
+    layers = small.random_weights(*(multi_view(config, 1) for config in configs))
+    apart, joined = (layer(small.hidden_states(1, 12), features) for layer in layers)
     # The column's first bucket sees the last one only where the ends are joined.
     assert np.abs(joined - apart)[0, 2:4].max() > 1e-3
 
 
-@pytest.mark.parametrize("training", [False, True])
-def test_gradients_equal_those_of_the_dense_evaluation(training):
-    features, inputs = features_of([TABLE], 22), hidden_states(1, 22)
-    layers = random_weights(multi_view(SMALL, 2), dense(SMALL, 2))
-    assert_same_gradients(
-        *(gradients(x, inputs, features, features.input_mask, training=training) for x in layers)
+@pytest.mark.medium
+@settings(max_examples=20)
+@given(
+    bucket_size=st.integers(1, 5),
+    global_size=st.integers(1, 6),
+    num_neighbours=st.integers(1, 2),
+    tokens=small.TABLES | small.ANY_TOKENS,
+    length=st.integers(1, 24),
+    training=st.booleans(),
+)
+def test_gradients_equal_those_of_the_dense_evaluation(
+    bucket_size, global_size, num_neighbours, tokens, length, training
+):
+    config = dataclasses.replace(
+        SMALL, bucket_size=bucket_size, global_size=global_size, num_neighbours=num_neighbours
+    )
+    features = small.features_of([tokens, tokens[::-1]], length)
+    inputs = small.hidden_states(2, length)
+    layers = small.random_weights(multi_view(config, 3), dense(config, 3))
+    small.assert_same_gradients(
+        *(
+            small.gradients(layer, inputs, features, features.input_mask, training=training)
+            for layer in layers
+        )
     )
 
 
 def test_unknown_lengths_compute_what_known_ones_do():
-    fast = random_weights(multi_view(SMALL, 2))
-    dynamic = of_any_length(fast)
+    fast = small.random_weights(multi_view(SMALL, 2))
+    dynamic = small.of_any_length(fast)
     for length in (1, 4, 19):
-        features, inputs = features_of([TABLE], length), hidden_states(1, length)
+        features, inputs = small.features_of([TABLE], length), small.hidden_states(1, length)
         np.testing.assert_allclose(dynamic(inputs, features), fast(inputs, features), atol=1e-6)
 
 
@@ -120,13 +128,6 @@ def test_views_show_the_global_part_the_buckets_and_their_neighbours():
     )
 
 
-def test_views_pad_what_does_not_divide():
-    views = MultiViewEmbedding(bucket_size=4, global_size=2)(
-        tf.reshape(tf.range(7.0), [1, 7, 1, 1]) + 1.0, tf.range(7)[None]
-    )
-    np.testing.assert_array_equal(views.long[0, 0, :, :, 0], [[3, 4, 5, 6], [7, 1, 1, 1]])
-
-
 def test_an_order_that_is_not_of_integers_is_refused():
     layer = MultiViewEmbedding(4, 2, dtype="mixed_bfloat16")
     with pytest.raises(ValueError, match=r"an order of integers, got bfloat16; .*'int32'"):
@@ -141,12 +142,10 @@ def test_function_without_masks_is_the_papers_figure():
         embedding(tf.constant(random.normal(size=(1, 8, 1, 4)), tf.float32), order)
         for _ in range(3)
     )
-    actual = multi_view_attention(query, key, value).numpy()[0, 0]
-    all_keys, all_values = key.full.numpy()[0, 0], value.full.numpy()[0, 0]
-    for position in range(8):
-        # Three buckets, ends joined: every window holds them all, and the global part too.
-        scores = np.exp(all_keys @ query.full.numpy()[0, 0, position] / 2.0)
-        np.testing.assert_allclose(actual[position], scores @ all_values / scores.sum(), atol=1e-5)
+    actual = multi_view_attention(query, key, value)
+    # Three buckets, ends joined: every window holds them all, and the global part too.
+    expected = small.attention_in_float64(query.full, key.full, value.full)
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +163,7 @@ def test_function_without_masks_is_the_papers_figure():
         ),
         (lambda: MultiViewEmbedding(0, 4), "bucket_size and global_size of at least 1"),
         (
-            lambda: MultiViewAttention(2, 4)(hidden_states(1, 4)),
+            lambda: MultiViewAttention(2, 4)(small.hidden_states(1, 4)),
             "expected token features or a plan",
         ),
     ],

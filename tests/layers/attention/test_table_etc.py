@@ -16,37 +16,25 @@ from mate_tf.layers.attention.table_etc import (
     TableETCAttention,
     global_local_plan,
 )
-from tests.layers.small_layers import (
-    ANY_TOKENS,
-    HIDDEN,
-    QUESTION,
-    TABLES,
-    TOLERANCE,
-    assert_same_gradients,
-    assert_same_where,
-    cells,
-    features_of,
-    gradients,
-    hidden_states,
-    of_any_length,
-    random_weights,
-)
+from tests.layers import small_layers as small
 
 HEADS, HEAD_SIZE = 2, 4
 SMALL = AttentionConfig("table_etc", num_global_tokens=12, local_radius=4, max_relative_distance=3)
-TABLE = [QUESTION] * 3 + cells(5, 3)
+TABLE = [small.QUESTION] * 3 + small.cells(5, 3)
 
 
 def by_blocks_and_all_pairs(config: AttentionConfig, **options):
     """The two evaluators, with the same random weights."""
     configs = (dataclasses.replace(config, evaluator=evaluator) for evaluator in (None, "dense"))
-    return random_weights(*(TableETCAttention(HEADS, HEAD_SIZE, c, **options) for c in configs))
+    return small.random_weights(
+        *(TableETCAttention(HEADS, HEAD_SIZE, c, **options) for c in configs)
+    )
 
 
 def inputs_of(examples, length: int, config: AttentionConfig = SMALL):
     """Features of examples, and hidden states of their global tokens and their own."""
-    hidden = hidden_states(len(examples), config.num_global_tokens + length)
-    return hidden, features_of(examples, length)
+    hidden = small.hidden_states(len(examples), config.num_global_tokens + length)
+    return hidden, small.features_of(examples, length)
 
 
 def compared(features: TokenFeatures, config: AttentionConfig = SMALL) -> np.ndarray:
@@ -117,7 +105,7 @@ def heads_of(features, config, seed, dtype=tf.float32):
 def test_both_evaluators_equal_the_definition(share):
     sizes = {"share_global_tokens": True, "num_global_tokens": 4} if share else {}
     config = dataclasses.replace(SMALL, **sizes)
-    features = features_of([TABLE, TABLE[:7], TABLE[:3], []], 21)
+    features = small.features_of([TABLE, TABLE[:7], TABLE[:3], []], 21)
     inputs = heads_of(features, config, seed=2)
     layers = by_blocks_and_all_pairs(config)
     table = layers[0].label_embeddings.numpy()
@@ -127,13 +115,14 @@ def test_both_evaluators_equal_the_definition(share):
     for layer in layers:
         context = layer.attend(*map(heads_first, inputs), layer.plan(features), None)
         actual = heads_first(context).numpy()
-        np.testing.assert_allclose(actual * counts, expected * counts, atol=TOLERANCE)
+        np.testing.assert_allclose(actual * counts, expected * counts, atol=small.TOLERANCE)
 
 
 @pytest.mark.medium
 @settings(max_examples=60)
 @given(
-    examples=st.lists(ANY_TOKENS, min_size=1, max_size=3) | TABLES.map(lambda table: [table]),
+    examples=st.lists(small.ANY_TOKENS, min_size=1, max_size=3)
+    | small.TABLES.map(lambda table: [table]),
     length=st.integers(1, 60),
     size=st.sampled_from([2, 6, 12, 16]),
     radius=st.integers(1, 20),
@@ -149,7 +138,7 @@ def test_equals_all_pairs_for_any_tokens(examples, length, size, radius, max_dis
     )
     inputs, features = inputs_of(examples, length, config)
     actual, expected = (layer(inputs, features) for layer in by_blocks_and_all_pairs(config))
-    assert_same_where(compared(features, config), actual, expected)
+    small.assert_same_where(compared(features, config), actual, expected)
 
 
 @pytest.mark.parametrize("radius", [1, 4, 7, 30])
@@ -157,19 +146,21 @@ def test_gradients_equal_those_of_all_pairs(radius):
     config = dataclasses.replace(SMALL, local_radius=radius)
     inputs, features = inputs_of([TABLE, TABLE[:9], []], 21)
     layers = by_blocks_and_all_pairs(config)
-    assert_same_gradients(*(gradients(x, inputs, features, compared(features)) for x in layers))
+    small.assert_same_gradients(
+        *(small.gradients(x, inputs, features, compared(features)) for x in layers)
+    )
 
 
 def test_labels_start_without_effect():
     layer = TableETCAttention(HEADS, HEAD_SIZE, SMALL)
-    layer.build((None, None, HIDDEN))
+    layer.build((None, None, small.HIDDEN))
     assert not layer.label_embeddings.numpy().any()
 
 
 def test_cost_is_linear_in_the_sequence():
     config = AttentionConfig("table_etc", share_global_tokens=True)
     for length in (1000, 4000):
-        features = features_of([TABLE], length)
+        features = small.features_of([TABLE], length)
         plan = global_local_plan(features, config)
         pairs = int(np.prod(plan.membership.shape)) + int(np.prod(plan.long_mask.shape))
         blocks = -(-length // 84)
@@ -177,7 +168,7 @@ def test_cost_is_linear_in_the_sequence():
 
 
 def test_errs_in_bfloat16_at_most_twice_as_much_as_all_pairs():
-    features = features_of([TABLE], 21)
+    features = small.features_of([TABLE], 21)
     for seed in range(8):
         inputs = heads_of(features, SMALL, seed, tf.bfloat16)
         layers = by_blocks_and_all_pairs(SMALL, dtype="mixed_bfloat16")
@@ -212,8 +203,8 @@ TOO_MUCH = [
 @pytest.mark.parametrize("evaluator", [None, "dense"])
 def test_more_rows_or_columns_than_global_tokens_are_refused_with_both(evaluator):
     config = dataclasses.replace(SMALL, evaluator=evaluator)
-    layer = random_weights(TableETCAttention(HEADS, HEAD_SIZE, config))
-    in_graph = of_any_length(layer)
+    layer = small.random_weights(TableETCAttention(HEADS, HEAD_SIZE, config))
+    in_graph = small.of_any_length(layer)
     layer(*inputs_of([[(1, 6, 5), (1, 1, 0)]], 2))  # six of each fit
     for token, kind, number in TOO_MUCH:
         inputs = inputs_of([[token]], 2)
@@ -228,25 +219,25 @@ def test_more_rows_or_columns_than_global_tokens_are_refused_with_both(evaluator
 
 def test_lengths_unknown_to_the_graph_work():
     layers = by_blocks_and_all_pairs(SMALL)
-    runs = [of_any_length(layer) for layer in layers]
+    runs = [small.of_any_length(layer) for layer in layers]
     for length in (1, 4, 21):
         inputs, features = inputs_of([TABLE], length)
         expected = layers[1](inputs, features)
         for run in runs:
-            assert_same_where(compared(features), run(inputs, features), expected)
+            small.assert_same_where(compared(features), run(inputs, features), expected)
 
 
 def test_all_pairs_compile_with_xla():  # the blocks: see the encoder's test
     _, layer = by_blocks_and_all_pairs(SMALL)
     inputs, features = inputs_of([TABLE], 18)
     compiled = tf.function(layer, jit_compile=True)(inputs, features)
-    assert_same_where(compared(features), compiled, layer(inputs, features))
+    small.assert_same_where(compared(features), compiled, layer(inputs, features))
 
 
 def test_hidden_states_without_global_tokens_are_refused():
     layer = TableETCAttention(HEADS, HEAD_SIZE, SMALL)
     with pytest.raises(ValueError, match=r"of 14 tokens, 12 global ones .* 2, got 2"):
-        layer(tf.zeros([1, 2, HIDDEN]), features_of([[(1, 1, 0)]], 2))
+        layer(tf.zeros([1, 2, small.HIDDEN]), small.features_of([[(1, 1, 0)]], 2))
 
 
 def test_a_pattern_that_it_does_not_have_is_refused():

@@ -12,20 +12,9 @@ from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention.dense import DenseAttention
 from mate_tf.layers.attention.tiles import TiledAttention, list_sizes, tile_plan, tiles_meet
 from mate_tf.layers.basic import SeededDropout
-from tests.layers.small_layers import (
-    ANY_TOKENS,
-    QUESTION,
-    assert_same_gradients,
-    assert_same_where,
-    cells,
-    features_of,
-    gradients,
-    hidden_states,
-    of_any_length,
-    random_weights,
-)
+from tests.layers import small_layers as small
 
-TABLE = [QUESTION] * 3 + cells(6, 3)
+TABLE = [small.QUESTION] * 3 + small.cells(6, 3)
 RELATIONS = [
     {},
     {"architecture": "mate_tableformer"},
@@ -37,13 +26,13 @@ def tiled_and_dense(ratio: float = 0.5, tile: int = 4, **options):
     common: dict[str, Any] = {"architecture": "mate", "row_heads_ratio": ratio, **options}
     tiled = AttentionConfig(evaluator="multi_view", bucket_size=tile, coverage=1.0, **common)
     dense = AttentionConfig(evaluator="dense", bucket_size=0, **common)
-    return random_weights(TiledAttention(4, 4, tiled), DenseAttention(4, 4, dense))
+    return small.random_weights(TiledAttention(4, 4, tiled), DenseAttention(4, 4, dense))
 
 
 @pytest.mark.medium
 @settings(max_examples=40)
 @given(
-    examples=st.lists(ANY_TOKENS, min_size=1, max_size=3),
+    examples=st.lists(small.ANY_TOKENS, min_size=1, max_size=3),
     more=st.integers(1, 4),
     tile=st.integers(1, 12),
     ratio=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
@@ -51,10 +40,10 @@ def tiled_and_dense(ratio: float = 0.5, tile: int = 4, **options):
 )
 def test_equals_the_pattern_for_any_tokens(examples, more, tile, ratio, options):
     length = max(map(len, examples)) + more
-    features = features_of(examples, length)
+    features = small.features_of(examples, length)
     tiled, dense = tiled_and_dense(ratio, tile, **options)
-    inputs = hidden_states(len(examples), length)
-    assert_same_where(features.input_mask, tiled(inputs, features), dense(inputs, features))
+    inputs = small.hidden_states(len(examples), length)
+    small.assert_same_where(features.input_mask, tiled(inputs, features), dense(inputs, features))
 
 
 @pytest.mark.parametrize(
@@ -62,11 +51,11 @@ def test_equals_the_pattern_for_any_tokens(examples, more, tile, ratio, options)
 )
 def test_gradients_equal_those_of_the_pattern(options, compiled):
     # With XLA the list of pairs is padded. An empty example has queries with nothing to attend to.
-    features = features_of([TABLE, TABLE[:9], []], 23)
-    inputs = hidden_states(3, 23)
+    features = small.features_of([TABLE, TABLE[:9], []], 23)
+    inputs = small.hidden_states(3, 23)
     actual, expected = (
         tf.function(
-            lambda inputs, features, layer=layer: gradients(
+            lambda inputs, features, layer=layer: small.gradients(
                 layer, inputs, features, features.input_mask
             ),
             jit_compile=compiled and index == 0,
@@ -74,12 +63,12 @@ def test_gradients_equal_those_of_the_pattern(options, compiled):
         )(inputs, features)
         for index, layer in enumerate(tiled_and_dense(tile=6, **options))
     )
-    assert_same_gradients(actual, expected)
+    small.assert_same_gradients(actual, expected)
 
 
 def test_only_tiles_of_one_column_and_of_the_question_meet():
-    table = [QUESTION] * 2 + sorted(cells(4, 3))
-    features = features_of([table], 16)
+    table = [small.QUESTION] * 2 + sorted(small.cells(4, 3))
+    features = small.features_of([table], 16)
     tiles = features.map(lambda feature: tf.reshape(feature, [1, 8, 2]))
     expected = np.zeros((8, 8), bool)
     expected[:7, 0] = expected[0, :7] = True  # the question, and all but the padding
@@ -91,48 +80,42 @@ def test_only_tiles_of_one_column_and_of_the_question_meet():
 
 def test_lengths_unknown_to_the_graph_work():
     tiled, dense = tiled_and_dense()
-    run = of_any_length(tiled)
+    run = small.of_any_length(tiled)
     for length in (21, 26):
-        features, inputs = features_of([TABLE], length), hidden_states(1, length)
-        assert_same_where(features.input_mask, run(inputs, features), dense(inputs, features))
+        features, inputs = small.features_of([TABLE], length), small.hidden_states(1, length)
+        small.assert_same_where(features.input_mask, run(inputs, features), dense(inputs, features))
 
 
 @pytest.mark.medium
 def test_the_same_program_of_xla_serves_any_number_of_pairs():
     tiled, dense = tiled_and_dense(tile=8)
     compiled = tf.function(tiled, jit_compile=True)
-    short = cells(2, 30)  # columns of two tokens: each tile meets its neighbours
-    long = cells(30, 2)  # half of all pairs meet
-    one = cells(60, 1)  # all meet
+    short = small.cells(2, 30)  # columns of two tokens: each tile meets its neighbours
+    long = small.cells(30, 2)  # half of all pairs meet
+    one = small.cells(60, 1)  # all meet
     for tables in ([short, []], [long, []], [one, one], [short, one]):
-        features, inputs = features_of(tables, 64), hidden_states(2, 64)
+        features, inputs = small.features_of(tables, 64), small.hidden_states(2, 64)
         found = compiled(inputs, features)
-        assert_same_where(features.input_mask, found, dense(inputs, features))
+        small.assert_same_where(features.input_mask, found, dense(inputs, features))
     assert compiled.experimental_get_tracing_count() == 1
 
 
 def test_xla_without_lengths_is_refused():
-    run = of_any_length(tiled_and_dense()[0], jit_compile=True)
+    run = small.of_any_length(tiled_and_dense()[0], jit_compile=True)
     with pytest.raises(ValueError, match=r"batch size and a sequence length known.*got None and"):
-        run(hidden_states(1, 24), features_of([TABLE], 24))
+        run(small.hidden_states(1, 24), small.features_of([TABLE], 24))
 
 
 @pytest.mark.parametrize(
     ("num_tiles", "batch_size", "sizes"),
-    [
-        (1, 1, [1]),
-        (2, 3, [12]),
-        (3, 1, [9]),
-        (8, 1, [24, 40, 56, 64]),
-        (32, 2, [192, 320, 448, 704, 1216, 2048]),
-    ],
+    [(1, 1, [1]), (2, 3, [12]), (3, 1, [9]), (32, 2, [192, 320, 448, 704, 1216, 2048])],
 )
 def test_lists_are_padded_to_few_sizes_of_which_the_last_holds_all(num_tiles, batch_size, sizes):
     assert list_sizes(num_tiles, batch_size) == sizes
 
 
 def test_the_pairs_of_a_plan_are_those_that_meet_and_then_the_others():
-    features = features_of([TABLE, []], 24)
+    features = small.features_of([TABLE, []], 24)
     plan = tile_plan(features, "column_ids", 4)
     meet = tiles_meet(
         plan.tiles.map(lambda feature: tf.reshape(feature, [2, 6, 4])), "column_ids"
@@ -149,8 +132,8 @@ def test_the_pairs_of_a_plan_are_those_that_meet_and_then_the_others():
 def test_the_gradient_knows_what_dropout_dropped(compiled):
     """The context is linear in the values: it is the sum of the values times their gradients."""
     attention = AttentionConfig("mate", "multi_view", 0.0, bucket_size=8, coverage=1.0)
-    layer = random_weights(TiledAttention(4, 4, attention, dropout=0.5))
-    features = features_of([TABLE], 24)
+    layer = small.random_weights(TiledAttention(4, 4, attention, dropout=0.5))
+    features = small.features_of([TABLE], 24)
     random = np.random.default_rng(2)
     query, key, value = (
         tf.constant(random.normal(size=(1, 24, 4, 4)), tf.float32) for _ in range(3)

@@ -1,4 +1,4 @@
-"""The tokenizer in the graph and the one in Python give the same ids."""
+"""The tokenizer of TensorFlow Text, in the graph, and the one in Python give the same ids."""
 
 import unicodedata
 
@@ -14,9 +14,12 @@ pytest.importorskip("tensorflow_text", reason="this system has no package of ten
 
 from mate_tf.serving.raw_text.features import GraphWordpiece
 
-# The basic plane, but for what Python's edition of Unicode does not know.
+# All that Python knows of the basic plane, and beyond it those that all editions of Unicode have.
 CHARACTERS = [
-    chr(code) for code in range(1, 0x10000) if unicodedata.category(chr(code)) not in ("Cn", "Cs")
+    chr(code)
+    for code in range(1, 0x20000)
+    if (unicodedata if code < 0x10000 else unicodedata.ucd_3_2_0).category(chr(code))
+    not in ("Cn", "Cs")
 ]
 
 
@@ -39,7 +42,7 @@ def test_the_pieces_of_the_vocabulary_are_the_same(plain, in_graph):
 
 
 @pytest.mark.parametrize("around", ["{}", "a{}b", "x {}9"])
-def test_each_character_of_the_basic_plane_is_the_same(plain, in_graph, around):
+def test_each_character_is_the_same(plain, in_graph, around):
     texts = [around.format(character) for character in CHARACTERS]
     assert len(texts) > 50_000
     assert plain.ids(texts) == in_graph(texts)
