@@ -8,8 +8,19 @@ import numpy as np
 import tensorflow as tf
 from hypothesis import strategies as st
 
+from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 
+ENCODER = EncoderConfig(
+    vocab_size=40,
+    hidden_size=16,
+    num_layers=2,
+    num_heads=4,
+    intermediate_size=24,
+    max_position_embeddings=32,
+    type_vocab_sizes=(3, 8, 8, 2, 8, 8, 10),
+    attention=AttentionConfig(bucket_size=4, global_size=8, dense_up_to=0),
+)
 HIDDEN = 8
 # Sums of some 60 products of unit size in float32, in another order.
 TOLERANCE = 1e-5
@@ -39,6 +50,20 @@ def features_of(examples: Sequence[Sequence[Token]], length: int) -> TokenFeatur
             ids[:, index, place] = 1, *token
     names = ("input_mask", "segment_ids", "column_ids", "row_ids")
     return token_features(**dict(zip(names, ids, strict=True)))
+
+
+def random_features(length: int = 30) -> TokenFeatures:
+    """Two examples with values in all features, whose first ends after 16 tokens."""
+    random = np.random.default_rng(0)
+    shape = 2, length
+    row, column = np.sort(random.integers(0, 6, shape)), random.integers(1, 5, shape)
+    row[:, :5] = column[:, :5] = 0
+    mask = np.ones(shape)
+    mask[0, 16:] = 0
+    values = [random.integers(0, 40, shape), mask, column > 0, column, row]
+    values += [random.integers(0, 2, shape) for _ in range(4)]
+    values += [np.where(column > 0, 0, random.integers(1, 8, shape))]
+    return token_features(**dict(zip(TokenFeatures._fields, values, strict=True)))
 
 
 # Tokens of the question and of cells in any order.

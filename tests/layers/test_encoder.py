@@ -8,37 +8,15 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.answers.predictor import inference_function
-from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
+from mate_tf.config import EncoderConfig
+from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import portable_graph
 from mate_tf.layers.encoder import TableEncoder
-from tests.layers.small_layers import random_weights, token_features
-
-SMALL = EncoderConfig(
-    vocab_size=40,
-    hidden_size=16,
-    num_layers=2,
-    num_heads=4,
-    intermediate_size=24,
-    max_position_embeddings=32,
-    type_vocab_sizes=(3, 8, 8, 2, 8, 8, 10),
-    attention=AttentionConfig(bucket_size=4, global_size=8, dense_up_to=0),
-)
-
-
-def some_features(length: int = 30, batch: int = 2, seed: int = 0) -> TokenFeatures:
-    random = np.random.default_rng(seed)
-    row = np.sort(random.integers(0, 6, (batch, length)))
-    column = random.integers(1, 5, (batch, length))
-    row[:, :5] = column[:, :5] = 0
-    segment = (column > 0).astype(int)
-    values = [random.integers(0, 40, (batch, length)), np.ones((batch, length)), segment]
-    values += [column, row] + [random.integers(0, 2, (batch, length)) for _ in range(4)]
-    return token_features(**dict(zip(TAPAS_FEATURES, values, strict=True)))
+from tests.layers.small_layers import ENCODER, random_features, random_weights
 
 
 def with_attention(**changes) -> EncoderConfig:
-    return dataclasses.replace(SMALL, attention=dataclasses.replace(SMALL.attention, **changes))
+    return dataclasses.replace(ENCODER, attention=dataclasses.replace(ENCODER.attention, **changes))
 
 
 TABLE_ETC = with_attention(
@@ -52,7 +30,7 @@ CONFIGS = {
     "dense where short": with_attention(dense_up_to=10),
     "full coverage": with_attention(architecture="mate_tableformer", coverage=1.0),
     "table_etc": TABLE_ETC,
-    "no positions": dataclasses.replace(SMALL, position="none", disabled_features=("row_ids",)),
+    "no positions": dataclasses.replace(ENCODER, position="none", disabled_features=("row_ids",)),
 }
 
 
@@ -60,7 +38,7 @@ CONFIGS = {
 def test_encodes_any_length_and_trains_every_weight(config):
     encoder = TableEncoder(config)
     for length in (6, 30):
-        features = some_features(length)
+        features = random_features(length)
         with tf.GradientTape() as tape:
             output = encoder(features, training=True)
             loss = tf.reduce_sum(output.sequence_output**2) + tf.reduce_sum(output.pooled_output)
@@ -71,7 +49,7 @@ def test_encodes_any_length_and_trains_every_weight(config):
 
 
 def test_an_id_beyond_the_vocabulary_is_refused_also_in_a_graph():
-    encoder, features = TableEncoder(PLAIN), some_features()
+    encoder, features = TableEncoder(PLAIN), random_features()
     run = in_plain_graph(encoder)
     for wrong in (-1, 10**6):
         beyond = features._replace(input_ids=tf.fill(features.input_ids.shape, wrong))
@@ -85,11 +63,11 @@ def test_an_id_beyond_the_vocabulary_is_refused_also_in_a_graph():
 def test_more_than_absolute_positions_reach_is_refused_also_in_a_graph():
     encoder = TableEncoder(dataclasses.replace(PLAIN, position="absolute"))
     run = in_plain_graph(encoder)
-    run(some_features(32))
+    run(random_features(32))
     with pytest.raises(ValueError, match=r"expected at most 32 tokens .*, got 33"):
-        encoder(some_features(33))
+        encoder(random_features(33))
     with pytest.raises(tf.errors.InvalidArgumentError, match="at most 32 tokens"):
-        run(some_features(33))
+        run(random_features(33))
 
 
 def in_plain_graph(encoder: TableEncoder):
@@ -98,25 +76,25 @@ def in_plain_graph(encoder: TableEncoder):
     run = inference_function(encoder)
     with portable_graph():
         for length in (5, 6):  # the second is traced for all
-            run(some_features(length))
+            run(random_features(length))
     return run
 
 
 def test_type_ids_beyond_their_table_share_its_last_row():
-    encoder = TableEncoder(SMALL)
-    features = some_features()
+    encoder = TableEncoder(ENCODER)
+    features = random_features()
     last, beyond = (
         features._replace(column_ranks=tf.fill(features.column_ranks.shape, rank))
-        for rank in (SMALL.type_vocab_sizes[4] - 1, 100_000)
+        for rank in (ENCODER.type_vocab_sizes[4] - 1, 100_000)
     )
     np.testing.assert_array_equal(encoder(beyond).sequence_output, encoder(last).sequence_output)
     assert np.abs(encoder(last).sequence_output - encoder(features).sequence_output).max() > 1e-3
 
 
 def test_type_ids_beyond_their_table_add_nothing_as_in_the_original():
-    original = dataclasses.replace(SMALL, original_ids=True)
+    original = dataclasses.replace(ENCODER, original_ids=True)
     encoder = TableEncoder(original)
-    features = some_features()
+    features = random_features()
     outside = features._replace(column_ranks=tf.fill(features.column_ranks.shape, 300))
     disabled = TableEncoder(dataclasses.replace(original, disabled_features=("column_ranks",)))
     encoder.build()
@@ -130,14 +108,14 @@ def test_type_ids_beyond_their_table_add_nothing_as_in_the_original():
 
 
 def test_mixed_bfloat16_stays_close_and_keeps_ids_exact():
-    encoder = TableEncoder(SMALL)
-    expected = encoder(some_features()).sequence_output
-    low = TableEncoder(SMALL, dtype="mixed_bfloat16")
+    encoder = TableEncoder(ENCODER)
+    expected = encoder(random_features()).sequence_output
+    low = TableEncoder(ENCODER, dtype="mixed_bfloat16")
     low.build()
     for ours, theirs in zip(low.weights, encoder.weights, strict=True):
         assert ours.dtype == "float32"
         ours.assign(theirs)
-    output = low(some_features(), return_intermediates=True)
+    output = low(random_features(), return_intermediates=True)
     assert {value.dtype for value in output.intermediates.values()} == {tf.bfloat16}
     assert output.sequence_output.dtype == output.pooled_output.dtype == tf.bfloat16
     actual = tf.cast(output.sequence_output, tf.float32)
@@ -146,7 +124,7 @@ def test_mixed_bfloat16_stays_close_and_keeps_ids_exact():
     assert np.abs(actual - expected).max() > 0
 
 
-@pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
+@pytest.mark.parametrize("config", [ENCODER, TABLE_ETC], ids=["mate", "table_etc"])
 def test_a_dtype_of_its_own_reaches_every_sublayer(config):
     encoder = TableEncoder(config, dtype="mixed_bfloat16")
     encoder.build()
@@ -155,19 +133,19 @@ def test_a_dtype_of_its_own_reaches_every_sublayer(config):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
+@pytest.mark.parametrize("config", [ENCODER, TABLE_ETC], ids=["mate", "table_etc"])
 def test_compiles_with_xla(config):
     encoder = TableEncoder(dataclasses.replace(config, num_layers=1))
-    features = some_features()
+    features = random_features()
     compiled = tf.function(lambda *x: encoder(TokenFeatures(*x)).sequence_output, jit_compile=True)
     np.testing.assert_allclose(compiled(*features), encoder(features).sequence_output, atol=1e-5)
 
 
-@pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
+@pytest.mark.parametrize("config", [ENCODER, TABLE_ETC], ids=["mate", "table_etc"])
 def test_intermediates_come_on_request_without_global_tokens(config):
     encoder = random_weights(TableEncoder(config), size=0.3)
-    assert encoder(some_features()).intermediates == {}
-    output = encoder(some_features(), return_intermediates=True)
+    assert encoder(random_features()).intermediates == {}
+    output = encoder(random_features(), return_intermediates=True)
     assert list(output.intermediates) == ["embedding", "layer_0", "layer_1"]
     for value in output.intermediates.values():
         assert value.shape == (2, 30, 16)
@@ -179,7 +157,7 @@ def test_intermediates_come_on_request_without_global_tokens(config):
 
 def test_global_tokens_of_table_etc_carry_what_is_far_away():
     encoder = random_weights(TableEncoder(TABLE_ETC), size=0.3)
-    features = some_features()
+    features = random_features()
     ids = features.input_ids.numpy()
     ids[:, 20:] = (ids[:, 20:] + 1) % 40
     changed = encoder(features._replace(input_ids=tf.constant(ids)), return_intermediates=True)
@@ -193,7 +171,7 @@ def test_global_tokens_of_table_etc_carry_what_is_far_away():
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("config", [SMALL, TABLE_ETC], ids=["mate", "table_etc"])
+@pytest.mark.parametrize("config", [ENCODER, TABLE_ETC], ids=["mate", "table_etc"])
 def test_a_saved_model_computes_exactly_the_same(config, tmp_path):
     module = tf.Module()
     one_layer = dataclasses.replace(config, num_layers=1)
@@ -202,7 +180,7 @@ def test_a_saved_model_computes_exactly_the_same(config, tmp_path):
         lambda *x: encoder(TokenFeatures(*x)).sequence_output,
         input_signature=[tf.TensorSpec([None, None], tf.int32)] * 9,
     )
-    features = some_features()[:9]
+    features = random_features()[:9]
     expected = module.run(*features)
     tf.saved_model.save(module, str(tmp_path))
     again = tf.saved_model.load(str(tmp_path))

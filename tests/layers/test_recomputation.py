@@ -8,22 +8,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.features.token_features import TokenFeatures
+from mate_tf.config import AttentionConfig
 from mate_tf.layers.basic import Dropout
 from mate_tf.layers.encoder import EncoderBlock, TableEncoder
 from mate_tf.presets import with_architecture
-from tests.layers.small_layers import token_features
+from tests.layers.small_layers import ENCODER, random_features, random_weights
 
 LENGTH = 20
-SMALL = EncoderConfig(
-    vocab_size=40,
+SMALL = dataclasses.replace(
+    ENCODER,
     hidden_size=8,
-    num_layers=2,
     num_heads=2,
     intermediate_size=12,
-    max_position_embeddings=LENGTH,
-    type_vocab_sizes=(3, 8, 8, 2, 8, 8, 10),
     hidden_dropout=0.2,
     attention_dropout=0.3,
     initializer_range=0.3,
@@ -55,29 +51,11 @@ ATTENTIONS = {
 }
 
 
-def some_features(batch: int = 2) -> TokenFeatures:
-    random = np.random.default_rng(0)
-    row = np.sort(random.integers(0, 6, (batch, LENGTH)))
-    column = random.integers(1, 5, (batch, LENGTH))
-    row[:, :5] = column[:, :5] = 0
-    mask = np.ones((batch, LENGTH))
-    mask[0, 16:] = 0
-    values = [random.integers(0, 40, (batch, LENGTH)), mask, column > 0, column, row]
-    values += [random.integers(0, 2, (batch, LENGTH)) for _ in range(4)]
-    values += [np.where(column > 0, 0, random.integers(1, 8, (batch, LENGTH)))]
-    return token_features(**dict(zip(TokenFeatures._fields, values, strict=True)))
-
-
 def small_encoder(attention: AttentionConfig, num_layers: int = 2, **kwargs) -> TableEncoder:
     """With random weights also where they start at zero, so that each of them counts."""
     keras.utils.set_random_seed(1)
     config = dataclasses.replace(SMALL, attention=attention, num_layers=num_layers)
-    encoder = TableEncoder(config, **kwargs)
-    encoder.build()
-    random = np.random.default_rng(3)
-    for weight in encoder.trainable_weights:
-        weight.assign(random.normal(0, 0.3, weight.shape))
-    return encoder
+    return random_weights(TableEncoder(config, **kwargs), size=0.3)
 
 
 def gradients(
@@ -101,7 +79,7 @@ def gradients(
 
     if in_graph:
         compute = tf.function(compute, autograph=False, **options)
-    return [tensor.numpy() for tensor in compute(some_features())]
+    return [tensor.numpy() for tensor in compute(random_features(LENGTH))]
 
 
 def assert_same(actual: list[np.ndarray], expected: list[np.ndarray], ulps: int) -> None:

@@ -34,12 +34,8 @@ def weights(run, tmp_path):
 
 
 def test_weights_are_those_of_the_run_to_half_precision(run, weights):
-    assert sorted(path.name for path in weights.iterdir()) == [
-        "config.json",
-        "conversion.json",
-        "model.safetensors",
-        "vocab.txt",
-    ]
+    names = sorted(path.name for path in weights.iterdir())
+    assert names == ["config.json", "conversion.json", "model.safetensors", "vocab.txt"]
     assert run_weights(weights).step == run_weights(run).step == 1
     of_run, here = (weights_by_path(find_model(path).model()) for path in (run, weights))
     assert of_run.keys() == here.keys()

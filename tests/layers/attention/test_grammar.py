@@ -51,12 +51,9 @@ def test_the_paper_s_rules_are_these_and_no_others():
     }
 
 
-def test_hard_rules_override_soft_ones():
+def test_hard_rules_override_soft_ones_and_extensions_only_add():
     for rules in ("paper", "extended"):
         assert not (favoured_tags(rules) & allowed_tags("paper")).any()
-
-
-def test_extensions_only_add():
     assert (allowed_tags("extended") >= allowed_tags("paper")).all()
     assert allowed_tags("extended").sum() > allowed_tags("paper").sum()
     assert (favoured_tags("extended") >= favoured_tags("paper")).all()

@@ -8,10 +8,10 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention.relations import RELATION_NAMES, pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
-from tests.layers.small_layers import token_features
+from tests.layers.small_layers import ENCODER, token_features
 
 # [CLS], a question token, two headers, two rows of two cells, the first of two tokens; padding.
 FEATURES = token_features(
@@ -20,15 +20,7 @@ FEATURES = token_features(
     row_ids=[0, 0, 0, 0, 1, 1, 1, 2, 2, 0],
     input_mask=[1] * 9 + [0],
 )
-SMALL = EncoderConfig(
-    vocab_size=40,
-    hidden_size=16,
-    num_layers=2,
-    num_heads=4,
-    intermediate_size=24,
-    type_vocab_sizes=(3, 8, 8, 2, 8, 8, 10),
-    initializer_range=0.3,
-)
+SMALL = dataclasses.replace(ENCODER, initializer_range=0.3)
 # Pairs of a query and a key.
 RELATIONS = {
     "same cell": [(4, 5)],

@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention.dense import DenseAttention
+from mate_tf.layers.attention.multi_view import MultiViewAttention
+from mate_tf.layers.attention.patterns import head_groups, pattern_mask
+from mate_tf.layers.attention.projections import heads_first
 from mate_tf.layers.attention.tiles import TiledAttention, list_sizes, tile_plan, tiles_meet
 from mate_tf.layers.basic import SeededDropout
 from tests.layers import small_layers as small
@@ -155,3 +158,43 @@ def test_the_gradient_knows_what_dropout_dropped(compiled):
         # 336 numbers of unit size are summed.
         np.testing.assert_allclose(loss, tf.reduce_sum(value * gradient), atol=1e-3)
     assert len(losses) == 3
+
+
+BFLOAT16: dict[str, Any] = {"num_heads": 4, "head_size": 16, "dtype": "mixed_bfloat16"}
+PATTERN = AttentionConfig("mate", "dense", bucket_size=0)
+LONG = small.features_of([[small.QUESTION] * 9 + small.cells(31, 5)], 164)
+
+
+def in_float64(query, key, value) -> np.ndarray:
+    """The pattern's attention in float64, from the inputs as bfloat16 has them."""
+    masks = [
+        np.repeat(pattern_mask(group.pattern, LONG, LONG)[:, None], group.num_heads, axis=1)
+        for group in head_groups(PATTERN, 4)
+    ]
+    added = np.where(np.concatenate(masks, axis=1), 0.0, -np.inf)
+    return small.attention_in_float64(query, key, value, added)
+
+
+@pytest.mark.parametrize(
+    "fast",
+    [
+        # A window that holds the longest column, so that both compute the same pairs.
+        MultiViewAttention(**BFLOAT16, bucket_size=32, global_size=14),
+        TiledAttention(**BFLOAT16, attention=AttentionConfig(bucket_size=16, coverage=1.0)),
+    ],
+    ids=["multi-view", "tiles"],
+)
+def test_errs_in_bfloat16_at_most_twice_as_much_as_dense(fast):
+    dense = DenseAttention(**BFLOAT16, attention=PATTERN)
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        inputs = [tf.constant(random.normal(size=(1, 4, 164, 16)), tf.bfloat16) for _ in range(3)]
+        expected = in_float64(*inputs)
+
+        def error(layer, inputs=inputs, expected=expected) -> float:
+            context = layer.attend(*map(heads_first, inputs), layer.plan(LONG), None)
+            assert context.dtype == tf.bfloat16
+            actual = heads_first(context).numpy().astype(np.float64)
+            return float(np.sqrt(np.mean((actual - expected) ** 2)))
+
+        assert 0 < error(fast) <= 2 * error(dense)
