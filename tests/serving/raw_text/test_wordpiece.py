@@ -41,7 +41,7 @@ def test_the_pieces_of_the_vocabulary_are_the_same(plain, in_graph):
         assert plain.ids(texts) == in_graph(texts)
 
 
-@pytest.mark.parametrize("around", ["{}", "a{}b", "x {}9"])
+@pytest.mark.parametrize("around", ["{}", "a{}b", "é{}b", "x {}9"])
 def test_each_character_is_the_same(plain, in_graph, around):
     texts = [around.format(character) for character in CHARACTERS]
     assert len(texts) > 50_000
