@@ -1,11 +1,11 @@
-"""An answer as text for a person."""
+"""An answer and its table as text for a person."""
 
 import dataclasses
 
 import pytest
 
 from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells, apply_min_score
-from mate_tf.command_line.answer_lines import answer_lines
+from mate_tf.command_line.answer_lines import answer_lines, draw_table
 from mate_tf.tables.table import Table
 
 TABLE = Table.from_rows([["river", "length"], ["Nile", "6,650 km"], ["Rhine", "1,230 km"]])
@@ -65,3 +65,26 @@ def test_a_class_and_rows_that_were_not_read(rows_dropped):
     assert lines[:3] == ["answer: entailed", "score: 0.70", "class: 1"]
     assert ("not read: the last 3 of 2 rows" in lines) == (rows_dropped > 0)
     assert "alternative: refuted  (0.30)" in lines
+
+
+CITIES = Table.from_rows([["city", "people"], *[[f"city {row}", row] for row in range(30)]])
+
+
+def test_marked_cells_are_drawn_in_brackets():
+    drawing = draw_table(CITIES, {(1, 0)}).splitlines()
+    assert len(drawing) == 32
+    assert "[city 1]" in drawing[3]
+    assert sum("[" in line for line in drawing) == 1
+
+
+def test_rows_are_left_out_with_a_count_but_marked_ones_never():
+    drawing = draw_table(CITIES, {(29, 1)}, max_rows=4)
+    assert "[29]" in drawing
+    assert drawing.splitlines()[-1] == "... 26 more rows"
+
+
+@pytest.mark.parametrize("text", ["a\nb", "x" * 100])
+def test_a_cell_takes_one_line_of_limited_width(text):
+    drawing = draw_table(Table.from_rows([["head"], [text]]), ())
+    assert len(drawing.splitlines()) == 3
+    assert max(map(len, drawing.splitlines())) < 40

@@ -331,12 +331,6 @@ def test_what_cannot_be_used_is_one_sentence_before_a_model_is_loaded(
     assert (captured.out, predictors) == ("", [])
 
 
-def test_an_empty_standard_input_is_no_question(capsys, monkeypatch, predictors, model, cities):
-    set_stdin(monkeypatch, "")
-    assert ask(cities, model=model) == 1
-    assert "expected questions on the command line or standard input" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

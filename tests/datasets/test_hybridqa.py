@@ -145,7 +145,7 @@ def test_a_reference_unlike_the_releases_is_refused(release, changed, message):
         read_hybridqa_reference(release, "dev")
 
 
-QUESTION_ERRORS = [
+OF_QUESTIONS = [
     ({"question_id": "q1"}, r"expected a list of questions, got dict"),
     (["q1"], r"expected an object, got str .*question 0\)"),
     ([HIDDEN, {"question_id": "q2"}], r"'question' as str, got none .*question 'q2'\)"),
@@ -155,58 +155,42 @@ QUESTION_ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("questions", "message"), QUESTION_ERRORS)
-def test_malformed_questions_are_refused_with_file_and_question(release, questions, message):
-    write(release / "dev.json", questions)
-    with pytest.raises(ValueError, match=message) as error:
-        list(read_hybridqa(release, "dev"))
-    assert "dev.json" in str(error.value)
+OF_TRACES = [
+    ([["Oslo", [0, 0]]], "expected a text, coordinates, link and kind"),
+    ([["Oslo", [2, 0], None, "table"]], r"within 2 rows and 2 columns, got \(2, 0\)"),
+    ([["Oslo", ["a", 0], None, "table"]], "expected pairs of row and column"),
+    ([["Oslo", 3, None, "table"]], "expected a text, coordinates, link and kind"),
+    ("Oslo", "expected 'answer-node' as list, got str"),
+]
+OF_TABLES = [
+    ({"header": None}, r"expected 'header' as list, got NoneType"),
+    ({"data": []}, r"expected at least 1 row below the header, got 0 \(table 'Cities_0'\)"),
+    ({"data": [[["Oslo", []]]]}, r"expected 2 cells as in the header, got 1"),
+    ({"data": [3]}, r"expected a list of cells, got int .*row 0\)"),
+    ({"data": [["Oslo", "Bergen"]]}, r"a cell's text and a list of its links.*row 0\)"),
+    ({"data": [[["Oslo", [3]], ["", []]]]}, r"expected a cell's text and a list of its links"),
+    ({"title": 3}, r"expected 'title' as str, got int"),
+]
 
 
 @pytest.mark.parametrize(
-    ("nodes", "message"),
+    ("file", "content", "message"),
     [
-        ([["Oslo", [0, 0]]], "expected a text, coordinates, link and kind"),
-        ([["Oslo", [2, 0], None, "table"]], r"within 2 rows and 2 columns, got \(2, 0\)"),
-        ([["Oslo", ["a", 0], None, "table"]], "expected pairs of row and column"),
-        ([["Oslo", 3, None, "table"]], "expected a text, coordinates, link and kind"),
-        ("Oslo", "expected 'answer-node' as list, got str"),
+        *(("dev.json", content, message) for content, message in OF_QUESTIONS),
+        *(
+            ("dev.traced.json", [QUESTION | {"answer-node": nodes}], f"{message}.*'q1'")
+            for nodes, message in OF_TRACES
+        ),
+        *(("tables_tok/Cities_0.json", TABLE | change, message) for change, message in OF_TABLES),
+        ("request_tok/Cities_0.json", [], "expected an object of passages, got list"),
+        ("request_tok/Cities_0.json", {"/wiki/Oslo": 3}, "'/wiki/Oslo' as str"),
     ],
 )
-def test_malformed_traces_are_refused_with_file_and_question(release, nodes, message):
-    write(release / "dev.traced.json", [QUESTION | {"answer-node": nodes}])
+def test_malformed_files_are_refused_by_name_and_place(release, file, content, message):
+    write(release / file, content)
     with pytest.raises(ValueError, match=message) as error:
-        list(read_hybridqa(release, "dev", traced=True))
-    assert "dev.traced.json" in str(error.value) and "'q1'" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"header": None}, r"expected 'header' as list, got NoneType"),
-        ({"data": []}, r"expected at least 1 row below the header, got 0 \(table 'Cities_0'\)"),
-        ({"data": [[["Oslo", []]]]}, r"expected 2 cells as in the header, got 1"),
-        ({"data": [3]}, r"expected a list of cells, got int .*row 0\)"),
-        ({"data": [["Oslo", "Bergen"]]}, r"a cell's text and a list of its links.*row 0\)"),
-        ({"data": [[["Oslo", [3]], ["", []]]]}, r"expected a cell's text and a list of its links"),
-        ({"title": 3}, r"expected 'title' as str, got int"),
-    ],
-)
-def test_malformed_tables_are_refused_with_their_file(release, change, message):
-    write(release / "tables_tok" / "Cities_0.json", TABLE | change)
-    with pytest.raises(ValueError, match=message) as error:
-        list(read_hybridqa(release, "dev"))
-    assert "Cities_0.json" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("passages", "message"),
-    [([], "expected an object of passages, got list"), ({"/wiki/Oslo": 3}, "'/wiki/Oslo' as str")],
-)
-def test_malformed_passages_are_refused_with_their_file(release, passages, message):
-    write(release / "request_tok" / "Cities_0.json", passages)
-    with pytest.raises(ValueError, match=rf"{message}.*request_tok.*Cities_0\.json"):
-        list(read_hybridqa(release, "dev"))
+        list(read_hybridqa(release, "dev", traced="traced" in file))
+    assert file in str(error.value)
 
 
 def test_every_question_of_the_sample_is_read_expanded_and_supervised():

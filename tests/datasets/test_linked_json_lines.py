@@ -91,14 +91,6 @@ def test_a_table_file_that_is_missing_or_no_table_is_refused(tmp_path):
         list(read_linked_json_lines(path))
 
 
-def test_cells_of_answers_are_checked(tmp_path):
-    path = write(
-        tmp_path / "dev.jsonl", QUESTION | {"table": TABLE, "answer_coordinates": [[2, 0]]}
-    )
-    with pytest.raises(ValueError, match=r"within 2 rows and 3 columns, got \(2, 0\)"):
-        list(read_linked_json_lines(path))
-
-
 def test_the_examples_of_the_documentation_are_read(tmp_path):
     text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
     lines = text.split("## Tables with passages")[1].split("```json\n")[1].split("```")[0]

@@ -18,199 +18,17 @@ from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.records import serialize_example
 from mate_tf.serving.export import export_saved_model
 from mate_tf.serving.loading import from_pretrained, serving_features
+from mate_tf.serving.raw_text.features import raw_input
 from mate_tf.tables.table import Question, Table
 from tests.small import write_vocabulary
 
-WORDS = [
-    "[PAD]",
-    "[EMPTY]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "city",
-    "country",
-    "rome",
-    "paris",
-]
+WORDS = "[PAD] [EMPTY] [UNK] [CLS] [SEP] [MASK] city country rome paris".split()
 CAPITALS = Table.from_rows(
     [["city", "country"], ["rome", "italy"], ["paris", "france"]], table_id="capitals"
 )
 LONG = Table.from_rows(
     [["city", "country"], *[[f"rome {row}", "paris"] for row in range(150)]], table_id="long"
 )
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory):
-    """A model with random weights, its vocabulary and its exported folder."""
-    directory = tmp_path_factory.mktemp("exported")
-    vocab_file = write_vocabulary(directory / "vocab.txt", WORDS)
-    tf.keras.utils.set_random_seed(0)
-    model = TableQuestionAnswering(
-        EncoderConfig(
-            vocab_size=len(WORDS),
-            hidden_size=16,
-            num_layers=2,
-            num_heads=2,
-            intermediate_size=32,
-            initializer_range=0.5,
-            attention=AttentionConfig(bucket_size=8, global_size=16),
-        )
-    )
-    model.build()
-    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=1024), directory / "model")
-    return model, vocab_file, directory / "model"
-
-
-@pytest.fixture(scope="module")
-def predictor(exported):
-    return from_pretrained(exported[2])
-
-
-def test_exported_model_answers_like_the_model(exported):
-    model, vocab_file, directory = exported
-    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=1024))
-    ours = Predictor(lambda features: model(features, training=False), builder)
-    loaded = from_pretrained(directory)
-    for table in (CAPITALS, LONG):
-        expected = ours.answer(table, "which city")
-        actual = loaded.answer(table, "which city")
-        assert actual.items == expected.items
-        assert [(c.row, c.column) for c in actual.cells] == [
-            (c.row, c.column) for c in expected.cells
-        ]
-        assert actual.score == pytest.approx(expected.score, abs=1e-5)
-
-
-def test_alternatives_are_the_exported_models_as_they_are_the_models(exported):
-    model, vocab_file, directory = exported
-    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=1024))
-    ours = Predictor(model, builder, num_alternatives=4)
-    expected = ours.answer(CAPITALS, "which city")
-    actual = from_pretrained(directory, num_alternatives=4).answer(CAPITALS, "which city")
-    assert len(actual.alternatives) == 4
-    columns = {cell.column for answer in actual.alternatives for cell in answer.cells}
-    assert columns == {0, 1}  # also of the column that was not chosen
-    for one, other in zip(expected.alternatives, actual.alternatives, strict=True):
-        assert one.items == other.items
-        assert one.score == pytest.approx(other.score, abs=1e-5)
-
-
-def test_serving_default_takes_serialized_examples_of_different_lengths(exported):
-    model, vocab_file, directory = exported
-    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=None))
-    examples = [builder.build(table, Question("which city")).features for table in (CAPITALS, LONG)]
-    signature = tf.saved_model.load(str(directory)).signatures["serving_default"]
-    outputs = signature(examples=tf.constant([serialize_example(e) for e in examples]))
-    for index, features in enumerate(examples):
-        batch = TokenFeatures.from_dict(
-            {n: tf.constant(features[n][None], tf.int32) for n in TAPAS_FEATURES}
-        )
-        expected = model(batch)["token_probabilities"][0]
-        actual = outputs["token_probabilities"][index]
-        np.testing.assert_allclose(actual[: len(expected)], expected, atol=1e-5)
-        assert not actual[len(expected) :].numpy().any()
-
-
-def test_answers_come_in_the_order_of_the_questions(exported):
-    _, _, directory = exported
-    predictor = from_pretrained(directory)
-    pairs = [
-        (table, Question(f"which city {number}", question_id=str(number)))
-        for number, table in enumerate([LONG, CAPITALS, LONG, CAPITALS])
-    ]
-    results = list(predictor.answer_all(pairs))
-    assert [question.question_id for _, question, _ in results] == ["0", "1", "2", "3"]
-    for (table, question), (_, _, answer) in zip(pairs, results, strict=True):
-        assert answer.items == predictor.answer(table, question).items
-
-
-def test_a_question_beyond_the_limit_is_an_error_and_stops_no_other(exported):
-    _, _, directory = exported
-    predictor = from_pretrained(directory)
-    huge = Question("rome " * 2000, question_id="huge")
-    first, second = [
-        answer
-        for _, _, answer in predictor.answer_all(
-            [(CAPITALS, huge), (CAPITALS, Question("which city"))]
-        )
-    ]
-    assert isinstance(first, ValueError)
-    assert "expected at most 1024 tokens" in str(first) and "huge" in str(first)
-    assert second.cells
-    with pytest.raises(ValueError, match=r"at most 1024 tokens, got .* \(table 'capitals'"):
-        predictor.answer(CAPITALS, huge)
-
-
-def test_rows_are_dropped_only_when_asked(exported):
-    _, _, directory = exported
-    table = Table.from_rows([["city"], *[["rome rome rome rome"]] * 600], table_id="tall")
-    with pytest.raises(ValueError, match=r"at most 1024 tokens, got 24\d\d"):
-        from_pretrained(directory).answer(table, "which city")
-    answer = from_pretrained(directory, drop_rows_to_fit=True).answer(table, "which city")
-    assert answer.cells
-    assert 300 < answer.rows_dropped < 400
-
-
-def test_a_folder_that_is_no_model_is_named(tmp_path, exported):
-    model, vocab_file, _ = exported
-    with pytest.raises(
-        FileNotFoundError, match=r"weights at .*found none: .*, nor an exported model"
-    ):
-        from_pretrained(tmp_path)
-    (tmp_path / "thesis.txt").write_text("precious")
-    with pytest.raises(ValueError, match="expected an empty folder or an exported model"):
-        export_saved_model(model, vocab_file, FeatureConfig(), tmp_path)
-    assert (tmp_path / "thesis.txt").exists()
-
-
-def test_an_export_that_is_interrupted_costs_no_model(tmp_path, exported, monkeypatch):
-    model, vocab_file, whole = exported
-    directory = shutil.copytree(whole, tmp_path / "model")
-    answer = from_pretrained(directory).answer(CAPITALS, "city")
-
-    def interrupted(*_):
-        raise KeyboardInterrupt("in a copy")
-
-    export = functools.partial(
-        export_saved_model, model, vocab_file, FeatureConfig(max_seq_length=512), directory
-    )
-    with monkeypatch.context() as patch:
-        patch.setattr("mate_tf.serving.export.shutil.copyfile", interrupted)
-        with pytest.raises(KeyboardInterrupt, match="in a copy"):
-            export()
-    assert from_pretrained(directory).answer(CAPITALS, "city") == answer
-    export()
-    assert from_pretrained(directory).max_seq_length == 512
-    assert list(tmp_path.iterdir()) == [directory]
-
-
-def test_a_vocabulary_larger_than_the_model_is_refused(tmp_path, exported):
-    model, _, _ = exported
-    larger = tmp_path / "vocab.txt"
-    larger.write_text("".join(f"{word}\n" for word in [*WORDS, "more"]))
-    with pytest.raises(ValueError, match="at most 10 pieces for this model, got 11 in"):
-        export_saved_model(model, larger, FeatureConfig(), tmp_path / "model")
-
-
-@pytest.mark.parametrize(
-    "content, question, message",
-    [
-        (None, "which city", r"table\.csv"),
-        ("city\n", "which city", r"table\.csv"),
-        ("city,country\nrome\n", "which city", r"table\.csv"),
-        (",".join(["c"] * 300) + "\n" + ",".join(["1"] * 300), "which", "255 columns, got 300"),
-        ("city\nrome\n", "rome " * 1200, "expected at most 1024 tokens"),
-    ],
-    ids=["no file", "no rows", "ragged", "300 columns", "long question"],
-)
-def test_what_cannot_be_asked_is_refused(tmp_path, predictor, content, question, message):
-    path = tmp_path / "table.csv"
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises((FileNotFoundError, ValueError), match=message):
-        predictor.answer(Table.from_csv(path), question)
 
 
 def small_model(position="per_cell", max_position_embeddings=512, **attention):
@@ -233,22 +51,156 @@ def small_model(position="per_cell", max_position_embeddings=512, **attention):
     return model
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A model with random weights, its vocabulary and its exported folder."""
+    directory = tmp_path_factory.mktemp("exported")
+    vocab_file = write_vocabulary(directory / "vocab.txt", WORDS)
+    model = small_model(bucket_size=8, global_size=16)
+    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=1024), directory / "model")
+    return model, vocab_file, directory / "model"
+
+
+@pytest.fixture(scope="module")
+def predictor(exported):
+    return from_pretrained(exported[2], num_alternatives=4)
+
+
+def assert_alike(actual, expected):
+    assert actual.items == expected.items
+    assert [(c.row, c.column) for c in actual.cells] == [(c.row, c.column) for c in expected.cells]
+    assert actual.score == pytest.approx(expected.score, abs=1e-5)
+
+
+def batch_of(features, length):
+    """One example's features as a padded batch."""
+    padded = (np.pad(features[n], (0, length - len(features[n]))) for n in TAPAS_FEATURES)
+    return TokenFeatures(*(tf.constant(values[None], tf.int32) for values in padded))
+
+
+def test_exported_model_answers_like_the_model_with_its_alternatives(exported, predictor):
+    model, vocab_file, _ = exported
+    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=1024))
+    ours = Predictor(model, builder, num_alternatives=4)
+    for table in (LONG, CAPITALS):
+        expected, actual = (p.answer(table, "which city") for p in (ours, predictor))
+        assert_alike(actual, expected)
+    assert len(actual.alternatives) == 4
+    columns = {cell.column for answer in actual.alternatives for cell in answer.cells}
+    assert columns == {0, 1}  # also of the column that was not chosen
+    for one, other in zip(expected.alternatives, actual.alternatives, strict=True):
+        assert one.items == other.items
+        assert one.score == pytest.approx(other.score, abs=1e-5)
+
+
+def test_serving_default_takes_serialized_examples_of_different_lengths(exported):
+    model, vocab_file, directory = exported
+    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=None))
+    examples = [builder.build(table, Question("which city")).features for table in (CAPITALS, LONG)]
+    signature = tf.saved_model.load(str(directory)).signatures["serving_default"]
+    outputs = signature(examples=tf.constant([serialize_example(e) for e in examples]))
+    for index, features in enumerate(examples):
+        expected = model(batch_of(features, len(features["input_ids"])))["token_probabilities"][0]
+        actual = outputs["token_probabilities"][index]
+        np.testing.assert_allclose(actual[: len(expected)], expected, atol=1e-5)
+        assert not actual[len(expected) :].numpy().any()
+
+
+def test_answers_come_in_the_order_of_the_questions(predictor):
+    pairs = [
+        (table, Question(f"which city {number}", question_id=str(number)))
+        for number, table in enumerate([LONG, CAPITALS, LONG, CAPITALS])
+    ]
+    results = list(predictor.answer_all(pairs))
+    assert [question.question_id for _, question, _ in results] == ["0", "1", "2", "3"]
+    for (table, question), (_, _, answer) in zip(pairs, results, strict=True):
+        assert answer.items == predictor.answer(table, question).items
+
+
+def test_a_question_beyond_the_limit_is_an_error_and_stops_no_other(predictor):
+    huge = Question("rome " * 2000, question_id="huge")
+    first, second = [
+        answer
+        for _, _, answer in predictor.answer_all(
+            [(CAPITALS, huge), (CAPITALS, Question("which city"))]
+        )
+    ]
+    assert isinstance(first, ValueError)
+    assert "expected at most 1024 tokens" in str(first) and "huge" in str(first)
+    assert second.cells
+    with pytest.raises(ValueError, match=r"at most 1024 tokens, got .* \(table 'capitals'"):
+        predictor.answer(CAPITALS, huge)
+    wide = Table.from_rows([["c"] * 300, ["1"] * 300])
+    with pytest.raises(ValueError, match="255 columns, got 300"):
+        predictor.answer(wide, "which")
+
+
+def test_rows_are_dropped_only_when_asked(exported, predictor):
+    table = Table.from_rows([["city"], *[["rome rome rome rome"]] * 600], table_id="tall")
+    with pytest.raises(ValueError, match=r"at most 1024 tokens, got 24\d\d"):
+        predictor.answer(table, "which city")
+    answer = from_pretrained(exported[2], drop_rows_to_fit=True).answer(table, "which city")
+    assert answer.cells
+    assert 300 < answer.rows_dropped < 400
+
+
+def test_a_folder_that_is_no_model_is_named(tmp_path, exported):
+    model, vocab_file, _ = exported
+    with pytest.raises(
+        FileNotFoundError, match=r"weights at .*found none: .*, nor an exported model"
+    ):
+        from_pretrained(tmp_path)
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(ValueError, match="expected an empty folder or an exported model"):
+        export_saved_model(model, vocab_file, FeatureConfig(), tmp_path)
+    assert (tmp_path / "thesis.txt").exists()
+
+
+def test_an_export_that_is_interrupted_costs_no_model(tmp_path, exported, predictor, monkeypatch):
+    model, vocab_file, whole = exported
+    directory = shutil.copytree(whole, tmp_path / "model")
+    answer = predictor.answer(CAPITALS, "city")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt("in a copy")
+
+    export = functools.partial(
+        export_saved_model, model, vocab_file, FeatureConfig(max_seq_length=512), directory
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("mate_tf.serving.export.shutil.copyfile", interrupted)
+        with pytest.raises(KeyboardInterrupt, match="in a copy"):
+            export()
+    assert from_pretrained(directory, num_alternatives=4).answer(CAPITALS, "city") == answer
+    export()
+    assert from_pretrained(directory).max_seq_length == 512
+    assert list(tmp_path.iterdir()) == [directory]
+
+
+def test_a_vocabulary_larger_than_the_model_is_refused(tmp_path, exported):
+    model, _, _ = exported
+    larger = tmp_path / "vocab.txt"
+    larger.write_text("".join(f"{word}\n" for word in [*WORDS, "more"]))
+    with pytest.raises(ValueError, match="at most 10 pieces for this model, got 11 in"):
+        export_saved_model(model, larger, FeatureConfig(), tmp_path / "model")
+
+
 def rows_of_rome(count):
     return Table.from_rows([["city"], *[["rome"]] * count], table_id=f"{count} rows")
 
 
 def seen_lengths(predictor, tables):
     """The lengths of the batches that a predictor makes for questions about the tables."""
-    lengths = []
-    model = predictor._model
+    lengths, model = [], predictor._model
 
     def watched(features):
         lengths.append(features.input_ids.shape[1])
         return model(features)
 
-    predictor._model = watched
-    for table in tables:
-        predictor.answer(table, "which city")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(predictor, "_model", watched)
+        for table in tables:
+            predictor.answer(table, "which city")
     return lengths
 
 
@@ -257,61 +209,51 @@ LINFORMER = dict(architecture="linformer", sequence_length=150, projected_length
 
 @pytest.fixture(scope="module")
 def linformer(tmp_path_factory, exported):
-    """A Linformer with random weights, and its exported folder."""
+    """A Linformer with random weights, its vocabulary, its exported folder and what answers."""
     _, vocab_file, _ = exported
     model, directory = small_model(**LINFORMER), tmp_path_factory.mktemp("linformer") / "model"
     export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=150), directory)
-    return model, vocab_file, directory
+    return model, vocab_file, directory, from_pretrained(directory)
 
 
 def test_a_linformer_is_exported_and_answers_like_itself(linformer):
-    model, vocab_file, directory = linformer
-    loaded = from_pretrained(directory)
+    model, vocab_file, _, loaded = linformer
     builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=150))
     ours = Predictor(lambda features: model(features), builder, fixed_length=150)
     tables = [CAPITALS, rows_of_rome(20), rows_of_rome(140)]
     for table in tables:
-        expected, actual = (p.answer(table, "which city") for p in (ours, loaded))
-        assert actual.items == expected.items
-        assert [(c.row, c.column) for c in actual.cells] == [
-            (c.row, c.column) for c in expected.cells
-        ]
-        assert actual.score == pytest.approx(expected.score, abs=1e-5)
+        assert_alike(loaded.answer(table, "which city"), ours.answer(table, "which city"))
     pairs = [(table, Question("which city", question_id=table.table_id)) for table in tables]
     for (table, _), (_, _, answer) in zip(pairs, loaded.answer_all(pairs), strict=True):
         assert answer.score == pytest.approx(loaded.answer(table, "which city").score, abs=1e-5)
     assert seen_lengths(loaded, tables) == [150] * 3
 
 
-def test_a_linformers_examples_are_padded_to_its_length(linformer):
-    model, vocab_file, directory = linformer
+def test_a_linformers_examples_and_raw_tables_are_padded_to_its_length(linformer):
+    model, vocab_file, directory, loaded = linformer
     builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=None))
-    signature = tf.saved_model.load(str(directory)).signatures["serving_default"]
-    examples = [
-        builder.build(table, Question("which city")).features
-        for table in (CAPITALS, rows_of_rome(100))
-    ]
+    signatures = tf.saved_model.load(str(directory)).signatures
+    tables = [CAPITALS, rows_of_rome(100)]
+    examples = [builder.build(table, Question("which city")).features for table in tables]
+    signature = signatures["serving_default"]
     outputs = signature(examples=tf.constant([serialize_example(e) for e in examples]))
     for index, features in enumerate(examples):
-        length = len(features["input_ids"])
-        batch = TokenFeatures(
-            *(
-                tf.constant(np.pad(features[name], (0, 150 - length))[None], tf.int32)
-                for name in TAPAS_FEATURES
-            )
-        )
-        expected = model(batch)["token_probabilities"][0]
+        expected = model(batch_of(features, 150))["token_probabilities"][0]
         np.testing.assert_allclose(outputs["token_probabilities"][index], expected, atol=1e-5)
     longer = builder.build(rows_of_rome(160), Question("which city")).features
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected sequences of 150 tokens"):
         signature(examples=tf.constant([serialize_example(longer)]))
+    raw = raw_input(["which city"] * 2, tables)
+    found = signatures["tables"](**{n: tf.constant(v.tolist()) for n, v in raw.items()})["answers"]
+    expected_texts = [loaded.answer(table, "which city").text for table in tables]
+    assert [text.decode() for text in found.numpy()] == expected_texts
 
 
 def test_a_table_beyond_a_linformers_length_is_refused_with_both_lengths(linformer):
-    model, vocab_file, directory = linformer
+    model, vocab_file, directory, loaded = linformer
     table = rows_of_rome(160)
     with pytest.raises(ValueError, match=r"at most 150 tokens, got 165 \(table '160 rows'"):
-        from_pretrained(directory).answer(table, "which city")
+        loaded.answer(table, "which city")
     answer = from_pretrained(directory, drop_rows_to_fit=True).answer(table, "which city")
     assert answer.rows_dropped == 15
     with pytest.raises(ValueError, match="at most 150, the sequence_length of this model, got 200"):

@@ -28,12 +28,6 @@ from tests.small import ENCODER, PIECES, write_vocabulary
 
 VOCABULARY = [*PIECES, *"0123456789.-"]
 CONFIG = dataclasses.replace(ENCODER, vocab_size=len(VOCABULARY))
-LINFORMER = dataclasses.replace(
-    CONFIG,
-    attention=dataclasses.replace(
-        CONFIG.attention, architecture="linformer", sequence_length=70, projected_length=8
-    ),
-)
 FEATURES = FeatureConfig(max_seq_length=64)
 QUESTIONS = ["a b 2", "h 7", "c"]
 TABLES = [
@@ -99,14 +93,6 @@ def test_a_batch_of_raw_tables_is_classified_as_by_the_library(classifier):
         assert outputs["answers"][index].decode() == answer.text
         assert outputs["class_indices"][index] == answer.class_index
         assert outputs["scores"][index] == pytest.approx(answer.score, rel=1e-4)
-
-
-def test_a_linformer_s_raw_tables_are_padded_to_its_length(tmp_path):
-    directory = exported_model(
-        tmp_path, TableQuestionAnswering(LINFORMER), FeatureConfig(max_seq_length=70)
-    )
-    expected = from_pretrained(directory).answer(TABLES[0], QUESTIONS[0])
-    assert ask(directory)["answers"][0].numpy().decode() == expected.text
 
 
 def test_a_batch_with_one_sequence_too_long_is_refused(exported):
