@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import portable_graph
-from mate_tf.layers.embedding import (
-    first_index_in_cell,
-    original_first_index_in_cell,
-    summed_rows,
-)
+from mate_tf.layers.embedding import first_index_in_cell, original_first_index_in_cell, summed_rows
 from tests.layers.small_layers import token_features
 
 

@@ -12,11 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.models import cell_selection
-from mate_tf.models.cell_selection import (
-    LOG_ZERO,
-    cell_cross_entropy_loss,
-    log_cell_probabilities,
-)
+from mate_tf.models.cell_selection import LOG_ZERO, cell_cross_entropy_loss, log_cell_probabilities
 from mate_tf.models.table_qa import CellSelectionHead
 
 NUM_COLUMNS = 6

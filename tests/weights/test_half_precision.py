@@ -34,6 +34,7 @@ def weights(run, tmp_path):
 
 
 def test_weights_are_those_of_the_run_to_half_precision(run, weights):
+    assert len({path.stat().st_mode for path in weights.iterdir()}) == 1  # all can be read
     names = sorted(path.name for path in weights.iterdir())
     assert names == ["config.json", "conversion.json", "model.safetensors", "vocab.txt"]
     assert run_weights(weights).step == run_weights(run).step == 1
@@ -43,11 +44,6 @@ def test_weights_are_those_of_the_run_to_half_precision(run, weights):
         np.testing.assert_array_equal(
             here[name].numpy(), variable.numpy().astype(np.float16).astype(np.float32)
         )
-
-
-def test_whoever_may_read_other_files_may_read_them(weights):
-    modes = {path.stat().st_mode for path in weights.iterdir()}
-    assert len(modes) == 1
 
 
 @pytest.mark.medium
@@ -149,6 +145,7 @@ def test_weights_of_another_model_are_refused(weights):
         stored._replace(encoder_config=other).model()
 
 
+@pytest.mark.medium
 def test_the_binary_says_what_it_wrote(run, tmp_path):
     done = run_binary(
         "experiments.export_weights", f"--model_dir={run}", f"--output_dir={tmp_path / 'out'}"

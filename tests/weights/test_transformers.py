@@ -124,6 +124,7 @@ def saved(features, tmp_path_factory) -> pathlib.Path:
     return folder
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", CASES)
 def test_logits_equal_those_of_transformers(saved, features, name):
     folder = saved / name

@@ -1,10 +1,8 @@
 """Saves random models of transformers with their outputs, as test_transformers.py asks for them.
 
-    python tests/weights/transformers_oracle.py FOLDER
-
-FOLDER/cases.json maps a name to the class of a model, its config and how large a shard may be;
-FOLDER/inputs.npz holds the inputs. FOLDER/NAME becomes the saved model with its outputs.npz. It is
-a process of its own, so that PyTorch and TensorFlow share none.
+A folder's cases.json maps a name to the class of a model, its config and how large a shard may be;
+its inputs.npz holds the inputs. A folder of that name becomes the saved model with its outputs.npz.
+PyTorch and TensorFlow share no process.
 """
 
 import json

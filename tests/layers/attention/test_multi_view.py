@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention.dense import DenseAttention
-from mate_tf.layers.attention.multi_view import (
-    OPTIONS,
-    MultiViewAttention,
-    multi_view_attention,
-)
+from mate_tf.layers.attention.multi_view import OPTIONS, MultiViewAttention, multi_view_attention
 from mate_tf.layers.attention.views import MultiView, MultiViewEmbedding
 from tests.layers import small_layers as small
 
@@ -157,15 +153,9 @@ def test_function_without_masks_is_the_papers_figure():
             lambda: MultiViewAttention(2, 4, row_heads_ratio=1.5),
             "row_heads_ratio between 0 and 1, got 1.5",
         ),
-        (
-            lambda: MultiViewAttention(0, 4),
-            "num_heads and head_size of at least 1, got 0 and 4",
-        ),
+        (lambda: MultiViewAttention(0, 4), "num_heads and head_size of at least 1, got 0 and 4"),
         (lambda: MultiViewEmbedding(0, 4), "bucket_size and global_size of at least 1"),
-        (
-            lambda: MultiViewAttention(2, 4)(small.hidden_states(1, 4)),
-            "expected token features or a plan",
-        ),
+        (lambda: MultiViewAttention(2, 4)(small.hidden_states(1, 4)), "token features or a plan"),
     ],
 )
 def test_what_cannot_work_is_refused(make, message):
