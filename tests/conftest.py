@@ -47,6 +47,9 @@ def logger_of_absl():
 
 def pytest_collection_modifyitems(items) -> None:
     TALLY.is_asked |= any("golden" in str(item.path.parent) for item in items)
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("medium")
 
 
 def pytest_configure(config) -> None:

@@ -14,22 +14,23 @@ from hypothesis import strategies as st
 from mate_tf.answers.answer import SelectedCell, answer_of_cells, apply_min_score
 from mate_tf.command_line.main import main
 from mate_tf.serving import folder, loading
+from mate_tf.serving.folder import DEFAULT_MODEL
 from mate_tf.tables.table import Table
-from tests.small import ROOT, export_small, run_binary
+from tests.small import ROOT, run_binary
 
 CITIES = "city,people\na,709\nb,291\n"
 QUESTION = "which city"
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    """The folder of an exported model with random weights."""
-    return export_small(tmp_path_factory.mktemp("exported") / "model", 256)
+def model():
+    """The folder of the model that comes with the package."""
+    return DEFAULT_MODEL
 
 
 @pytest.fixture(scope="module")
-def predictor(model):
-    return loading.from_pretrained(model, num_alternatives=2)
+def predictor():
+    return loading.from_pretrained(DEFAULT_MODEL, num_alternatives=2)
 
 
 @pytest.fixture(scope="module")
@@ -363,6 +364,7 @@ def test_an_interrupt_ends_with_130(monkeypatch, predictors, model, cities):
     assert ask(cities, "of a", model=model) == 130
 
 
+@pytest.mark.medium
 def test_the_command_in_a_process_of_its_own(model, predictor, cities):
     done = run_binary("mate_tf", "ask", str(cities), QUESTION, f"--model={model}", "--json")
     assert (done.returncode, done.stderr) == (0, "")

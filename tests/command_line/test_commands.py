@@ -103,6 +103,7 @@ def test_what_cannot_be_used_is_one_sentence(capsys, tmp_path, command, message)
     assert line.startswith(f"mate-tf: {message}")
 
 
+@pytest.mark.medium
 def test_the_example_of_help_and_page_is_answered_right(capsys):
     table = ROOT / "experiments" / "demo_data" / "moon_landings.csv"
     assert table.read_text(encoding="utf-8") == EXAMPLE_TABLE

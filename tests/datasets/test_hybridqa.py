@@ -162,7 +162,7 @@ OF_TRACES = [
     ([["Oslo", 3, None, "table"]], "expected a text, coordinates, link and kind"),
     ("Oslo", "expected 'answer-node' as list, got str"),
 ]
-OF_TABLES = [
+OF_TABLES: list[tuple[dict, str]] = [
     ({"header": None}, r"expected 'header' as list, got NoneType"),
     ({"data": []}, r"expected at least 1 row below the header, got 0 \(table 'Cities_0'\)"),
     ({"data": [[["Oslo", []]]]}, r"expected 2 cells as in the header, got 1"),

@@ -21,6 +21,7 @@ def write(path, *records):
     return path
 
 
+@pytest.mark.medium
 @given(
     st.lists(
         st.tuples(

@@ -192,6 +192,7 @@ def test_a_table_of_equal_and_long_cells_takes_linear_time():
         assert question.answer_coordinates == ((100_001, 0),)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("split", "strict", "least"), [("train", True, 8380), ("dev", False, 2590)]
 )

@@ -259,6 +259,7 @@ def tables(draw) -> Table:
     return Table.from_rows(rows, table_id=draw(texts))
 
 
+@pytest.mark.medium
 @given(table=tables(), text=texts, group=texts, data=st.data())
 def test_whatever_the_texts_are_they_are_shown_as_texts(table, text, group, data):
     row = data.draw(st.integers(0, table.num_rows - 1))

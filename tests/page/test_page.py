@@ -25,7 +25,7 @@ from mate_tf.page.app import (
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Table
 from scripts.draw_page import headless_browser
-from tests.small import export_small, run_binary
+from tests.small import export_small
 
 WORDS = "[PAD] [EMPTY] [UNK] [CLS] [SEP] [MASK] city country rome paris planets rings".split()
 CAPITALS = "city\tcountry\nrome\titaly\nparis\tfrance\n"
@@ -142,13 +142,6 @@ def test_a_missing_browser_is_named(monkeypatch):
         headless_browser(),
     ):
         raise AssertionError("expected no browser")
-
-
-def test_the_binary_refuses_a_folder_that_is_no_model(tmp_path):
-    done = run_binary("mate_tf", "page", f"--model={tmp_path}")
-    assert done.returncode == 1
-    (line,) = done.stderr.strip().splitlines()
-    assert line.startswith("mate-tf: expected a model at ")
 
 
 @pytest.fixture(scope="module")
@@ -388,12 +381,12 @@ def test_no_request_leaves_the_machine(page):
 # Gradio leaves the socket open with which it tried the port.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_port_that_is_taken_is_named(predictor):
+def test_a_port_that_is_taken_is_named():
     pytest.importorskip("gradio", reason="Gradio is not installed")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"got 127.0.0.1:{port}, which is taken"):
-            launch(build_app(predictor, "model"), "127.0.0.1", port)
+            launch(build_app(FirstCell(), "model"), "127.0.0.1", port)
     gc.collect()  # so that its warning comes here

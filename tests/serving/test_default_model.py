@@ -97,6 +97,7 @@ def test_few_files_are_entered_and_the_weights_are_opened_once(loaded):
     assert 5 < len(entered) <= 14
 
 
+@pytest.mark.medium
 def test_a_long_table_is_read_whole(model):
     rows = [[f"boat {n}", f"harbour {n % 90}", str(n * 7 % 400)] for n in range(400)]
     table = Table.from_rows(rows, ["Boat", "Harbour", "Crew"], "long")
@@ -104,6 +105,7 @@ def test_a_long_table_is_read_whole(model):
     assert answer.rows_dropped == 0 and answer.answered
 
 
+@pytest.mark.medium
 def test_the_command_needs_no_model_and_leaves_standard_error_empty(tmp_path):
     path = tmp_path / "boats.csv"
     lines = [",".join(row) for row in (BOATS.header, *BOATS.rows)]

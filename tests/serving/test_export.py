@@ -156,6 +156,7 @@ def test_a_folder_that_is_no_model_is_named(tmp_path, exported):
     assert (tmp_path / "thesis.txt").exists()
 
 
+@pytest.mark.medium
 def test_an_export_that_is_interrupted_costs_no_model(tmp_path, exported, predictor, monkeypatch):
     model, vocab_file, whole = exported
     directory = shutil.copytree(whole, tmp_path / "model")
@@ -216,6 +217,7 @@ def linformer(tmp_path_factory, exported):
     return model, vocab_file, directory, from_pretrained(directory)
 
 
+@pytest.mark.medium
 def test_a_linformer_is_exported_and_answers_like_itself(linformer):
     model, vocab_file, _, loaded = linformer
     builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=150))
@@ -229,6 +231,7 @@ def test_a_linformer_is_exported_and_answers_like_itself(linformer):
     assert seen_lengths(loaded, tables) == [150] * 3
 
 
+@pytest.mark.medium
 def test_a_linformers_examples_and_raw_tables_are_padded_to_its_length(linformer):
     model, vocab_file, directory, loaded = linformer
     builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=None))
@@ -249,6 +252,7 @@ def test_a_linformers_examples_and_raw_tables_are_padded_to_its_length(linformer
     assert [text.decode() for text in found.numpy()] == expected_texts
 
 
+@pytest.mark.medium
 def test_a_table_beyond_a_linformers_length_is_refused_with_both_lengths(linformer):
     model, vocab_file, directory, loaded = linformer
     table = rows_of_rome(160)
@@ -285,6 +289,7 @@ def test_a_model_is_not_exported_for_longer_input_than_it_takes(
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.medium
 def test_absolute_positions_are_not_padded_beyond_their_end(tmp_path, exported):
     _, vocab_file, _ = exported
     model = small_model("absolute", 200, bucket_size=8, global_size=16)
@@ -343,6 +348,7 @@ def test_a_model_s_sequences_are_made_as_in_its_training(option, value, trains_w
     assert serving_features(trained_on, 2048) == expected
 
 
+@pytest.mark.medium
 def test_a_question_is_asked_with_the_features_of_the_training(tmp_path, exported):
     _, vocab_file, _ = exported
     table = dataclasses.replace(CAPITALS, document_title="paris", context_heading="country")

@@ -20,6 +20,8 @@ from mate_tf.training.config import MaskedLMTrainingConfig
 from mate_tf.training.run import save_config
 from tests.small import ENCODER, write_run
 
+pytestmark = pytest.mark.medium
+
 TABLE = Table.from_rows([["a", "b"], ["c d", "e"], ["f", "g h"], ["c", "e e"]])
 QUESTIONS = ["c e", "a g", "h h h"]
 

@@ -172,6 +172,8 @@ import json, sys
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
+pytestmark = pytest.mark.medium
+
 asked = json.load(sys.stdin)
 unknown = [name for name in asked["operations"] if op_def_registry.get(name) is None]
 import tensorflow_text

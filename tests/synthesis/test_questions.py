@@ -64,6 +64,7 @@ def answer_rows(drawn, table: Table) -> set[int]:
     }
 
 
+@pytest.mark.medium
 @settings(max_examples=200, deadline=None)
 @given(tables(), st.sampled_from(OPERATIONS), st.integers(0, 9))
 def test_the_cells_are_those_that_answer(table, operation, seed):

@@ -24,6 +24,7 @@ def files(server) -> set:
     return {path for name in ("work", "tmp") for path in (server.folder / name).rglob("*")}
 
 
+@pytest.mark.medium
 def test_a_server_survives_hostile_requests_and_answers_right_ones_among_them(server):
     before, files_before = memory(server), files(server)
     requests = itertools.islice(hostile_requests(NAME, Limits(), 2 * 1024**2), COUNT)

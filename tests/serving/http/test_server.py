@@ -107,6 +107,7 @@ def test_prometheus_is_told_what_is_done(server):
     assert after["process_resident_memory_bytes",] > 0
 
 
+@pytest.mark.medium
 def test_a_port_that_is_taken_is_said_before_the_model_is_loaded(tmp_path, tiny_model):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -117,6 +118,7 @@ def test_a_port_that_is_taken_is_said_before_the_model_is_loaded(tmp_path, tiny_
             raise AssertionError("expected no server")
 
 
+@pytest.mark.medium
 def test_a_server_under_load_limits_what_waits_and_ends_with_what_was_asked(tmp_path, tiny_model):
     rows = [["c", "1"]] * 300
     body = json.dumps(request(*["a"] * 4, rows=rows)).encode()

@@ -83,6 +83,7 @@ def assert_read_like_the_library(config, outputs):
         assert not scores[table.num_rows :].any() and not scores[:, table.num_columns :].any()
 
 
+@pytest.mark.medium
 @settings(max_examples=60)
 @given(of_tokens(CELLS), of_tables(4), st.booleans())
 @example(np.zeros((3, LENGTH), np.float32), np.eye(3, 4, dtype=np.float32), False)
@@ -105,6 +106,7 @@ def test_cells_and_what_is_computed_of_them_are_the_library_s(cells, aggregation
         assert_read_like_the_library(config, outputs)
 
 
+@pytest.mark.medium
 @settings(max_examples=60)
 @given(of_tokens(LOGITS), of_tables(4), of_tables(4))
 def test_a_column_that_is_chosen_first_is_the_library_s(cells, columns, aggregations):

@@ -128,6 +128,7 @@ def assert_like_the_library(wordpiece, graph, config, pairs, names=TAPAS_FEATURE
             )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("config", CONFIGS)
 @settings(max_examples=40)
 @given(
@@ -142,6 +143,7 @@ def test_tokens_and_their_places_are_the_library_s_for_any_text(wordpiece, graph
     assert_like_the_library(wordpiece, graph, CONFIGS[config], pairs, names)
 
 
+@pytest.mark.medium
 @given(
     pairs=st.lists(
         st.tuples(

@@ -137,6 +137,7 @@ POWERS = st.one_of(
 )
 
 
+@pytest.mark.medium
 @given(st.lists(SIGNS | POWERS, max_size=20))
 @example(["($,5)", "($..5)", "$(1,200)", "one$-5", "may$-5", "($0.00)", "nz$-5"])
 @example(["\u20135", "-$5", "\u2212US$1,200.50", "$-5", "-€.5m", "($1,200)", "($5%)", "($5 each)"])
