@@ -2,12 +2,10 @@
 
 import json
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.datasets.hybridqa import read_hybridqa_reference
 from mate_tf.evaluation.hybridqa import (
     Judged,
     error_report,
@@ -18,7 +16,6 @@ from mate_tf.evaluation.hybridqa import (
     normalize_answer,
     write_official,
 )
-from tests.data_folders import HYBRIDQA_SAMPLE
 
 WORDS = st.lists(st.sampled_from(["the", "a", "Oslo", "oslo", "3", "%", "it's"])).map(" ".join)
 
@@ -61,20 +58,6 @@ def test_words_are_counted_as_often_as_they_come(prediction, gold, exact, overla
 def test_f1_is_symmetric_from_0_to_1_and_1_for_a_match(prediction, gold):
     assert 0 <= f1(prediction, gold) == f1(gold, prediction) <= 1
     assert exact_match(prediction, gold) <= f1(prediction, gold)
-
-
-def test_the_official_scores_of_the_sample_are_reproduced():
-    if not HYBRIDQA_SAMPLE.is_dir():
-        pytest.skip(f"no sample of HybridQA at {HYBRIDQA_SAMPLE}")
-    golds = read_hybridqa_reference(HYBRIDQA_SAMPLE, "dev").answers.values()
-    answers = [f"The {gold.split()[0]} !" for gold in golds]
-    means = [
-        100 * np.mean([metric(*pair) for pair in zip(answers, golds, strict=True)])
-        for metric in (exact_match, f1)
-    ]
-    assert len(answers) == 24
-    # The release's own figures, with two digits.
-    assert means == pytest.approx([54.17, 82.50], abs=0.005)
 
 
 @pytest.mark.parametrize(("k", "expected"), [(1, 0.0), (2, 0.0), (3, 1.0), (5, 1.0)])

@@ -28,10 +28,10 @@ from mate_tf.training.trainer import Progress, Task
 LENGTH, PADDING, VOCABULARY = 8, 2, 20
 # Fourteen examples in batches of four: each epoch has an order of its own, and so has dropout.
 CONFIG = TrainingConfig(
-    num_steps=120,
+    num_steps=60,
     learning_rate=0.01,
     summary_interval=5,
-    eval_interval=8,
+    eval_interval=4,
     checkpoint_interval=3,
     ema_decay=0.9,
 )

@@ -1,7 +1,6 @@
 """Training that is killed, terminated, or that the disk, a worker or its numbers fail."""
 
 import functools
-import itertools
 import random
 import signal
 import socket
@@ -14,8 +13,6 @@ from mate_tf.training.loop import train
 from tests import forked
 from tests.training import fault_runs
 from tests.training.fault_runs import CONFIG
-
-NUM_KILLS = 20
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +48,13 @@ def assert_same_end(model_dir, whole):
     assert names[0] == names[1]
 
 
+@pytest.mark.medium
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
 def test_killed_at_random_moments_a_run_ends_with_the_weights_of_one_that_was_not(
-    data_dir, whole, tmp_path
+    data_dir, whole, tmp_path, seed
 ):
-    choice = random.Random(0)
-    points = itertools.cycle(["save", "step", "name", "sweep", "evaluation"])
-    for point in itertools.islice(points, NUM_KILLS):
+    choice = random.Random(seed)
+    for point in ("save", "step", "name", "sweep", "evaluation"):
         # In the middle of a step or of writing; or at the point itself.
         delay = choice.uniform(0.0, 0.03) if point in ("step", "save") else 0.0
         count = choice.randint(1, 4)
@@ -142,6 +140,7 @@ def start_workers(data_dir, model_dir, *happenings):
     ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_lost_worker_ends_the_other_with_the_last_checkpoint(data_dir, tmp_path, lost):
     happenings = [fault_runs.nothing] * 2
@@ -156,6 +155,7 @@ def test_a_lost_worker_ends_the_other_with_the_last_checkpoint(data_dir, tmp_pat
     assert "the checkpoint of step 6" in message
 
 
+@pytest.mark.medium
 def test_sigterm_to_one_worker_ends_all_at_the_same_step(data_dir, tmp_path):
     terminated = functools.partial(fault_runs.terminate_at_step, 7)
     workers = start_workers(data_dir, tmp_path, fault_runs.nothing, terminated)
