@@ -22,6 +22,7 @@ LOSS_TOLERANCE = 1e-5
 # Of weights of about 1 after 50 updates of 0.003, where gradients near 0 may differ in sign.
 WEIGHT_TOLERANCE = 1e-3
 SECONDS = 300
+pytestmark = pytest.mark.medium
 
 
 @pytest.fixture(scope="module", autouse=True)
