@@ -56,7 +56,9 @@ CUT = {
     + " --config.max_seq_length=32",
     "python -m experiments.create_linked_corpus": "--num_tables=20 --questions_per_table=2",
     "python -m experiments.pointr": " ".join(
-        f"--config.{stage}.{value}" for stage in ("point", "read") for value in SMALL
+        f"--config.{stage}.{value}"
+        for stage in ("point", "read")
+        for value in [*SMALL, "length_buckets=", "max_seq_length=256", "dtype=float32"]
     ),
 }
 # What the default model answers to the questions that are shown.
