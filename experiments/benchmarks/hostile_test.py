@@ -1,6 +1,6 @@
 """Sends a running server requests that are wrong in every way, and reports what came of them.
 
-    python -m experiments.serve --model=out/my_model --port=8080 --body_seconds=1 &
+    mate-tf serve --model=out/my_model --port=8080 --body-seconds=1 &
     python -m experiments.benchmarks.hostile_test --count=10000
 
 Each wrong request has to get a 4xx with a reason, or to be cut off by a limit of the server (the

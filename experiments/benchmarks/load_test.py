@@ -1,6 +1,6 @@
 """Asks a running server from many clients at once, and reports how it does.
 
-    python -m experiments.serve --model=out/my_model --port=8080 &
+    mate-tf serve --model=out/my_model --port=8080 &
     python -m experiments.benchmarks.load_test --data=out/my_data/dev.jsonl --seconds=600
     python -m experiments.benchmarks.load_test --data=out/my_data/dev.jsonl --seconds=120 \\
         --model=out/my_model
