@@ -14,16 +14,13 @@ Time: not measured here; 2,000,000 steps, 12 days in the paper.
 Score: not run here; no score of the pre-training itself is published.
 """
 
-import dataclasses
-
-from experiments.configs._shared import BERT_LARGE, PRETRAINING
+from experiments.configs._shared import BERT_LARGE, pretraining
 from mate_tf.config import AttentionConfig
-from mate_tf.training.config import MaskedLMTrainingConfig
 
-CONFIG = MaskedLMTrainingConfig(
-    encoder=dataclasses.replace(
-        BERT_LARGE,
-        attention=AttentionConfig("linformer", sequence_length=2048, projected_length=256),
-    ),
-    **PRETRAINING | dict(max_seq_length=2048, batch_size=128, num_steps=2_000_000),
+CONFIG = pretraining(
+    BERT_LARGE,
+    AttentionConfig("linformer", sequence_length=2048, projected_length=256),
+    max_seq_length=2048,
+    batch_size=128,
+    num_steps=2_000_000,
 )

@@ -14,15 +14,6 @@ Time: not measured here; 1,000,000 steps.
 Score: not run here; no score of the pre-training itself is published.
 """
 
-import dataclasses
+from experiments.configs._shared import BERT_BASE, MATE_DENSE, pretraining
 
-from experiments.configs._shared import BERT_BASE, PRETRAINING
-from mate_tf.config import AttentionConfig
-from mate_tf.training.config import MaskedLMTrainingConfig
-
-CONFIG = MaskedLMTrainingConfig(
-    encoder=dataclasses.replace(
-        BERT_BASE, attention=AttentionConfig("mate", evaluator="dense", bucket_size=0)
-    ),
-    **PRETRAINING,
-)
+CONFIG = pretraining(BERT_BASE, MATE_DENSE)

@@ -14,15 +14,13 @@ Time: not measured.
 Score: not run here.
 """
 
-import dataclasses
-
-from experiments.configs._shared import BERT_BASE, PRETRAINING
+from experiments.configs._shared import BERT_BASE, pretraining
 from mate_tf.config import AttentionConfig
-from mate_tf.training.config import MaskedLMTrainingConfig
 
-CONFIG = MaskedLMTrainingConfig(
-    encoder=dataclasses.replace(
-        BERT_BASE, attention=AttentionConfig("mate", evaluator="multi_view")
-    ),
-    **PRETRAINING | dict(max_seq_length=2048, length_buckets=(128, 512), batch_size=32),
+CONFIG = pretraining(
+    BERT_BASE,
+    AttentionConfig("mate", evaluator="multi_view"),
+    max_seq_length=2048,
+    length_buckets=(128, 512),
+    batch_size=32,
 )

@@ -12,11 +12,6 @@ Time: not measured here; 1,000,000 steps, 2 days in the paper.
 Score: not run here. In the MATE paper (table 6) it adds 4.6 points of Hits@1 on HybridQA.
 """
 
-import dataclasses
+from experiments.configs._shared import BERT_LARGE, MATE_DENSE, pretraining
 
-from experiments.configs._shared import BERT_LARGE
-from experiments.configs.papers.mlm_mate_base import CONFIG as _BASE
-
-CONFIG = dataclasses.replace(
-    _BASE, encoder=dataclasses.replace(BERT_LARGE, attention=_BASE.encoder.attention)
-)
+CONFIG = pretraining(BERT_LARGE, MATE_DENSE)

@@ -12,15 +12,13 @@ Time: not measured here; 2,000,000 steps.
 Score: not run here; no score of the pre-training itself is published.
 """
 
-import dataclasses
-
-from experiments.configs._shared import BERT_LARGE, PRETRAINING
+from experiments.configs._shared import BERT_LARGE, pretraining
 from mate_tf.config import AttentionConfig
-from mate_tf.training.config import MaskedLMTrainingConfig
 
-CONFIG = MaskedLMTrainingConfig(
-    encoder=dataclasses.replace(
-        BERT_LARGE, attention=AttentionConfig("table_etc", share_global_tokens=True)
-    ),
-    **PRETRAINING | dict(max_seq_length=2048, batch_size=32, num_steps=2_000_000),
+CONFIG = pretraining(
+    BERT_LARGE,
+    AttentionConfig("table_etc", share_global_tokens=True),
+    max_seq_length=2048,
+    batch_size=32,
+    num_steps=2_000_000,
 )

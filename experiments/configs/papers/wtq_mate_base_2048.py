@@ -13,12 +13,11 @@ Score: not run here.
 
 import dataclasses
 
-from experiments.configs._shared import MATE_WINDOW
+from experiments.configs._shared import LONG, MATE_WINDOW
 from experiments.configs.papers import wtq_base
 
 CONFIG = dataclasses.replace(
     wtq_base.CONFIG,
     encoder=dataclasses.replace(wtq_base.CONFIG.encoder, attention=MATE_WINDOW),
-    max_seq_length=2048,
-    length_buckets=(256, 512, 1024),
+    **LONG,
 )

@@ -16,17 +16,12 @@ Score: not measured on the whole data set.
 
 import dataclasses
 
+from experiments.configs._shared import POINTING
 from experiments.configs.small import wtq_minilm_2048
-from mate_tf.models.table_qa import TableQAConfig
 
 CONFIG = dataclasses.replace(
     wtq_minilm_2048.CONFIG,
-    task=TableQAConfig(
-        num_aggregation_labels=0,
-        select_one_column=False,
-        cell_cross_entropy=True,
-        output_dropout=0.0,
-    ),
+    task=POINTING,
     batch_size=4,
     eval_batch_size=4,
 )

@@ -17,10 +17,9 @@ Score: 93.5 % exact match on the 1,800 test questions of the generated corpus; w
 import dataclasses
 from typing import Any
 
-from experiments.configs._shared import MINILM
+from experiments.configs._shared import MINILM, POINTING
 from mate_tf.config import AttentionConfig
 from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.inputs import PointRConfig
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
 
@@ -38,12 +37,7 @@ _BOTH: dict[str, Any] = dict(
 CONFIG = PointRConfig(
     point=TableQATrainingConfig(
         encoder=MINILM,
-        task=TableQAConfig(
-            num_aggregation_labels=0,
-            select_one_column=False,
-            cell_cross_entropy=True,
-            output_dropout=0.0,
-        ),
+        task=POINTING,
         length_buckets=(128, 160, 192, 256),
         num_steps=900,
         eval_questions=300,

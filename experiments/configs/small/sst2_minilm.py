@@ -15,9 +15,8 @@ Score: 86.7 % accuracy on dev with full attention in bfloat16; others in docs/re
 
 import dataclasses
 
-from experiments.configs._shared import MINILM
+from experiments.configs._shared import MINILM, SST2
 from mate_tf.config import AttentionConfig
-from mate_tf.models.classification import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
 
 CONFIG = ClassificationTrainingConfig(
@@ -27,15 +26,12 @@ CONFIG = ClassificationTrainingConfig(
         attention_dropout=0.1,
         attention=AttentionConfig(architecture="tapas"),
     ),
-    task=ClassificationConfig(num_classes=2),
-    max_seq_length=128,
-    length_buckets=(16, 24, 32, 40, 64),
     batch_size=32,
     num_steps=432,
     learning_rate=1e-4,
     head_learning_rate_ratio=10.0,
     warmup_ratio=0.1,
-    eval_batch_size=64,
     eval_interval=216,
     checkpoint_interval=108,
+    **SST2,
 )

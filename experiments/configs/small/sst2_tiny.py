@@ -12,8 +12,8 @@ Time: not run to its end here.
 Score: the paper has 82.0 % with full attention, 82.0 % with hard and 81.7 % with soft rules.
 """
 
+from experiments.configs._shared import SST2
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.models.classification import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
 
 CONFIG = ClassificationTrainingConfig(
@@ -26,15 +26,12 @@ CONFIG = ClassificationTrainingConfig(
         position="absolute",
         attention=AttentionConfig(architecture="tapas"),
     ),
-    task=ClassificationConfig(num_classes=2),
-    max_seq_length=128,
-    length_buckets=(16, 24, 32, 40, 64),
     batch_size=8,
     num_steps=2595,
     learning_rate=2e-5,
     # The paper uses Hugging Face's Trainer, which has no warm-up by default.
     warmup_ratio=0.0,
-    eval_batch_size=64,
     eval_interval=865,
     checkpoint_interval=865,
+    **SST2,
 )

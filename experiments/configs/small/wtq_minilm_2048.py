@@ -14,16 +14,14 @@ so this is less than the same 200 steps give at 256 tokens.
 
 import dataclasses
 
-from experiments.configs._shared import MATE_WINDOW
+from experiments.configs._shared import LONG, MATE_WINDOW
 from experiments.configs.small.wtq_minilm import CONFIG as _WTQ_MINILM
 
 CONFIG = dataclasses.replace(
     _WTQ_MINILM,
     # MiniLM knows 512 positions, so for longer input they restart in each cell.
     encoder=dataclasses.replace(_WTQ_MINILM.encoder, position="per_cell", attention=MATE_WINDOW),
-    max_seq_length=2048,
-    length_buckets=(256, 512, 1024),
-    batch_size=16,
+    **LONG,
     num_steps=200,
     eval_batch_size=8,
     eval_questions=None,
