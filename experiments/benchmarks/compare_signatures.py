@@ -3,20 +3,18 @@
     python -m experiments.benchmarks.compare_signatures --model=out/wtq_model \\
         --data=out/wtq/dev.jsonl
 
-Each question of the file is answered by the library (`from_pretrained`) and by each signature:
-`serving_default` on serialized examples, `features` on token features, both read as the library
-does, and `tables` on raw text, which reads the answer itself. With --server a server is asked too.
-The program prints for each how many answers are the same (text, aggregation and cells, or the
-class) and the others. A question that both refuse, such as one about too long a table, counts as
-the same. For `tables` it names the features that the graph makes in another way.
-
-Shapes: B batch, S sequence.
+The library (`from_pretrained`) and each signature answer every question of the file. The signatures
+are `tables`, which takes raw text and gives the answer itself; `features`, which takes token
+features; and `serving_default`, which takes serialized examples. With --server a server answers
+too. For each the program prints how many answers equal the library's, and lists the others. Two
+answers are equal if they have the same text, aggregation and cells, or the same class. A question
+that both refuse, such as one about a table that is too long, counts as equal. For `tables` the
+program also names the features that the graph computes differently.
 """
 
-import itertools
 import pathlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -30,21 +28,20 @@ from mate_tf.command_line import arguments
 _QUESTIONS = program.define_flags(arguments.add_questions)
 _MODEL = flags.DEFINE_string("model", None, "folder of an exported model", required=True)
 _BATCH_TOKENS = flags.DEFINE_integer(
-    "batch_tokens", 4096, "tokens, padding included, in a batch", lower_bound=1
+    "batch_tokens", 4096, "tokens in a batch, padding included", lower_bound=1
 )
 _SERVER = flags.DEFINE_string(
     "server",
     None,
-    "also ask a server of the same model, by the URL of its predictions, such as "
+    "also ask a server of the same model, at the URL of its predictions, such as "
     "http://127.0.0.1:8080/v1/models/wtq_model:predict",
 )
 _SIGNATURES = ("tables", "features", "serving_default")
-_STEP = 128  # batches differ by so many tokens in length, as in the library
 _AT_ONCE = 16  # requests to a server
 
 
 class Given(NamedTuple):
-    """What is compared of an answer; for a refused question the reason is the text."""
+    """The compared parts of an answer. For a refused question the text is the reason."""
 
     text: str
     aggregation: str = ""
@@ -53,46 +50,17 @@ class Given(NamedTuple):
 
 
 def _given(answer) -> Given:
-    """What is compared of an `Answer`, or of the error in its place."""
+    """The compared parts of an `Answer`, or of the error in its place."""
     if isinstance(answer, Exception):
         return Given(str(answer).strip().split("\n")[0], is_refused=True)
     cells = tuple((cell.row, cell.column) for cell in answer.cells)
     return Given(answer.text, answer.aggregation, cells)
 
 
-class Folder:
-    """An exported model: its signatures, how its features are made and its outputs read."""
-
-    def __init__(self, directory: pathlib.Path):
-        import tensorflow as tf
-
-        from mate_tf.config import EncoderConfig, read_json_object
-        from mate_tf.dataclass_json import from_dict
-        from mate_tf.features.builder import FeatureBuilder
-        from mate_tf.features.config import FeatureConfig
-        from mate_tf.features.wordpiece import Wordpiece
-        from mate_tf.serving.folder import CONFIG_FILE, VOCAB_FILE, check_exported
-        from mate_tf.tasks import TASKS
-
-        check_exported(directory)
-        config = read_json_object(directory / CONFIG_FILE)
-        self.encoder = EncoderConfig.from_dict(config["encoder"])
-        self.task = from_dict(TASKS[config["kind"]].config_class, config["task"], "task")
-        self.features = from_dict(FeatureConfig, config["features"], "features")
-        self.wordpiece = Wordpiece(directory / VOCAB_FILE)
-        self.builder = FeatureBuilder(self.wordpiece, self.features)
-        import tensorflow_text  # noqa: F401 (registers the operations of `tables`)
-
-        self._loaded = tf.saved_model.load(str(directory))
-        self.signatures = self._loaded.signatures
-
-
-def library_answers(directory: pathlib.Path, pairs: Sequence[tuple]) -> Iterator[Given]:
-    """The library's answers."""
-    from mate_tf.serving.loading import from_pretrained
-
-    answered: Iterator = from_pretrained(directory, calibrated=False).answer_all(pairs)
-    for _, _, answer in tqdm(answered, "library", len(pairs), unit="question"):
+def predictor_answers(predictor, pairs: Sequence[tuple], name: str) -> Iterator[Given]:
+    """The answers of a `Predictor`, with a progress bar."""
+    answered: Iterator = predictor.answer_all(pairs)
+    for _, _, answer in tqdm(answered, name, len(pairs), unit="question"):
         yield _given(answer)
 
 
@@ -121,73 +89,54 @@ def server_answers(url: str, pairs: Sequence[tuple]) -> list[Given]:
         raise OSError(f"expected answers from a server at {url}: {error}") from None
 
 
-def signature_answers(folder: Folder, name: str, pairs: Sequence[tuple]) -> list[Given]:
-    """The answers of a signature, asked in batches of similar length."""
+def token_function(signature: Any, name: str) -> Callable[..., Any]:
+    """A signature of tokens, "features" or "serving_default", as the model of a `Predictor`."""
+    import tensorflow as tf
+
+    from mate_tf.features.token_features import TAPAS_FEATURES
+    from mate_tf.records.records import serialize_example
+
+    def run(features):  # int32 [B, S] each
+        tensors = {key: getattr(features, key) for key in TAPAS_FEATURES}
+        if name == "features":
+            return signature(**tensors)
+        arrays = {key: tensor.numpy() for key, tensor in tensors.items()}
+        records = [
+            serialize_example({key: array[index] for key, array in arrays.items()})
+            for index in range(len(arrays["input_ids"]))
+        ]
+        return signature(examples=tf.constant(records))
+
+    return run
+
+
+def table_answers(signature: Any, builder, pairs: Sequence[tuple]) -> list[Given]:
+    """The answers of the signature "tables", asked in batches of similar length."""
+    examples = builder.build_all(pairs, require_answers=False)
+    lengths = {
+        index: example.report.num_tokens
+        for index, example in enumerate(examples)
+        if not isinstance(example, ValueError)
+    }
+    # One refused question refuses its whole batch, so what the library refuses is asked alone.
+    alone = [[index] for index in range(len(pairs)) if index not in lengths]
+    batches: list[list[int]] = [[]]
+    for index in sorted(lengths, key=lengths.__getitem__):
+        if batches[-1] and lengths[index] * (len(batches[-1]) + 1) > _BATCH_TOKENS.value:
+            batches.append([])
+        batches[-1].append(index)
     answers: dict[int, Given] = {}
-    lengths: dict[int, int] = {}
-    examples = list(folder.builder.build_all(pairs, require_answers=False))
-    for index, example in enumerate(examples):
-        if not isinstance(example, ValueError):
-            lengths[index] = -(-example.report.num_tokens // _STEP) * _STEP
-        elif name == "tables":
-            (answers[index],) = _ask_tables(folder, [pairs[index]])
-        else:
-            answers[index] = _given(example)  # there is nothing to ask with
-    batches = []
-    for length, group in itertools.groupby(sorted(lengths, key=lengths.__getitem__), lengths.get):
-        members, size = list(group), max(1, _BATCH_TOKENS.value // length)
-        batches += [(length, members[at : at + size]) for at in range(0, len(members), size)]
-    for length, batch in tqdm(batches, name, unit="batch"):
-        asked = [pairs[index] for index in batch]
-        if name == "tables":
-            results = _ask_tables(folder, asked)
-        else:
-            features = [examples[index].features for index in batch]
-            results = _ask_tokens(folder, name, asked, features, length)
-        answers |= zip(batch, results, strict=True)
+    for batch in tqdm([*alone, *filter(None, batches)], "tables", unit="batch"):
+        answers |= zip(batch, _ask_tables(signature, [pairs[i] for i in batch]), strict=True)
     return [answers[index] for index in range(len(pairs))]
 
 
-def _ask_tokens(
-    folder: Folder, name: str, pairs: Sequence[tuple], examples: list[dict], length: int
-) -> list[Given]:
-    import tensorflow as tf
-
-    from mate_tf.answers.decoding import Asked
-    from mate_tf.answers.predictor import Decoder
-    from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
-    from mate_tf.records.records import serialize_example
-
-    length = folder.encoder.fixed_length or min(length, folder.features.max_seq_length or length)
-
-    def padded(values):
-        return np.pad(values[:length], (0, max(0, length - len(values)))).astype(np.int32)
-
-    features = TokenFeatures(
-        *(np.stack([padded(example[key]) for example in examples]) for key in TAPAS_FEATURES)
-    )  # [B, S]
-    if name == "features":
-        tensors = {key: tf.constant(getattr(features, key)) for key in TAPAS_FEATURES}
-        outputs = folder.signatures[name](**tensors)
-    else:
-        records = [
-            serialize_example({key: getattr(features, key)[index] for key in TAPAS_FEATURES})
-            for index in range(len(examples))
-        ]
-        outputs = folder.signatures[name](examples=tf.constant(records))
-    asked = Asked(
-        [table for table, _ in pairs], features, folder.wordpiece, folder.features.histogram_row
-    )
-    return [_given(answer) for answer in Decoder(folder.task)(outputs, asked)]
-
-
-def _ask_tables(folder: Folder, pairs: Sequence[tuple]) -> list[Given]:
+def _ask_tables(signature: Any, pairs: Sequence[tuple]) -> list[Given]:
     import tensorflow as tf
 
     from mate_tf.serving.raw_text.features import raw_input
 
     raw = raw_input([question.text for _, question in pairs], [table for table, _ in pairs])
-    signature = folder.signatures["tables"]
     try:
         outputs = signature(**{key: tf.constant(values.tolist()) for key, values in raw.items()})
     except tf.errors.InvalidArgumentError as error:
@@ -206,8 +155,8 @@ def _ask_tables(folder: Folder, pairs: Sequence[tuple]) -> list[Given]:
     ]
 
 
-def different_features(folder: Any, table, question) -> list[str]:
-    """The names of the features that the graph makes in another way than the library."""
+def different_features(builder, fixed_length: int | None, table, question) -> list[str]:
+    """The names of the features that the graph computes differently from the library."""
     import tensorflow as tf
 
     from mate_tf.features.token_features import TAPAS_FEATURES
@@ -218,9 +167,9 @@ def different_features(folder: Any, table, question) -> list[str]:
         for key, values in raw_input([question.text], [table]).items()
     }
     in_graph = build_features(
-        folder.wordpiece, folder.features, folder.encoder.fixed_length, RawInput(**raw)
+        builder.wordpiece, builder.config, fixed_length, RawInput(**raw)
     ).tokens
-    expected = folder.builder.build(table, question, require_answers=False).features
+    expected = builder.build(table, question, require_answers=False).features
     names = []
     for name in TAPAS_FEATURES:
         actual, of_library = getattr(in_graph, name)[0].numpy(), expected[name]
@@ -231,28 +180,54 @@ def different_features(folder: Any, table, question) -> list[str]:
     return names
 
 
+def _load(directory: pathlib.Path) -> Any:
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401 (registers the operations of `tables`)
+
+    return tf.saved_model.load(str(directory))
+
+
 def main(_) -> None:
+    from mate_tf.answers.predictor import Predictor
+    from mate_tf.features.builder import FeatureBuilder
+    from mate_tf.features.wordpiece import Wordpiece
+    from mate_tf.serving.loading import exported_model, from_pretrained
+
     directory = pathlib.Path(_MODEL.value)
-    folder = Folder(directory)
+    stored = exported_model(directory)
+    fixed_length = stored.encoder_config.fixed_length
+    builder = FeatureBuilder(Wordpiece(stored.vocab_file), stored.feature_config)
+    library = from_pretrained(directory, calibrated=False)
     pairs = arguments.read_asked(_QUESTIONS()).pairs
-    expected = list(library_answers(directory, pairs))
+    expected = list(predictor_answers(library, pairs, "library"))
     num_refused = sum(answer.is_refused for answer in expected)
     print(f"library: {len(expected)} questions, {num_refused} refused", flush=True)
+    loaded = _load(directory)
     for name in (*_SIGNATURES, *(["server"] if _SERVER.value else [])):
+        answers: Iterable[Given]
         if name == "server":
             answers = server_answers(_SERVER.value, pairs)
-        elif name in folder.signatures:
-            answers = signature_answers(folder, name, pairs)
-        else:
+        elif name not in loaded.signatures:
             print(f"{name}: the model has no such signature")
             continue
+        elif name == "tables":
+            answers = table_answers(loaded.signatures[name], builder, pairs)
+        else:
+            predictor = Predictor(
+                token_function(loaded.signatures[name], name),
+                builder,
+                _BATCH_TOKENS.value,
+                fixed_length,
+                task_config=stored.task_config,
+            )
+            answers = predictor_answers(predictor, pairs, name)
         lines, reasons = [], Counter[str]()
         for (table, question), ours, theirs in zip(pairs, expected, answers, strict=True):
             if ours == theirs or (ours.is_refused and theirs.is_refused):
                 continue
             why = []
             if name == "tables" and not (ours.is_refused or theirs.is_refused):
-                why = different_features(folder, table, question)
+                why = different_features(builder, fixed_length, table, question)
             reason = ", ".join(why) or "rounding"
             reasons[reason] += 1
             lines.append(

@@ -9,7 +9,7 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import Question, Table
-from tests.small import ENCODER, export_small, run_binary
+from tests.small import export_small, run_binary
 
 ROWS = [
     {"id": "first", "question": "a b", "rows": [["1", "c"], ["2", "d"]]},
@@ -65,17 +65,12 @@ def test_a_folder_that_is_no_model_is_refused_in_one_sentence(folder, tmp_path):
 
 
 def test_the_features_that_the_graph_makes_in_another_way_are_named(folder):
-    class Made:
-        """What of a folder the features need."""
-
-        encoder = ENCODER
-        features = FeatureConfig(max_seq_length=64)
-        wordpiece = Wordpiece(folder / "vocab.txt")
-        builder = FeatureBuilder(wordpiece, features)
-
+    builder = FeatureBuilder(Wordpiece(folder / "vocab.txt"), FeatureConfig(max_seq_length=64))
     table = Table.from_rows([["a"], ["1103"], ["1"]])
-    assert different_features(Made, table, Question("a 1103")) == []
+    assert different_features(builder, None, table, Question("a 1103")) == []
     # The library reads 1102 and 1024, the graph 1102 and 4.
-    assert different_features(Made, table, Question("1,1024")) == []
-    named = different_features(Made, Table.from_rows([["a"], ["1000"], ["1"]]), Question("1,1024"))
+    assert different_features(builder, None, table, Question("1,1024")) == []
+    named = different_features(
+        builder, None, Table.from_rows([["a"], ["1000"], ["1"]]), Question("1,1024")
+    )
     assert named == ["numeric_relations"]
