@@ -5,16 +5,16 @@
         --memory_examples=1000,100000
     python -m experiments.benchmarks.conversion --hybridqa_dir=HybridQA --vocab_file=vocab.txt
 
-The first prints records written per second in one process, from a table and a question to a
-record, all caches empty at the beginning. "shared" converts the split in its order, as create_data
-does: questions of one table share its work. "alone" empties the caches before each question.
+--wtq_dir prints how many records one process writes per second. All caches are empty at the start.
+"shared" converts the split in its order, as create_data does, so questions about one table share
+its work. "alone" empties the caches before each question.
 
---memory_examples makes JSON Lines files of that many made-up tables of ten rows, with a question
-each, and prints the most memory that create_data holds for each file.
+--memory_examples writes JSON Lines files with that many generated tables of ten rows, each with one
+question. It prints the peak memory of create_data for each file.
 
---hybridqa_dir times the first stage of PointR with the preset --config and random weights: how long
-it takes to put the passages' sentences into a table's cells (TF-IDF), for a new table and for one
-that another question was asked about, and the share of the forward pass that this is.
+--hybridqa_dir times the first stage of PointR, with the preset --config and random weights. It
+measures how long it takes to put the passages' sentences into a table's cells (TF-IDF), once for a
+new table and once for a known one, and compares that with the forward pass.
 """
 
 import functools
@@ -33,7 +33,7 @@ from typing import Any
 from absl import flags
 
 from experiments import program
-from experiments.benchmarks.runners import interleaved
+from experiments.benchmarks.runners import features_of, interleaved
 
 _WTQ = flags.DEFINE_string("wtq_dir", None, "folder of the official release")
 _HYBRIDQA = flags.DEFINE_string("hybridqa_dir", None, "folder of the official release")
@@ -128,7 +128,6 @@ def print_expansion() -> None:
     from mate_tf.datasets import passages
     from mate_tf.datasets.tasks import read_split
     from mate_tf.features.builder import FeatureBuilder
-    from mate_tf.features.token_features import TokenFeatures
     from mate_tf.features.wordpiece import Wordpiece
     from mate_tf.pointr.inputs import expand, pointing_features, restrict
     from mate_tf.training.examples import build_model
@@ -146,13 +145,7 @@ def print_expansion() -> None:
         given = config.inputs, restrict(linked, config.inputs.evidence), question
         example = builder.build(expand(*given), question, require_answers=False)
         length = config.point.encoder.fixed_length or example.report.num_tokens
-        batch = TokenFeatures.from_dict(
-            {
-                name: tf.constant(example.features[name][None, :length].astype(np.int32))
-                for name in TokenFeatures._fields
-                if name in example.features
-            }
-        )  # [1, S]
+        batch = features_of(example, length)
         runners: dict[str, Callable[[], Any]] = {
             "forget": passages.forget_tables,
             "new": functools.partial(expand, *given),

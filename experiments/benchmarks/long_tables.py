@@ -3,17 +3,15 @@
     python -m experiments.benchmarks.long_tables --data=out/wtq_data/dev.jsonl
     python -m experiments.benchmarks.long_tables --data=out/wtq_data/train.jsonl --measure=coverage
 
-takes the first question of each table in a file of experiments/create_data.py, or of your own in
-its format. The models have random weights, which cost as much as trained ones.
+It takes the first question about each table in a file of experiments/create_data.py, or in a file
+of your own in the same format. The models have random weights, which take as long as trained ones.
 
-  batches   questions about the first --num_tables tables, MiniLM's sizes: batches of similar
-            length, as `Predictor` makes them, next to padding to 512 or 2,048 tokens
-  pipeline  from a CSV file to the answer, for the table that fills 512 tokens best, next to the
-            encoder alone
-  coverage  the encoder at coverage 1.0 next to all pairs, BERT base's sizes with two layers, for
+  batches   questions about the first --num_tables tables, with a model of MiniLM's size: batches of
+            similar length, as `Predictor` makes them, against padding to 512 or 2,048 tokens
+  pipeline  the way from a CSV file to the answer, for the longest table within 512 tokens, against
+            the encoder alone
+  coverage  the encoder at coverage 1.0 against all pairs, with two layers of BERT base's size, for
             each table of more than --longer_than tokens
-
-Each is measured in rounds of one call each.
 """
 
 import csv
@@ -30,7 +28,13 @@ from absl import flags
 from tqdm import tqdm
 
 from experiments import program
-from experiments.benchmarks.runners import built_encoder, forward_pass, interleaved, set_up
+from experiments.benchmarks.runners import (
+    built_encoder,
+    features_of,
+    forward_pass,
+    interleaved,
+    set_up,
+)
 from experiments.paper.comparison_results import spread
 from mate_tf.command_line import arguments
 
@@ -106,7 +110,7 @@ def measure_pipeline(pairs: list, wordpiece) -> str:
     )
     model = _minilm_model()
     predictor = Predictor(inference_function(model), builder)
-    features, encode = _features(example, None), forward_pass(model.encoder)
+    features, encode = features_of(example, None), forward_pass(model.encoder)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "table.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -142,7 +146,7 @@ def measure_coverage(pairs: list, wordpiece) -> str:
         tokens = example.report.num_tokens
         if tokens <= _LONGER_THAN.value:
             continue
-        features = _features(example, -(-tokens // 128) * 128)
+        features = features_of(example, -(-tokens // 128) * 128)
         runners = {str(n): functools.partial(run, features) for n, run in enumerate(runs)}
         seconds = interleaved(runners, _ROUNDS.value)
         exact, dense = (1000 * statistics.median(one) for one in seconds.values())
@@ -194,21 +198,6 @@ def _examples(pairs: list, builder) -> Iterator[tuple[Any, Any, Any]]:
     for pair, example in zip(pairs, builder.build_all(pairs, require_answers=False), strict=True):
         if not isinstance(example, ValueError):
             yield (*pair, example)
-
-
-def _features(example, length: int | None):
-    """The `TokenFeatures` of one example, up to a length: int32 [1, S]."""
-    import numpy as np
-
-    from mate_tf.features.token_features import TokenFeatures
-
-    return TokenFeatures.from_dict(
-        {
-            name: np.asarray(example.features[name][None, :length], np.int32)
-            for name in TokenFeatures._fields
-            if name in example.features
-        }
-    )
 
 
 if __name__ == "__main__":

@@ -119,6 +119,22 @@ def made_up_features(options: Mapping[str, Any]):
     return TokenFeatures(*(tf.constant([array] * options["batch_size"]) for array in arrays))
 
 
+def features_of(example, length: int | None):
+    """The `TokenFeatures` of one example, cut to a length: int32 [1, S]."""
+    import numpy as np
+    import tensorflow as tf
+
+    from mate_tf.features.token_features import TokenFeatures
+
+    return TokenFeatures.from_dict(
+        {
+            name: tf.constant(example.features[name][None, :length].astype(np.int32))
+            for name in TokenFeatures._fields
+            if name in example.features
+        }
+    )
+
+
 def encoder_config(name: str, options: Mapping[str, Any]) -> EncoderConfig:
     """BERT base with num_layers and an attention of `attentions`."""
     attention = attentions(options["length"])[name.removesuffix(RECOMPUTE)]

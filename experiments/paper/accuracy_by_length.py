@@ -1,4 +1,4 @@
-"""How many questions are answered, by the length of their tables, by several models side by side.
+"""Compares how many questions several models answer right, by the length of the tables.
 
     python -m experiments.predict --model=MODEL --data=out/wtq/dev.jsonl --output=whole.jsonl
     python -m experiments.predict --model=MODEL --data=out/wtq/dev.jsonl --output=cut.jsonl \\
@@ -6,10 +6,10 @@
     python -m experiments.paper.accuracy_by_length --data=out/wtq/dev.jsonl \\
         --vocab_file=minilm/vocab.txt --predictions=whole=whole.jsonl,cut=cut.jsonl
 
-A question's length is that of its tokens and of all of its table's, before anything is left out.
-Prints for each class of lengths how many questions there are and how many of them each file of
-predictions answers right, by the main score of the task (experiments/evaluate.py), and, beside the
-first file, how many a further one gains and loses.
+A question's length is the number of its tokens and of all of its table's tokens, before anything is
+left out. For each class of lengths the program prints the number of questions, and how many of them
+each file answers right by the task's main score (experiments/evaluate.py). For each file after the
+first it also prints how many questions it gains and loses against the first.
 """
 
 import bisect

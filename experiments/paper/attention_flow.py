@@ -1,20 +1,20 @@
-"""Where the attention of a table's tokens flows, beside attention that is equal for all tokens.
+"""Shows where the attention of a table's tokens goes, beside attention equal for all tokens.
 
     python -m experiments.paper.attention_flow --model=out/wtq_run --data_dir=out/wtq \\
         --output_dir=out/flow
 
-is table 7 of the MATE paper for any model and data set: the share of the attention of the tokens of
-tables' bodies that goes to [CLS], to the question, to headers of the same and of other columns, and
-to cells of the same and of other rows and columns, the mean over all tokens, layers and heads, and
-by row heads and column heads where there are both. "Unasked" is that of queries of zero, which is
-equal for all tokens that a head may see: it says what of the shares is the architecture's alone
-(with TableFormer, what its biases make of it). "Uniform" is the paper's, equal for all tokens of
-the example, also those that no head sees. --model is what `mate-tf ask` takes, other than TableETC;
---data_dir a folder of records (experiments/create_data.py), of which those of --split are taken in
-their order.
+This makes table 7 of the MATE paper for any model and data set. Attention from tokens in tables'
+bodies goes to [CLS], to the question, to headers of the same or another column, and to cells of the
+same or another row and column. The shares are means over tokens, layers and heads. Where there are
+row heads and column heads, each group has its own.
 
-Prints the table, and writes it as flow.json and as a picture, flow.png (`pip install
-'mate_tf[plots]'`).
+"Unasked" is the attention of queries of zero, equal for all tokens that a head may see. It shows
+the part that comes from the architecture alone, with TableFormer its biases included. "Uniform" is
+the paper's baseline: equal for all tokens of the example, even those that no head sees.
+
+--model takes the same as in `mate-tf ask`, except TableETC. --data_dir is a folder of records
+(experiments/create_data.py); the first --num_examples of --split are read. The program prints the
+table and writes flow.json and a picture, flow.png (`pip install 'mate_tf[plots]'`).
 """
 
 import importlib

@@ -1,12 +1,12 @@
-"""What simple rules get of the masked tokens that experiments/pretrain.py predicts.
+"""Scores simple rules on the masked tokens that experiments/pretrain.py predicts.
 
     python -m experiments.paper.masked_lm_baselines --data_dir=out/mlm_data --num_examples=2000
 
-prints, for records of experiments/create_pretraining_data.py, the accuracy of always predicting the
-token that is most often masked in training, and of copying from the column: the most frequent token
-at the same place of the column's other cells, and the former where there is none.
-
-What simple rules predict for masked tokens: the measure of what pre-training learns.
+Pre-training has learned something where it is better than these rules. The first rule always
+predicts the token that is masked most often in training. The second copies from the column: it
+predicts the most frequent token at the same place in the column's other cells. Where there is none,
+it predicts what the first rule does. The records are those of
+experiments/create_pretraining_data.py.
 
 Shapes: S sequence, P predictions.
 """
@@ -95,8 +95,6 @@ _NUMBER = flags.DEFINE_integer(
 
 
 def main(_) -> None:
-    import numpy as np
-
     from mate_tf.records.batches import read_records
     from mate_tf.records.splits import split_files
 
