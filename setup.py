@@ -16,6 +16,7 @@ HAS_TEXT = 'sys_platform != "win32" and (sys_platform != "darwin" or platform_ma
 CORE = [
     "absl-py",
     "keras>=3.10,<3.16",
+    "narwhals",
     "numpy",
     "safetensors",
     "tensorflow>=2.20,<2.22",
@@ -24,8 +25,8 @@ CORE = [
 ]
 EXTRAS = {
     "beam": ["apache-beam[tfrecord]"],
-    # Tables from HTML, Excel and Parquet files.
-    "formats": ["lxml", "openpyxl", "pyarrow"],
+    # Tables from HTML, Parquet and workbooks of Excel and OpenDocument.
+    "formats": ["lxml", "openpyxl", "pyarrow", "python-calamine"],
     "hub": ["huggingface_hub"],
     "page": ["gradio>=6,<7"],
     # Sentences of linked passages, and columns chosen by the words of the question.
@@ -55,6 +56,7 @@ EXTRAS = {
         "hypothesis",
         "pandas",
         "playwright",
+        "polars",
         "pytest>=8",
         "pytest-xdist",
         "scikit-learn",

@@ -35,7 +35,8 @@ def from_dict(cls: type[Dataclass], values: Any, name: str = "config") -> Datacl
     Args:
         cls: the dataclass.
         values: a mapping; a field with a default may be missing. A key in the dataclass's
-            FORMER_FIELDS, options of former versions, may have the value that it has there.
+            FORMER_FIELDS, options of former versions, may have the value that it has there. A
+            missing field in its FORMER_VALUES has the value of then, not the default.
         name: what the dataclass is called in errors.
 
     Raises:
@@ -110,6 +111,7 @@ def _convert_fields(
     }
     if current is not None:
         return dataclasses.replace(current, **values)
+    values = getattr(kind, "FORMER_VALUES", {}) | values
     required = [
         field.name
         for field in dataclasses.fields(kind)

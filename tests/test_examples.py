@@ -80,9 +80,8 @@ def test_the_guide_to_the_layers_runs(tmp_path, monkeypatch):
     names = run_blocks("docs/layers.md")
     expected = names["model"].predict(names["inputs"], verbose=0)
     np.testing.assert_array_equal(names["again"].predict(names["inputs"], verbose=0), expected)
-    losses = names["history"].history["loss"]
-    assert losses[-1] < losses[0]
-    assert all(output.shape == (64, 32) for output in names["outputs"].values())
+    assert names["auc"] > 0.95
+    assert all(output.shape == (512, 32) for output in names["outputs"].values())
 
 
 @pytest.mark.medium

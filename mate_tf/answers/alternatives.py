@@ -102,4 +102,6 @@ def _answer(
     aggregation: int,
 ) -> Answer | None:
     of_aggregation = probabilities.aggregations[aggregation]
-    return answer_of_cells(cells, AGGREGATIONS[aggregation], float(score * of_aggregation))
+    return answer_of_cells(
+        probabilities.table, cells, AGGREGATIONS[aggregation], float(score * of_aggregation)
+    )

@@ -6,71 +6,16 @@ hold; docs/tables.md says what its keys mean.
 
 import dataclasses
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mate_tf.answers.calibration import Calibration
 from mate_tf.dataclass_json import from_dict, require
-from mate_tf.features.normalization import normalize_for_match
-from mate_tf.features.numeric import parse_text
-from mate_tf.tables.table import AGGREGATIONS, Coordinates
-
-EN_DASH = "\N{EN DASH}"
-MINUS_SIGNS = f"-{EN_DASH}\N{MINUS SIGN}"
-CURRENCY_SIGNS = "$€£¥₹"
-DOLLARS = "us|au|ca|nz|hk|mx|a|c|s|r"  # what stands before the sign of some
-MULTIPLES = "k|m|mn|b|bn|thousand|million|billion|trillion"  # as units, which are not read
-POWER_OF_TEN = rf"[{MINUS_SIGNS}]?[0-9]+(?:\.[0-9]+)?e[+-]?[0-9][0-9]?"  # 2.5e-05, alone in a cell
-LARGEST_POWER = 1e38  # the features are in single precision
-_CURRENCY = f"(?:{DOLLARS})?[{CURRENCY_SIGNS}]"
-# What makes a number negative that the features read without it, since the models were trained so.
-_SIGN_BEFORE = re.compile(
-    rf"(?:{EN_DASH}|[{MINUS_SIGNS}]{_CURRENCY} ?|{_CURRENCY} ?[{MINUS_SIGNS}])(?=\.?\d)"
-    rf"|(?:\( ?{_CURRENCY} ?|{_CURRENCY} ?\( ?)(?=\.?\d[\d,.]* ?(?:%|{MULTIPLES})? ?\)$)"
-)
-
-
-def compute(aggregation: str, texts: Iterable[str]) -> float | None:
-    """SUM, AVERAGE or COUNT of cells, in double precision.
-
-    SUM and AVERAGE take the cells that have a number; None where none has.
-    """
-    texts = list(texts)
-    if aggregation == "COUNT":
-        return float(len(texts))
-    numbers = [number for text in texts if (number := unit_free_number(text)) is not None]
-    if not numbers:
-        return None
-    total = math.fsum(numbers)
-    return total if aggregation == "SUM" else total / len(numbers)
-
-
-def unit_free_number(text: str) -> float | None:
-    """The first number in a text, without its unit; None if it has none. A date is no number.
-
-    It is negative also where the text begins with an en dash, or with a minus sign beside that of a
-    currency, and where it is but an amount of money in parentheses, as accounts write it. A text
-    that is a number with a power of ten, as programs write them, is read whole.
-    """
-    text = normalize_for_match(text)
-    if re.fullmatch(POWER_OF_TEN, text):
-        power = float(re.sub(f"[{MINUS_SIGNS}]", "-", text))
-        if abs(power) < LARGEST_POWER:
-            return power
-    sign_before = _SIGN_BEFORE.match(text)
-    for span in parse_text(text):
-        for value in span.values:
-            if isinstance(value, float):
-                try:  # the value itself is in single precision
-                    digits = text[span.begin : span.end].replace(",", "")
-                    value = float(digits.replace("\N{MINUS SIGN}", "-"))
-                except ValueError:  # an ordinal or a word
-                    pass
-                return 0.0 - value if sign_before and sign_before.end() == span.begin else value
-    return None
+from mate_tf.tables.columns import read_column, unlike_units
+from mate_tf.tables.table import AGGREGATIONS, Coordinates, Table
+from mate_tf.tables.values import clock_text
 
 
 def format_number(value: float) -> str:
@@ -112,7 +57,7 @@ class Answer:
             cells it is their mean probability, times that of their column where a column is chosen
             first, times that of the aggregation.
         number: the answer as a number without its unit, such as 3.5 for "3.5 km": the computed
-            one, or the first number of a single cell or span.
+            one, or that of a single cell or span. Lengths of time are in seconds.
         class_index: the number of the class; of classifiers only.
         rows_dropped: rows at the table's end that the model did not see.
         alternatives: the best other answers, best first; these have no alternatives themselves.
@@ -120,6 +65,8 @@ class Answer:
             below the least one asked for. The alternatives then begin with the answer not given,
             and the score is its score.
         error: why the question was refused; "" where it was not.
+        note: why nothing was computed from the cells, such as unlike units; "" otherwise.
+        assumed: sentences that say what was assumed about the table and the columns of the cells.
     """
 
     items: tuple[str, ...] = ()
@@ -133,6 +80,8 @@ class Answer:
     alternatives: tuple["Answer", ...] = ()
     answered: bool = True
     error: str = ""
+    note: str = ""
+    assumed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, result: "Answer | ValueError") -> "Answer":
@@ -165,8 +114,14 @@ class Answer:
             **self._own_dict(),
             "rows_dropped": self.rows_dropped,
             "alternatives": [other._own_dict() for other in self.alternatives],
+            "assumed": list(self.assumed),
             **({"error": self.error} if self.error else {}),
         }
+
+    def _repr_html_(self) -> str:
+        from mate_tf.answers.drawing import answer_html
+
+        return answer_html(self)
 
     def _own_dict(self) -> dict[str, Any]:
         return {
@@ -178,6 +133,7 @@ class Answer:
             "number": _finite(self.number),
             "class_index": self.class_index,
             "score": self.score,
+            **({"note": self.note} if self.note else {}),
         }
 
     @classmethod
@@ -235,21 +191,50 @@ def _finite(number: float | None) -> float | None:
 
 
 def answer_of_cells(
-    cells: tuple[SelectedCell, ...], aggregation: str, score: float
+    table: Table, cells: tuple[SelectedCell, ...], aggregation: str, score: float
 ) -> Answer | None:
-    """The answer that cells give, by themselves or computed from.
+    """The answer that cells give, by themselves or computed from, in double precision.
+
+    COUNT leaves out empty cells. SUM and AVERAGE take the cells that are numbers in their
+    columns (tables/columns.py). Where their units cannot be added, the answer is the cells
+    themselves, and its note says so.
 
     Returns:
         None where the aggregation needs a number and no cell has one.
     """
-    texts = tuple(cell.text for cell in cells)
+    columns = [table.column(cell.column) for cell in cells]
+    in_columns = list(zip(columns, cells, strict=True))
+    numbers = [column.numbers[cell.row] for column, cell in in_columns]
+    by_themselves = Answer(
+        tuple(cell.text for cell in cells),
+        cells,
+        score=score,
+        number=numbers[0] if len(cells) == 1 else None,
+        assumed=table.all_assumed,
+    )
     if aggregation == "NONE":
-        number = unit_free_number(texts[0]) if len(cells) == 1 else None
-        return Answer(texts, cells, score=score, number=number)
-    value = compute(aggregation, texts)
-    if value is None:
+        return by_themselves
+    given = [number for number in numbers if number is not None]
+    if aggregation == "COUNT":
+        value = float(sum(bool(cell.text.strip()) for cell in cells))
+    elif not given:
         return None
-    return Answer((format_number(value),), cells, aggregation, value, score, number=value)
+    elif unlike := unlike_units(column.units[cell.row] for column, cell in in_columns):
+        name = "sum" if aggregation == "SUM" else "average"
+        note = f"no {name} was computed, because the numbers are in {' and '.join(unlike)}"
+        return dataclasses.replace(by_themselves, note=note)
+    else:
+        value = math.fsum(given) / (1 if aggregation == "SUM" else len(given))
+    is_time = aggregation != "COUNT" and all(column.kind == "duration" for column in columns)
+    text = clock_text(value) if is_time else format_number(value)
+    return dataclasses.replace(
+        by_themselves, items=(text,), aggregation=aggregation, value=value, number=value
+    )
+
+
+def number_of_text(text: str) -> float | None:
+    """The number that a text alone is, without its unit; None if it is none."""
+    return read_column([text]).numbers[0]
 
 
 def no_answer(score: float = 0.0, alternatives: tuple[Answer, ...] = ()) -> Answer:

@@ -23,7 +23,7 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.answers.alternatives import CellProbabilities, best_others, likeliest_answer
-from mate_tf.answers.answer import Answer, SelectedCell, no_answer, unit_free_number
+from mate_tf.answers.answer import Answer, SelectedCell, no_answer, number_of_text
 from mate_tf.answers.calibration import sigmoid, softmax
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
@@ -316,7 +316,7 @@ def _span_answer(
         table.expanded_rows[row][column], pieces, start - first, end - first, wordpiece
     )
     cell = SelectedCell(row, column, table.rows[row][column], score)
-    return Answer((text,), (cell,), score=score, number=unit_free_number(text))
+    return Answer((text,), (cell,), score=score, number=number_of_text(text))
 
 
 class BestSpans(NamedTuple):

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
@@ -103,6 +104,7 @@ class Predictor:
         min_score: below this score there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
         keras_model: makes the Keras model for `attended_cells`; None where there is none.
+        load_again: loads the same predictor, so that this one can be pickled; None where it cannot.
 
     Raises:
         ValueError: if the builder's examples may be longer than the fixed length, min_score is not
@@ -121,6 +123,7 @@ class Predictor:
         min_score: float = 0.0,
         num_alternatives: int = 0,
         keras_model: Callable[[], EncoderTask] | None = None,
+        load_again: Callable[[], "Predictor"] | None = None,
     ):
         longest = builder.config.max_seq_length
         if fixed_length is not None and (longest is None or longest > fixed_length):
@@ -141,6 +144,13 @@ class Predictor:
         self._min_score = min_score
         self._num_alternatives = num_alternatives
         self._keras_model = None if keras_model is None else functools.cache(keras_model)
+        self._load_again = load_again
+        self._process = os.getpid()
+
+    def __reduce__(self) -> tuple[Callable[[], "Predictor"], tuple[()]]:
+        if self._load_again is None:
+            raise TypeError("only a predictor of from_pretrained can be pickled")
+        return self._load_again, ()
 
     @property
     def max_seq_length(self) -> int | None:
@@ -148,36 +158,46 @@ class Predictor:
         return self._builder.config.max_seq_length
 
     @overload
-    def answer(self, table: Table | None, questions: str | Question) -> Answer: ...  # type: ignore[overload-overlap]
+    def answer(self, table: Any, questions: str | Question) -> Answer: ...
 
     @overload
-    def answer(self, table: Table | None, questions: Sequence[str | Question]) -> list[Answer]: ...
+    def answer(self, table: Any, questions: Sequence[str | Question]) -> list[Answer]: ...
 
     def answer(
-        self, table: Table | None, questions: str | Question | Sequence[str | Question]
+        self, table: Any, questions: str | Question | Sequence[str | Question]
     ) -> Answer | list[Answer]:
         """Answers a question about a table, or several independent ones.
 
         Args:
-            table: the table; None for a sentence alone, which only a classifier takes.
+            table: a Table or whatever `Table.of` takes, such as a data frame or a path; None for a
+                sentence alone, which only a classifier takes.
             questions: one question, or a list.
 
         Returns:
             One answer, or a list.
 
         Raises:
-            ValueError: if the table or a question is beyond a limit.
+            TypeError: if there is no table, or a question is no text.
+            ValueError: if the table or a question is beyond a limit, or a question is empty.
+            RuntimeError: in a process that was forked after the model was loaded.
         """
         if isinstance(questions, str | Question):
             return self.answer(table, [questions])[0]
+        if isinstance(questions, Table) or not isinstance(questions, Iterable):
+            raise TypeError(
+                f"expected a question or a list of questions after the table, got "
+                f"{type(questions).__name__}"
+            )
+        asked = [_question(one) for one in questions]
+        table = None if table is None else Table.of(table)
         answers = []
-        for _, _, answer in self.answer_all((table, _question(one)) for one in questions):
+        for _, _, answer in self.answer_all((table, question) for question in asked):
             if isinstance(answer, ValueError):
                 raise answer
             answers.append(answer)
         return answers
 
-    def attended_cells(self, table: Table, question: str | Question) -> AttendedCells:
+    def attended_cells(self, table: Any, question: str | Question) -> AttendedCells:
         """Answers a question, and finds which cells the answer's tokens attended to.
 
         The first call makes the Keras model, which takes some seconds.
@@ -188,6 +208,7 @@ class Predictor:
         """
         if self._keras_model is None:
             raise ValueError("expected a predictor with a keras_model, of from_pretrained")
+        table = Table.of(table)
         example = self._builder.build(table, _question(question), require_answers=False)
         answer = self._answer_batch([(table, example)])[0]
         features = self._features([example], self._padded_length(example.report.num_tokens))
@@ -198,6 +219,11 @@ class Predictor:
         self, pairs: Iterable[tuple[MaybeTable, Question]]
     ) -> Iterator[tuple[MaybeTable, Question, Answer | ValueError]]:
         """Answers questions in their order; a question beyond a limit yields its error."""
+        if os.getpid() != self._process:  # TensorFlow's threads do not survive a fork
+            raise RuntimeError(
+                "expected the process that loaded the model, got one forked from it; load the "
+                "model after the fork, or start processes with multiprocessing.get_context('spawn')"
+            )
         pairs = iter(pairs)
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
             results: list[Answer | ValueError | None] = [None] * len(chunk)
@@ -269,7 +295,12 @@ class Predictor:
 
 
 def _question(question: str | Question) -> Question:
-    return Question(text=question) if isinstance(question, str) else question
+    if not isinstance(question, str | Question):
+        raise TypeError(f"expected a question as text or Question, got {type(question).__name__}")
+    question = Question(text=question) if isinstance(question, str) else question
+    if not question.text.strip():
+        raise ValueError("expected a question, got an empty one")
+    return question
 
 
 def _fit(values: np.ndarray, length: int) -> np.ndarray:

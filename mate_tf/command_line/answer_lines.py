@@ -69,6 +69,10 @@ def answer_lines(table: Table, answer: Answer) -> Iterator[str]:
         yield f"aggregation: {_computed(shown)}"
     if shown.number is not None and format_number(shown.number) != shown.text:
         yield f"number: {format_number(shown.number)}"
+    if shown.note:
+        yield f"note: {shown.note}"
+    for sentence in shown.assumed:
+        yield f"assumed: {sentence}"
     if answer.rows_dropped:
         yield f"not read: the last {answer.rows_dropped} of {table.num_rows} rows"
     for cell in shown.cells:

@@ -111,12 +111,17 @@ def add_table(parser: Any) -> None:
     add(
         parser,
         """
-        --sheet=NAME  Excel: the sheet; by default the first one that is shown
-        --which=N  HTML: the number of the table on the page, from 0
-        --delimiter=CHARACTER  CSV: what separates the columns if it is no comma, such as ';', or
-            tab
+        --sheet=NAME  of a workbook: the sheet; by default the first one that is shown
+        --which=N  of several tables on a page or in JSON or Markdown: the number of one, from 0
+        --delimiter=CHARACTER  of text: what separates the columns, such as ';', or tab
+        --encoding=NAME  of text: its encoding, such as cp1252 or gb18030
+        --header-rows=N  how many rows are the header; 0 for a file without one
+        --skip-rows=N  how many rows or lines at the top to pass over; 0 for none, not even titles
+        --show-hidden  read hidden rows and columns of a workbook too
         """,
-        types=dict(which=number(0), delimiter=delimiter),
+        types=dict(
+            which=number(0), delimiter=delimiter, header_rows=number(0), skip_rows=number(0)
+        ),
     )
 
 
@@ -124,8 +129,8 @@ def read_table(options: argparse.Namespace) -> Any:
     """The table that TABLE and the options of `add_table` name."""
     from mate_tf.tables import files
 
-    said = files.ReadOptions(options.delimiter, options.sheet, options.which)
-    return files.read_table(options.table, said)
+    given = {name: getattr(options, name) for name in files.ReadOptions.__dataclass_fields__}
+    return files.read_table(options.table, files.ReadOptions(**given))
 
 
 def add_model(parser: Any, required: bool = False) -> None:

@@ -2,14 +2,12 @@
 
 import argparse
 import contextlib
-import itertools
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import sentence_for_user, showing_logs
+from mate_tf.command_line.terminal import say_json, sentence_for_user, showing_logs
 from mate_tf.tables.files import ENDINGS, STANDARD_INPUT
 from mate_tf.tables.table import Question, Table
 
@@ -20,8 +18,8 @@ the first below the header), what was computed from them, and the table around t
 
 A table is a file that ends in
 {" ".join(ENDINGS)};
-"-" reads CSV from standard input. Without a question on the command line, questions are read from
-the terminal or from standard input, one on each line, until an empty line or the end.
+"-" reads standard input. The content says what a file is. Without a question on the command line,
+questions are typed, until an empty line, or read from standard input, one on each line.
 """
 EPILOG = """\
 examples:
@@ -47,7 +45,7 @@ _NOT_ANSWERED = 3
 
 def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
-    parser.add_argument("table", metavar="TABLE", help="the table's file, or - for CSV")
+    parser.add_argument("table", metavar="TABLE", help="the table's file, or - for standard input")
     parser.add_argument("questions", metavar="QUESTION", nargs="*", help="what you want to know")
     arguments.add(
         parser,
@@ -84,8 +82,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _lines() -> Iterator[str]:
-    """The questions of standard input, to an empty line or its end."""
-    lines = itertools.takewhile(bool, map(str.strip, sys.stdin))
+    """The questions of standard input; blank lines are passed over."""
+    lines = filter(None, map(str.strip, sys.stdin))
     first = next(lines, None)
     if first is None:
         raise ValueError("expected questions on the command line or standard input, got none")
@@ -128,21 +126,16 @@ def _ask(
             previous, sentence = error, sentence_for_user(error) or ""
             statuses.add(_NOT_ACCEPTED)
             if options.json:
-                _write_json({"question": text, "error": sentence})
+                say_json({"question": text, "error": sentence})
             sys.stderr.write(f"mate-tf: {sentence}\n")
             continue
         if not answer.answered:
             statuses.add(_NOT_ANSWERED)
         if options.json:
-            _write_json({"question": text} | answer.to_dict())
+            say_json({"question": text} | answer.to_dict())
         else:
             lines = [f"question: {text}"] if shows_questions else []
             lines += answer_lines(table, answer)
             sys.stdout.write("\n" * (number > 1) + "".join(f"{line}\n" for line in lines))
             sys.stdout.flush()
     return _NOT_ACCEPTED if _NOT_ACCEPTED in statuses else max(statuses)
-
-
-def _write_json(record: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
-    sys.stdout.flush()

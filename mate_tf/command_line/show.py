@@ -1,27 +1,27 @@
 """mate-tf show: a table as it was read."""
 
 import argparse
-import json
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say
+from mate_tf.command_line.terminal import say, say_json
 from mate_tf.tables.files import ENDINGS
 
 HELP = "show a table as it was read"
 DESCRIPTION = f"""\
-Shows a table as it was read: its size, its header, and its rows. This is what all other commands
-see of the file.
+Shows a table as it was read: what was assumed about the file, the kind of each column, and the
+rows. This is what all other commands see of the file.
 
 A table is a file that ends in
 {" ".join(ENDINGS)};
-"-" reads CSV from standard input.
+"-" reads standard input. What the file is is seen from its content; gzip is unpacked.
 """
 EPILOG = """\
 examples:
   mate-tf show moon_landings.csv
   mate-tf show report.xlsx --sheet=2024 --rows=50
   mate-tf show page.html --which=2 --json
+  mate-tf show statement.csv --skip-rows=3 --encoding=cp1252
 
 exit status:
   0    the table was read
@@ -31,12 +31,13 @@ exit status:
 
 def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
-    parser.add_argument("table", metavar="TABLE", help="the table's file, or - for CSV")
+    parser.add_argument("table", metavar="TABLE", help="the table's file, or - for standard input")
     arguments.add(
         parser,
         """
         --rows=N  how many rows are shown, from the first one on; --json gives all
-        --json  print one JSON object with name, header and rows, all as texts
+        --json  print one JSON object with name, header, rows, assumed, and columns: of each the
+            name, kind, values, unit, sum and average
         """,
         types=dict(rows=arguments.number(0)),
         defaults=dict(rows=20),
@@ -49,9 +50,23 @@ def run(options: argparse.Namespace) -> None:
     from mate_tf.command_line.answer_lines import draw_table
 
     table = arguments.read_table(options)
+    columns = [table.column(index) for index in range(table.num_columns)]
     if options.json:
-        record = {"name": table.table_id, "header": table.header, "rows": table.rows}
-        say(json.dumps(record, ensure_ascii=False))
+        record = {
+            "name": table.table_id,
+            "title": table.document_title,
+            "header": table.header,
+            "rows": table.rows,
+            "assumed": table.all_assumed,
+            "columns": [column.to_dict() for column in columns],
+        }
+        say_json(record)
         return
-    say(f"{table.table_id}: {table.num_rows} rows, {table.num_columns} columns\n")
+    say(f"{table.table_id}: {table.num_rows} rows, {table.num_columns} columns")
+    for sentence in table.all_assumed:
+        say(sentence)
+    say("")
+    kinds = ["; ".join(filter(None, (column.kind, column.unit))) for column in columns]
+    say("\n".join(f"{name}: {kind}" for name, kind in zip(table.header, kinds, strict=True)))
+    say("")
     say(draw_table(table, marked=(), max_rows=options.rows))

@@ -1,11 +1,13 @@
 """What programs on a terminal share: what they print, how they say errors, what stays unsaid."""
 
 import contextlib
+import json
 import logging
 import os
 import pathlib
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 
 def silence_tensorflow() -> None:
@@ -20,6 +22,12 @@ def say(text: str) -> None:
     """Writes lines to standard output, at once."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
+
+
+def say_json(record: dict[str, Any]) -> None:
+    """Writes an object on a line, in characters that standard output can hold."""
+    is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    say(json.dumps(record, ensure_ascii=not is_utf8, allow_nan=False))
 
 
 def is_ours_or_serious(record: logging.LogRecord) -> bool:

@@ -22,6 +22,14 @@ _MAX_CHARACTERS = 10_000
 _LONGEST_OF_SIGNS = 1_000  # characters
 _WORD = re.compile(r"[^\W_]")
 _TERM = re.compile(r"\b\w\w+\b")
+# Without their last full stop, as Punkt takes them; initials of names are among them.
+_ABBREVIATIONS = frozenset(
+    "mr mrs ms dr prof rev hon sen rep gov gen col lt sgt capt cmdr adm maj sr jr st ste mt ft "
+    "messrs pres supt inc ltd co corp bros llc plc dept univ assn ave blvd rd no nos vol vols pp "
+    "fig figs ed eds est approx ca cf vs al etc i.e e.g a.k.a jan feb mar apr jun jul aug sep "
+    "sept oct nov dec a.m p.m b.c a.d u.s u.s.a u.k u.n e.u d.c l.a n.y ph.d m.d b.a m.a s.p.a "
+    "s.a s.r.l gmbh s.l n.v b.v".split()
+)
 _DIGITS_OF_A_SCORE = 12  # beyond them equal scores differ by rounding
 
 
@@ -134,7 +142,7 @@ def _index(linked: LinkedTable, original: bool) -> _Index:
     passages = dict.fromkeys(linked.distinct_passages())
     if original:
         passages |= dict.fromkeys(linked.other_passages)
-    of_passage = {passage: split_sentences(passage.text) for passage in passages}
+    of_passage = {passage: split_sentences(passage.text, original) for passage in passages}
     sentences = tuple(sentence for of_one in of_passage.values() for sentence in of_one)
     if not original:
         sentences = tuple(dict.fromkeys(sentences))
@@ -170,22 +178,22 @@ def forget_tables() -> None:
     _index.cache_clear()
 
 
-def split_sentences(text: str) -> tuple[str, ...]:
+def split_sentences(text: str, original: bool = False) -> tuple[str, ...]:
     """Splits a text into sentences, without white space around them.
 
-    The splitter is Punkt (Kiss and Strunk, 2006) without training. It knows no abbreviations, which
-    does not matter in text like HybridQA's, where blanks surround full stops. Its time is
-    quadratic, so that texts of more than 10,000 characters are cut at blanks first, and a long
-    stretch of signs alone stays whole.
+    The splitter is Punkt (Kiss and Strunk, 2006) without training, but with abbreviations that end
+    no sentence, such as "St." and "U.S."; `original` leaves them out, as the authors' release does.
+    Its time is quadratic, so that texts of more than 10,000 characters are cut at blanks first, and
+    a long stretch of signs alone stays whole.
     """
-    sentences = itertools.chain.from_iterable(map(_split, _cut(text)))
+    sentences = itertools.chain.from_iterable(_split(part, original) for part in _cut(text))
     return tuple(filter(None, map(str.strip, sentences)))
 
 
-def _split(text: str) -> Iterable[str]:
+def _split(text: str, original: bool) -> Iterable[str]:
     if len(text) > _LONGEST_OF_SIGNS and not _WORD.search(text):
         return (text,)
-    return _punkt().tokenize(text)
+    return _punkt(original).tokenize(text)
 
 
 def _cut(text: str) -> Iterator[str]:
@@ -198,6 +206,9 @@ def _cut(text: str) -> Iterator[str]:
 
 
 @functools.cache
-def _punkt() -> Any:
+def _punkt(original: bool) -> Any:
     punkt = import_extra("nltk.tokenize.punkt", "passages", "to split passages into sentences")
-    return punkt.PunktSentenceTokenizer()
+    parameters = punkt.PunktParameters()
+    if not original:
+        parameters.abbrev_types = set(_ABBREVIATIONS)
+    return punkt.PunktSentenceTokenizer(parameters)

@@ -83,7 +83,7 @@ def execute(rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query) -
     coordinates = tuple((i, query.column) for i in selected)
     aggregation = _OF_ANSWERS.get(query.aggregation, "NONE")
     if aggregation == "NONE":
-        texts = tuple(map(cell_text, cells))
+        texts = tuple(map(_text, cells))
         if query.aggregation:
             texts = texts[:1]  # several cells, but one value
         number = _number(cells[0]) if len(texts) == 1 else None
@@ -110,22 +110,25 @@ def _sum(cells: Sequence[Any]) -> float | None:
 def _holds(cell: Any, kind: str, condition: Condition) -> bool:
     compare = _COMPARE[condition.operator]
     if kind == "text":
-        return compare(
-            words_and_signs(cell_text(cell)), words_and_signs(cell_text(condition.value))
-        )
+        return compare(words_and_signs(_text(cell)), words_and_signs(_text(condition.value)))
     number, limit = _number(cell), _number(condition.value)
-    if limit is None and (match := _FIRST_NUMBER.search(cell_text(condition.value))):
+    if limit is None and (match := _FIRST_NUMBER.search(_text(condition.value))):
         limit = float(match[0])
     return number is not None and limit is not None and compare(number, limit)
 
 
 def _typed(cell: Any, kind: str) -> Any:
-    return cell_text(cell) if kind == "text" else _number(cell)
+    return _text(cell) if kind == "text" else _number(cell)
+
+
+def _text(cell: Any) -> str:
+    """A cell's text; floats are as the release writes them, 3.0 and not 3."""
+    return float.__repr__(cell) if isinstance(cell, float) else cell_text(cell)
 
 
 def _number(cell: Any) -> float | None:
     try:
-        number = float(cell) if isinstance(cell, int | float) else parse_number(cell_text(cell))
+        number = float(cell) if isinstance(cell, int | float) else parse_number(_text(cell))
     except OverflowError:  # an integer of more than 308 digits
         return None
     return number if number is not None and math.isfinite(number) else None

@@ -106,6 +106,7 @@ class FeatureBuilder:
             histogram_row=self.config.histogram_row,
             strip_column_names=self.config.strip_column_names,
             original=self.config.original_conversion,
+            numbers_version=self.config.numbers_version,
         )
         return remember(
             tokenize,

@@ -40,6 +40,9 @@ class FeatureConfig:
             release (numeric.py lists them), as its published checkpoints were trained. Then a table
             may also lose all rows or columns, and an answer text that is not in the sequence is no
             error.
+        numbers_version: how numbers and dates are read: 2 by the column (tables/columns.py), 1 as
+            models read them that were trained before there was a version (numeric.py). It does not
+            matter with original_conversion.
 
     Raises:
         ValueError: if a limit leaves no room for anything.
@@ -58,8 +61,10 @@ class FeatureConfig:
     label_answer_spans: bool = False
     histogram_row: bool = False
     original_conversion: bool = False
-    # Options that files of former versions may name.
+    numbers_version: int = 2
+    # Options that files of former versions may name, and the values of those that they lack.
     FORMER_FIELDS: ClassVar = {"add_aggregation_candidates": False}
+    FORMER_VALUES: ClassVar = {"numbers_version": 1}
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -71,6 +76,8 @@ class FeatureConfig:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"expected {name} to be at least {least}, got {value}")
+        if self.numbers_version not in (1, 2):
+            raise ValueError(f"expected numbers_version 1 or 2, got {self.numbers_version}")
 
 
 class ConversionError(ValueError):
@@ -106,6 +113,7 @@ class MaskedLmConfig:
         original_conversion: whether to keep defects of the authors' release: ids reach
             max_column_id and max_row_id, and whole_cells treats a table of one column as one cell,
             which is masked as a whole or, mostly, not at all.
+        numbers_version: as of FeatureConfig.
 
     Raises:
         ValueError: if a limit leaves no room for anything or the probability is not from 0 to 1.
@@ -123,6 +131,8 @@ class MaskedLmConfig:
     max_column_id: int = 256
     max_row_id: int | None = None
     original_conversion: bool = False
+    numbers_version: int = 2
+    FORMER_VALUES: ClassVar = {"numbers_version": 1}
 
     def __post_init__(self) -> None:
         for name, least in (

@@ -54,6 +54,7 @@ class MaskedLmBuilder:
                 wordpiece,
                 strip_column_names=self.config.strip_column_names,
                 original=self.config.original_conversion,
+                numbers_version=self.config.numbers_version,
             ),
             size_of=lambda _, tokens: len(tokens.input_ids),
         )

@@ -2,7 +2,12 @@
 
 Three features of a cell tell the encoder about numbers: the rank in the column, the rank from the
 other end, and how the cell compares with the question's numbers (Herzig et al., 2020, section 3).
-Numbers are in single precision; larger ones are ignored. The number words are zero to twelve and
+
+There are three readings of numbers. A model keeps the one that it was trained with
+(`FeatureConfig.numbers_version`). Version 2 takes the values of columns (tables/columns.py):
+`values_of_column` and `question_values`. Version 1 and the release's read the first number of each
+text, whatever its column holds: `column_values` and `text_values`. There numbers are in single
+precision; larger ones are ignored. The number words are zero to twelve and
 zeroth to twelfth. A month alone must be written in full; a year alone has four digits.
 
 The argument `original` reads numbers as the authors' release does, and so as its checkpoints saw
@@ -24,15 +29,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mate_tf.features.normalization import normalize_for_match
-
-
-class Date(NamedTuple):
-    """A date, or the parts of it that the text gives."""
-
-    year: int | None
-    month: int | None
-    day: int | None
-
+from mate_tf.tables.columns import Column, Convention, date_of, number_of
+from mate_tf.tables.values import (
+    CARDINALS,
+    MONTHS,
+    ORDINALS,
+    VALUE_IN_SENTENCE,
+    Date,
+    plain_text,
+    read_cell,
+)
 
 NumericValue = float | Date
 
@@ -56,15 +62,8 @@ _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
 _ORDINAL_SUFFIX = re.compile("(?:st|nd|rd|th)$")
 
-MONTHS = (
-    "january february march april may june july august september october november december"
-).split()
 _MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(MONTHS, start=1)}
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-CARDINALS = "zero one two three four five six seven eight nine ten eleven twelve".split()
-ORDINALS = (
-    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-).split()
 _LONGEST_DATE = len("wednesday, september. 30th")  # characters
 _MOST_WORDS_OF_A_DATE = 3
 _WORDS_OF_DATES = frozenset([*MONTHS, *_MONTH_NUMBERS, *WEEKDAYS, "sept"])
@@ -181,6 +180,50 @@ def column_values(cells: Sequence[str], original: bool = False) -> dict[int, Num
     return firsts[commonest] if enough else {}
 
 
+def values_of_column(column: Column, cells: Sequence[str]) -> dict[int, NumericValue]:
+    """The values of a column's cells by row, as version 2 reads them.
+
+    A column of text has those of version 1, which order "Apollo 11" and "Apollo 12". Years without
+    other numbers are Dates; questions can compare both numbers and dates with them.
+    """
+    if column.kind == "text":
+        read = [read_cell(cell) for cell in cells]
+        has_text = [cell.text and not (cell.day_first or cell.month_first) for cell in read]
+        return column_values(
+            [cell if has else "" for cell, has in zip(cells, has_text, strict=True)]
+        )
+    if column.kind == "number":
+        numbers = {row: value for row, value in enumerate(column.numbers) if value is not None}
+        if all(read_cell(cells[row]).is_year for row in numbers):
+            return {row: Date(int(value), None, None) for row, value in numbers.items()}
+        return {row: value for row, value in numbers.items() if is_single(value)}
+    return {row: value for row, value in enumerate(column.values) if value is not None}
+
+
+def question_values(text: str, convention: Convention) -> tuple[NumericValue, ...]:
+    """The values in a question, as version 2 reads them beside a column of that convention."""
+    text = plain_text(text)
+    values: list[NumericValue] = []
+    reached = 0
+    for found in VALUE_IN_SENTENCE.finditer(text):
+        values += text_values(text[reached : found.start()])
+        reached = found.end()
+        cell = read_cell(found[0])
+        date, number = date_of(cell, convention), number_of(cell, convention)[0]
+        if number is not None:
+            values.append(number)
+        if cell.is_year and number is not None:
+            date = Date(int(number), None, None)
+        if date is not None:
+            values.append(date)
+        elif number is None and len(cell.clock) > 1:
+            hours, minutes, *seconds = cell.clock
+            values.append(hours * 3600 + minutes * 60 + sum(seconds))
+        elif cell.is_time or cell.duration is not None:
+            values.append(cell.clock[0] if cell.is_time else cell.duration or 0.0)
+    return (*values, *text_values(text[reached:]))
+
+
 def ranks(values: Mapping[int, NumericValue]) -> dict[int, tuple[int, int]]:
     """For each row its rank from the smallest and from the largest; equal values share a rank."""
     keys = _sort_keys(values.values())
@@ -229,7 +272,7 @@ def _sort_keys(values: Iterable[NumericValue]) -> list[Any] | None:
     dates = [value for value in values if isinstance(value, Date)]
     if not dates:
         return values
-    common = [i for i in range(3) if all(date[i] is not None for date in dates)]
+    common = [i for i in range(4) if all(date[i] is not None for date in dates)]
     if len(dates) < len(values) or not common:
         return None
     return [tuple(date[i] for i in common) for date in dates]
@@ -274,7 +317,7 @@ def _parse_date(text: str, rules: _Rules, number_of_words: int) -> Date | None:
         match = pattern.fullmatch(text)
         if match:
             fields = match.groupdict()
-            year, month, day = (fields.get(name) for name in Date._fields)
+            year, month, day = (fields.get(name) for name in ("year", "month", "day"))
             if month and not month.isdecimal():
                 month = _MONTH_NUMBERS[month[:3].lower()]
             return _valid_date(year, month, day, rules)

@@ -46,20 +46,32 @@ class TokenFeatures(NamedTuple):
 
         Args:
             features: integers of any type; also a mapping or a sequence of fields, as Keras passes
-                the inputs of a functional model.
+                the inputs of a functional model. A mapping may lack those that only the embedding
+                reads: they are zeros.
 
         Raises:
-            ValueError: if a field is missing or has no integers.
+            ValueError: if one of STRUCTURE is missing, has no integers, or differs in shape.
         """
         if isinstance(features, Mapping):
-            features = cls.from_dict(features)
+            if missing := [name for name in STRUCTURE if name not in features]:
+                raise ValueError(f"expected the token features {STRUCTURE}, missing {missing}")
+            given = {name: features[name] for name in cls._fields if name in features}
+            features = cls.from_dict(_zeros(given) | given)
         elif not len(TAPAS_FEATURES) <= len(features) <= len(cls._fields):
             raise ValueError(
                 f"expected {len(TAPAS_FEATURES)} or {len(cls._fields)} token features, got "
                 f"{len(features)}"
             )
         named = zip(cls._fields, features, strict=False)
-        return cls(*(None if field is None else _int32(name, field) for name, field in named))
+        found = cls(*(None if field is None else _int32(name, field) for name, field in named))
+        expected = found.input_mask.shape
+        for name, field in found._asdict().items():
+            if field is not None and not expected.is_compatible_with(field.shape):
+                raise ValueError(
+                    f"expected token features of one shape, got {name} of {tuple(field.shape)} and "
+                    f"input_mask of {tuple(expected)}"
+                )
+        return found
 
     @classmethod
     def from_dict(cls, features: Mapping[str, Any]) -> "TokenFeatures":
@@ -74,19 +86,25 @@ class TokenFeatures(NamedTuple):
         return cls(**{name: features[name] for name in cls._fields if name in features})
 
 
+def _zeros(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Zeros in place of the features that are not given."""
+    import tensorflow as tf
+
+    missing = [name for name in TAPAS_FEATURES if name not in given]
+    return dict.fromkeys(missing, tf.zeros_like(given["input_mask"])) if missing else {}
+
+
 def _int32(name: str, field: Any) -> Any:
     import tensorflow as tf
 
     field = tf.convert_to_tensor(field)
     if field.dtype == tf.int32:
         return field
-    if field.dtype.is_bool:
+    # Keras builds and exports models with floats where it does not know better.
+    if field.dtype.is_bool or field.dtype.is_floating:
         return tf.cast(field, tf.int32)
     if not field.dtype.is_integer:
-        raise ValueError(
-            f"expected token features of integers, got {name} of {field.dtype.name}; a keras.Input "
-            "of them has dtype='int32'"
-        )
+        raise ValueError(f"expected token features of integers, got {name} of {field.dtype.name}")
     # A number that is too large stays too large, so that the model refuses it.
     if field.dtype.is_unsigned:
         return tf.cast(
@@ -96,5 +114,7 @@ def _int32(name: str, field: Any) -> Any:
 
 
 PART_OF_SPEECH = "part_of_speech_ids"
+# What says where each token is.
+STRUCTURE = ("input_mask", "segment_ids", "column_ids", "row_ids")
 # The features that every model reads.
 TAPAS_FEATURES = tuple(name for name in TokenFeatures._fields if name != PART_OF_SPEECH)

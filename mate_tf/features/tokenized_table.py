@@ -19,6 +19,7 @@ import numpy as np
 from mate_tf.features import numeric
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.tables.columns import Convention
 from mate_tf.tables.table import Table, id_bytes
 
 MAX_VALUES = 3
@@ -63,6 +64,7 @@ class TokenizedTable(NamedTuple):
     inv_column_ranks: np.ndarray  # int32 [R+1, C+1]
     numeric_values: np.ndarray  # float32 [R+1, C+1], NaN for none
     column_values: tuple[dict[int, numeric.NumericValue], ...]  # for each column, by row
+    conventions: tuple[Convention, ...] | None = None  # of each column, if columns were read
     has_histogram_row: bool = False
 
     @property
@@ -87,10 +89,12 @@ def tokenize_table(
     histogram_row: bool = False,
     strip_column_names: bool = False,
     original: bool = False,
+    numbers_version: int = 2,
 ) -> TokenizedTable:
     """Tokenizes all cells together and finds the numbers in them.
 
-    With `original`, numbers are read as in the authors' release (numeric.py).
+    With `original`, numbers are read as in the authors' release, otherwise as in a version of ours
+    (numeric.py).
     """
     header = [""] * table.num_columns if strip_column_names else table.header
     texts = [*header, *(cell for row in table.expanded_rows for cell in row)]
@@ -106,8 +110,14 @@ def tokenize_table(
     shape = last_row + 1, table.num_columns + 1
     ranks = np.zeros((2, *shape), np.int32)
     values = np.full(shape, np.nan, np.float32)
-    columns = zip(*table.rows, strict=True)
-    column_values = tuple(numeric.column_values(column, original) for column in columns)
+    columns = list(zip(*table.rows, strict=True))
+    conventions = None
+    if original or numbers_version == 1:
+        column_values = tuple(numeric.column_values(column, original) for column in columns)
+    else:
+        read = [table.column(column) for column in range(table.num_columns)]
+        column_values = tuple(map(numeric.values_of_column, read, columns))
+        conventions = tuple(column.convention for column in read)
     for column, of_column in enumerate(column_values, start=1):
         for row, rank in numeric.ranks(of_column).items():
             ranks[:, row + 1, column] = rank
@@ -123,6 +133,7 @@ def tokenize_table(
         inv_column_ranks=ranks[1],
         numeric_values=values,
         column_values=column_values,
+        conventions=conventions,
         has_histogram_row=histogram_row,
     )
 
@@ -137,9 +148,14 @@ def no_table() -> TokenizedTable:
 def question_relations(tokens: TokenizedTable, question: str, original: bool = False) -> np.ndarray:
     """How a question's numbers compare with each cell's (numeric.relations): int32 [R+1, C+1]."""
     grid = np.zeros(tokens.column_ranks.shape, np.int32)
-    asked = numeric.text_values(question, original)
-    for column, values in enumerate(tokens.column_values if asked else ()):
-        for row, bits in numeric.relations(asked, values).items():
+    conventions = tokens.conventions
+    if conventions is None:
+        of_columns = [numeric.text_values(question, original)] * len(tokens.column_values)
+    else:
+        read = {found: numeric.question_values(question, found) for found in set(conventions)}
+        of_columns = [read[convention] for convention in conventions]
+    for column, values in enumerate(tokens.column_values):
+        for row, bits in numeric.relations(of_columns[column], values).items():
             grid[row + 1, column + 1] = bits
     return grid
 

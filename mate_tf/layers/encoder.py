@@ -9,6 +9,7 @@ Chen et al., 2016, "Training deep nets with sublinear memory cost".
 Shapes: B batch, S sequence, G global (0 but for TableETC), D hidden.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import keras
@@ -202,20 +203,24 @@ class TableEncoder(keras.layers.Layer):
     def call(
         self,
         features: TokenFeatures,
-        training: bool = False,
+        training: bool | None = None,
         return_intermediates: bool = False,
     ) -> EncoderOutput:
         """Encodes a batch.
 
         Args:
             features: int [B, S] each; also a mapping or a sequence of them (`TokenFeatures.of`).
-            training: whether dropout is on.
+            training: whether dropout is on; None, as in every Keras layer, takes what `fit` says.
             return_intermediates: whether to return the embedding and each layer's output too.
 
         Raises:
-            ValueError: if the sequence is longer than absolute positions reach, or if a table has
+            ValueError: if features are missing or differ in shape, if the sequence is longer than
+                absolute positions reach, or if a table has
                 more rows or columns than TableETC has global tokens for.
         """
+        if isinstance(features, Mapping) and "input_ids" not in features:
+            raise ValueError(f"expected input_ids among the features, got {sorted(features)}")
+        training = bool(training)
         features = TokenFeatures.of(features)
         intermediates = {}
         hidden_states = self.embedding(features, training=training)  # [B, G + S, D]

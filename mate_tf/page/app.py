@@ -2,15 +2,14 @@
 
 import html
 import os
-import pathlib
-import tempfile
 from typing import Any
 
-from mate_tf.page.drawing import error_html, note_html, result_html, table_html
+from mate_tf.answers.drawing import error_html, note_html, result_html
 from mate_tf.page.style import STYLE
 from mate_tf.private_apis import import_extra
 from mate_tf.serving.folder import DEFAULT_MODEL
-from mate_tf.tables import files as table_files
+from mate_tf.tables.drawing import table_html
+from mate_tf.tables.files import read_content, read_table
 from mate_tf.tables.table import Table
 
 
@@ -21,44 +20,11 @@ def given_table(file: str | None, pasted: str) -> Table:
         ValueError: if there is neither, or what there is is no table; as `read_table` otherwise.
     """
     if pasted.strip():
-        return pasted_table(pasted)
+        # Not without its tabs: a spreadsheet's first cell may be empty.
+        return read_content(pasted.strip("\r\n").encode("utf-8", "replace"), "the pasted table")
     if file is None:
         raise ValueError("expected a table, got none; choose a file or paste one")
     return read_table(file)
-
-
-def pasted_table(text: str) -> Table:
-    """Reads rows separated by tabs, as spreadsheets copy them, or by commas, or as JSON Lines.
-
-    Raises:
-        ValueError: as `read_table`; the file's name is "pasted" with its ending.
-    """
-    text = text.strip("\r\n")
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / f"pasted{_suffix(text)}"
-        path.write_bytes(text.encode("utf-8", "replace"))
-        return read_table(path)
-
-
-def read_table(path: str | pathlib.Path) -> Table:
-    """Reads a file; errors give its name without its folder, a temporary one.
-
-    Raises:
-        FileNotFoundError, ModuleNotFoundError, ValueError: as `table_files.read_table`.
-    """
-    path = pathlib.Path(path)
-    try:
-        return table_files.read_table(path)
-    except (ModuleNotFoundError, ValueError) as error:
-        raise type(error)(str(error).replace(str(path), path.name)) from None
-
-
-def _suffix(text: str) -> str:
-    # Not without its tabs: a spreadsheet's first cell may be empty.
-    first = next(line for line in text.split("\n") if line.strip())
-    if "\t" in first:
-        return ".tsv"
-    return ".jsonl" if first.lstrip().startswith(("{", "[")) else ".csv"
 
 
 EXAMPLE_QUESTION = "which mission landed in 1969?"
@@ -155,7 +121,9 @@ def build_app(predictor: Any, model_name: str) -> Any:
                     elem_id="pasted",
                 )
                 file = gr.File(
-                    label="or a file: CSV, Excel, JSON, HTML, Parquet", height=150, elem_id="file"
+                    label="or a file: CSV, Excel, JSON, HTML, Parquet and more",
+                    height=150,
+                    elem_id="file",
                 )
             with gr.Column(scale=3, min_width=320, elem_id="asking"):
                 with gr.Row(elem_id="line"):

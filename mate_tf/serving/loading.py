@@ -80,6 +80,16 @@ def from_pretrained(
         model = from_pretrained("google/tapas-base-finetuned-wtq", architecture="mate")
         answers = model.answer(Table.from_csv("table.csv"), ["who won?", "when?"])
     """
+    options = dict(
+        revision=revision,
+        architecture=architecture,
+        dtype=dtype,
+        tagger=tagger,
+        min_score=min_score,
+        num_alternatives=num_alternatives,
+        calibrated=calibrated,
+        **feature_overrides,
+    )
     stored = find_model(path, revision, architecture)
     known = {field.name for field in dataclasses.fields(stored.feature_config)}
     if unknown := sorted(feature_overrides.keys() - known):
@@ -107,6 +117,7 @@ def from_pretrained(
         min_score=min_score,
         num_alternatives=num_alternatives,
         keras_model=lambda: model("float32"),
+        load_again=functools.partial(from_pretrained, path, **options),
     )
 
 

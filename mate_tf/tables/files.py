@@ -1,66 +1,133 @@
-"""The one way from a file to a Table: `read_table`, by the ending of the file's name."""
+"""The one way from a file to a Table: `read_table`. The content says what a file is."""
 
+import gzip
+import io
+import re
 import sys
-from collections.abc import Callable
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from mate_tf.tables.delimited import read_delimited_rows
+from mate_tf.tables.encodings import decode
 from mate_tf.tables.html_tables import read_html_rows
+from mate_tf.tables.json_tables import read_json_line_rows, read_json_rows
+from mate_tf.tables.layout import Rows, lay_out
 from mate_tf.tables.table import Table
-from mate_tf.tables.text_files import NUMBERS_AS_WRITTEN, decode_text, parse_table_rows, read_json
-from mate_tf.tables.typed_files import read_excel_rows, read_parquet_rows
+from mate_tf.tables.text_files import open_bytes
+from mate_tf.tables.typed_files import read_excel_rows, read_other_sheet_rows, read_parquet_rows
 
 STANDARD_INPUT = "-"
-_DELIMITED = (".csv", ".tsv", ".tab")
-_EXCEL = (".xlsx", ".xlsm")
-_HTML = (".html", ".htm")
-_JSON_SHAPES = (
-    "a list of objects, a list of lists, an object of columns, or one with header and rows or with "
-    "columns and data"
+_KINDS = {  # by the endings of names
+    "csv": (".csv", ".tsv", ".tab", ".txt", ".dat"),
+    "json": (".json", ".geojson"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "html": (".html", ".htm"),
+    "markdown": (".md", ".markdown"),
+    "parquet": (".parquet",),
+    "excel": (".xlsx", ".xlsm"),
+    "sheets": (".xls", ".xlsb", ".ods"),
+}
+_KIND_OF_ENDING = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
+ENDINGS = tuple(_KIND_OF_ENDING)
+_NAMES = {
+    "csv": "text with a delimiter",
+    "json": "JSON",
+    "jsonl": "JSON Lines",
+    "html": "a page of HTML",
+    "markdown": "Markdown",
+    "parquet": "Parquet",
+    "excel": "a workbook of Excel",
+    "sheets": "a workbook of Excel 97 or OpenDocument",
+}
+_TEXT = ("csv", "json", "jsonl", "html", "markdown")
+# What files that hold no table begin with.
+_OTHERS = {
+    b"%PDF": "a PDF",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"GIF8": "a picture",
+    b"PK\x03\x04": "a zip archive",
+    b"7z\xbc\xaf": "an archive",
+    b"Rar!": "an archive",
+    b"BZh": "an archive of bzip2",
+    b"\xfd7zXZ": "an archive of xz",
+    b"\x28\xb5\x2f\xfd": "an archive of zstd",
+    b"SQLite format 3": "a database of SQLite",
+    b"ARROW1": "an Arrow file",
+    b"FEA1": "a Feather file",
+    b"{\\rtf": "a text of Word",
+}
+_HTML = re.compile(
+    r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|table)", re.I | re.S
 )
+_MARKDOWN_RULE = re.compile(r"(?m)^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_MOST_UNPACKED = 2**31  # bytes of a gzip file
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What may be said about a file that holds a table. None lets the reader decide.
+    """What may be said about a file that holds a table. None lets the file decide.
 
     Attributes:
-        delimiter: in CSV, the character that separates the columns; see `Table.from_csv`.
-        sheet: in Excel, the name of the sheet; without it the first visible one.
-        which: in HTML, the number of the table on the page, from 0; needed if there are several.
+        delimiter: of delimited text, the character that separates the columns.
+        encoding: of text, a name that Python knows, such as cp1252.
+        header_rows: how many rows are the header; 0 for a file without one.
+        skip_rows: how many rows or lines at the top are passed over; 0 for none, not even titles.
+        sheet: of a workbook, the name of the sheet; without it the first visible one.
+        which: of a page, a JSON file or Markdown with several tables, the number of one, from 0.
+        show_hidden: whether hidden rows and columns of a workbook are read.
     """
 
     delimiter: str | None = None
+    encoding: str | None = None
+    header_rows: int | None = None
+    skip_rows: int | None = None
     sheet: str | None = None
     which: int | None = None
+    show_hidden: bool = False
 
-    def check(self, ending: str, name: str) -> None:
-        """Raises ValueError if an option is given that files with this ending do not have."""
-        for option, endings in _OPTIONS.items():
+    def __post_init__(self) -> None:
+        for name in ("header_rows", "skip_rows", "which"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ValueError(f"expected {name} from 0, got {value}")
+
+    def check(self, kind: str, name: str) -> None:
+        """Raises ValueError if an option is given that files of this kind do not have."""
+        for option, kinds in _OPTIONS.items():
             value = getattr(self, option)
-            if value is not None and ending not in endings:
+            if value is not None and value is not False and kind not in kinds:
+                expected = " or ".join(map(_NAMES.__getitem__, kinds))
                 raise ValueError(
-                    f"expected {option} only for files in {', '.join(endings)}, got "
-                    f"{option}={value!r} for {name}"
+                    f"expected {option} only for {expected}, got {option}={value!r} for {name}, "
+                    f"which is {_NAMES[kind]}"
                 )
 
 
-_OPTIONS = {"delimiter": _DELIMITED, "sheet": _EXCEL, "which": _HTML}
+_OPTIONS = {
+    "delimiter": ("csv",),
+    "encoding": _TEXT,
+    "header_rows": ("csv", "excel", "sheets", "html", "markdown"),
+    "skip_rows": ("csv", "excel", "sheets", "html"),
+    "sheet": ("excel", "sheets"),
+    "which": ("html", "json", "markdown"),
+    "show_hidden": ("excel", "sheets"),
+}
 _DEFAULTS = ReadOptions()
 
 
 def read_table(path: str | Path, options: ReadOptions = _DEFAULTS) -> Table:
-    """Reads a table from a file; the ending of its name, in any case, says its kind.
+    """Reads a table from a file of any kind.
 
-    `Table.from_csv` and `Table.from_json_lines` say how CSV, TSV and JSON Lines are read;
-    `read_json_rows`, `read_html_rows`, `read_excel_rows` and `read_parquet_rows` say it of the
-    others. HTML, Excel and Parquet need the packages of the extra "formats". Cells are as the file
-    has them: numbers in text keep their text, other numbers such as 3.0 become "3", and a cell
-    without a value is empty.
+    The kinds are delimited text, JSON, JSON Lines, HTML, Markdown, Excel (.xlsx, .xlsm, .xls,
+    .xlsb), OpenDocument and Parquet, also packed by gzip. The content says which it is. The last
+    four and HTML need the packages of the extra "formats". Cells are texts as the file has them or
+    as its program shows them; a cell without a value is empty. `Table.assumed` says what was
+    assumed.
 
     Args:
-        path: the file; "-" reads CSV from standard input.
+        path: the file; "-" reads standard input.
         options: what is said about the file.
 
     Returns:
@@ -69,106 +136,180 @@ def read_table(path: str | Path, options: ReadOptions = _DEFAULTS) -> Table:
     Raises:
         FileNotFoundError: if there is no such file.
         ModuleNotFoundError: if the package that reads such files is not installed.
-        ValueError: if the ending is unknown, an option does not fit the file, or the file is broken
-            or holds no table.
+        ValueError: if the file is of no known kind, is broken or holds no table, or if an option
+            does not fit it.
     """
     if str(path) == STANDARD_INPUT:
-        options.check(".csv", "standard input")
-        name = "standard input"
-        text = decode_text(sys.stdin.buffer.read(), name)
-        return Table.from_rows(parse_table_rows(text, name, options.delimiter), table_id=name)
-    path = Path(path)
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise ValueError(
-            f"expected a table whose name ends in {', '.join(ENDINGS)}, got '{path}'; convert "
-            "other files to one of these"
-        )
-    options.check(ending, f"'{path}'")
-    return _READERS[ending](path, options)
+        return read_content(sys.stdin.buffer.read(), "standard input", options)
+    if re.match(r"(?:https?|ftp|s3|gs)://", str(path), re.I):
+        raise ValueError(f"expected a file, got the address '{path}'; download it first")
+    with open_bytes(path) as file:
+        return read_content(file.read(), Path(path).name, options)
 
 
-def read_json_rows(path: str | Path) -> list[list[Any]]:
-    """Reads the rows of a table that is one JSON value, the header first.
+def read_content(content: bytes, name: str, options: ReadOptions = _DEFAULTS) -> Table:
+    """Reads a table from the bytes of a file; see `read_table`.
 
-    The shapes are: a list of objects with the same keys; a list of lists, the first being the
-    header; {"header": [...], "rows": [[...], ...]}; {"columns": [...], "data": [[...], ...]}
-    (pandas's "split"); and an object of columns, each a list of cells or an object of cells by row
-    (pandas's "columns"). Numbers are the text that the file has for them; null and NaN are None.
+    Args:
+        content: the bytes.
+        name: the file's name: the table's, and in errors. Its ending decides between kinds that
+            the content leaves open.
+        options: what is said about the file.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is not UTF-8 or not JSON, if it has another shape, or if its rows do not
-            have the same keys or its columns not the same length.
+        ModuleNotFoundError, ValueError: as `read_table`.
     """
-    value = read_json(path, **NUMBERS_AS_WRITTEN)
-    where = f"(file '{path}')"
-    if isinstance(value, dict):
-        for header, rows in (("header", "rows"), ("columns", "data")):
-            if _is_list_of(value.get(header), object) and _is_list_of(value.get(rows), list):
-                return [value[header], *value[rows]]
-        return _from_columns(value, where)
-    if _is_list_of(value, list):
-        return value
-    if _is_list_of(value, dict):
-        return _from_records(value, where)
-    raise ValueError(f"expected {_JSON_SHAPES}, got {_kind(value)} {where}")
+    ending = Path(name).suffix.lower()
+    if content.startswith(b"\x1f\x8b"):
+        content = _unpacked(content, name)
+        ending = Path(Path(name).stem).suffix.lower() if ending in (".gz", ".gzip") else ending
+    named = _KIND_OF_ENDING.get(ending)
+    kind = _kind_of_bytes(content, named, name)
+    assumed: list[str] = []
+    text = ""
+    if kind == "text":
+        text, assumed = decode(content, name, options.encoding or _declared(content, named))
+        kind = _kind_of_text(text, named)
+    options.check(kind, f"'{name}'")
+    found = _read(kind, content, text, name, ending, options)
+    if named and kind != named and {kind, named} != {"json", "jsonl"}:
+        assumed.insert(
+            0, f"The file was read as {_NAMES[kind]}, although its name ends in {ending}."
+        )
+    found.assumed = [*assumed, *found.assumed]
+    return lay_out(found, options.header_rows, options.skip_rows)
 
 
-def _kind(value: Any) -> str:
-    if isinstance(value, list):
-        return "a list of different things"
-    return "a text or number" if isinstance(value, str) else type(value).__name__
+def _read(
+    kind: str, content: bytes, text: str, name: str, ending: str, options: ReadOptions
+) -> Rows:
+    if kind == "csv":
+        return read_delimited_rows(text, name, ending, options.delimiter)
+    if kind == "json":
+        return read_json_rows(text, name, options.which)
+    if kind == "jsonl":
+        return read_json_line_rows(text, name)
+    if kind == "markdown":
+        return _markdown_rows(text, name, options.which)
+    if kind == "html":
+        return read_html_rows(text, name, options.which)
+    if kind == "parquet":
+        return read_parquet_rows(content, name)
+    if kind == "excel":
+        return read_excel_rows(content, name, options.sheet, options.show_hidden)
+    return read_other_sheet_rows(content, name, options.sheet)
 
 
-def _is_list_of(value: Any, kind: type) -> bool:
-    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+def _unpacked(content: bytes, name: str) -> bytes:
+    try:
+        with gzip.open(io.BytesIO(content)) as file:
+            unpacked = file.read(_MOST_UNPACKED + 1)
+    except (OSError, EOFError) as error:
+        raise ValueError(f"expected a gzip file, got: {error} (file '{name}')") from None
+    if len(unpacked) > _MOST_UNPACKED:
+        raise ValueError(f"expected at most {_MOST_UNPACKED} bytes, got more (file '{name}')")
+    return unpacked
 
 
-def _from_records(records: list[dict[str, Any]], where: str) -> list[list[Any]]:
-    header = list(records[0]) if records else []
-    for number, record in enumerate(records):
-        if set(record) != set(header):
+def _kind_of_bytes(content: bytes, named: str | None, name: str) -> str:
+    """The kind of a file; "text" where its text has to be looked at."""
+    if content.startswith(b"PAR1"):
+        return "parquet"
+    if content.startswith(b"\xd0\xcf\x11\xe0"):
+        return "sheets"
+    if content.startswith(b"PK\x03\x04"):
+        try:
+            members = zipfile.ZipFile(io.BytesIO(content)).namelist()
+        except (zipfile.BadZipFile, ValueError, OSError):
+            members = []
+        if "xl/workbook.xml" in members or (not members and named == "excel"):
+            return "excel"
+        if "xl/workbook.bin" in members or "content.xml" in members:
+            return "sheets"
+    for begin, other in _OTHERS.items():
+        if content.startswith(begin):
             raise ValueError(
-                f"expected the keys {header}, got {list(record)} in object {number} {where}"
+                f"expected a table in {', '.join(ENDINGS)}, got what looks like {other} (file "
+                f"'{name}')"
             )
-    return [header, *([record[name] for name in header] for record in records)]
+    if named in ("parquet", "excel", "sheets") and b"\x00" in content[:1024]:
+        raise ValueError(f"expected {_NAMES[named]}, got something else (file '{name}')")
+    return "text"
 
 
-def _from_columns(columns: dict[str, Any], where: str) -> list[list[Any]]:
-    if not columns:
-        return []
-    cells: list[list[Any]] = []
-    keys: list[str] | None = None
-    for name, column in columns.items():
-        if isinstance(column, dict):
-            keys = list(column) if keys is None else keys
-            if set(column) != set(keys):
-                raise ValueError(f"expected the same rows in all columns, not in '{name}' {where}")
-            column = [column[key] for key in keys]
-        if not isinstance(column, list):
-            raise ValueError(
-                f"expected {_JSON_SHAPES}, got an object with {_kind(column)} as '{name}' {where}"
-            )
-        cells.append(column)
-        if len(column) != len(cells[0]):
-            raise ValueError(
-                f"expected {len(cells[0])} cells in each column, got {len(column)} in '{name}' "
-                f"{where}"
-            )
-    return [list(columns), *map(list, zip(*cells, strict=True))]
+def _declared(content: bytes, named: str | None) -> str | None:
+    """The encoding that a page of HTML declares, in the names of Python."""
+    from mate_tf.tables.html_tables import declared_encoding
+
+    head = content[:1024].lstrip()[:1]
+    return declared_encoding(content) if named == "html" or head == b"<" else None
 
 
-def _rows_reader(read: Callable[[Path, ReadOptions], Any]) -> Callable[[Path, ReadOptions], Table]:
-    return lambda path, options: Table.from_rows(read(path, options), table_id=path.name)
+def _kind_of_text(text: str, named: str | None) -> str:
+    begin = text[:2000].lstrip()
+    if _HTML.match(begin) or (begin.startswith("<") and "<table" in text[:100_000].lower()):
+        return "html"
+    is_json = begin[:1] in ("{", "[")
+    if (named in ("json", "jsonl") and (is_json or not begin)) or (named is None and is_json):
+        lines = [line for line in text.split("\n", 3)[:3] if line.strip()]
+        complete = [_is_complete(line.strip()) for line in lines[:2]]
+        if named == "jsonl" or (len(lines) > 1 and all(complete)):
+            return "jsonl"
+        return "json"
+    if is_json and _is_json(text):
+        return "json"
+    rule = _MARKDOWN_RULE.search(text[:20_000])
+    if named == "markdown" or (rule and "|" in rule[0] and "|" in text[: rule.start()]):
+        return "markdown"
+    if named == "html":
+        return "html"
+    return "csv"
 
 
-_READERS: dict[str, Callable[[Path, ReadOptions], Table]] = {
-    **dict.fromkeys(_DELIMITED, lambda path, options: Table.from_csv(path, options.delimiter)),
-    **dict.fromkeys((".jsonl", ".ndjson"), lambda path, _: Table.from_json_lines(path)),
-    ".json": _rows_reader(lambda path, _: read_json_rows(path)),
-    ".parquet": _rows_reader(lambda path, _: read_parquet_rows(path)),
-    **dict.fromkeys(_HTML, _rows_reader(lambda path, said: read_html_rows(path, said.which))),
-    **dict.fromkeys(_EXCEL, _rows_reader(lambda path, said: read_excel_rows(path, said.sheet))),
-}
-ENDINGS = tuple(_READERS)
+def _is_complete(line: str) -> bool:
+    return (line[:1], line[-1:]) in (("{", "}"), ("[", "]"))
+
+
+def _is_json(text: str) -> bool:
+    import json
+
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _markdown_rows(text: str, name: str, which: int | None) -> Rows:
+    """The rows of a table in Markdown: a header, a rule such as |---|---|, and rows with bars."""
+    lines = text.splitlines()
+    tables: list[tuple[int, list[list[str]]]] = []
+    for number, line in enumerate(lines[1:], start=1):
+        if _MARKDOWN_RULE.match(line) and "|" in lines[number - 1] and "-" in line:
+            body = []
+            for below in lines[number + 1 :]:
+                if "|" not in below:
+                    break
+                body.append(_markdown_cells(below))
+            tables.append((number, [_markdown_cells(lines[number - 1]), *body]))
+    if not tables:
+        raise ValueError(f"expected a table with bars, such as |a|b|, got none (file '{name}')")
+    if which is None and len(tables) == 1:
+        which = 0
+    if which is None or which >= len(tables):
+        raise ValueError(
+            f"expected the number of a table as which, from 0 to {len(tables) - 1}, got "
+            f"{len(tables)} tables (file '{name}')"
+        )
+    first, rows = tables[which]
+    return Rows(
+        rows, [first, *range(first + 2, first + 1 + len(rows))], name, "line", True, header_rows=1
+    )
+
+
+def _markdown_cells(line: str) -> list[str]:
+    line = line.strip()
+    line = line.removeprefix("|")
+    if line.endswith("|") and not line.endswith("\\|"):
+        line = line[:-1]
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)]

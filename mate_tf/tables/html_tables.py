@@ -4,10 +4,9 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from mate_tf.tables.text_files import open_bytes
+from mate_tf.tables.layout import Rows
 from mate_tf.tables.typed_files import broken_named, check_size, reading_package
 
 _DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
@@ -26,7 +25,7 @@ _TABLES_NAMED = 5
 _LONGEST_NAME = 30
 
 
-def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]]:
+def read_html_rows(text: str, name: str, which: int | None = None) -> Rows:
     """Reads the rows of a table on a page, the header first.
 
     The header is the rows of the first <thead>, otherwise the first row and the rows after it that
@@ -37,21 +36,19 @@ def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]
     visible ones. A table inside a cell counts as a table.
 
     Args:
-        path: a page, in the encoding that it declares, otherwise UTF-8.
+        text: a page.
+        name: its file's name in errors.
         which: the number of the table, from 0; needed if there are several.
 
     Raises:
-        FileNotFoundError: if there is no such file.
         ModuleNotFoundError: without lxml.
         ValueError: if there is no table, none with that number, or several and no number; if the
             table has more than MOST_CELLS; or if libxml2 cannot read the page to its end.
     """
-    with open_bytes(path) as file:
-        content = file.read()
-    html = reading_package("lxml.html", path)
-    with broken_named("a page of HTML", path):
+    html = reading_package("lxml.html", name)
+    with broken_named("a page of HTML", name):
         parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
-        page = html.document_fromstring(_decoded(content).encode(), parser=parser)
+        page = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
         for problem in parser.error_log:
             if problem.level_name == "FATAL":  # libxml2 leaves out what follows
                 raise ValueError(f"{problem.message}, in line {problem.line}")
@@ -59,7 +56,7 @@ def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]
         shown = [rows for table, rows in found if not _is_in_hidden(table)]
         tables = shown or [rows for _, rows in found]
     if not tables:
-        raise ValueError(f"expected a table, got a page without one (file '{path}')")
+        raise ValueError(f"expected a table, got a page without one (file '{name}')")
     if which is None and len(tables) == 1:
         which = 0
     if which is None or not 0 <= which < len(tables):
@@ -67,17 +64,18 @@ def read_html_rows(path: str | Path, which: int | None = None) -> list[list[str]
         got = f"{len(tables)} tables" if which is None else str(which)
         raise ValueError(
             f"expected the number of a table as which, from 0 to {len(tables) - 1}, got {got} "
-            f"({'; '.join([*named, '...'][: len(tables)])}) (file '{path}')"
+            f"({'; '.join([*named, '...'][: len(tables)])}) (file '{name}')"
         )
-    return _with_one_header(tables[which], path)
+    return _with_header(tables[which], name)
 
 
-def _decoded(content: bytes) -> str:
+def declared_encoding(content: bytes) -> str | None:
+    """The encoding that a page declares, in the names of Python; None if it declares none."""
     declared = _DECLARED.search(content[:_WITHIN])
-    encoding = declared[1].decode().lower() if declared else "utf-8-sig"
-    if encoding in _WINDOWS_1252:
-        return content.decode("cp1252", errors="replace")
-    return content.decode(encoding)
+    if not declared:
+        return None
+    encoding = declared[1].decode().lower()
+    return "cp1252" if encoding in _WINDOWS_1252 else encoding
 
 
 def _is_in_hidden(table: Any) -> bool:
@@ -113,21 +111,40 @@ def _described(rows: list[Any]) -> str:
     return f"{len(rows)} rows, {name!r}"
 
 
-def _with_one_header(rows: list[Any], path: str | Path) -> list[list[str]]:
-    lines = _expanded(rows, path)
+def _with_header(rows: list[Any], name: str) -> Rows:
+    lines = _expanded(rows, name)
+    width = len(lines[0])
+    spans_all = [width > 1 and len(_cells(row)) == 1 and _text(row) != "" for row in rows]
+    spans_all = [
+        is_one and _span(_cells(row)[0], "colspan") >= width
+        for is_one, row in zip(spans_all, rows, strict=True)
+    ]
+    title = ""
+    while spans_all[:1] == [True] and len(rows) > 2:  # a title over all columns
+        title = title or lines[0][0]
+        rows, lines, spans_all = rows[1:], lines[1:], spans_all[1:]
+    caption = rows[0].iterancestors("table").__next__().find("caption")
+    title = title if caption is None else _text(caption)
     first = rows[0].getparent()
     in_head = sum(row.getparent() is first for row in rows) if first.tag == "thead" else 0
     if not in_head:
-        only_headings = [all(cell.tag == "th" for cell in _cells(row)) for row in rows]
+        only_headings = [
+            all(cell.tag == "th" for cell in _cells(row)) and not is_section
+            for row, is_section in zip(rows, spans_all, strict=True)
+        ]
         in_head = max(1, sum(itertools.takewhile(bool, only_headings)))
     if in_head == len(rows):
         in_head = 1
     columns = zip(*lines[:in_head], strict=True)
     header = [" ".join(text for text, _ in itertools.groupby(filter(None, c))) for c in columns]
-    return [header, *lines[in_head:]]
+    body = [
+        [line[0], *[""] * (width - 1)] if is_section else line  # a heading within the table
+        for line, is_section in zip(lines[in_head:], spans_all[in_head:], strict=True)
+    ]
+    return Rows([header, *body], range(1, len(body) + 2), name, header_rows=1, title=title)
 
 
-def _expanded(rows: list[Any], path: str | Path) -> list[list[str]]:
+def _expanded(rows: list[Any], path: str) -> list[list[str]]:
     """The texts of all cells in rows of the same width; spanning cells are repeated."""
     lines: list[list[str]] = []
     spanning: dict[int, tuple[str, int]] = {}  # by column: a text, and how many more rows it spans
@@ -178,16 +195,39 @@ def _text(cell: Any) -> str:
 def _pieces(element: Any) -> Iterator[str]:
     """The texts in an element, with a blank for each new line on the page."""
     left = [element]  # no recursion: elements may be nested deeper than calls
+    last = ""  # the last character that is no blank
     while left:
         piece = left.pop()
-        if isinstance(piece, str):
-            yield piece
-            continue
-        yield piece.text or ""
-        for child in reversed(piece):
-            apart = " " if child.tag in _APART else ""
-            left.append(apart + (child.tail or ""))
-            # The tag of a comment is no text.
-            if isinstance(child.tag, str) and child.tag not in _NOT_TEXT and not _is_hidden(child):
-                left.append(child)
-            left.append(apart)
+        if not isinstance(piece, str):
+            if piece.tag == "sup" and piece is not element:
+                piece = _superscript("".join(piece.itertext()).strip(), last)
+            else:
+                left.extend(reversed(_inside(piece)))
+                continue
+        yield piece
+        last = piece.rstrip()[-1:] or last
+
+
+def _inside(element: Any) -> list[Any]:
+    """The texts and elements that an element consists of."""
+    found: list[Any] = [element.text or ""]
+    for child in element:
+        apart = " " if child.tag in _APART else ""
+        found.append(apart)
+        # The tag of a comment is no text.
+        if isinstance(child.tag, str) and child.tag not in _NOT_TEXT and not _is_hidden(child):
+            found.append(child)
+        found.append(apart + (child.tail or ""))
+    return found
+
+
+def _superscript(text: str, last: str) -> str:
+    """What a raised text after a character says: marks of footnotes say nothing."""
+    if text.lower() in ("st", "nd", "rd", "th", "e", "er", "o", "a", "tm", "®", "™"):
+        return text
+    if text in ("2", "3") and last.isalpha():  # of a unit
+        return "²" if text == "2" else "³"
+    return "" if len(text) <= _LONGEST_MARK else f" {text}"
+
+
+_LONGEST_MARK = 6  # characters, such as [12]

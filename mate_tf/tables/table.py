@@ -1,8 +1,11 @@
 """A table and a question about it, as plain immutable data."""
 
 import contextlib
+import dataclasses
+import datetime
+import math
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -10,14 +13,10 @@ from operator import index
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mate_tf.tables.columns import Column, read_column
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
-from mate_tf.tables.text_files import (
-    NUMBERS_AS_WRITTEN,
-    check_width,
-    parse_table_rows,
-    read_json_values,
-    read_text,
-)
+from mate_tf.tables.text_files import check_width
+from mate_tf.tables.values import clock_text
 
 AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
 _MOST_CLASSES = 2**31  # records hold 32 bits
@@ -41,6 +40,7 @@ class Table:
         expansions: for each body cell the text that follows its own when it is tokenized, such as
             sentences from the page that it links to; () if no cell has any. It is no part of the
             cell's value: numbers, ranks, histograms and answers only use the rows.
+        assumed: sentences that say what was assumed when the table was read.
 
     Raises:
         ValueError: if there is no column or no body row, or rows or expansions do not have the
@@ -53,6 +53,7 @@ class Table:
     document_title: str = ""
     context_heading: str = ""
     expansions: tuple[tuple[str, ...], ...] = ()
+    assumed: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         for name in ("table_id", "document_title", "context_heading"):
@@ -88,6 +89,19 @@ class Table:
     def num_columns(self) -> int:
         return len(self.header)
 
+    def column(self, index: int) -> Column:
+        """A column with its kind and the values of its cells; it is read once and remembered."""
+        columns: dict[int, Column] = self.__dict__.setdefault("_columns", {})
+        if index not in columns:
+            columns[index] = read_column([row[index] for row in self.rows], self.header[index])
+        return columns[index]
+
+    @property
+    def all_assumed(self) -> tuple[str, ...]:
+        """What was assumed about the table and about its columns."""
+        columns = map(self.column, range(self.num_columns))
+        return (*self.assumed, *(sentence for column in columns for sentence in column.assumed))
+
     @classmethod
     def from_rows(
         cls,
@@ -97,10 +111,18 @@ class Table:
     ) -> "Table":
         """Builds a table from lists of cells. Without a header, the first row is the header.
 
+        `Table.of` also takes dicts and data frames.
+
         Raises:
             ValueError: as the constructor.
         """
+        from mate_tf.tables.frames import is_frame, of_records
+
+        if is_frame(rows):
+            return cls.of(rows, table_id)
         body = list(rows)
+        if body and all(isinstance(row, Mapping) for row in body):
+            return of_records(body, table_id, header)
         if header is None:
             header, body = (body[0], body[1:]) if body else ([], [])
         names: Any = header  # the constructor turns whatever cells hold into text
@@ -109,62 +131,61 @@ class Table:
 
     @classmethod
     def from_csv(cls, path: str | Path, delimiter: str | None = None) -> "Table":
-        """Reads comma- or tab-separated values in UTF-8; the first line is the header.
-
-        Quotes are as in RFC 4180, and blank lines are skipped. Unless a delimiter is given, it is a
-        tab if the file's name ends in .tsv or .tab, otherwise a comma.
+        """Reads delimited text, as `read_table` (tables/files.py), which reads files of all kinds.
 
         Raises:
-            FileNotFoundError: if there is no such file.
-            ValueError: if the file is not UTF-8, its quotes do not match, a line has another number
-                of cells than the header, or the columns seem to have another delimiter; and as the
-                constructor.
+            FileNotFoundError, ValueError: as `read_table`.
         """
-        rows = parse_table_rows(read_text(path), path, delimiter)
-        return cls.from_rows(rows, table_id=Path(path).name)
+        from mate_tf.tables.files import ReadOptions, read_table
+
+        return read_table(path, ReadOptions(delimiter=delimiter))
 
     @classmethod
     def from_json_lines(cls, path: str | Path) -> "Table":
-        """Reads one row from each line: objects keyed by column, or lists, the first the header.
-
-        Blank lines are skipped. The first object's keys give the order of the columns. Numbers are
-        the text that the file has for them.
+        """Reads JSON Lines, as `read_table` (tables/files.py), which reads files of all kinds.
 
         Raises:
-            FileNotFoundError: if there is no such file.
-            ValueError: if a line is not JSON, or its kind, length or keys are not those of the
-                first; and as the constructor.
+            FileNotFoundError, ValueError: as `read_table`.
         """
-        path = Path(path)
-        kind: type = object
-        rows: list[list[Any]] = []
-        for number, row in read_json_values(path, **NUMBERS_AS_WRITTEN):
-            where = f"(file '{path}', line {number})"
-            if not isinstance(row, dict | list) or not isinstance(row, kind):
-                expected = "object or list" if kind is object else kind.__name__
-                # Numbers are the text that the file has for them.
-                got = "a text or number" if isinstance(row, str) else type(row).__name__
-                raise ValueError(f"expected a row as {expected}, got {got} {where}")
-            kind = type(row)
-            if isinstance(row, dict):
-                rows = rows or [list(row)]
-                if set(row) != set(rows[0]):
-                    raise ValueError(f"expected the keys {rows[0]}, got {list(row)} {where}")
-                row = [row[name] for name in rows[0]]
-            rows.append(row)
-            check_width(row, rows[0], where)
-        return cls.from_rows(rows, table_id=path.name)
+        from mate_tf.tables.files import read_table
+
+        return read_table(path)
+
+    @classmethod
+    def of(cls, data: Any, table_id: str = "table") -> "Table":
+        """A table from whatever holds one, with the texts that a file would give.
+
+        Args:
+            data: a Table; a data frame of pandas, polars or pyarrow, whose named or labelled index
+                becomes a column; a dict of columns; a list of dicts; a list of rows, the first the
+                header; or the path of a file.
+            table_id: the name of a table that is no file.
+
+        Raises:
+            TypeError: for anything else.
+            FileNotFoundError, ModuleNotFoundError, ValueError: as `read_table` and the constructor.
+        """
+        if isinstance(data, cls):
+            return data
+        from mate_tf.tables.frames import table_of
+
+        return table_of(data, table_id)
 
     @classmethod
     def from_pandas(cls, frame: Any, table_id: str = "table") -> "Table":
-        """Takes the columns of a pandas.DataFrame, without its index; missing values are empty.
+        """A table from a data frame; see `Table.of`."""
+        return cls.of(frame, table_id)
 
-        Raises:
-            ValueError: as the constructor.
-        """
-        cells = frame.apply(_as_written).astype(object).where(frame.notna(), None)
-        names = [" ".join(map(str, n)) if isinstance(n, tuple) else n for n in frame.columns]
-        return cls.from_rows(cells.to_numpy().tolist(), header=names, table_id=table_id)
+    def to_pandas(self) -> Any:
+        """The table as a pandas.DataFrame of texts; ModuleNotFoundError without pandas."""
+        from mate_tf.tables.frames import to_pandas
+
+        return to_pandas(self)
+
+    def _repr_html_(self) -> str:
+        from mate_tf.tables.drawing import table_html
+
+        return table_html(self)
 
     def _check_expansions(self) -> None:
         expansions = tuple(
@@ -307,14 +328,41 @@ def _class_index(value: Any, where: str) -> int:
     return number
 
 
+def plain_value(value: Any) -> Any:
+    """A typed value as a table shows it: dates in ISO form, whole floats as integers, NaN as None.
+
+    A date with the time 00:00:00 is a date, a length of time is h:mm:ss. Floats from 2**53 on,
+    which may be inexact, stay.
+    """
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas
+        return None
+    if isinstance(value, datetime.datetime):
+        is_date = value.time() == datetime.time() and value.tzinfo is None
+        return value.date().isoformat() if is_date else value.isoformat(" ")
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return clock_text(value.total_seconds()).removeprefix("0")
+    return value
+
+
 def cell_text(value: Any) -> str:
-    """The text of a cell's value; None is empty. TypeError for a container or bytes."""
+    """The text of a cell's value, as files have it; missing ones are empty.
+
+    Raises:
+        TypeError: for a container or bytes.
+    """
     if isinstance(value, str):
         return value
-    if value is None:
-        return ""
     if isinstance(value, bytes | list | tuple | dict | set):
         raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
+    value = plain_value(value)
+    if value is None or isinstance(value, str):
+        return value or ""
     text = float.__repr__(value) if isinstance(value, float) else str(value)
     is_number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
     if is_number and "e" in text.lower():
@@ -324,15 +372,6 @@ def cell_text(value: Any) -> str:
             if not number or 1e-40 < abs(number) < 1e40:
                 return format(number, "f")
     return text
-
-
-def _as_written(column: Any) -> Any:
-    """A column of a data frame; single precision as 0.1, not as 0.10000000149."""
-    kind = column.dtype
-    if kind.kind != "f" or kind.itemsize == 8:
-        return column
-    numbers = column.to_numpy(dtype=f"f{kind.itemsize}", na_value=float("nan"))
-    return type(column)([float(str(number)) for number in numbers], index=column.index)
 
 
 def check_coordinates(table: Table, question: Question) -> None:

@@ -5,7 +5,6 @@ import csv
 import io
 import json
 import os
-import re
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,9 +13,6 @@ from typing import Any, BinaryIO, TextIO
 # The csv module limits cells to 131,072 characters, for the whole process. Real cells are longer.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
-_QUOTED = re.compile(r'"[^"]*"')
-_DELIMITER_LINE = re.compile(r'sep=([^"\r\n])\r?\n')  # Excel reads and writes such a line
-_OTHER_DELIMITERS = (";", "\t", "|")
 # Options of json.loads that keep the text of numbers such as 1.50 and 1e5. Some programs write NaN
 # for a missing value, so that it becomes None.
 NUMBERS_AS_WRITTEN: dict[str, Any] = {
@@ -73,38 +69,6 @@ def read_csv_rows(path: str | Path, **dialect: Any) -> list[list[str]]:
         ValueError: as `read_text`, if quotes do not match, or if rows differ in length.
     """
     return parse_csv_rows(read_text(path), path, **dialect)
-
-
-def parse_table_rows(text: str, path: str | Path, delimiter: str | None = None) -> list[list[str]]:
-    """The rows of a table in delimited text, the header first.
-
-    Args:
-        text: the text.
-        path: its name in errors. A name in .tsv or .tab means tabs, any other commas.
-        delimiter: another one. None takes that of a first line such as "sep=;", which is no row.
-
-    Raises:
-        ValueError: as `parse_csv_rows` and `check_delimiter`, and if the first line has no comma
-            but another character that may be the delimiter.
-    """
-    if delimiter is not None:
-        check_delimiter(delimiter)
-    if said := _DELIMITER_LINE.match(text):
-        text = f"\n{text[said.end() :]}"  # the lines keep their numbers
-        delimiter = delimiter or said[1]
-    if delimiter is None:
-        delimiter = "\t" if Path(path).suffix.lower() in (".tsv", ".tab") else ","
-        # Cells in quotes may hold delimiters and line ends, so only their quotes count here.
-        first = re.split(r"[\r\n]", _QUOTED.sub('""', text).lstrip(" \r\n"), maxsplit=1)[0]
-        others = [other for other in _OTHER_DELIMITERS if other in first]
-        if delimiter == "," and "," not in first and others:
-            raise ValueError(
-                f"expected columns separated by ',', got a first line without one, perhaps "
-                f"separated by {others[0]!r}: {first.strip()!r:.80} (file '{path}'); put the line "
-                f"sep={others[0]} before it, or set the delimiter (--delimiter of mate-tf, or "
-                "delimiter of Table.from_csv); put the name of a single column in quotes"
-            )
-    return parse_csv_rows(text, path, delimiter=delimiter)
 
 
 def check_delimiter(delimiter: str) -> None:
@@ -195,13 +159,29 @@ def read_json_values(path: str | Path, **decoding: Any) -> Iterator[tuple[int, A
         ValueError: as `read_text`, and if a line is not JSON or an object has a key twice.
     """
     for number, line in read_lines(path):
-        try:
-            value = json.loads(line, object_pairs_hook=_unique_keys, **decoding)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(
-                f"expected valid JSON, got: {error} (file '{path}', line {number})"
-            ) from None
-        yield number, value
+        yield number, parse_json(line, path, number, **decoding)
+
+
+def parse_json(text: str, path: str | Path, line: int | None = None, **decoding: Any) -> Any:
+    """The JSON value of a text.
+
+    Args:
+        text: the value.
+        path: its file in errors.
+        line: the line of the file that it is; None for the whole file.
+        **decoding: options of `json.loads`, such as NUMBERS_AS_WRITTEN.
+
+    Raises:
+        ValueError: if it is not JSON or an object has a key twice.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique_keys, **decoding)
+    except json.JSONDecodeError as error:
+        reason, line = error.msg, line or error.lineno
+    except (ValueError, RecursionError) as error:
+        reason = str(error)
+    where = f"(file '{path}', line {line})" if line else f"(file '{path}')"
+    raise ValueError(f"expected valid JSON, got: {reason} {where}")
 
 
 def read_json(path: str | Path, **decoding: Any) -> Any:
@@ -215,14 +195,7 @@ def read_json(path: str | Path, **decoding: Any) -> Any:
         FileNotFoundError: if there is no such file.
         ValueError: as `read_text`, and if it is not JSON or an object has a key twice.
     """
-    text = read_text(path)
-    try:
-        return json.loads(text, object_pairs_hook=_unique_keys, **decoding)
-    except json.JSONDecodeError as error:
-        where = f"(file '{path}', line {error.lineno})"
-        raise ValueError(f"expected valid JSON, got: {error.msg} {where}") from None
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"expected valid JSON, got: {error} (file '{path}')") from None
+    return parse_json(read_text(path), path, **decoding)
 
 
 @contextlib.contextmanager

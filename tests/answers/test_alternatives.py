@@ -74,7 +74,7 @@ def answers_by_loops(held: CellProbabilities, places: list[int]):
         )
         mean = np.mean([held.with_columns[place] for place in members])
         score = mean * held.aggregations[AGGREGATIONS.index(aggregation)]
-        answer = answer_of_cells(cells, aggregation, float(score))
+        answer = answer_of_cells(TABLE, cells, aggregation, float(score))
         if answer is not None and answer.score > 0.0:
             yield answer
 

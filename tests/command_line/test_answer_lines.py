@@ -14,7 +14,9 @@ NILE, RHINE = (SelectedCell(row, 1, TABLE.rows[row][1], 0.9 - 0.6 * row) for row
 
 def answer(*others: Answer | None) -> Answer:
     best, *alternatives = [
-        found for found in (answer_of_cells((NILE,), "NONE", 0.9), *others) if found is not None
+        found
+        for found in (answer_of_cells(TABLE, (NILE,), "NONE", 0.9), *others)
+        if found is not None
     ]
     return dataclasses.replace(best, alternatives=tuple(alternatives))
 
@@ -33,7 +35,10 @@ def test_an_answer_with_its_cells_and_its_number():
 
 
 def test_alternatives_with_where_they_come_from():
-    others = answer_of_cells((RHINE,), "NONE", 0.3), answer_of_cells((NILE, RHINE), "SUM", 0.1)
+    others = (
+        answer_of_cells(TABLE, (RHINE,), "NONE", 0.3),
+        answer_of_cells(TABLE, (NILE, RHINE), "SUM", 0.1),
+    )
     lines = list(answer_lines(TABLE, answer(*others)))
     assert lines[5:7] == [
         "alternative: 1,230 km  (0.30), row 1, column 1 (length)",
@@ -42,7 +47,7 @@ def test_alternatives_with_where_they_come_from():
 
 
 def test_no_answer_with_what_it_would_have_been():
-    other = answer_of_cells((RHINE,), "NONE", 0.3)
+    other = answer_of_cells(TABLE, (RHINE,), "NONE", 0.3)
     lines = list(answer_lines(TABLE, apply_min_score(answer(other), 0.95)))
     assert lines[:3] == ["answer: none", "would have been: 6,650 km", "score: 0.90"]
     assert lines[6].startswith("alternative: 1,230 km")

@@ -51,13 +51,17 @@ def test_show_prints_the_table_as_it_was_read(capsys, tmp_path):
     assert main(["show", PLANETS, "--rows=1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "planets.csv: 8 rows, 6 columns"
-    assert lines[2].split()[:3] == ["row", "Planet", "Position"]
-    assert lines[4].split()[:3] == ["0", "Mercury", "1"]
-    assert lines[5:] == ["... 7 more rows"]
+    assert lines[2:4] == ["Planet: text", "Position: number"]
+    assert lines[9].split()[:3] == ["row", "Planet", "Position"]
+    assert lines[11].split()[:3] == ["0", "Mercury", "1"]
+    assert lines[12:] == ["... 7 more rows"]
     (tmp_path / "t.csv").write_text("a;b\n1,5;\u00e4\n", encoding="utf-8")
     assert main(["show", str(tmp_path / "t.csv"), "--delimiter=;", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown == {"name": "t.csv", "header": ["a", "b"], "rows": [["1,5", "\u00e4"]]}
+    assert (shown["header"], shown["rows"]) == (["a", "b"], [["1,5", "\u00e4"]])
+    assert shown["assumed"] == ["Column 'a' has a decimal comma."]
+    kind = {"name": "a", "kind": "number", "values": [1.5], "unit": "", "sum": 1.5, "average": 1.5}
+    assert shown["columns"][0] == kind
     assert main(["show", str(tmp_path / "none.csv")]) == 1
     assert capsys.readouterr().err.startswith("mate-tf: expected a file at ")
 

@@ -38,7 +38,7 @@ class FirstCell:
         self.asked: list[str] = []
 
     def answer(self, table: Table, question: str) -> Answer:
-        found = answer_of_cells((SelectedCell(0, 0, table.rows[0][0], 0.9),), "NONE", 0.9)
+        found = answer_of_cells(table, (SelectedCell(0, 0, table.rows[0][0], 0.9),), "NONE", 0.9)
         assert found is not None
         return found
 
@@ -269,7 +269,7 @@ def test_whatever_takes_the_focus_has_a_name(page):
 
 def test_a_pasted_table_is_shown_and_asked(page):
     paste(page, CAPITALS)
-    page.wait_for_selector("#result :text('pasted.tsv: 2 rows, 2 columns')")
+    page.wait_for_selector("#result :text('the pasted table: 2 rows, 2 columns')")
     assert shown_cells(page) == ["rome", "italy", "paris", "france"]
     ask(page, "which city?")
     page.wait_for_selector("#result .answer")
@@ -287,7 +287,7 @@ def test_a_file_takes_the_place_of_what_was_pasted_and_gives_it_back(page, tmp_p
     page.wait_for_selector("#result .answer")
     assert len(shown_cells(page)) == 6
     paste(page, CAPITALS)
-    page.wait_for_selector("#result :text('pasted.tsv: 2 rows')")
+    page.wait_for_selector("#result :text('the pasted table: 2 rows')")
     page.wait_for_selector("#file :text('towns')", state="detached")
     page.set_input_files("#file input[type=file]", path)
     page.wait_for_selector("#result :text('towns.csv: 3 rows')")
@@ -298,7 +298,11 @@ def test_a_file_takes_the_place_of_what_was_pasted_and_gives_it_back(page, tmp_p
 @pytest.mark.parametrize(
     ("pasted", "question", "sentence"),
     [
-        ("a\tb\n1\n", "which city?", r"Expected 2 cells as in the header, got 1 \(.*line 2\)\."),
+        (
+            "a\tb\n1\t2\t3\n",
+            "which city?",
+            r"Expected 2 cells as in the header, got 3 \(.*line 2\);",
+        ),
         (CAPITALS, " ", r"Expected a question, got an empty one\."),
     ],
     ids=["ragged", "no question"],
@@ -342,7 +346,7 @@ def test_an_answer_stays_where_its_table_comes_late(page):
 def test_a_cell_is_text_whatever_it_says(page):
     attack = "<script>document.title = 'hit'</script><img src=elsewhere onerror=alert(1)>"
     paste(page, f"city\tcountry\n{attack}\t${{alert(1)}} {{{{x}}}}\nparis\tfrance\n")
-    page.wait_for_selector("#result :text('pasted.tsv')")
+    page.wait_for_selector("#result :text('the pasted table')")
     assert shown_cells(page)[:2] == [attack, "${alert(1)} {{x}}"]
     ask(page, attack)
     page.wait_for_selector("#result .answer")

@@ -32,7 +32,7 @@ FEATURES = FeatureConfig(max_seq_length=64)
 QUESTIONS = ["a b 2", "h 7", "c"]
 TABLES = [
     Table.from_rows([["a", "b"], ["1", "c d"], ["2", "e"], ["-3", "2004"]]),
-    Table.from_rows([["h"], ["g 7"], ["f 9"]]),
+    Table.from_rows([["h"], ["g 7"], ["9 f"]]),
     Table.from_rows([["c", "d", "e"], ["1", "2", "3"]]),
 ]
 # Those of tensorflow_text; a server has them from the same library (its `ops_lib`).
@@ -46,6 +46,9 @@ def exported_model(directory, model, features=FEATURES):
     vocab_file = write_vocabulary(directory / "vocab.txt", VOCABULARY)
     export_saved_model(model, vocab_file, features, directory / "model")
     return directory / "model"
+
+
+pytestmark = pytest.mark.medium
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +174,6 @@ ASKED_IN_A_NEW_PROCESS = """
 import json, sys
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
-
-pytestmark = pytest.mark.medium
-
 asked = json.load(sys.stdin)
 unknown = [name for name in asked["operations"] if op_def_registry.get(name) is None]
 import tensorflow_text

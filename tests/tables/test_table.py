@@ -27,7 +27,7 @@ def write(path, text, encoding="utf-8"):
     [
         (None, ""),
         (3, "3"),
-        (3.0, "3.0"),
+        (3.0, "3"),
         (0.1, "0.1"),
         (True, "True"),
         (np.float64(0.5), "0.5"),

@@ -218,6 +218,7 @@ class HeadProjections(keras.layers.Layer):
         Raises:
             ValueError: without features and without a plan.
         """
+        training = bool(training)
         if plan is None:
             if features is None:
                 raise ValueError(f"layer {self.name!r} expected token features or a plan")

@@ -1,20 +1,30 @@
 """Reads tables and questions from the body of a request, or says why not."""
 
 import dataclasses
+import json
+import re
 from typing import Any
-
-import orjson
 
 from mate_tf.serving.http.limits import RefusedError
 from mate_tf.tables.table import Question, Table
+
+_HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps of surrogates
+
+
+class _Number(str):
+    """A number with the text that it has in the request: 1.50 stays 1.50."""
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
 
 _NAMES = {
     dict: "an object",
     list: "a list",
     str: "a text",
     bool: "a truth value",
-    int: "a number",
-    float: "a number",
+    _Number: "a number",
     type(None): "null",
 }
 
@@ -48,8 +58,12 @@ def read_request(body: bytes, limits: Limits) -> list[tuple[Table, Question]]:
         RefusedError: with status 400 for anything else, with 413 for what is beyond a limit.
     """
     try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+        document = json.loads(
+            body.decode(), parse_int=_Number, parse_float=_Number, parse_constant=_no_constant
+        )
+        if _HALF_A_PAIR.search(body):
+            json.dumps(document, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
         raise RefusedError("not_json", f"expected JSON in UTF-8: {error}") from None
     instances = _list(_object(document, "", ["instances"])["instances"], "instances")
     _check_size(len(instances), limits.questions, "questions", "instances")
@@ -62,7 +76,7 @@ def read_request(body: bytes, limits: Limits) -> list[tuple[Table, Question]]:
 def _instance(value: Any, where: str, limits: Limits) -> tuple[Table, Question]:
     instance = _object(value, where, ["question", "table"])
     text = instance["question"]
-    if not isinstance(text, str):
+    if not isinstance(text, str) or isinstance(text, _Number):
         raise _wrong_type("a text", text, f"{where}.question")
     if not text.strip():
         raise RefusedError("empty", "expected a question, got an empty one", f"{where}.question")
@@ -104,8 +118,10 @@ def _object(value: Any, where: str, keys: list[str]) -> dict[str, Any]:
     for key in keys:
         if key not in value:
             raise RefusedError("missing", f'expected "{key}", which is missing', where)
-    if len(value) != len(keys):
-        raise RefusedError("unknown_key", f"expected only {', '.join(keys)}, got other keys", where)
+    if unknown := [key for key in value if key not in keys]:
+        raise RefusedError(
+            "unknown_key", f"expected only {', '.join(keys)}, got {unknown[0]!r:.80}", where
+        )
     return value
 
 

@@ -1,6 +1,9 @@
 """Numbers and dates in texts, their order and comparison, in the graph.
 
-It computes what mate_tf/features/numeric.py makes of texts. Each word is put between two marks, so
+It computes what version 1 of mate_tf/features/numeric.py makes of texts, also for models of version
+2: a column does not decide how its numbers and dates are written. Numbers such as 1,234.5 and dates
+such as 2024-01-31 and May 5, 2024 are read alike in both; for other forms ask the library or the
+server, which read them by their column. Each word is put between two marks, so
 that regular expressions without look-around see where it begins and ends. One expression finds the
 values from left to right, the longest first. Rare texts are read differently:
 
@@ -23,15 +26,6 @@ from typing import NamedTuple
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from mate_tf.answers.answer import (
-    CURRENCY_SIGNS,
-    DOLLARS,
-    EN_DASH,
-    LARGEST_POWER,
-    MINUS_SIGNS,
-    MULTIPLES,
-    POWER_OF_TEN,
-)
 from mate_tf.features.numeric import (
     CARDINALS,
     COMMON_TYPE_SHARE,
@@ -43,6 +37,13 @@ from mate_tf.features.numeric import (
     WEEKDAYS,
 )
 
+EN_DASH = "\N{EN DASH}"
+MINUS_SIGNS = f"-{EN_DASH}\N{MINUS SIGN}"
+CURRENCY_SIGNS = "$€£¥₹"
+DOLLARS = "us|au|ca|nz|hk|mx|a|c|s|r"  # what stands before the sign of some
+MULTIPLES = "k|m|mn|b|bn|thousand|million|billion|trillion"  # as units, which are not read
+POWER_OF_TEN = rf"[{MINUS_SIGNS}]?[0-9]+(?:\.[0-9]+)?e[+-]?[0-9][0-9]?"  # 2.5e-05, alone in a cell
+LARGEST_POWER = 1e38  # the features are in single precision
 _BEGIN, _END = "\x01", "\x02"
 _SPACE = (
     r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}"

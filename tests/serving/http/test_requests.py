@@ -19,7 +19,7 @@ JSON = st.recursive(
 )
 # No lone surrogates, which UTF-8 cannot hold.
 TEXT = st.text(st.characters(codec="utf-8"), max_size=5)
-CELL = TEXT | st.none() | st.booleans() | st.integers(-(2**53), 2**53)
+CELL = TEXT | st.none() | st.booleans() | st.integers(-9999, 99999)
 
 
 def instance(question: Any = "a", header: Any = ("b",), rows: Any = (("c",),)) -> dict:
@@ -95,7 +95,7 @@ def test_a_value_of_any_type_at_any_place_is_asked_or_refused_at_its_place(data)
             body({**instance(), "answer": "x"}),
             "unknown_key",
             "instances[0]",
-            "expected only question, table, got other keys",
+            "expected only question, table, got 'answer'",
         ),
         (body(instance(3)), "wrong_type", "instances[0].question", "expected a text"),
         (body(instance(" ")), "empty", "instances[0].question", "expected a question"),

@@ -24,7 +24,7 @@ RAW = [
     tf.TensorSpec([None], tf.int32),
     tf.TensorSpec([None], tf.int32),
 ]
-PLAIN = FeatureConfig(max_seq_length=512)
+PLAIN = FeatureConfig(max_seq_length=512, numbers_version=1)
 CONFIGS = {
     "a limit": FeatureConfig(max_seq_length=48),
     "cut cells": FeatureConfig(max_seq_length=None, cell_trim_length=2, strip_column_names=True),

@@ -1,0 +1,316 @@
+"""What a column says: its kind, and the value of each of its cells.
+
+The column decides where a cell alone may be read in several ways (values.py): which sign is the
+decimal one, whether the day or the month comes first, whether "9:58" is a time or a length. What
+cannot be decided keeps a plain reading or none, and `assumed` says so.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mate_tf.tables.values import (
+    CURRENCIES,
+    UNITS,
+    Cell,
+    Date,
+    clock_text,
+    duration_unit,
+    read_cell,
+)
+
+Kind = Literal["number", "date", "time", "duration", "text", "empty"]
+SHARE_OF_KIND = 0.7  # of the cells with a value
+
+_LENGTH_NAME = re.compile(
+    r"duration|length|elapsed|runtime|running|lap|split|pace|time taken|dauer|laufzeit|durée|duree"
+)
+_TIME_NAME = re.compile(
+    r"start|end|begin|depart|arriv|open|clos|clock|time of day|schedule|kick|uhrzeit|heure|hora"
+)
+_YEAR_NAME = re.compile(
+    r"\byears?\b|jahr|année|annee|\baño|\banno\b|\bano\b|season|founded|established|born|年"
+)
+_LABEL_NAME = re.compile(
+    r".*\b(id|ids|zip|zipcode|plz|postcode|postal|code|phone|telephone|fax|isbn|ean|sku|latitude|"
+    r"longitude)\b.*|no\.?|nr\.?|number|#|rank|position"
+)
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How a column writes numbers and dates; also the way in which a question about it is read."""
+
+    decimal: str = "."
+    day_first: bool | None = None  # None: undecided
+    weak_multiples: bool = False  # "5 m" is 5 million
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as it was understood.
+
+    Attributes:
+        name: the header.
+        kind: of most cells; "text" where fewer than 70 % of those with a value are of one kind.
+        values: of each cell, of the column's kind: numbers, Dates, seconds after midnight of times,
+            seconds of durations; None where a cell has none, and for all cells of text.
+        numbers: each cell as a number, whatever the column's kind; durations in seconds.
+        units: of each cell; "" without one.
+        empty: whether a cell has no value.
+        convention: how it was read.
+        assumed: sentences that say what was assumed.
+    """
+
+    name: str
+    kind: Kind
+    values: tuple[float | Date | None, ...]
+    numbers: tuple[float | None, ...]
+    units: tuple[str, ...]
+    empty: tuple[bool, ...]
+    convention: Convention
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def unit(self) -> str:
+        """The unit that all numbers with one share; "" if there is none or several."""
+        found = {
+            unit
+            for unit, value in zip(self.units, self.values, strict=True)
+            if unit and value is not None
+        }
+        return found.pop() if len(found) == 1 else ""
+
+    def sum_and_average(self) -> tuple[float | None, float | None]:
+        """Both, in the column's unit or in seconds; None where they would make no sense."""
+        is_label = self.kind == "number" and _LABEL_NAME.fullmatch(self.name.lower())
+        values = [value for value in self.values if isinstance(value, float)]
+        if self.kind not in ("number", "duration") or is_label or not values:
+            return None, None
+        if unlike_units(self.units):
+            return None, None
+        total = math.fsum(values)
+        return total, total / len(values)
+
+    def to_dict(self) -> dict[str, object]:
+        """The column as `mate-tf show --json` prints it."""
+        total, average = self.sum_and_average()
+        values: list[object] = [
+            value.isoformat()
+            if isinstance(value, Date)
+            else clock_text(value)
+            if self.kind == "time" and value is not None
+            else value
+            for value in self.values
+        ]
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "values": values,
+            "unit": self.unit,
+            "sum": total,
+            "average": average,
+        }
+
+
+def unlike_units(units: Iterable[str]) -> tuple[str, ...]:
+    """The units, if they are several known ones, which cannot be added; otherwise ()."""
+    found = dict.fromkeys(known for unit in units if (known := _known_unit(unit)))
+    return tuple(found) if len(found) > 1 else ()
+
+
+def _known_unit(unit: str) -> str:
+    unit = unit.split(" (")[0].rstrip(".")
+    return unit if unit in UNITS or unit in _CURRENCIES else ""
+
+
+_CURRENCIES = frozenset(CURRENCIES.values())
+
+
+def read_column(texts: Sequence[str], name: str = "") -> Column:
+    """Reads all cells of a column together, in one pass for each decision."""
+    cells = [read_cell(text) for text in texts]
+    decimal, of_numbers = _decimal_sign(cells, name)
+    day_first, of_dates = _order_of_dates(cells, name)
+    convention = Convention(decimal, day_first, _has_multiples(cells))
+    numbers: list[float | None] = []
+    units: list[str] = []
+    for cell in cells:
+        number, unit = number_of(cell, convention)
+        numbers.append(number)
+        units.append(unit)
+    kinds = _values_by_kind(cells, numbers, units, convention, name)
+    num_filled = sum(bool(cell.text) for cell in cells)
+    counts = {kind: sum(value is not None for value in values) for kind, values in kinds.items()}
+    kind: Kind = max(counts, key=counts.__getitem__)
+    if not num_filled:
+        kind = "empty"
+    elif counts[kind] < SHARE_OF_KIND * num_filled:
+        kind = "text"
+    values = kinds.get(kind, [None] * len(cells))
+    if kind == "duration":
+        numbers = [value if isinstance(value, float) else None for value in values]
+        units = [""] * len(cells)
+    assumed = []
+    if kind == "number":
+        assumed = [*of_numbers, *_said_of_units(units, name)]
+    elif kind == "date":
+        assumed = of_dates
+    elif kind == "text":
+        assumed = _undecided_dates(cells, convention, name, num_filled)
+    return Column(
+        name,
+        kind,
+        tuple(values),
+        tuple(numbers),
+        tuple(units),
+        tuple(not cell.text for cell in cells),
+        convention,
+        tuple(assumed),
+    )
+
+
+def _named(name: str) -> str:
+    return f"Column '{name}'" if name else "A column without a name"
+
+
+def _joined(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def _decimal_sign(cells: Sequence[Cell], name: str) -> tuple[str, list[str]]:
+    points = sum(cell.point is not None and cell.comma is None for cell in cells)
+    commas = sum(cell.comma is not None and cell.point is None for cell in cells)
+    if commas > points:
+        return ",", [f"{_named(name)} has a decimal comma."]
+    if points and commas:
+        return ".", [f"{_named(name)} has both decimal points and decimal commas."]
+    for cell in cells if not points else ():
+        if None not in (cell.point, cell.comma) and cell.point != cell.comma and "." in cell.text:
+            said = f"'{cell.text}' was read as {cell.point:g}, with a decimal point."
+            return ".", [f"{_named(name)}: {said}"]
+    return ".", []
+
+
+def _order_of_dates(cells: Sequence[Cell], name: str) -> tuple[bool | None, list[str]]:
+    """Whether the day comes first in dates of numbers; None where nothing decides it."""
+    short = [cell for cell in cells if cell.day_first or cell.month_first]
+    days = sum(cell.month_first is None for cell in short)
+    months = sum(cell.day_first is None for cell in short)
+    if short and bool(days) != bool(months):
+        order = "day, month, year" if days else "month, day, year"
+        said = f"{_named(name)} has dates in the order {order}, as a day above 12 shows."
+        return bool(days), [said]
+    if short and not days and all("/" not in cell.text for cell in short):
+        said = "dates were read in the order month, day, year; no day is above 12."
+        return False, [f"{_named(name)}: {said}"]
+    return None, []
+
+
+def _has_multiples(cells: Sequence[Cell]) -> bool:
+    """Whether the "m" of "5 m" is a million: beside currencies or other powers of ten."""
+    weak = {cell.factor for cell in cells if cell.factor}
+    others = any(cell.power or cell.unit in _CURRENCIES for cell in cells)
+    return bool(weak) and (others or len(weak) > 1)
+
+
+def _said_of_units(units: Sequence[str], name: str) -> list[str]:
+    unlike = unlike_units(units)
+    said = f"{_named(name)} has numbers in {_joined(unlike)}, which are not added up."
+    return [said] if unlike else []
+
+
+def _undecided_dates(
+    cells: Sequence[Cell], convention: Convention, name: str, num_filled: int
+) -> list[str]:
+    short = [cell for cell in cells if cell.day_first or cell.month_first]
+    if convention.day_first is not None or len(short) < SHARE_OF_KIND * num_filled or not short:
+        return []
+    return [
+        f"{_named(name)}: '{short[0].text}' may have the day or the month first, so it was not "
+        "read as dates; write dates such as 2024-01-31."
+    ]
+
+
+def number_of(cell: Cell, convention: Convention) -> tuple[float | None, str]:
+    """The cell as a number, and its unit."""
+    both = (cell.comma, cell.point) if convention.decimal == "," else (cell.point, cell.comma)
+    number = both[0] if both[0] is not None else both[1]
+    if number is not None and cell.factor and convention.weak_multiples:
+        words = cell.unit.split(" ", 1)
+        return float(f"{number!r}e{cell.factor}") if "e" not in repr(number) else number, (
+            CURRENCIES.get(words[1], "") if len(words) > 1 else ""
+        )
+    return number, cell.unit
+
+
+def date_of(cell: Cell, convention: Convention) -> Date | None:
+    """The cell as a date; a year alone is none."""
+    if cell.date or convention.day_first is None:
+        return cell.date
+    return cell.day_first if convention.day_first else cell.month_first
+
+
+def _values_by_kind(
+    cells: Sequence[Cell],
+    numbers: Sequence[float | None],
+    units: Sequence[str],
+    convention: Convention,
+    name: str,
+) -> dict[Kind, list[float | Date | None]]:
+    dates: list[float | Date | None] = [date_of(cell, convention) for cell in cells]
+    years = [cell.is_year for cell in cells]
+    is_of_years = any(years) and bool(any(dates) or _YEAR_NAME.search(name.lower()))
+    if is_of_years:
+        dates = [
+            Date(int(cell.point), None, None) if is_year and cell.point else date
+            for cell, date, is_year in zip(cells, dates, years, strict=True)
+        ]
+    clocks = [cell for cell in cells if cell.clock]
+    lengths: list[float | Date | None] = [cell.duration for cell in cells]
+    times: list[float | Date | None] = [None] * len(cells)
+    if clocks:
+        as_time = _are_times(clocks, name)
+        seconds = [_seconds(cell.clock, as_time, clocks) if cell.clock else None for cell in cells]
+        if as_time:
+            times = list(seconds)
+        else:
+            lengths = [s if d is None else d for s, d in zip(seconds, lengths, strict=True)]
+    by_unit = [duration_unit(unit) for unit in units]
+    if any(length is not None for length in lengths) or len(set(by_unit) - {None}) > 1:
+        lengths = [
+            number * size if length is None and number is not None and size else length
+            for length, number, size in zip(lengths, numbers, by_unit, strict=True)
+        ]
+    # In the order of preference where two kinds have as many cells.
+    return {"date": dates, "time": times, "duration": lengths, "number": list(numbers)}
+
+
+def _are_times(clocks: Sequence[Cell], name: str) -> bool:
+    """Whether the column's clocks are times of day, not lengths of time."""
+    if any(cell.is_time for cell in clocks):
+        return True
+    parts = [cell.clock for cell in clocks]
+    if any(not 0 <= clock[0] < 24 or clock[-1] != int(clock[-1]) for clock in parts):
+        return False
+    if len({len(clock) for clock in parts}) > 1 or _LENGTH_NAME.search(name.lower()):
+        return False
+    if _TIME_NAME.search(name.lower()):
+        return True
+    hours = Counter(cell.text.split(":")[0] for cell in clocks)
+    if len(parts[0]) == 3:  # "0:12:00" and mostly "00:12:00" are lengths
+        is_short = any(len(hour) == 1 for hour in hours)
+        return not is_short and 2 * hours["00"] < len(clocks)
+    return True
+
+
+def _seconds(clock: tuple[float, ...], as_time: bool, clocks: Sequence[Cell]) -> float:
+    if len(clock) == 1:
+        return clock[0]
+    if len(clock) == 3:
+        return clock[0] * 3600 + clock[1] * 60 + clock[2]
+    # Lengths of two numbers are minutes and seconds beside h:mm:ss or with fractions, else too.
+    return clock[0] * 3600 + clock[1] * 60 if as_time else clock[0] * 60 + clock[1]

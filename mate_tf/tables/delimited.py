@@ -1,0 +1,128 @@
+"""Delimited text: CSV, TSV and their relatives. The whole head decides what separates columns."""
+
+import csv
+import io
+import re
+from collections import Counter
+from typing import Any
+
+from mate_tf.tables.layout import Rows
+from mate_tf.tables.text_files import check_delimiter
+
+DELIMITERS = ("\t", ";", "|", ",")  # of equally good ones the first
+_LINES_LOOKED_AT = 100
+_CHARACTERS_LOOKED_AT = 100_000
+_LEAST_SHARE = 0.6  # of the lines looked at
+_PER_LINE = 1e-3  # what a line at an end that has no delimiter takes from the share
+_LEAST_TO_TRIM = 0.4  # of them, from which on lines at both ends may be others
+_DELIMITER_LINE = re.compile(r'sep=([^"\r\n])\r?\n')  # Excel reads and writes such a line
+_APART = re.compile(r"(?<=\S)(?: {2,}|\t)(?=\S)")
+_ALONE = re.compile(r"\r\n|\r|\n")
+_NONE = "\x1f"  # a character that no text has, for a single column
+_NAMES = {"\t": "a tab", " ": "blanks"}
+
+
+def read_delimited_rows(
+    text: str, name: str, ending: str = ".csv", delimiter: str | None = None
+) -> Rows:
+    """The rows of delimited text.
+
+    Quotes are as in RFC 4180. A first line such as "sep=;" says the delimiter.
+
+    Args:
+        text: the text.
+        name: the file's name, in errors.
+        ending: of the file's name; .tsv and .tab mean tabs if nothing else is as good.
+        delimiter: what separates the columns; None lets the text decide.
+
+    Raises:
+        ValueError: if quotes do not match, or the delimiter is not one character.
+    """
+    if delimiter is not None:
+        check_delimiter(delimiter)
+    if said := _DELIMITER_LINE.match(text):
+        text = f"\n{text[said.end() :]}"  # the lines keep their numbers
+        delimiter = delimiter or said[1]
+    assumed: list[str] = []
+    usual = "\t" if ending in (".tsv", ".tab") else ","
+    if delimiter is None:
+        delimiter = find_delimiter(text, usual)
+        if delimiter == " ":
+            text, delimiter = "\n".join(_APART.sub("\t", li) for li in _ALONE.split(text)), "\t"
+            assumed.append("The columns are separated by two or more blanks.")
+        elif not delimiter:
+            delimiter = _NONE
+        elif delimiter != usual:
+            named = _NAMES.get(delimiter, f"'{delimiter}'")
+            assumed.append(f"The columns are separated by {named}.")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    rows: list[list[Any]] = []
+    numbers: list[int] = []
+    line = 1
+    try:
+        for row in reader:
+            if row:
+                rows.append(row)
+                numbers.append(line)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"expected delimited text, got: {error} (file '{name}', line {reader.line_num})"
+        ) from None
+    return Rows(rows, numbers, name, unit="line", is_ragged=True, assumed=assumed)
+
+
+def find_delimiter(text: str, usual: str = ",") -> str:
+    """What separates the columns: the character by which most of the first lines agree.
+
+    Args:
+        text: delimited text.
+        usual: what is taken where the text has a single column.
+
+    Returns:
+        One of DELIMITERS, a blank for columns that two or more blanks separate, or "" for a single
+        column.
+    """
+    head = text[:_CHARACTERS_LOOKED_AT]
+    if len(text) > len(head):
+        head = head[: max(head.rfind("\n"), head.rfind("\r")) + 1] or head
+    best, best_share = usual, 0.0
+    for delimiter in sorted(DELIMITERS, key=lambda it: it != usual or it == ","):
+        share = _share(head, delimiter)
+        if share > best_share:
+            best, best_share = delimiter, share
+    if best_share < _LEAST_SHARE:
+        lines = [line for line in _ALONE.split(head)[:_LINES_LOOKED_AT] if line.strip()]
+        sizes = Counter(len(_APART.findall(line.strip())) for line in lines)
+        if len(lines) > 2 and list(sizes) == [sizes.most_common(1)[0][0]] and 0 not in sizes:
+            return " "
+        return usual if lines and usual in lines[0] else ""
+    return best
+
+
+def _share(head: str, delimiter: str) -> float:
+    """The share of the lines that have the commonest number of cells, at least two.
+
+    Lines before the first and after the last of these do not count, unless they are most.
+    """
+    reader = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
+    sizes: list[int] = []
+    is_prose = True  # "red, or blue"
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                sizes.append(len(row))
+                is_prose &= all(cell.startswith(" ") for cell in row[1:])
+            if len(sizes) == _LINES_LOOKED_AT:
+                break
+    except csv.Error:
+        return 0.0
+    several = Counter(size for size in sizes if size > 1)
+    if not several or (is_prose and sizes[0] == 1):
+        return 0.0
+    commonest, number = several.most_common(1)[0]
+    if number >= _LEAST_TO_TRIM * len(sizes):  # titles and notes have no delimiter
+        first, last = sizes.index(commonest), len(sizes) - sizes[::-1].index(commonest)
+        share = number / len(sizes[first:last])
+        return share - _PER_LINE * (len(sizes) - (last - first))
+    return number / len(sizes)

@@ -1,0 +1,150 @@
+"""The text of a file's bytes: by its byte order mark, as UTF-8, or in the likeliest old encoding.
+
+Before UTF-8 each region had its own encoding, and files in them say nothing of it. A wrong one
+gives characters that nobody writes, so the one is taken whose characters are common; where two are
+about equally good, neither is.
+"""
+
+import codecs
+import contextlib
+import re
+from collections.abc import Callable
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig", "UTF-8"),
+    (codecs.BOM_UTF32_LE, "utf-32", "UTF-32"),
+    (codecs.BOM_UTF32_BE, "utf-32", "UTF-32"),
+    (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
+    (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
+)
+_LOOKED_AT = 20_000  # characters that are not ASCII
+_LEAST_SHARE = 0.6  # of them that are common
+_LEAST_LEAD = 0.1  # over the second best encoding
+_WESTERN = frozenset("äöüÄÖÜßéèêëàâçîïôûùñáíóúãõåøæÅØÆÉÈÀÇÑÁÍÓÚÊœ€£§°²³½´µ“”„‘’–—…·«»º ")
+_CENTRAL = frozenset("ąćęłńóśźżĄĆĘŁŃÓŚŹŻáčďéěíňřšťúůýžÁČĎÉĚÍŇŘŠŤÚŮÝŽőűŐŰäöüÄÖÜßăâîșțşţ€§°“”„’–… ")
+
+
+def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str, list[str]]:
+    """The text of a file, and what was assumed about its encoding.
+
+    Args:
+        content: the file's bytes.
+        name: its name in errors.
+        encoding: a name that Python knows; None for the byte order mark, UTF-8 or the likeliest.
+
+    Raises:
+        ValueError: if it is not in that encoding, or in none that is clearly the likeliest.
+    """
+    if encoding is not None:
+        try:
+            return content.decode(encoding).removeprefix("\ufeff"), []
+        except LookupError:
+            raise ValueError(
+                f"expected an encoding such as utf-8 or cp1252, got {encoding!r} (file '{name}')"
+            ) from None
+        except UnicodeDecodeError as error:
+            raise _wrong(error, encoding, name) from None
+    for mark, codec, shown in _MARKS:
+        if content.startswith(mark):
+            try:
+                return content.decode(codec), []
+            except UnicodeDecodeError as error:
+                raise _wrong(error, shown, name) from None
+    if content.count(0) > len(content) // 8:  # UTF-16 without a mark
+        codec = "utf-16-le" if content[1::2].count(0) > content[::2].count(0) else "utf-16-be"
+        with contextlib.suppress(UnicodeDecodeError):
+            return content.decode(codec), ["The encoding was taken to be UTF-16."]
+    try:
+        return content.decode(), []
+    except UnicodeDecodeError as error:
+        not_utf8 = _wrong(error, "UTF-8 text", name)
+    scores = {codec: _score(content, codec) for codec in _SHOWN}
+    if scores["cp949"] == 1.0 and sum(byte > 127 for byte in content[:_LOOKED_AT]) >= 12:
+        # The other two have these characters too, but seldom nothing else.
+        scores["gb18030"], scores["big5"] = 0.8 * scores["gb18030"], 0.8 * scores["big5"]
+    codec, other = sorted(scores, key=scores.__getitem__, reverse=True)[:2]
+    best, second, shown = scores[codec], scores[other], _SHOWN[codec]
+    if {codec, other} == {"cp1252", "cp1250"} and _same(content, codec, other):
+        second = 0.0
+    if best < _LEAST_SHARE:
+        raise ValueError(
+            f"{not_utf8}; set its encoding, such as --encoding=cp1252 (encoding= in Python)"
+        )
+    if best < second + _LEAST_LEAD:
+        raise ValueError(
+            f"{not_utf8}; it may be in {shown} or in {_SHOWN[other]}, so set its encoding, such as "
+            f"--encoding={codec} (encoding= in Python)"
+        )
+    return content.decode(codec, errors="replace"), [f"The encoding was taken to be {shown}."]
+
+
+def _same(content: bytes, codec: str, other: str) -> bool:
+    return content.decode(codec, "replace") == content.decode(other, "replace")
+
+
+def _wrong(error: UnicodeDecodeError, expected: str, name: str) -> ValueError:
+    line = error.object.count(b"\n", 0, error.start) + 1
+    byte = error.object[error.start]
+    return ValueError(
+        f"expected {expected}, got the byte 0x{byte:02x} (file '{name}', line {line})"
+    )
+
+
+def _score(content: bytes, codec: str) -> float:
+    """The share of the characters beyond ASCII that are common where an encoding is used."""
+    try:
+        text = content.decode(codec)
+    except UnicodeDecodeError:
+        return 0.0
+    others = "".join(re.findall(r"[^\x00-\x7f]+", text))[:_LOOKED_AT]
+    if not others:
+        return 0.0
+    if codec in _LEADS:
+        least, most, encoding, kana = _LEADS[codec]
+        return _share(
+            others,
+            lambda it: (
+                (kana and "\u3041" <= it <= "\u30ff")
+                or (least <= it.encode(encoding, "ignore")[:1] <= most)
+                or it in "，。（）：；、「」　·％￥"
+            ),
+        )
+    if codec in ("cp1252", "cp1250"):
+        runs = re.findall(rb"[\x80-\xff]+", content)
+        alone = sum(len(run) <= 2 for run in runs) / len(runs)  # few such letters are neighbours
+        common = _WESTERN if codec == "cp1252" else _CENTRAL
+        return alone * _share(others, common.__contains__)
+    words = re.findall(r"[^\W\d_]+", text)
+    alphabet = "[\u0400-\u045f]+" if codec == "cp1251" else "[\u0384-\u03ce]+"
+    words = [word for word in words if len(word) > 1 and re.fullmatch(alphabet, word)]
+    if codec == "cp1253" and 2 * sum(any(it in "άέήίόύώ" for it in word) for word in words) < len(
+        words
+    ):
+        return 0.0  # most Greek words have an accent
+    sane = (word for word in words if word in (word.lower(), word.upper(), word.capitalize()))
+    return min(1.0, sum(map(len, sane)) / len(others))
+
+
+def _share(text: str, is_common: Callable[[str], bool]) -> float:
+    return sum(map(is_common, text)) / len(text)
+
+
+_SHOWN = {
+    "cp1252": "Windows-1252",
+    "cp1250": "Windows-1250",
+    "cp1251": "Windows-1251",
+    "cp1253": "Windows-1253",
+    "gb18030": "GB 18030",
+    "cp932": "Shift JIS",
+    "cp949": "EUC-KR",
+    "big5": "Big5",
+    "euc_jp": "EUC-JP",
+}
+# The first bytes of the characters that are common, in an encoding, and whether kana are.
+_LEADS: dict[str, tuple[bytes, bytes, str, bool]] = {
+    "gb18030": (b"\xb0", b"\xd7", "gb2312", False),
+    "cp932": (b"\x88", b"\x97", "cp932", True),
+    "cp949": (b"\xb0", b"\xc8", "euc_kr", False),
+    "big5": (b"\xa4", b"\xc6", "big5", False),
+    "euc_jp": (b"\xff", b"\xff", "euc_jp", True),
+}

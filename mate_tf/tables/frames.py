@@ -1,0 +1,125 @@
+"""Tables from data frames, dicts, lists and paths, with the texts that files give."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mate_tf.tables.table import Table
+
+_ACCEPTED = (
+    "a Table, a data frame of pandas, polars or pyarrow, a dict of columns, a list of dicts, a "
+    "list of rows whose first is the header, or the path of a file"
+)
+
+
+def table_of(data: Any, table_id: str = "table") -> Table:
+    """A table from whatever holds one; see `Table.of`."""
+    if isinstance(data, str | Path):
+        from mate_tf.tables.files import read_table
+
+        return read_table(data)
+    if is_frame(data):
+        return _of_frame(data, table_id)
+    if isinstance(data, Mapping):
+        return _of_columns(data, table_id)
+    if not isinstance(data, Iterable) or isinstance(data, bytes):
+        raise TypeError(f"expected {_ACCEPTED}, got {type(data).__name__}")
+    rows = list(data)
+    if rows and all(isinstance(row, Mapping) for row in rows):
+        return of_records(rows, table_id)
+    if not all(isinstance(row, Iterable) and not isinstance(row, str | bytes) for row in rows):
+        raise TypeError(f"expected {_ACCEPTED}, got {type(data).__name__} of other things")
+    return Table.from_rows(rows, table_id=table_id)
+
+
+def is_frame(data: Any) -> bool:
+    """Whether it is a data frame of a library that narwhals knows, or holds Arrow data."""
+    return hasattr(data, "columns") and (
+        hasattr(data, "__dataframe__") or hasattr(data, "__arrow_c_stream__")
+    )
+
+
+def of_records(records: Sequence[Any], table_id: str, header: Sequence[Any] | None = None) -> Table:
+    """A table from dicts, each a row; keys that one lacks are empty cells."""
+    keys = list(header or dict.fromkeys(itertools.chain.from_iterable(records)))
+    rows = [[record.get(key) for key in keys] for record in records]
+    return Table.from_rows(rows, header=keys, table_id=table_id)
+
+
+def _of_columns(columns: Mapping[Any, Any], table_id: str) -> Table:
+    cells = []
+    for name, column in columns.items():
+        if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
+            raise TypeError(
+                f"expected a list of cells as column {name!r}, got {type(column).__name__} (table "
+                f"'{table_id}')"
+            )
+        cells.append(list(column))
+    if len({len(column) for column in cells}) > 1:
+        lengths = ", ".join(f"{name!r}: {len(c)}" for name, c in zip(columns, cells, strict=True))
+        raise ValueError(f"expected columns of the same length, got {lengths} (table '{table_id}')")
+    return Table.from_rows(zip(*cells, strict=True), header=list(columns), table_id=table_id)
+
+
+def _of_frame(frame: Any, table_id: str) -> Table:
+    import narwhals
+
+    if narwhals.dependencies.is_pandas_dataframe(frame):
+        index = frame.index
+        if type(index).__name__ != "RangeIndex" or any(name is not None for name in index.names):
+            given = [name for name in index.names if name is not None]
+            is_plain = index.nlevels == 1 and not given and index.inferred_type == "integer"
+            if not is_plain:  # labels of the rows, but not what is left of numbers after filtering
+                labels = index.to_frame(index=False)
+                names = ["" if name is None else name for name in index.names]
+                return _of_native(labels, frame, names, table_id)
+    return _of_native(None, frame, [], table_id)
+
+
+def _of_native(labels: Any, frame: Any, names: list[Any], table_id: str) -> Table:
+    columns = [*(_frame_columns(labels) if labels is not None else ()), *_frame_columns(frame)]
+    header = [*names, *_names(frame)]
+    return Table.from_rows(zip(*columns, strict=True), header=header, table_id=table_id)
+
+
+def _names(frame: Any) -> list[Any]:
+    names = frame.column_names if hasattr(frame, "column_names") else frame.columns
+    return [" ".join(map(str, name)) if isinstance(name, tuple) else name for name in names]
+
+
+def _frame_columns(frame: Any) -> list[list[Any]]:
+    import narwhals
+
+    if hasattr(frame, "iloc"):  # the names of pandas's columns may be alike or no texts
+        frame = frame.set_axis([str(number) for number in range(frame.shape[1])], axis=1)
+    columns = []
+    for column in narwhals.from_native(frame, eager_only=True).iter_columns():
+        native = column.to_native()
+        kind = str(getattr(native, "dtype", None) or getattr(native, "type", "")).lower()
+        values = column.to_list()
+        if kind in ("float16", "float32", "halffloat", "float"):
+            # Written with the digits that the type holds: 0.1, not 0.10000000149.
+            single = np.float16 if kind in ("float16", "halffloat") else np.float32
+            values = [float(str(single(v))) if isinstance(v, float) else v for v in values]
+        columns.append(list(map(_nested, values)))
+    return columns
+
+
+def _nested(value: Any) -> Any:
+    from mate_tf.tables.typed_files import nested_text
+
+    return nested_text(value)
+
+
+def to_pandas(table: Table) -> Any:
+    """The table as a pandas.DataFrame of texts.
+
+    Raises:
+        ModuleNotFoundError: without pandas.
+    """
+    import pandas
+
+    return pandas.DataFrame(list(table.rows), columns=list(table.header), dtype=object)

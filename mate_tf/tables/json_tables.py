@@ -1,0 +1,155 @@
+"""Tables in JSON, in the shapes that programs write, and JSON Lines."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mate_tf.tables.layout import Rows
+from mate_tf.tables.text_files import NUMBERS_AS_WRITTEN, parse_json
+
+SHAPES = (
+    "a list of objects, a list of lists, an object of columns or of rows, or one with header and "
+    "rows, columns and data, or a list of objects in one of its keys"
+)
+_HEADERS = ("header", "headers", "columns", "column_names", "fields")
+_BODIES = ("rows", "data", "values")
+
+
+def read_json_rows(text: str, name: str, which: int | None = None) -> Rows:
+    """The rows of a table that is one JSON value.
+
+    The shapes are SHAPES; "columns", "index" and "data" are what pandas calls "split". Objects may
+    lack keys; those cells are empty. Objects in objects become columns such as "city.name", lists
+    of texts one text. Numbers keep their text; null and NaN are empty.
+
+    Args:
+        text: the value; or several, one on each line.
+        name: the file's name in errors.
+        which: where an object holds several tables, the number of one, from 0.
+
+    Raises:
+        ValueError: if it is not JSON or has another shape.
+    """
+    where = f"(file '{name}')"
+    rows = _rows(parse_json(text, name, **NUMBERS_AS_WRITTEN), where, which)
+    return Rows(rows, range(1, len(rows) + 1), name, is_ragged=True, header_rows=1)
+
+
+def read_json_line_rows(text: str, name: str) -> Rows:
+    """The rows of JSON Lines: objects, whose keys are the header, or lists, the first the header.
+
+    Raises:
+        ValueError: if a line is not JSON, or is neither.
+    """
+    values: list[Any] = []
+    numbers: list[int] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        value = parse_json(line, name, number, **NUMBERS_AS_WRITTEN)
+        if not isinstance(value, dict | list) or not isinstance(
+            value, type((values or [value])[0])
+        ):
+            expected = type(values[0]).__name__ if values else "object or list"
+            raise ValueError(
+                f"expected a row as {expected}, got {_kind(value)} (file '{name}', line {number})"
+            )
+        values.append(value)
+        numbers.append(number)
+    if not values or isinstance(values[0], list):
+        return Rows(values, numbers, name, unit="line", is_ragged=True, header_rows=1)
+    return Rows(_of_records(values), [0, *numbers], name, unit="line", header_rows=1)
+
+
+def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
+    if _is_list_of(value, list):
+        return value
+    if _is_list_of(value, Mapping):
+        return _of_records(value)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"expected {SHAPES}, got {_kind(value)} {where}")
+    for header in _HEADERS:
+        for body in _BODIES:
+            if _is_list_of(value.get(header), object) and _is_list_of(value.get(body), list):
+                names = [
+                    name.get("name", name.get("title")) if isinstance(name, Mapping) else name
+                    for name in value[header]
+                ]
+                return [names, *value[body]]
+    if value and all(isinstance(item, Mapping) for item in value.values()):
+        return _of_named(value)
+    columns = list(value.values())
+    if columns and all(isinstance(column, list) for column in columns):
+        is_flat = not any(isinstance(item, dict | list) for column in columns for item in column)
+        lengths = [len(column) for column in columns]
+        if is_flat and len(set(lengths)) > 1:
+            raise ValueError(
+                f"expected {lengths[0]} cells in each column, got "
+                f"{next(length for length in lengths if length != lengths[0])} {where}"
+            )
+        if is_flat:
+            return [list(value), *map(list, zip(*columns, strict=True))]
+    tables = {
+        key: item
+        for key, item in value.items()
+        if item and (_is_list_of(item, Mapping) or _is_list_of(item, list))
+    }
+    if not tables and not any(isinstance(item, list) for item in columns):
+        return _of_records([value]) if value else []  # one row
+    if not tables:
+        raise ValueError(f"expected {SHAPES}, got an object of other things {where}")
+    keys = list(tables)
+    if which is None and len(keys) == 1:
+        which = 0
+    if which is None or which >= len(keys):
+        named = ", ".join(f"{number}: '{key}'" for number, key in enumerate(keys))
+        raise ValueError(
+            f"expected the number of a table as which, got several tables ({named}) {where}"
+        )
+    return _rows(tables[keys[which]], where, None)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, list):
+        return "a list of different things"
+    return "a text or number" if isinstance(value, str) else type(value).__name__
+
+
+def _is_list_of(value: Any, kind: type) -> bool:
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
+def _of_records(records: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+    """Objects as rows; the header has all keys, in the order in which they come."""
+    flat = [_flat(record) for record in records]
+    header = list(dict.fromkeys(key for record in flat for key in record))
+    return [header, *([record.get(key) for key in header] for record in flat)]
+
+
+def _of_named(items: Mapping[str, Mapping[str, Any]]) -> list[list[Any]]:
+    """An object of objects: by row, as pandas's "index", or by column with numbered rows."""
+    inner = list(dict.fromkeys(key for item in items.values() for key in item))
+    if inner and all(key.isdecimal() for key in inner):  # pandas's "columns"
+        return [list(items), *([item.get(key) for item in items.values()] for key in inner)]
+    rows = _of_records(list(items.values()))
+    keys = [""] if all(key.isdecimal() for key in items) else ["key"]
+    if keys == [""]:
+        return rows
+    return [keys + rows[0], *([key, *row] for key, row in zip(items, rows[1:], strict=True))]
+
+
+def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in record.items():
+        if isinstance(value, Mapping) and value and prefix.count(".") < 8:
+            flat |= _flat(value, f"{prefix}{key}.")
+        elif isinstance(value, list):
+            simple = not any(isinstance(item, dict | list) for item in value)
+            flat[prefix + key] = (
+                ", ".join("" if item is None else str(item) for item in value)
+                if simple
+                else json.dumps(value, ensure_ascii=False)
+            )
+        else:
+            flat[prefix + key] = value
+    return flat

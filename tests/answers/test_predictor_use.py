@@ -1,0 +1,41 @@
+"""A predictor takes what people have, refuses what is no question, pickles, and knows of a fork."""
+
+import os
+import pickle
+
+import pytest
+
+from mate_tf.serving.loading import from_pretrained
+from mate_tf.tables.table import Table
+
+CITIES = {"city": ["Lima", "Oslo"], "people": [10, 2]}
+
+
+@pytest.fixture(scope="module")
+def predictor():
+    return from_pretrained()
+
+
+@pytest.mark.medium
+def test_whatever_holds_a_table_is_asked(predictor):
+    expected = predictor.answer(Table.of(CITIES), "which city?")
+    assert predictor.answer(CITIES, "which city?") == expected
+    assert "<p class=" in expected._repr_html_()
+    again = pickle.loads(pickle.dumps(predictor))
+    assert again.answer(CITIES, "which city?").text == expected.text
+
+
+def test_what_is_no_question_is_refused(predictor):
+    for question, error, match in (
+        (" ", ValueError, "expected a question, got an empty one"),
+        (Table.of(CITIES), TypeError, "expected a question or a list of questions after the table"),
+        ([3], TypeError, "expected a question as text or Question, got int"),
+    ):
+        with pytest.raises(error, match=match):
+            predictor.answer(CITIES, question)
+
+
+def test_a_forked_process_is_told_to_load_anew(predictor, monkeypatch):
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(RuntimeError, match="load the model after the fork"):
+        predictor.answer(CITIES, "which city?")

@@ -1,0 +1,188 @@
+"""Columns: what each cell is a value of, with cases after what people report."""
+
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mate_tf.features.numeric import question_values, ranks, values_of_column
+from mate_tf.tables.columns import Convention, read_column
+from mate_tf.tables.values import Date
+
+COLUMNS = {
+    "decimal commas": (["1.234,56", "330,10", "12.000,00"], "number", [1234.56, 330.1, 12000.0]),
+    "commas with signs": (
+        ["12,5", "0,75", "-1.234,56", "1.234,50 €"],
+        "number",
+        [12.5, 0.75, -1234.56, 1234.5],
+    ),
+    "groups of spaces": (["1 234,5", "12 345 678"], "number", [1234.5, 12345678.0]),
+    "groups of apostrophes": (["1'234.50", "1’000"], "number", [1234.5, 1000.0]),
+    "Indian groups": (["12,34,567.89", "1,00,000"], "number", [1234567.89, 100000.0]),
+    "points and commas": (["1,234.56", "0.5", "12"], "number", [1234.56, 0.5, 12.0]),
+    "full width": (["１２３４", "１，２３４"], "number", [1234.0, 1234.0]),
+    "Chinese and Japanese": (
+        ["3万", "1億2000万", "14万2000", "5亿"],
+        "number",
+        [3e4, 1.2e8, 142000.0, 5e8],
+    ),
+    "parentheses": (
+        ["1,200.00", "(350.50)", "( 12 )", "($5.00)", "$(7)"],
+        "number",
+        [1200.0, -350.5, -12.0, -5.0, -7.0],
+    ),
+    "other signs": (
+        ["'-75.63", "350.50-", "−4", "–5", "+3", "-$2"],
+        "number",
+        [-75.63, -350.5, -4.0, -5.0, 3.0, -2.0],
+    ),
+    "errors": (["0.5", "#DIV/0!", "#N/A", "0.25", "###"], "number", [0.5, None, None, 0.25, None]),
+    "missing": (["5", "", "n/a", "-", "7", "8"], "number", [5.0, None, None, None, 7.0, 8.0]),
+    "timestamps": (
+        ["2024-01-05T10:30:00", "2024-01-20 18:00"],
+        "date",
+        ["2024-01-05T10:30:00", "2024-01-20T18:00:00"],
+    ),
+    "day first": (["11/03/2011", "20/10/2011"], "date", ["2011-03-11", "2011-10-20"]),
+    "month first": (["03/11/2011", "10/20/2011"], "date", ["2011-03-11", "2011-10-20"]),
+    "day first with time": (["11/03/2011 14:05", "20/10/2011 08:00"], "date", None),
+    "either first": (["05/01/2024", "03/02/2024"], "text", [None, None]),
+    "points": (["05.01.2024", "3. 2. 24"], "date", ["2024-01-05", "2024-02-03"]),
+    "months": (
+        ["5 May 2024", "May 6, 2024", "7-May-24", "Mon, 8 May 2024"],
+        "date",
+        ["2024-05-05", "2024-05-06", "2024-05-07", "2024-05-08"],
+    ),
+    "other languages": (
+        ["5. März 2024", "6 août 2024", "7 de mayo de 2024", "2024年1月5日"],
+        "date",
+        ["2024-03-05", "2024-08-06", "2024-05-07", "2024-01-05"],
+    ),
+    "parts of dates": (["2024-05", "May 2023"], "date", ["2024-05", "2023-05"]),
+    "lengths of time": (["0:12:00", "0:09:58", "1:02:05"], "duration", [720.0, 598.0, 3725.0]),
+    "minutes beside hours": (["58:12", "1:02:05"], "duration", [3492.0, 3725.0]),
+    "lengths in words": (["1h 30m", "45 min", "PT2H"], "duration", [5400.0, 2700.0, 7200.0]),
+    "times": (["9:58", "10:30"], "time", ["09:58:00", "10:30:00"]),
+    "times of half days": (["10:30 am", "1:05 p.m."], "time", ["10:30:00", "13:05:00"]),
+    "footnotes": (["10,151[1]", "1,763*", "12³"], "number", [10151.0, 1763.0, 12.0]),
+    "codes": (["A3", "KX101", "iPhone 14", "192.168.0.1", "v2.10"], "text", [None] * 5),
+    "leading zeros": (["01234", "10115"], "text", [None, None]),
+    "ranges": (["1990–1995", "10-20", "3/4"], "text", [None] * 3),
+    "multiples": (["$1.5B", "$800M", "$950K"], "number", [1.5e9, 8e8, 9.5e5]),
+    "multiples in words": (
+        ["3 million", "1,2 Mio.", "2 Mrd. €", "5 lakh", "1.5 crore"],
+        "number",
+        None,
+    ),
+    "metres": (["5 m", "12 m"], "number", [5.0, 12.0]),
+    "percent": (["12.5%", "-4 %"], "number", [12.5, -4.0]),
+    "powers of ten": (["1e5", "2.5e-05"], "number", [1e5, 2.5e-05]),
+    "words": (["twelve", "3rd"], "number", [12.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize(("texts", "kind", "values"), COLUMNS.values(), ids=COLUMNS)
+def test_a_column_has_a_kind_and_values(texts, kind, values):
+    column = read_column(texts)
+    assert column.kind == kind
+    found = column.to_dict()["values"]
+    assert len(found) == len(texts)
+    if values is None:
+        assert None not in found
+    else:
+        assert found == values
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "total", "unit"),
+    [
+        ("x", ["1,200.00", "(350.50)", "(5,000.00)"], -4150.5, ""),
+        ("x", ["$1.5B", "$800M", "$950K"], 2.30095e9, "$"),
+        ("x", ["0:12:00", "0:09:58", "1:02:05"], 5043.0, ""),
+        ("x", ["5 km", "7 km"], 12.0, "km"),
+        ("x", ["$5", "€3"], None, ""),
+        ("x", ["5 kg", "300 g"], None, ""),
+        ("x", ["2024-01-05", "2024-01-06"], None, ""),
+        ("x", ["9:58", "10:30"], None, ""),
+        ("year", ["1999", "2001"], None, ""),
+        ("goals", ["1999", "2001"], 4000.0, ""),
+        ("customer id", ["17", "18"], None, ""),
+        ("number of moons", ["17", "18"], 35.0, ""),
+    ],
+)
+def test_sums_are_given_where_they_make_sense(name, texts, total, unit):
+    said = read_column(texts, name).to_dict()
+    assert (said["sum"], said["unit"]) == (pytest.approx(total), unit)
+    assert said["average"] == pytest.approx(None if total is None else total / len(texts))
+
+
+@pytest.mark.parametrize(
+    ("texts", "sentence"),
+    [
+        (["1,5", "2,5"], "Column 'x' has a decimal comma."),
+        (["1.234", "2.345"], "'1.234' was read as 1.234, with a decimal point."),
+        (["1,5", "2.5", "3.5"], "both decimal points and decimal commas"),
+        (["13/01/2024", "02/01/2024"], "in the order day, month, year"),
+        (["05/01/2024", "02/01/2024"], "may have the day or the month first"),
+        (["05-01-2024", "02-01-2024"], "were read in the order month, day, year"),
+        (["$5", "€3"], r"numbers in $ and €, which are not added up"),
+        (["1,234.5", "12"], None),
+    ],
+)
+def test_what_is_assumed_is_said(texts, sentence):
+    said = read_column(texts, "x").assumed
+    assert len(said) == (sentence is not None)
+    assert sentence is None or sentence in said[0]
+
+
+def test_ranks_do_not_tie_where_single_precision_does():
+    cells = ["20240104", "20240105"]
+    assert ranks(values_of_column(read_column(cells), cells)) == {0: (1, 2), 1: (2, 1)}
+
+
+def test_a_column_of_labels_keeps_the_order_of_their_numbers():
+    cells = ["Apollo 12", "Apollo 11"]
+    assert values_of_column(read_column(cells), cells) == {0: 12.0, 1: 11.0}
+
+
+@pytest.mark.parametrize(
+    ("question", "convention", "values"),
+    [
+        ("more than 1.234,56 €?", Convention(","), (1234.56,)),
+        ("more than 1,234.56?", Convention(), (1234.56,)),
+        ("over $1.5 million in 2004", Convention(), (1.5e6, 2004.0, Date(2004, None, None))),
+        ("after 13/01/2024", Convention(day_first=True), (Date(2024, 1, 13),)),
+        ("after May 5, 2024 at 10:30 am", Convention(), (Date(2024, 5, 5, 37800.0),)),
+        ("under 1:02:05", Convention(), (3725.0,)),
+        ("the third of five", Convention(), (3.0, 5.0)),
+    ],
+)
+def test_a_question_is_read_as_the_column(question, convention, values):
+    assert question_values(question, convention) == values
+
+
+AMOUNTS = st.lists(st.integers(-(10**9), 10**9).map(lambda n: n / 100), min_size=3, max_size=8)
+
+
+@given(AMOUNTS.filter(lambda a: any(round(n * 100) % 10 for n in a)), st.booleans())
+def test_amounts_are_read_back_in_the_way_they_are_grouped(amounts, has_comma):
+    texts = [f"{amount:,.2f}" for amount in amounts]
+    if has_comma:
+        texts = [text.translate({44: ".", 46: ","}) for text in texts]
+    assert list(read_column(texts).values) == amounts
+
+
+@given(st.lists(st.dates(datetime.date(1970, 1, 1)), min_size=1, max_size=6))
+def test_dates_are_read_back_in_any_certain_form(dates):
+    dates = [date for date in dates if date.year < 2069] or [datetime.date(2000, 1, 31)]
+    for form in "%Y-%m-%d", "%d.%m.%Y", "%d %B %Y", "%B %d, %Y", "%Y-%m-%dT12:00:00":
+        found = read_column([date.strftime(form) for date in dates]).to_dict()["values"]
+        assert [value[:10] for value in found] == [date.isoformat() for date in dates]
+
+
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=6))
+def test_any_texts_are_a_column(texts):
+    column = read_column(texts, "x")
+    assert len(column.values) == len(column.numbers) == len(texts)
+    assert column.kind in ("number", "date", "time", "duration", "text", "empty")

@@ -1,0 +1,337 @@
+"""Files as people bring them: each case and its relatives are read as their authors meant them."""
+
+import gzip
+import io
+
+import pytest
+
+from mate_tf.tables.files import ReadOptions, read_content, read_table
+from tests.data_folders import FIELD
+
+openpyxl = pytest.importorskip("openpyxl", reason='not installed (the extra "formats")')
+pytest.importorskip("lxml", reason='not installed (the extra "formats")')
+
+
+def rows_of(table):
+    return [list(table.header), *map(list, table.rows)]
+
+
+def workbook(rows, hidden=(), merged=(), formats=(), wide=()):
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in rows:
+        sheet.append(row)
+    for row in hidden:
+        sheet.row_dimensions[row].hidden = True
+    for letter in wide:
+        sheet.column_dimensions[letter].hidden = True
+    for cells in merged:
+        sheet.merge_cells(cells)
+    for cell, number_format in formats:
+        sheet[cell].number_format = number_format
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+PEOPLE = [["name", "age"], ["Ann", "30"], ["Bob", "25"]]
+CITIES = [["City", "Pop"], ["Lima", "10151"], ["Quito", "1763"]]
+PAGE = "<table><tr><th>City<th>Pop<tr><td>Lima<td>10151<tr><td>Quito<td>1763</table>"
+SALES = [["Region", "Sales"], ["North", "100"], ["South", "200"]]
+
+CASES = {
+    "a title in a workbook": (
+        "r.xlsx",
+        workbook([["Sales of 2024"], [], ["Region", "Sales"], ["North", 100], ["South", 200]]),
+        SALES,
+        "'Sales of 2024' above it is the title",
+    ),
+    "a title and a date": (
+        "r.csv",
+        "Sales of 2024\nas of 1 May\n\nRegion,Sales\nNorth,100\nSouth,200\n",
+        SALES,
+        "The header is in line 4; 2 lines above it are the title.",
+    ),
+    "a header over two rows, merged": (
+        "r.xlsx",
+        workbook(
+            [["Region", "2023", None], [None, "Q1", "Q2"], ["North", 1, 2], ["South", 3, 4]],
+            merged=["B1:C1", "A1:A2"],
+        ),
+        [["Region", "2023 Q1", "2023 Q2"], ["North", "1", "2"], ["South", "3", "4"]],
+        "The header is rows 1 and 2.",
+    ),
+    "a header with a line of units": (
+        "r.csv",
+        "name,mass,height\n,kg,cm\nAnn,60,170\nBob,80,180\n",
+        [["name", "mass kg", "height cm"], ["Ann", "60", "170"], ["Bob", "80", "180"]],
+        "The header is lines 1 and 2.",
+    ),
+    "years above numbers are a header": (
+        "r.csv",
+        "Region,2023,2024\nNorth,17,18\nSouth,19,20\n",
+        [["Region", "2023", "2024"], ["North", "17", "18"], ["South", "19", "20"]],
+        None,
+    ),
+    "no header": (
+        "r.csv",
+        "Ann,30\nBob,25\n",
+        [["column 1", "column 2"], *PEOPLE[1:]],
+        "There is no header",
+    ),
+    "no header, with dates": (
+        "r.csv",
+        "2024-01-05,12.5\n2024-01-06,13.5\n",
+        [["column 1", "column 2"], ["2024-01-05", "12.5"], ["2024-01-06", "13.5"]],
+        "There is no header",
+    ),
+    "comments and a footer": (
+        "r.csv",
+        "# exported 2024\n# by hand\nname,age\nAnn,30\nBob,25\nSource: us\n",
+        PEOPLE,
+        "The note 'Source: us' below the table is left out.",
+    ),
+    "lines of a bank": (
+        "r.csv",
+        '"Account:","1234"\n\n"From:","01.01.2024"\n"Date","Payee","Purpose","Amount"\n'
+        '"05.01.2024","Shop","Food","-12,50"\n"06.01.2024","Work","Pay","1.000,00"\n',
+        [
+            ["Date", "Payee", "Purpose", "Amount"],
+            ["05.01.2024", "Shop", "Food", "-12,50"],
+            ["06.01.2024", "Work", "Pay", "1.000,00"],
+        ],
+        "The header is in line 4",
+    ),
+    "semicolons and a comma in a name": (
+        "r.csv",
+        "geo;value, thousand EUR\nDE;10,5\nFR;9,2\n",
+        [["geo", "value, thousand EUR"], ["DE", "10,5"], ["FR", "9,2"]],
+        "The columns are separated by ';'.",
+    ),
+    "a title without the delimiter": (
+        "r.csv",
+        "Statement, of account\nDate;Payee;Amount\n1.2.2024;Shop;-12,5\n2.2.2024;Work;2000,0\n",
+        [
+            ["Date", "Payee", "Amount"],
+            ["1.2.2024", "Shop", "-12,5"],
+            ["2.2.2024", "Work", "2000,0"],
+        ],
+        "The header is in line 2",
+    ),
+    "bars": ("r.txt", "name|age\nAnn|30\nBob|25\n", PEOPLE, "separated by '|'"),
+    "UTF-16": ("r.tsv", "name\tage\nAnn\t30\nBob\t25\n".encode("utf-16"), PEOPLE, None),
+    "UTF-16 without a mark": (
+        "r.csv",
+        "name,age\nAnn,30\nBob,25\n".encode("utf-16-le"),
+        PEOPLE,
+        "taken to be UTF-16",
+    ),
+    "Windows-1252": (
+        "r.csv",
+        "Stadt;Preis\nKöln;5 €\nMünchen;7 €\n".encode("cp1252"),
+        [["Stadt", "Preis"], ["Köln", "5 €"], ["München", "7 €"]],
+        "taken to be Windows-1252",
+    ),
+    "Windows-1251": (
+        "r.csv",
+        "город,население\nМосква,12000\nКазань,1300\n".encode("cp1251"),
+        [["город", "население"], ["Москва", "12000"], ["Казань", "1300"]],
+        "taken to be Windows-1251",
+    ),
+    "GB 18030": (
+        "r.csv",
+        "城市,人口\n北京,2189\n上海,2487\n".encode("gb18030"),
+        [["城市", "人口"], ["北京", "2189"], ["上海", "2487"]],
+        "taken to be GB 18030",
+    ),
+    "Shift JIS": (
+        "r.csv",
+        "商品,価格\nりんご,100\nバナナ,200\n".encode("cp932"),
+        [["商品", "価格"], ["りんご", "100"], ["バナナ", "200"]],
+        "taken to be Shift JIS",
+    ),
+    "gzip": ("r.csv.gz", gzip.compress(b"name,age\nAnn,30\nBob,25\n"), PEOPLE, None),
+    "blank lines of a sheet": ("r.csv", "name,age\nAnn,30\n,\nBob,25\n,\n,\n", PEOPLE, None),
+    "what Excel shows": (
+        "r.xlsx",
+        workbook(
+            [["a", "b", "c", "d"], [0.125, 1.5, 7, 0.5], [-0.041, -1234.5, 42, 2.25]],
+            formats=[
+                *((f"A{n}", "0.0%") for n in (2, 3)),
+                *((f"B{n}", '"$"#,##0.00;("$"#,##0.00)') for n in (2, 3)),
+                *((f"C{n}", "00000") for n in (2, 3)),
+                *((f"D{n}", "[h]:mm:ss") for n in (2, 3)),
+            ],
+        ),
+        [
+            ["a", "b", "c", "d"],
+            ["12.5%", "$1.50", "00007", "12:00:00"],
+            ["-4.1%", "($1,234.50)", "00042", "54:00:00"],
+        ],
+        None,
+    ),
+    "merged cells": (
+        "r.xlsx",
+        workbook(
+            [["Country", "City"], ["Peru", "Lima"], [None, "Cusco"], ["Chile", "Temuco"]],
+            merged=["A2:A3"],
+        ),
+        [["Country", "City"], ["Peru", "Lima"], ["Peru", "Cusco"], ["Chile", "Temuco"]],
+        None,
+    ),
+    "hidden rows and columns": (
+        "r.xlsx",
+        workbook([["a", "b", "c"], ["x", 1, 2], ["y", 3, 4]], hidden=[2], wide=["B"]),
+        [["a", "c"], ["y", "4"]],
+        "1 hidden row is left out.",
+    ),
+    "footnotes of a page": (
+        "r.html",
+        PAGE.replace("10151", "10151<sup>3</sup>").replace("1763", "1763<sup>[a]</sup>"),
+        CITIES,
+        None,
+    ),
+    "units and ordinals raised": (
+        "r.html",
+        "<table><tr><th>a<th>km<sup>2</sup><tr><td>1<sup>st</sup><td>5</table>",
+        [["a", "km²"], ["1st", "5"]],
+        None,
+    ),
+    "sections of a page": (
+        "r.html",
+        "<table><tr><th>Item<th>2023<th>2024<tr><th colspan=3>Assets<tr><td>Cash<td>1<td>2"
+        "<tr><th colspan=3>Debts<tr><td>Loan<td>5<td>6</table>",
+        [
+            ["Item", "2023", "2024"],
+            ["Assets", "", ""],
+            ["Cash", "1", "2"],
+            ["Debts", "", ""],
+            ["Loan", "5", "6"],
+        ],
+        None,
+    ),
+    "a title over all columns of a page": (
+        "r.html",
+        PAGE.replace("<tr><th>City", "<tr><th colspan=2>Cities<tr><th>City"),
+        CITIES,
+        None,
+    ),
+    "objects by name": (
+        "r.json",
+        '{"Ann": {"age": 30}, "Bob": {"age": 25}}',
+        [["key", "age"], ["Ann", "30"], ["Bob", "25"]],
+        None,
+    ),
+    "objects without the keys that are null": (
+        "r.json",
+        '[{"a": 1}, {"a": 2, "b": 3}]',
+        [["a", "b"], ["1", ""], ["2", "3"]],
+        None,
+    ),
+    "lines without the keys that are null": (
+        "r.jsonl",
+        '{"a": 1, "b": "x"}\n{"a": 2}\n',
+        [["a", "b"], ["1", "x"], ["2", ""]],
+        None,
+    ),
+    "objects within a key": (
+        "r.json",
+        '{"count": 2, "results": [{"name": "Ann", "age": 30}, {"name": "Bob", "age": 25}]}',
+        PEOPLE,
+        None,
+    ),
+    "objects in objects": (
+        "r.json",
+        '[{"name": "Ann", "at": {"city": "Rome", "tags": ["x", "y"]}}]',
+        [["name", "at.city", "at.tags"], ["Ann", "Rome", "x, y"]],
+        None,
+    ),
+    "numbers of JSON keep their text": (
+        "r.json",
+        '[["item", "price"], ["pen", 1.50], ["car", 2e4]]',
+        [["item", "price"], ["pen", "1.50"], ["car", "2e4"]],
+        None,
+    ),
+    "a page named as a workbook": ("r.xls", PAGE, CITIES, "read as a page of HTML, although"),
+    "a workbook named as text": (
+        "r.csv",
+        workbook([["City", "Pop"], ["Lima", 10151], ["Quito", 1763]]),
+        CITIES,
+        "read as a workbook of Excel, although",
+    ),
+    "JSON named as text": ("r.txt", '[{"name": "Ann", "age": 30}]', PEOPLE[:2], "read as JSON"),
+    "text of any name": ("r.dat2", "name,age\nAnn,30\nBob,25\n", PEOPLE, None),
+    "Markdown": (
+        "r.md",
+        "# People\n\n| name | age |\n|---|---:|\n| Ann | 30 |\n| Bob | 25 |\n\nmore\n",
+        PEOPLE,
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "rows", "said"), CASES.values(), ids=CASES)
+def test_a_file_is_read_as_its_author_meant_it(name, content, rows, said):
+    content = content if isinstance(content, bytes) else content.encode()
+    table = read_content(content, name)
+    assert rows_of(table) == rows
+    assert said is None or any(said in sentence for sentence in table.assumed)
+
+
+def test_options_decide_what_is_otherwise_assumed():
+    text = b"Statement\nAnn;1,5\nBob;2,5\n"
+    options = ReadOptions(delimiter=";", encoding="cp1252", header_rows=0, skip_rows=1)
+    assert rows_of(read_content(text, "r.csv", options))[1:] == [["Ann", "1,5"], ["Bob", "2,5"]]
+    book = workbook([["a", "b"], ["x", 1], ["y", 2]], hidden=[2])
+    assert read_content(book, "r.xlsx", ReadOptions(show_hidden=True)).num_rows == 2
+    two = PAGE + PAGE.replace("Lima", "Rome")
+    assert read_content(two.encode(), "r.html", ReadOptions(which=1)).rows[0][0] == "Rome"
+    with pytest.raises(ValueError, match=r"which, from 0 to 1, got 2 tables"):
+        read_content(two.encode(), "r.html")
+    with pytest.raises(ValueError, match=r"may be in .* or in .*, so set its encoding"):
+        read_content("产品,价格\n".encode("gb18030") + b"a,1\n", "r.csv")
+    with pytest.raises(
+        ValueError, match=r"expected a file, got the address 'https://x\.org/t\.csv'"
+    ):
+        read_table("https://x.org/t.csv")
+
+
+# What the files of the folder of cases are, where it is there.
+FILES = {
+    "01/report.xlsx": "Region,Sales|North,100|South,200|Total,300",
+    "04/two.xlsx": "Region,2023 Q1,2023 Q2|North,1,2",
+    "05/giro.csv": "Date,Payee,Purpose,Amount|05.01.2024,Shop,Food,-12;50",
+    "08/noheader.csv": "column 1,column 2|Ann,30|Bob,25|Cy,41",
+    "09/euro.csv": "geo,value; thousand EUR|DE,10;5|FR,9;2",
+    "11/konto.csv": "Date,Payee,Amount|01.02.2024,Shop,-12|02.02.2024,Work,2000",
+    "14/unicode.tsv": "City,Inhabitants|Lima,10151000|Bogotá,7674366|Quito,1763275",
+    "16/gbk.csv": "城市,人口|北京,2189|上海,2487",
+    "16/sjis.csv": "都市,人口|東京,1396",
+    "27/ratio.csv": "item,ratio|a,0.5|b,#DIV/0!|c,#N/A|d,0.25",
+    "34/years.csv": "film,year|A,2001|B,|C,1999",
+    "34/years.parquet": "film,year|A,2001|B,|C,1999",
+    "46/p.xlsx": "Product,Growth,Price|Tea,12.5%,$1.50|Coffee,-4.1%,$12.00|Milk,100.0%,$23;999.99",
+    "49/m.xlsx": "Country,City,Pop|Peru,Lima,10|Peru,Cusco,1|Chile,Santiago,6|Chile,Temuco,1",
+    "49/m.html": "Country,City|Peru,Lima|Peru,Cusco",
+    "51/f.xlsx": "Item,Qty|a,1|c,3",
+    "53/s.html": "City,Pop|Lima,10151|Quito,1763",
+    "55/a.html": "Item,2023,2024|Assets,,|Cash,1,2|Debts,,|Loan,5,6",
+    "59/i.json": "key,age,city|Ann,30,Rome|Bob,25,Oslo",
+    "61/r.json": "a,b|1,|2,3",
+    "61/r.jsonl": "a,b|1,x|2,",
+    "73/u.csv": "who,mood|José,😀|Zoë,中",
+    "79/t.json": "item,price|pen,1.50|car,2e4",
+    "85/a.xls": "a|1",
+    "85/b.xlsx": "a|1",
+    "85/c.csv": "a|1",
+    "87/a.txt": "a,b|1,2",
+    "91/s.csv": "product,qty,price|Tea,35,1|Milk,900,2|Rice,12,3",
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), FILES.items())
+def test_the_cases_of_the_folder_are_read(name, expected):
+    if not FIELD.is_dir():
+        pytest.skip("no folder of cases: set MATE_TF_FIELD_DIR")
+    rows = [[cell.replace(";", ",") for cell in row.split(",")] for row in expected.split("|")]
+    assert rows_of(read_table(FIELD / "inputs" / name)) == rows
