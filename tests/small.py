@@ -3,7 +3,7 @@
 import ast
 import dataclasses
 import pathlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from mate_tf.config import AttentionConfig, EncoderConfig
@@ -109,6 +109,60 @@ def two_cpus() -> list:
     cpus = tf.config.list_logical_devices("CPU")
     assert len(cpus) == 2, f"expected two logical CPUs, got {len(cpus)}"
     return cpus
+
+
+def two_devices() -> Any:
+    """Two replicas, whose collectives do not collide with those of other strategies on CPUs."""
+    import tensorflow as tf
+
+    return tf.distribute.MirroredStrategy(two_cpus(), tf.distribute.ReductionToOneDevice())
+
+
+def assert_same(actual: Iterable[Any], expected: Iterable[Any], **tolerances: float) -> None:
+    """Asserts that as many arrays or variables are equal, or within the tolerances given."""
+    import numpy as np
+
+    for one, other in zip(actual, expected, strict=True):
+        name = getattr(other, "path", "")
+        if tolerances:
+            np.testing.assert_allclose(one, other, **tolerances, err_msg=name)
+        else:
+            np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+def assert_same_features(actual: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Asserts that two examples, or batches, have the same features of the same types."""
+    import numpy as np
+
+    assert actual.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(actual[name], values, err_msg=name)
+        assert actual[name].dtype == values.dtype, name
+
+
+def change_records(file: pathlib.Path, change: Callable[[list[dict[str, Any]]], Any]) -> None:
+    """Writes a file of records anew, with its examples changed in place."""
+    from mate_tf.records.batches import read_records
+    from mate_tf.records.records import write_records
+
+    examples = [dict(example) for example in read_records(file).as_numpy_iterator()]
+    change(examples)
+    write_records(file, examples)
+
+
+def scalars(folder: pathlib.Path) -> dict[str, dict[int, float]]:
+    """The values of each TensorBoard tag of a folder, by step."""
+    import tensorflow as tf
+
+    found: dict[str, dict[int, float]] = {}
+    for path in sorted(folder.glob("events.*")):
+        for record in tf.data.TFRecordDataset(str(path)):
+            event = tf.compat.v1.Event.FromString(record.numpy())
+            for value in event.summary.value:
+                if value.tensor.dtype == tf.float32.as_datatype_enum:
+                    number = float(tf.make_ndarray(value.tensor))
+                    found.setdefault(value.tag, {})[event.step] = number
+    return found
 
 
 def best_evaluation(model_dir: pathlib.Path, metric: str) -> dict:

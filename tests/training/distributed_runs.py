@@ -13,7 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TAPAS_FEATURES
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.records.batches import batch_by_length
@@ -22,17 +22,16 @@ from mate_tf.training.distribution import check_like_chief, is_chief, make_strat
 from mate_tf.training.examples import predict_function
 from mate_tf.training.loop import train
 from mate_tf.training.trainer import Task
+from tests import small
+from tests.small import scalars
 
 LENGTHS = (16, 32)
 NUM_STEPS = 50
 BATCH_SIZE = 8
 PREDICTIONS = 4
-ENCODER = EncoderConfig(
+ENCODER = dataclasses.replace(
+    small.ENCODER,
     vocab_size=40,
-    hidden_size=16,
-    num_layers=1,
-    num_heads=2,
-    intermediate_size=16,
     max_position_embeddings=32,
     hidden_dropout=0.0,
     attention_dropout=0.0,
@@ -152,14 +151,7 @@ def run(folder: pathlib.Path) -> None:
 
 def losses(folder: pathlib.Path) -> np.ndarray:
     """The loss of each step of a run."""
-    found = {}
-    for path in sorted((folder / "train").glob("events.*")):
-        for record in tf.data.TFRecordDataset(str(path)):
-            event = tf.compat.v1.Event.FromString(record.numpy())
-            for value in event.summary.value:
-                if value.tag == "loss":
-                    found[event.step] = float(tf.make_ndarray(value.tensor))
-    return np.array([found[step] for step in sorted(found)])
+    return np.array(list(scalars(folder / "train")["loss"].values()))
 
 
 def stop_early(folder: pathlib.Path) -> None:

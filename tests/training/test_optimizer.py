@@ -12,7 +12,7 @@ from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
-from tests.small import ENCODER, two_cpus
+from tests.small import ENCODER, assert_same, two_devices
 
 
 def recomputed(start, gradients, rates, decay, max_norm, max_value=np.inf):
@@ -43,10 +43,7 @@ def test_updates_follow_the_formula(max_norm, max_value):
     gradients = [[rng.normal(size=(3, 4)), rng.normal(size=4)] for _ in range(5)]
     schedule = WarmupLinearDecay(0.1, num_steps=5, warmup_steps=2)
     optimizer = BertAdamW(
-        schedule,
-        weight_decay_rate=0.5,
-        max_gradient_norm=max_norm,
-        max_gradient_value=max_value,
+        schedule, weight_decay_rate=0.5, max_gradient_norm=max_norm, max_gradient_value=max_value
     )
     optimizer.build(layer.trainable_variables)
 
@@ -55,9 +52,8 @@ def test_updates_follow_the_formula(max_norm, max_value):
 
     rates = [0.05, 0.06, 0.04, 0.02, 0.0]
     expected = recomputed(start, gradients, rates, [0.5, 0.0], max_norm, max_value or np.inf)
-    for actual, value in zip(layer.get_weights(), expected, strict=True):
-        # The fused kernel rounds 1 - beta_2 to float32, 1.3e-5 off, in updates of about 0.5.
-        np.testing.assert_allclose(actual, value, rtol=1e-5, atol=1e-5)
+    # The fused kernel rounds 1 - beta_2 to float32, 1.3e-5 off, in updates of about 0.5.
+    assert_same(layer.get_weights(), expected, rtol=1e-5, atol=1e-5)
     assert int(optimizer.iterations) == 5
 
 
@@ -75,16 +71,8 @@ def test_updates_follow_the_formula(max_norm, max_value):
     ],
 )
 def test_weight_decay_is_decided_by_the_path(path, decayed):
-    *scopes, name = path.split("/")
-    with contextlib.ExitStack() as stack:
-        for scope in scopes:
-            stack.enter_context(keras.name_scope(scope))
-        variable = keras.Variable(np.ones(2, np.float32), name=name)
-    assert variable.path == path
-    optimizer = BertAdamW(0.1, weight_decay_rate=0.5)
-
-    optimizer.apply([tf.zeros(2)], [variable])
-
+    variable = variable_at(path)
+    BertAdamW(0.1, weight_decay_rate=0.5).apply([tf.zeros(3)], [variable])
     np.testing.assert_allclose(variable.numpy(), 0.95 if decayed else 1.0)
 
 
@@ -123,6 +111,17 @@ def test_optimizer_and_schedule_survive_serialisation():
     assert again.get_config() == optimizer.get_config()
 
 
+def variable_at(path):
+    """A weight of three ones with a path."""
+    *scopes, name = path.split("/")
+    with contextlib.ExitStack() as stack:
+        for scope in scopes:
+            stack.enter_context(keras.name_scope(scope))
+        variable = keras.Variable(np.ones(3, np.float32), name=name)
+    assert variable.path == path
+    return variable
+
+
 def test_heads_and_pooler_learn_faster_by_the_ratio():
     paths = [
         "model/encoder/embedding/word_embeddings",
@@ -132,14 +131,7 @@ def test_heads_and_pooler_learn_faster_by_the_ratio():
     ]
     updates = {}
     for ratio in (1.0, 20.0):
-        variables = []
-        for path in paths:
-            scopes, name = path.rsplit("/", 1)
-            with contextlib.ExitStack() as stack:
-                for scope in scopes.split("/"):
-                    stack.enter_context(keras.name_scope(scope))
-                variables.append(keras.Variable(np.ones(3, np.float32), name=name))
-        assert [variable.path for variable in variables] == paths
+        variables = [variable_at(path) for path in paths]
         optimizer = BertAdamW(0.001, max_gradient_norm=None, head_learning_rate_ratio=ratio)
         optimizer.apply([tf.constant([0.5, -0.25, 2.0])] * 4, variables)
         updates[ratio] = np.stack([variable.numpy() - 1.0 for variable in variables])
@@ -183,7 +175,6 @@ def test_attention_biases_learn_faster_by_the_ratio_and_nothing_else(attention, 
 
 @pytest.mark.parametrize(("max_norm", "max_value"), [(0.5, None), (None, 0.5), (2.0, 0.5)])
 def test_clipping_does_not_depend_on_the_number_of_replicas(max_norm, max_value):
-    cpus = two_cpus()
     shares = tf.constant([[3.0, 0.0, 1.0], [1.0, 2.0, 0.0]])  # gradient of each replica
 
     def run(strategy, gradient_of):
@@ -203,8 +194,7 @@ def test_clipping_does_not_depend_on_the_number_of_replicas(max_norm, max_value)
 
     one = run(tf.distribute.OneDeviceStrategy("CPU:0"), lambda: tf.reduce_sum(shares, axis=0))
     two = run(
-        tf.distribute.MirroredStrategy(cpus[:2], tf.distribute.ReductionToOneDevice()),
+        two_devices(),
         lambda: shares[tf.distribute.get_replica_context().replica_id_in_sync_group],
     )
-    for actual, expected in zip(two, one, strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    assert_same(two, one, rtol=1e-6)

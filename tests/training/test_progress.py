@@ -4,11 +4,10 @@ import dataclasses
 import logging
 
 import pytest
-import tensorflow as tf
 
 from mate_tf.training.loop import train
 from mate_tf.training.trainer import Progress, format_seconds
-from tests.small import two_cpus
+from tests.small import two_devices
 from tests.training import fault_runs
 
 
@@ -45,11 +44,8 @@ def test_the_summary_covers_all_steps_since_start():
     for loss in (1.0, 3.0):
         clock.now += 2.0
         progress.add(2, {"loss": loss, "num_examples": 8})
-    assert progress.summary() == {
-        "loss": 2.0,
-        "examples_per_second": 4.0,
-        "tokens_per_second": 0.0,
-    }
+    found = {"loss": 2.0, "examples_per_second": 4.0, "tokens_per_second": 0.0}
+    assert progress.summary() == found
 
 
 @pytest.mark.parametrize(
@@ -61,13 +57,12 @@ def test_durations_are_short(seconds, text):
 
 
 def test_examples_and_tokens_are_those_of_all_replicas(tmp_path, monkeypatch):
-    cpus = two_cpus()
     of_steps = []
     monkeypatch.setattr(Progress, "add", lambda self, step, metrics: of_steps.append(metrics))
     monkeypatch.setattr(Progress, "summary", lambda self: {})
     data_dir = fault_runs.write_data(tmp_path)
     config = dataclasses.replace(fault_runs.CONFIG, num_steps=1)
-    with tf.distribute.MirroredStrategy(cpus[:2], tf.distribute.ReductionToOneDevice()).scope():
+    with two_devices().scope():
         train(fault_runs.make_task(data_dir), config, tmp_path / "run")
     (metrics,) = of_steps
     assert int(metrics["num_examples"]) == fault_runs.BATCH_SIZE

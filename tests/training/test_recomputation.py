@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
 from mate_tf.models.classification import ClassificationConfig
@@ -15,7 +15,8 @@ from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model
 from mate_tf.training.loop import train
 from mate_tf.training.trainer import Task
-from tests.small import two_cpus
+from tests import small
+from tests.small import assert_same, two_devices
 
 CONFIG = ClassificationTrainingConfig(
     num_steps=3,
@@ -24,14 +25,8 @@ CONFIG = ClassificationTrainingConfig(
     checkpoint_interval=2,
     batch_size=8,
     max_seq_length=12,
-    encoder=EncoderConfig(
-        vocab_size=20,
-        hidden_size=8,
-        num_layers=2,
-        num_heads=2,
-        intermediate_size=8,
-        max_position_embeddings=12,
-        attention=AttentionConfig("tapas"),
+    encoder=dataclasses.replace(
+        small.ENCODER, vocab_size=20, num_layers=2, attention=AttentionConfig("tapas")
     ),
     task=ClassificationConfig(num_classes=2),
 )
@@ -67,16 +62,9 @@ def test_a_resumed_run_gives_the_weights_of_one_that_keeps_its_activations(tmp_p
     with pytest.raises(StopIteration, match=r"^$"):
         train(task, config, tmp_path / "anew")
     actual = trained(config, tmp_path / "anew")
-    for one, other in zip(actual, trained(CONFIG, tmp_path / "kept"), strict=True):
-        # Three updates by the rate times a tenth of the gradient over at least 1e-6: a thousand
-        # times the rounding of gradients below 0.1, which is some 1e-9.
-        np.testing.assert_allclose(one, other, atol=1e-5)
-
-
-def two_devices() -> tf.distribute.MirroredStrategy:
-    cpus = two_cpus()
-    # Collectives of several strategies in one process would collide on CPUs.
-    return tf.distribute.MirroredStrategy(cpus[:2], tf.distribute.ReductionToOneDevice())
+    # Three updates by the rate times a tenth of the gradient over at least 1e-6: a thousand times
+    # the rounding of gradients below 0.1, which is some 1e-9.
+    assert_same(actual, trained(CONFIG, tmp_path / "kept"), atol=1e-5)
 
 
 def test_replicas_drop_different_units_and_go_on_alike():
@@ -100,5 +88,4 @@ def test_two_replicas_that_compute_anew_give_the_weights_of_those_that_do_not(tm
     with strategy.scope():
         expected = trained(CONFIG, tmp_path / "kept")
         actual = trained(dataclasses.replace(CONFIG, recompute=True), tmp_path / "anew")
-    for one, other in zip(actual, expected, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert_same(actual, expected, atol=1e-5)
