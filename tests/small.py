@@ -140,12 +140,26 @@ def assert_same_features(actual: dict[str, Any], expected: dict[str, Any]) -> No
         assert actual[name].dtype == values.dtype, name
 
 
+def assert_same_files(actual: pathlib.Path, expected: pathlib.Path) -> None:
+    """Asserts that two folders have the same files, byte by byte."""
+    contents = [
+        {file.name: file.read_bytes() for file in folder.iterdir()} for folder in (actual, expected)
+    ]
+    assert contents[0].keys() == contents[1].keys()
+    assert not [name for name in contents[0] if contents[0][name] != contents[1][name]]
+
+
 def change_records(file: pathlib.Path, change: Callable[[list[dict[str, Any]]], Any]) -> None:
     """Writes a file of records anew, with its examples changed in place."""
+    import numpy as np
+
     from mate_tf.records.batches import read_records
     from mate_tf.records.records import write_records
 
-    examples = [dict(example) for example in read_records(file).as_numpy_iterator()]
+    examples = [
+        {name: np.copy(values) for name, values in example.items()}
+        for example in read_records(file).as_numpy_iterator()
+    ]
     change(examples)
     write_records(file, examples)
 

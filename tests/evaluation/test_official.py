@@ -48,13 +48,6 @@ def test_a_question_that_the_release_does_not_know_is_refused(wtq):
         read_official("WTQ", wtq / "tagged", "dev", asked("nt-1"))
 
 
-def test_statements_of_the_test_split_are_parted(tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "simple_test_id.json").write_text('["1.csv"]')
-    official = read_official("TABFACT", tmp_path, "test", asked("1.csv_0-0_0"))
-    assert official.parts == {"simple": {"1.csv_0-0_0"}}
-
-
 def test_a_task_without_official_files_or_format_is_refused():
     with pytest.raises(ValueError, match=r"one of \['WTQ', 'TABFACT', 'HYBRIDQA'\], got SQA"):
         read_official("SQA", ".", "dev", asked("q"))
@@ -103,11 +96,8 @@ def statements(*table_ids):
 @pytest.fixture
 def release(tmp_path):
     (tmp_path / "data").mkdir()
-    for part, ids in {
-        "simple": ["1.csv", "2.csv"],
-        "complex": ["3.csv"],
-        "small": ["9.csv"],
-    }.items():
+    lists = {"simple": ["1.csv", "2.csv"], "complex": ["3.csv"], "small": ["9.csv"]}
+    for part, ids in lists.items():
         (tmp_path / "data" / f"{part}_test_id.json").write_text(json.dumps(ids))
     return tmp_path
 
@@ -121,16 +111,12 @@ def test_parts_hold_the_statements_of_their_tables_and_empty_ones_are_left_out(r
     }
 
 
-def test_lists_that_are_not_there_are_left_out(release):
+def test_lists_that_are_not_there_are_left_out_and_those_of_another_split_refused(release):
+    pairs = statements("1.csv", "3.csv")
+    assert read_official("TABFACT", release, "test", pairs).parts == read_parts(release, pairs)
     (release / "data" / "simple_test_id.json").unlink()
-    assert set(read_parts(release, statements("1.csv", "3.csv"))) == {"complex"}
-
-
-def test_statements_of_another_split_are_refused(release):
+    assert set(read_parts(release, pairs)) == {"complex"}
     with pytest.raises(ValueError, match="tables of the test split, got 1 about others"):
         read_parts(release, statements("4.csv"))
-
-
-def test_a_folder_without_lists_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"simple_test_id\.json.*found none"):
-        read_parts(tmp_path, statements("1.csv"))
+        read_parts(release / "data", pairs)

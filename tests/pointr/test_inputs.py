@@ -21,30 +21,18 @@ from tests.datasets.linked_tables import BERGEN, CITIES, NORWAY, OSLO, linked_ta
 RAIN = Question("where is rain ?", "q", ("rain",))
 
 
-def test_with_both_nothing_is_taken_away():
-    assert restrict(CITIES, "both") is CITIES
+def test_a_table_or_its_passages_are_taken_away():
     question = Question("?", answer_coordinates=((0, 1),))
     assert restrict_pair(CITIES, question, "both") == (CITIES, question)
-
-
-def test_a_table_alone_has_no_passages():
-    alone = restrict(CITIES, "table")
-    assert alone.table == CITIES.table
-    assert restrict(dataclasses.replace(CITIES, dead_links=("x",)), "table").dead_links == ("x",)
+    alone = restrict(dataclasses.replace(CITIES, dead_links=("x",)), "table")
+    assert alone.table == CITIES.table and alone.dead_links == ("x",)
     assert not list(alone.distinct_passages())
-
-
-def test_passages_alone_are_a_row_each():
-    alone = restrict(CITIES, "passages")
+    # Passages are a row each, and cells of another table are forgotten.
+    alone, asked = restrict_pair(CITIES, question, "passages")
+    assert alone == restrict(CITIES, "passages")
     assert alone.table.rows == (("",),) * 3
     assert [row[0] for row in alone.passages] == [(OSLO,), (NORWAY,), (BERGEN,)]
     assert alone.table.table_id == CITIES.table.table_id
-
-
-def test_cells_of_another_table_are_forgotten():
-    question = Question("?", answer_coordinates=((0, 1),))
-    known, asked = restrict_pair(CITIES, question, "passages")
-    assert known == restrict(CITIES, "passages")
     assert asked == dataclasses.replace(question, answer_coordinates=())
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import AttentionConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.answering import load_pointr
@@ -17,6 +17,7 @@ from mate_tf.pointr.pipeline import Pipeline
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Table
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
+from tests import small
 from tests.small import write_vocabulary
 
 PARTS = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ":", "(", ")", "?")
@@ -25,13 +26,13 @@ WORDS = (
 )
 LENGTH = 48
 STEPS = 200
-ENCODER = EncoderConfig(
+ENCODER = dataclasses.replace(
+    small.ENCODER,
     vocab_size=len(PARTS) + len(WORDS),
     hidden_size=32,
     num_layers=2,
     num_heads=4,
     intermediate_size=64,
-    max_position_embeddings=LENGTH,
     position="absolute",
     hidden_dropout=0.0,
     attention_dropout=0.0,
@@ -62,14 +63,11 @@ CONFIG = PointRConfig(
     ),
 )
 # For what does not depend on what a model has learned.
+FEW = {"num_steps": 2, "eval_interval": 2, "checkpoint_interval": 2}
 UNTRAINED = dataclasses.replace(
     CONFIG,
-    **{
-        stage: dataclasses.replace(
-            getattr(CONFIG, stage), num_steps=2, eval_interval=2, checkpoint_interval=2
-        )
-        for stage in ("point", "read")
-    },
+    point=dataclasses.replace(CONFIG.point, **FEW),
+    read=dataclasses.replace(CONFIG.read, **FEW),
 )
 LANDS = {"oslo": ("norway", "alna"), "rome": ("italy", "tiber"), "lima": ("peru", "rimac")}
 TABLE = {
@@ -174,8 +172,7 @@ def test_every_question_is_answered_for_the_official_evaluation(made, source):
     assert "expected at most 48 tokens" in json.loads(lines[-1])["error"]
     assert (directory / "answers" / "dev.md").read_text(encoding="utf-8") == report
     rows = ("| questions | 9 |", "| not accepted | 1 |", "| exact match in table |", "hits at 5")
-    for row in (*rows, "answers are wrong"):
-        assert row in report, row
+    assert not [row for row in (*rows, "answers are wrong") if row not in report]
     assert "| questions | 6 |" in hidden and "exact match" not in hidden
 
 
@@ -210,12 +207,17 @@ def test_what_is_done_is_not_done_again(made, pipeline, monkeypatch):
     assert [stages.create(), stages.point(), stages.read(), stages.evaluate("dev")] == said[:4]
 
 
-def test_another_split_is_answered_without_the_others_made_again(made, source, pipeline, copied):
+def test_another_split_and_what_was_removed_are_made_without_the_others(
+    made, source, pipeline, copied
+):
     more = dataclasses.replace(source, splits={**source.splits, "again": "dev"})
     stages = pipeline(copied, of=more)
     records = copied / "point_data" / "train.tfrecord"
     written = records.stat().st_mtime_ns
+    shutil.rmtree(copied / "model" / "read")
     stages.create()
+    stages.read()
+    assert (copied / "model" / "read" / "saved_model.pb").exists()
     assert records.stat().st_mtime_ns == written
     assert stages.evaluate("again").splitlines()[1:] == made[1][3].splitlines()[1:]
 
@@ -259,17 +261,14 @@ def test_a_changed_input_is_not_scored_by_old_records(source, pipeline, copied, 
         pipeline(copied, of=changed).evaluate("dev")
 
 
-@pytest.mark.parametrize("stage", ["point", "read"])
-def test_another_model_is_not_scored(made, pipeline, stage):
-    other = dataclasses.replace(getattr(CONFIG, stage), learning_rate=0.5)
-    stages = pipeline(made[0], dataclasses.replace(CONFIG, **{stage: other}))
-    with pytest.raises(ValueError, match=rf"'{stage}' .* another: learning_rate=0\.5"):
-        stages.evaluate("dev")
-
-
-def test_other_first_weights_need_another_folder(pipeline, copied):
+def test_another_model_is_not_scored(made, pipeline):
+    for stage in ("point", "read"):
+        other = dataclasses.replace(getattr(CONFIG, stage), learning_rate=0.5)
+        stages = pipeline(made[0], dataclasses.replace(CONFIG, **{stage: other}))
+        with pytest.raises(ValueError, match=rf"'{stage}' .* another: learning_rate=0\.5"):
+            stages.evaluate("dev")
     with pytest.raises(ValueError, match=r"expected None as the weights .* got elsewhere"):
-        pipeline(copied).point("elsewhere")
+        pipeline(made[0]).point("elsewhere")
 
 
 @pytest.mark.parametrize(
@@ -279,12 +278,6 @@ def test_a_stage_names_the_one_before_it(pipeline, tmp_path, stage, first):
     arguments = ("dev",) if stage == "evaluate" else ()
     with pytest.raises(FileNotFoundError, match=f"stage '{first}' .* run that stage first"):
         getattr(pipeline(tmp_path), stage)(*arguments)
-
-
-def test_what_was_removed_is_made_again(pipeline, copied):
-    shutil.rmtree(copied / "model" / "read")
-    pipeline(copied).read()
-    assert (copied / "model" / "read" / "saved_model.pb").exists()
 
 
 def test_an_interrupted_stage_goes_on(pipeline, tmp_path, monkeypatch):

@@ -9,21 +9,18 @@ from tests.datasets.linked_tables import CITIES
 
 
 @pytest.mark.parametrize(
-    ("answers", "place"),
+    ("answers", "cells", "place"),
     [
-        (("Oslo",), "in table"),  # also in its passage
-        (("many parks",), "in passage"),
-        (("Lima",), "missing"),
-        ((), "not given"),
+        (("Oslo",), (), "in table"),  # also in its passage
+        (("many parks",), (), "in passage"),
+        (("many parks",), ((1, 1),), "in passage"),  # cells that are given say nothing of it
+        (("Lima",), (), "missing"),
+        ((), (), "not given"),
     ],
 )
-def test_places(answers, place):
-    assert place_of_answer(CITIES, Question("?", answers=answers)) == place
-
-
-def test_cells_that_are_given_say_nothing_of_the_place():
-    question = Question("?", answers=("many parks",), answer_coordinates=((1, 1),))
-    assert place_of_answer(CITIES, question) == "in passage"
+def test_places(answers, cells, place):
+    question = Question("?", answers=answers, answer_coordinates=cells)
+    assert place_of_answer(CITIES, question) == place
 
 
 def test_questions_are_counted_as_they_pass():
