@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.medium
+
 HERE = pathlib.Path(__file__).parent
 TESTS = [
     "answers/test_inference.py",

@@ -252,6 +252,7 @@ def test_files_of_others_are_never_written_over(tmp_path, vocab_file):
     assert len(contents(tmp_path / "out")) == 1
 
 
+@pytest.mark.medium
 def test_a_split_is_divided_by_its_tables(tmp_path, vocab_file):
     source = tmp_path / "in"
     source.mkdir()

@@ -8,6 +8,8 @@ from mate_tf.evaluation.predictions import write_predictions
 from mate_tf.synthesis.statements import kind_of_id
 from tests.small import run_binary
 
+pytestmark = pytest.mark.medium
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, vocab_file):

@@ -71,6 +71,7 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
     assert "denotation accuracy               33.33%" in rest
 
 
+@pytest.mark.medium
 def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, vocab_file, model):
     write_conversion(tmp_path, conversion_of("SQA", FeatureConfig(), vocab_file, None))
     data, output = tmp_path / "dev.jsonl", tmp_path / "predictions.jsonl"
@@ -108,6 +109,7 @@ def test_answers_to_other_questions_are_refused_with_the_file(tmp_path):
     assert "the first 'asked'" in done.stderr
 
 
+@pytest.mark.medium
 def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer):
     exported = shutil.copytree(model, tmp_path / "model")
     pairs = [

@@ -43,6 +43,7 @@ RUNS = {
 }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", RUNS)
 def test_a_run_becomes_a_model_that_answers_like_it(tmp_path, kind):
     config_class, task_config = RUNS[kind]
@@ -87,6 +88,7 @@ def test_a_run_becomes_a_model_that_answers_like_it(tmp_path, kind):
             ]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["hugging_face", "tf1"])
 def test_a_published_checkpoint_becomes_a_model_that_attends_as_asked(tmp_path, kind):
     values = values_of(table_qa())

@@ -57,6 +57,7 @@ def data_dir(tmp_path_factory):
     return directory
 
 
+@pytest.mark.medium
 def test_damaged_records_stop_a_run_unless_they_are_to_be_passed_over(data_dir, tmp_path):
     damaged = tmp_path / "data"
     shutil.copytree(data_dir, damaged)
@@ -79,6 +80,7 @@ def test_damaged_records_stop_a_run_unless_they_are_to_be_passed_over(data_dir, 
     assert "1 records skipped in" in done.stderr
 
 
+@pytest.mark.medium
 def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     flags = (*SMALL, f"--data_dir={data_dir}", f"--model_dir={tmp_path / 'run'}")
     done = run_finetune(*flags)
@@ -171,6 +173,7 @@ def test_every_architecture_goes_with_a_config(name):
     assert actual == expected
 
 
+@pytest.mark.medium
 def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
     """All the binaries: what create_data was told reaches the answer."""
 

@@ -55,6 +55,7 @@ def vocab_file(corpus, tmp_path_factory):
     return file
 
 
+@pytest.mark.medium
 def test_all_stages_from_a_release_to_scores(corpus, vocab_file, tmp_path):
     size = len(vocab_file.read_text(encoding="utf-8").splitlines())
     sizes = [f"--config.{stage}.encoder.vocab_size={size}" for stage in ("point", "read")]

@@ -10,6 +10,8 @@ from mate_tf.records.conversion_file import read_conversion
 from mate_tf.training.run import load_config
 from tests.small import run_binary, write_vocabulary
 
+pytestmark = pytest.mark.medium
+
 SMALL = (
     "--config=mlm_minilm",
     "--config.max_seq_length=24",

@@ -24,6 +24,8 @@ from tests.datasets.releases import RELEASES, write_release
 from tests.experiments.test_paper_presets import small
 from tests.small import PIECES, restored_step, write_vocabulary
 
+pytestmark = pytest.mark.medium
+
 # The layout, the preset, and the scores, the main one first.
 TASKS_HERE = {
     "WTQ": ("WTQ", "wtq_base", ["denotation_accuracy"]),

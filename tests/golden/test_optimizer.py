@@ -12,6 +12,8 @@ from tests.golden.comparison import read_arrays
 from tests.golden.test_heads import load_batch
 from tests.golden.test_pretraining import pretraining_model
 
+pytestmark = pytest.mark.medium
+
 # A float32 weight of about 1 is rounded by 6e-8, the update of 1e-3 is 1e-5 off (1 - beta_2).
 OF_ONE_UPDATE = 2e-7
 TOLERANCE = 1e-5

@@ -11,6 +11,8 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import Question, Table
 from tests.small import export_small, run_binary
 
+pytestmark = pytest.mark.medium
+
 ROWS = [
     {"id": "first", "question": "a b", "rows": [["1", "c"], ["2", "d"]]},
     {"id": "long", "question": "c " * 90, "rows": [["1", "c"], ["2", "d"]]},

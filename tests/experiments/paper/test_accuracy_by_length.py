@@ -10,6 +10,8 @@ from mate_tf.evaluation.predictions import write_predictions
 from mate_tf.tables.table import Question, Table
 from tests.small import run_binary, write_vocabulary
 
+pytestmark = pytest.mark.medium
+
 # [CLS] c d [SEP], then the header's two cells and two a row.
 SHORT = Table.from_rows([["a", "b"], ["c", "d"]], table_id="short")  # 8 tokens
 LONG = Table.from_rows([["a", "b"], *[["c", "d"]] * 5], table_id="long")  # 16 tokens

@@ -9,6 +9,8 @@ import pytest
 from experiments.paper.comparison_results import Results, spread
 from tests.small import run_binary, write_vocabulary
 
+pytestmark = pytest.mark.medium
+
 VOCABULARY = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "good", "bad", "film"]
 SENTENCES = "a good film\t1\na bad film\t0\ngood\t1\nbad film\t0\n"
 SMALL = (
