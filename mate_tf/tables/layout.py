@@ -284,6 +284,9 @@ def _continues(
     is_partial = "" in first or "" in second or len(set(first)) < len(first)
     if not columns or not is_partial:
         return False
+    others = [index for index in range(len(first)) if index not in columns]
+    if any(second[index].strip() not in ("", first[index].strip()) for index in others):
+        return False
     has_text = [bool(second[index].strip()) for index in columns]
     return (
         all(not _is_value(second_read[i]) or second_read[i].is_year for i in columns)
