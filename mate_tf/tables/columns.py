@@ -25,13 +25,13 @@ from mate_tf.tables.values import (
 Kind = Literal["number", "date", "time", "duration", "text", "empty"]
 SHARE_OF_KIND = 0.7  # of the cells with a value
 
-_LENGTH_NAME = re.compile(
+LENGTH_NAME = re.compile(
     r"duration|length|elapsed|runtime|running|lap|split|pace|time taken|dauer|laufzeit|durée|duree"
 )
-_TIME_NAME = re.compile(
+TIME_NAME = re.compile(
     r"start|end|begin|depart|arriv|open|clos|clock|time of day|schedule|kick|uhrzeit|heure|hora"
 )
-_YEAR_NAME = re.compile(
+YEAR_NAME = re.compile(
     r"\byears?\b|jahr|année|annee|\baño|\banno\b|\bano\b|season|founded|established|born|年"
 )
 _LABEL_NAME = re.compile(
@@ -124,10 +124,10 @@ def unlike_units(units: Iterable[str]) -> tuple[str, ...]:
 
 def _known_unit(unit: str) -> str:
     unit = unit.split(" (")[0].rstrip(".")
-    return unit if unit in UNITS or unit in _CURRENCIES else ""
+    return unit if unit in UNITS or unit in CURRENCY_UNITS else ""
 
 
-_CURRENCIES = frozenset(CURRENCIES.values())
+CURRENCY_UNITS = frozenset(CURRENCIES.values())
 
 
 def read_column(texts: Sequence[str], name: str = "") -> Column:
@@ -213,7 +213,7 @@ def _order_of_dates(cells: Sequence[Cell], name: str) -> tuple[bool | None, list
 def _has_multiples(cells: Sequence[Cell]) -> bool:
     """Whether the "m" of "5 m" is a million: beside currencies or other powers of ten."""
     weak = {cell.factor for cell in cells if cell.factor}
-    others = any(cell.power or cell.unit in _CURRENCIES for cell in cells)
+    others = any(cell.power or cell.unit in CURRENCY_UNITS for cell in cells)
     return bool(weak) and (others or len(weak) > 1)
 
 
@@ -263,7 +263,7 @@ def _values_by_kind(
 ) -> dict[Kind, list[float | Date | None]]:
     dates: list[float | Date | None] = [date_of(cell, convention) for cell in cells]
     years = [cell.is_year for cell in cells]
-    is_of_years = any(years) and bool(any(dates) or _YEAR_NAME.search(name.lower()))
+    is_of_years = any(years) and bool(any(dates) or YEAR_NAME.search(name.lower()))
     if is_of_years:
         dates = [
             Date(int(cell.point), None, None) if is_year and cell.point else date
@@ -296,9 +296,9 @@ def _are_times(clocks: Sequence[Cell], name: str) -> bool:
     parts = [cell.clock for cell in clocks]
     if any(not 0 <= clock[0] < 24 or clock[-1] != int(clock[-1]) for clock in parts):
         return False
-    if len({len(clock) for clock in parts}) > 1 or _LENGTH_NAME.search(name.lower()):
+    if len({len(clock) for clock in parts}) > 1 or LENGTH_NAME.search(name.lower()):
         return False
-    if _TIME_NAME.search(name.lower()):
+    if TIME_NAME.search(name.lower()):
         return True
     hours = Counter(cell.text.split(":")[0] for cell in clocks)
     if len(parts[0]) == 3:  # "0:12:00" and mostly "00:12:00" are lengths

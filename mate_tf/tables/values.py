@@ -96,10 +96,10 @@ CARDINALS = "zero one two three four five six seven eight nine ten eleven twelve
 ORDINALS = (
     "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 ).split()
-_NUMBER_WORDS = {word: float(n) for words in (CARDINALS, ORDINALS) for n, word in enumerate(words)}
+NUMBER_WORDS = {word: float(n) for words in (CARDINALS, ORDINALS) for n, word in enumerate(words)}
 YEARS = range(1500, 2101)  # four digits alone that may be a year
 
-# Powers of ten in words; those of _WEAK are so only beside a currency or others of these.
+# Powers of ten in words; those of WEAK_MULTIPLES are so only beside a currency or others of these.
 MULTIPLES = {
     **dict.fromkeys("k thousand thousands tsd tsd. tausend mille 千".split(), 3),
     **dict.fromkeys(
@@ -116,8 +116,8 @@ MULTIPLES = {
     "億": 8,
     "亿": 8,
 }
-_WEAK = {"m": 6, "b": 9, "t": 12, "cr": 7, "l": 5, "md": 9}
-_GLUED = {"k": 3, "m": 6, "b": 9}
+WEAK_MULTIPLES = {"m": 6, "b": 9, "t": 12, "cr": 7, "l": 5, "md": 9}
+GLUED_MULTIPLES = {"k": 3, "m": 6, "b": 9}
 _CODES = (
     "usd eur gbp jpy cny inr chf cad aud nzd hkd sgd sek nok dkk pln czk huf rub try brl mxn zar "
     "krw us$ au$ ca$ a$ c$ nz$ hk$ s$ r$ mx$ rs rs. kr kr. zł kč ft lei euro euros dollar dollars "
@@ -150,8 +150,8 @@ UNITS = frozenset(
     "gwh kj kcal kv mah pa hpa bar psi °c °f °k ° kmh km/h mph m/s kn s sec secs min mins h hr hrs "
     "hours minutes seconds days weeks months years".split()
 )
-_SIGNED_UNITS = UNITS | frozenset(CURRENCIES.values())
-_SECONDS = {
+SIGNED_UNITS = UNITS | frozenset(CURRENCIES.values())
+SECONDS = {
     **dict.fromkeys("d day days tag tage jours".split(), 86_400.0),
     **dict.fromkeys("h hr hrs hour hours std stunden heures".split(), 3600.0),
     **dict.fromkeys("m min mins min. minute minutes minuten".split(), 60.0),
@@ -178,18 +178,18 @@ NUMBER = (
     rf"(?P<sign_behind> ?{_MINUS})?(?P<close> ?\))?(?P<remark> ?(?:\([^()]*\)|\[[^\[\]]*\])[^\d]*)?"
 )
 _NUMBER = re.compile(NUMBER)
-_MARKED = re.compile(
+MARKED = re.compile(
     r"(.*?[\w%.)$€£¥])(?: ?\[[^\[\]]{1,12}\]|[*†‡§¶])+|(.*[\d%)])[⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈ]+"
 )
-_POINT = re.compile(
+POINT_DIGITS = re.compile(
     r"(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d?(?:,\d{2})+,\d{3}|[1-9]\d{0,2}(?:[ ']\d{3})+|\d+)"
     r"(?:\.\d*)?(?:e[+-]?\d{1,2})?|\.\d+"
 )
-_COMMA = re.compile(
+COMMA_DIGITS = re.compile(
     r"(?:[1-9]\d{0,2}(?:\.\d{3})+|[1-9]\d{0,2}(?:[ ']\d{3})+|\d+)(?:,\d+)?(?:e[+-]?\d{1,2})?|,\d+"
 )
 _SEPARATORS, _DOTS = re.compile(r"[,' ]"), re.compile(r"[.' ]")
-_TERMS = re.compile(
+TERMS = re.compile(
     r"(?:(\d+(?:\.\d+)?)兆)?(?:(\d+(?:\.\d+)?)[億亿])?(?:(\d+(?:\.\d+)?)[万萬])?(\d+)?"
 )
 
@@ -221,7 +221,7 @@ DATES = (
 )
 _AND_TIME = rf"(?:(?:t| |, | at )(?:{_TIME}))?"
 _NO_TIME = re.compile("hour")
-_DATES = [
+DATE_CELLS = [
     re.compile(_WEEKDAY + (date if _NO_TIME.search(date) else date + _AND_TIME)) for date in DATES
 ]
 # Two numbers and a year: the column decides which is the day.
@@ -230,7 +230,7 @@ SHORT_DATE = re.compile(
     r"|(?P<a1>\d{1,2})-(?P<b1>\d{1,2})-(?P<c1>\d{4})|(?P<a2>\d{2})-(?P<b2>\d{2})-(?P<c2>\d{2})"
     r"|(?P<a3>\d{1,2})\. ?(?P<b3>\d{1,2})\. ?(?P<c3>\d{4}|\d{2}))" + _AND_TIME
 )
-_CLOCK = re.compile(_TIME)
+CLOCK = re.compile(_TIME)
 _UNNAMED = re.compile(r"\?P<\w+>")
 # What may be a value within a sentence; each is then read as a cell.
 VALUE_IN_SENTENCE = re.compile(
@@ -242,15 +242,15 @@ VALUE_IN_SENTENCE = re.compile(
         rf"(?: ?(?:%|[{_SIGNS_OF_CURRENCIES}]))?",
     )
 )
-_LENGTH = re.compile(
+LENGTH = re.compile(
     r"(?P<sign>-)?(?P<a>\d{1,4}):(?P<b>\d{2})(?::(?P<c>\d{2}))?(?:[.,](?P<d>\d{1,6}))?"
 )
 _PART_OF_DURATION = re.compile(
-    rf"(\d+(?:[.,]\d+)?) ?({'|'.join(sorted(_SECONDS, key=len, reverse=True))})(?![^\W\d_])[., ]*"
+    rf"(\d+(?:[.,]\d+)?) ?({'|'.join(sorted(SECONDS, key=len, reverse=True))})(?![^\W\d_])[., ]*"
     r"(?:and )?"
 )
-_ISO_DURATION = re.compile(r"p(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?)?")
-_LONGEST = 64  # characters of a cell that can be a value
+ISO_DURATION = re.compile(r"p(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?)?")
+LONGEST = 64  # characters of a cell that can be a value
 _MAY_BE_VALUE = re.compile(r"[\d年]")
 
 
@@ -276,23 +276,23 @@ def _plain_character(character: str) -> str:
 @functools.lru_cache(maxsize=1 << 14)
 def read_cell(text: str) -> Cell:
     """All readings of a cell's text."""
-    if len(text) > 4 * _LONGEST:
+    if len(text) > 4 * LONGEST:
         return Cell(text)
     text = plain_text(text)
     if text in MISSING or _CELL_OF_SIGNS.fullmatch(text):
         return Cell("")
-    if text in _NUMBER_WORDS:
-        return Cell(text, _NUMBER_WORDS[text], _NUMBER_WORDS[text])
-    if len(text) > _LONGEST or not (_MAY_BE_VALUE.search(text) or text in MONTHS):
+    if text in NUMBER_WORDS:
+        return Cell(text, NUMBER_WORDS[text], NUMBER_WORDS[text])
+    if len(text) > LONGEST or not (_MAY_BE_VALUE.search(text) or text in MONTHS):
         return Cell(text)
-    if marked := _MARKED.fullmatch(text):
+    if marked := MARKED.fullmatch(text):
         text = marked[1] or marked[2]
     bare = text.removeprefix("'")
     return _date(bare) or _short_date(bare) or _clock(bare) or _duration(bare) or _number(bare)
 
 
 def _number(text: str) -> Cell:
-    if (terms := _TERMS.fullmatch(text)) and any(terms.groups()[:3]):
+    if (terms := TERMS.fullmatch(text)) and any(terms.groups()[:3]):
         powers = zip(terms.groups(), (12, 8, 4, 0), strict=True)
         value = sum(float(f"{digits}e{power}") for digits, power in powers if digits)
         return Cell(text, value, value)
@@ -304,7 +304,7 @@ def _number(text: str) -> Cell:
     signs = [sign for sign in found.group("sign", "inner_sign", "sign_behind") if sign]
     if bool(opened) != bool(found["close"]) or len(signs) > 1:
         return Cell(text)
-    if opened and unit and unit not in _SIGNED_UNITS:
+    if opened and unit and unit not in SIGNED_UNITS:
         return Cell(text)  # ($5 each)
     digits = found["digits"]
     is_plain = text == digits and digits.isdecimal()
@@ -328,10 +328,10 @@ def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
     unit, factor, weak_factor = words, 0, 0
     if word in MULTIPLES and (word != "k" or not rest.startswith(" ") or currency):
         unit, factor = more, MULTIPLES[word]
-    elif word in _WEAK and (not more or more in CURRENCIES):
-        weak_factor = _WEAK[word]
-    elif word[:1] in _GLUED and word[1:] in CURRENCIES:  # 5k€
-        unit, factor = word[1:], _GLUED[word[0]]
+    elif word in WEAK_MULTIPLES and (not more or more in CURRENCIES):
+        weak_factor = WEAK_MULTIPLES[word]
+    elif word[:1] in GLUED_MULTIPLES and word[1:] in CURRENCIES:  # 5k€
+        unit, factor = word[1:], GLUED_MULTIPLES[word[0]]
     elif word and not rest.startswith(" ") and word.rstrip(".") not in UNITS | CURRENCIES.keys():
         return None
     if currency and weak_factor:
@@ -342,14 +342,14 @@ def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
 
 def _point_number(digits: str, power: int) -> float | None:
     for text in (digits, digits.rstrip(".,")):
-        if _POINT.fullmatch(text):
+        if POINT_DIGITS.fullmatch(text):
             return float(_with_power(_SEPARATORS.sub("", text), power))
     return None
 
 
 def _comma_number(digits: str, power: int) -> float | None:
     for text in (digits, digits.rstrip(".,")):
-        if _COMMA.fullmatch(text):
+        if COMMA_DIGITS.fullmatch(text):
             return float(_with_power(_DOTS.sub("", text).replace(",", "."), power))
     return None
 
@@ -389,7 +389,7 @@ def _time_of(found: re.Match[str]) -> float | None:
 
 
 def _date(text: str) -> Cell | None:
-    for pattern in _DATES:
+    for pattern in DATE_CELLS:
         found = pattern.fullmatch(text)
         if not found:
             continue
@@ -429,10 +429,10 @@ def _short_date(text: str) -> Cell | None:
 
 
 def _clock(text: str) -> Cell | None:
-    if (found := _CLOCK.fullmatch(text)) and (found["half"] or text.endswith("uhr")):
+    if (found := CLOCK.fullmatch(text)) and (found["half"] or text.endswith("uhr")):
         time = _time_of(found)
         return Cell(text) if time == -1.0 else Cell(text, clock=(time or 0.0,), is_time=True)
-    found = _LENGTH.fullmatch(text)
+    found = LENGTH.fullmatch(text)
     if not found or int(found["b"]) > 59 or int(found["c"] or 0) > 59:
         return None
     parts = [float(found["a"]), float(found["b"])]
@@ -445,7 +445,7 @@ def _clock(text: str) -> Cell | None:
 
 
 def _duration(text: str) -> Cell | None:
-    if (found := _ISO_DURATION.fullmatch(text)) and any(found.groups()):
+    if (found := ISO_DURATION.fullmatch(text)) and any(found.groups()):
         sizes = zip(found.groups(), (86_400, 3600, 60, 1), strict=True)
         return Cell(text, duration=sum(float(part or 0) * size for part, size in sizes))
     parts = list(_PART_OF_DURATION.finditer(text))
@@ -455,12 +455,12 @@ def _duration(text: str) -> Cell | None:
 
 
 def _seconds(number: str, unit: str) -> float:
-    return float(number.replace(",", ".")) * _SECONDS[unit]
+    return float(number.replace(",", ".")) * SECONDS[unit]
 
 
 def duration_unit(unit: str) -> float | None:
     """The seconds of a unit of time, such as 60 of "min"; None for another unit."""
-    return _SECONDS.get(unit)
+    return SECONDS.get(unit)
 
 
 def clock_text(seconds: float) -> str:

@@ -1,0 +1,382 @@
+"""What cells say, each by itself, in the graph: all readings of `read_cell` (tables/values.py).
+
+The expressions are those of the library. A part that a text does not have is NaN. Rare texts are
+read differently: lengths of time in words are read with each unit once and the longest first, and
+beside letters that are not ASCII the end of a word is not seen.
+
+Shapes: N texts.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.tables import values
+
+SPACE = (
+    r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}"
+    r"\x{3000}]+"
+)
+_BAR = "\x01"
+_NAN = np.float64("nan")
+_ZEROS = [code for code in range(0x110000) if unicodedata.decimal(chr(code), None) == 0]
+_CHARACTERS = {0x2019: "'", 0x66B: ".", 0x66C: ",", 0xFFE5: "¥"}
+_MOST_GROUPS = 9  # of a rewriting
+_NUMBER_FIELDS = (
+    "open sign currency inner_sign inner_open percent digits unit sign_behind close".split()
+)
+_CLOCK_FIELDS = ["hour", "minute", "second", "half"]
+
+
+class Cells(NamedTuple):
+    """All readings of cells.
+
+    Attributes:
+        text: string [N], in plain characters; "" of a cell without a value.
+        numbers: float64 [N, 4], with a decimal point and a comma; then both times the power of ten
+            that the unit may mean.
+        is_both: bool [N, 2], whether the number can be read with a point and with a comma.
+        units: string [N, 2]; the second if the unit is a power of ten.
+        has_power: bool [N].
+        factor: int32 [N].
+        dates: float64 [N, 3, 4]: year, month, day and seconds, if the order is certain, if the day
+            and if the month comes first.
+        clock: float64 [N, 3].
+        is_time: bool [N].
+        duration: float64 [N].
+        is_year: bool [N].
+    """
+
+    text: tf.Tensor
+    numbers: tf.Tensor
+    is_both: tf.Tensor
+    units: tf.Tensor
+    has_power: tf.Tensor
+    factor: tf.Tensor
+    dates: tf.Tensor
+    clock: tf.Tensor
+    is_time: tf.Tensor
+    duration: tf.Tensor
+    is_year: tf.Tensor
+
+
+def plain_text(texts: tf.Tensor) -> tf.Tensor:
+    """Texts [N] in lower case and plain characters, with single blanks."""
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+    texts = tf.strings.regex_replace(texts, rf"[\x{{0}}{_BAR}]", "_")
+    texts = tf.strings.lower(texts, encoding="utf-8")
+    texts = tf.strings.strip(tf.strings.regex_replace(texts, SPACE, " "))
+    ragged = tf.strings.unicode_decode(texts, "UTF-8")
+    codes = ragged.flat_values
+    zeros = tf.gather(_ZEROS, tf.maximum(tf.searchsorted(_ZEROS, codes, side="right") - 1, 0))
+    is_digit = (codes >= zeros) & (codes < zeros + 10)
+    codes = tf.where(is_digit, codes - zeros + ord("0"), codes)
+    for code, plain in _CHARACTERS.items():
+        codes = tf.where(codes == code, ord(plain), codes)
+    codes = tf.where((codes >= 0xFF01) & (codes <= 0xFF5E), codes - 0xFEE0, codes)
+    texts = tf.strings.unicode_encode(ragged.with_flat_values(codes), "UTF-8")
+    return tf.strings.regex_replace(texts, r"\x{200b}", "")
+
+
+def read_cells(texts: tf.Tensor) -> Cells:
+    """All readings of texts, string [N]."""
+    text = plain_text(texts)
+    is_missing = _is_one_of(text, values.MISSING) | _is(text, "#+")
+    text = tf.where(is_missing, "", text)
+    may_be = _is(text, f".*[0-9年].*|{'|'.join(values.MONTHS)}")
+    may_be &= tf.strings.length(text, unit="UTF8_CHAR") <= values.LONGEST
+    bare = tf.strings.regex_replace(text, f"^(?:{values.MARKED.pattern})$", r"\1\2")
+    bare = tf.where(may_be, tf.strings.regex_replace(bare, "^'", ""), "")
+
+    dates = _dates(bare)
+    is_read = _has_date(dates)
+    short_certain, day_first, month_first = _short_dates(tf.where(is_read, "", bare))
+    dates = _either(dates, short_certain)
+    dates = tf.stack([dates, _either(dates, day_first), _either(dates, month_first)], axis=1)
+    is_read = tf.reduce_any(_has_date(dates), axis=1)
+    clock, is_time, is_clock = _clocks(tf.where(is_read, "", bare))
+    is_read |= is_clock
+    duration = _durations(tf.where(is_read, "", bare))
+    is_read |= ~tf.math.is_nan(duration)
+    bare = tf.where(is_read, "", bare)
+    numbers, is_both, units, has_power, factor, is_year = _numbers(bare)
+    words = _mapped(text, values.NUMBER_WORDS, _NAN, tf.float64)[:, tf.newaxis]
+    numbers = tf.where(tf.math.is_nan(words), numbers, words)
+    is_both |= ~tf.math.is_nan(words)
+    return Cells(
+        text, numbers, is_both, units, has_power, factor, dates, clock, is_time, duration, is_year
+    )
+
+
+def _is(texts: tf.Tensor, pattern: str) -> tf.Tensor:
+    return tf.strings.regex_full_match(texts, pattern)
+
+
+def _is_one_of(texts: tf.Tensor, words) -> tf.Tensor:
+    return _is(texts, "|".join(map(re.escape, sorted(words))))
+
+
+def _mapped(texts: tf.Tensor, mapping: Mapping, default, dtype: tf.DType) -> tf.Tensor:
+    """The value of each text, or the default, which may be a tensor [N]."""
+    is_key = texts[:, tf.newaxis] == list(mapping)  # [N, keys]
+    found = tf.gather(tf.constant(list(mapping.values()), dtype), tf.argmax(is_key, axis=1))
+    return tf.where(tf.reduce_any(is_key, axis=1), found, tf.constant(default, dtype))
+
+
+def _captured(texts: tf.Tensor, pattern: str, names: list[str]) -> dict[str, tf.Tensor]:
+    """The named groups of a pattern that all of a text matches, string [N] each, else ""."""
+    names = [name for name in re.findall(r"\?P<(\w+)>", pattern) if name in names]
+    is_match = _is(texts, pattern)
+    fields: dict[str, tf.Tensor] = {}
+    for begin in range(0, len(names), _MOST_GROUPS):
+        some = names[begin : begin + _MOST_GROUPS]
+        named = re.sub(r"\?P<(\w+)>", lambda m, some=some: "" if m[1] in some else "?:", pattern)
+        bars = _BAR.join(rf"\{place}" for place in range(1, len(some) + 1))
+        found = tf.strings.regex_replace(texts, f"^(?:{named})$", bars)
+        found = tf.where(is_match, found, _BAR * (len(some) - 1))
+        split = tf.strings.split(found, _BAR).to_tensor("", shape=[None, len(some)])
+        fields |= dict(zip(some, tf.unstack(split, axis=1), strict=True))
+    return fields
+
+
+def _number(texts: tf.Tensor) -> tf.Tensor:
+    """Canonical texts as float64 [N]; NaN of an empty one."""
+    texts = tf.strings.regex_replace(texts, ",", ".")
+    numbers = tf.strings.to_number(tf.where(texts == "", "0", texts), tf.float64)
+    return tf.where(texts == "", _NAN, numbers)
+
+
+def _or(numbers: tf.Tensor, default: float) -> tf.Tensor:
+    return tf.where(tf.math.is_nan(numbers), tf.constant(default, tf.float64), numbers)
+
+
+def _has_date(dates: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_any(~tf.math.is_nan(dates), axis=-1)
+
+
+def _either(dates: tf.Tensor, others: tf.Tensor) -> tf.Tensor:
+    """Dates [N, 4]; the others where there is none."""
+    return tf.where(_has_date(dates)[:, tf.newaxis], dates, others)
+
+
+def _seconds_of_day(fields: Mapping[str, tf.Tensor]) -> tf.Tensor:
+    """Seconds after midnight [N]: NaN where no time is given, -1 of one that does not exist."""
+    hour, minute = _number(fields["hour"]), _number(fields["minute"])
+    second = _or(_number(fields["second"]), 0.0)
+    is_right = (hour < 24) & (minute < 60) & (second < 60)
+    if "half" in fields:
+        has_half = fields["half"] != ""
+        is_right &= ~has_half | ((hour >= 1) & (hour <= 12))
+        afternoon = tf.where(fields["half"] == "p", hour % 12 + 12, hour % 12)
+        hour = tf.where(has_half, afternoon, hour)
+    seconds = hour * 3600 + minute * 60 + second
+    return tf.where(is_right | tf.math.is_nan(hour), seconds, -1.0)
+
+
+def _full_years(texts: tf.Tensor) -> tf.Tensor:
+    texts = tf.strings.regex_replace(texts, "^'", "")
+    year = _number(texts)
+    century = tf.where(year < 69, np.float64(2000.0), 1900.0)
+    return tf.where(tf.strings.length(texts) == 4, year, century + year)
+
+
+def _valid(year, month, day, time) -> tf.Tensor:
+    """Dates [N, 4], NaN where there is no such day or time."""
+    checked, in_month = _or(year, 2000.0), tf.maximum(_or(month, 1.0), 1.0)
+    is_leap = (checked % 4 == 0) & ((checked % 100 != 0) | (checked % 400 == 0))
+    february = tf.where(is_leap, np.float64(29.0), 28.0)
+    is_short = (in_month == 4) | (in_month == 6) | (in_month == 9) | (in_month == 11)
+    last = tf.where(is_short, np.float64(30.0), 31.0)
+    last = tf.where(in_month == 2, february, last)
+    holds = (checked >= 1) & (checked <= 9999) & (in_month <= 12) & (_or(day, 1.0) <= last)
+    holds &= _or(time, 0.0) >= 0
+    dates = tf.stack([year, month, day, time], axis=1)
+    return tf.where(holds[:, tf.newaxis], dates, _NAN)
+
+
+def _dates(texts: tf.Tensor) -> tf.Tensor:
+    """Dates [N, 4] whose order is certain."""
+    none = tf.fill(tf.shape(texts), _NAN)
+    dates = tf.stack([none] * 4, axis=1)
+    for pattern in values.DATE_CELLS:
+        names = ["year", "month", "month2", "name", "day", *_CLOCK_FIELDS]
+        fields = _captured(texts, pattern.pattern, names)
+        month = _number(fields["month"]) if "month" in fields else none
+        if "month2" in fields:
+            month = tf.where(fields["month2"] == "", month, _number(fields["month2"]))
+        if "name" in fields:
+            month = _mapped(fields["name"], values.MONTH_NUMBERS, _NAN, tf.float64)
+        year = _full_years(fields["year"]) if "year" in fields else none
+        day = _number(fields["day"]) if "day" in fields else none
+        time = _seconds_of_day(fields) if "hour" in fields else none
+        found = tf.where((month == 0)[:, tf.newaxis], _NAN, _valid(year, month, day, time))
+        dates = _either(dates, found)
+    return dates
+
+
+def _short_dates(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Dates [N, 4] of numbers: certain ones, with the day first and with the month first."""
+    pattern = values.SHORT_DATE.pattern
+    none = tf.fill([tf.shape(texts)[0], 4], _NAN)
+    certain, day_first, month_first = none, none, none
+    for place in ("", "1", "2", "3"):
+        names = [f"a{place}", f"b{place}", f"c{place}"]
+        fields = _captured(texts, pattern, [*names, *_CLOCK_FIELDS])
+        a, b = (_number(fields[name]) for name in names[:2])
+        year, time = _full_years(fields[names[2]]), _seconds_of_day(fields)
+        is_one = ~tf.math.is_nan(a)[:, tf.newaxis]
+        with_day = tf.where(is_one, _valid(year, b, a, time), none)
+        if place == "3":
+            certain = with_day
+        else:
+            day_first = _either(day_first, with_day)
+            month_first = _either(
+                month_first, tf.where(is_one, _valid(year, a, b, time), none)
+            )
+    return certain, day_first, month_first
+
+
+def _clocks(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The parts of clocks [N, 3], whether they can only be times, and whether it is a clock."""
+    fields = _captured(texts, values.CLOCK.pattern, _CLOCK_FIELDS)
+    is_half = (fields["half"] != "") | ((fields["hour"] != "") & _is(texts, ".*uhr"))
+    time = _seconds_of_day(fields)
+    is_time = is_half & (time >= 0)
+    fields = _captured(texts, values.LENGTH.pattern, ["sign", "a", "b", "c", "d"])
+    a, b, c = (_number(fields[name]) for name in "abc")
+    has_c = ~tf.math.is_nan(c)
+    fraction = _number(tf.strings.join(["0.", fields["d"], "0"]))
+    is_length = ~is_half & (b <= 59) & (_or(c, 0.0) <= 59)
+    b, c = tf.where(has_c, b, b + fraction), c + fraction
+    parts = tf.stack([a, b, c], axis=1)
+    parts = tf.where((fields["sign"] != "")[:, tf.newaxis], -parts, parts)
+    parts = tf.where(is_length[:, tf.newaxis], parts, _NAN)
+    alone = tf.stack([time, tf.fill(tf.shape(time), _NAN), tf.fill(tf.shape(time), _NAN)], axis=1)
+    return tf.where(is_time[:, tf.newaxis], alone, parts), is_time, is_half | is_length
+
+
+def _durations(texts: tf.Tensor) -> tf.Tensor:
+    """Seconds [N] of lengths of time in words and in the form of ISO 8601."""
+    iso = values.ISO_DURATION.pattern
+    names = iter("dhms")
+    iso = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", iso)
+    in_words = "".join(
+        rf"(?:(?P<{name}>\d+(?:[.,]\d+)?) ?(?:{'|'.join(map(re.escape, units))})[., ]*(?:and )?)?"
+        for name, units in _units_of_time().items()
+    )
+    total = tf.fill(tf.shape(texts), _NAN)
+    for pattern, least in ((iso, 1), (in_words, 2)):
+        fields = _captured(texts, pattern, ["d", "h", "m", "s"])
+        parts = tf.stack([_number(fields[name]) for name in "dhms"], axis=1)  # [N, 4]
+        given = tf.math.count_nonzero(~tf.math.is_nan(parts), axis=1)
+        seconds = tf.reduce_sum(_or(parts, 0.0) * [86_400.0, 3600.0, 60.0, 1.0], axis=1)
+        total = tf.where(tf.math.is_nan(total) & (given >= least), seconds, total)
+    return total
+
+
+def _units_of_time() -> dict[str, list[str]]:
+    names = {86_400.0: "d", 3600.0: "h", 60.0: "m", 1.0: "s"}
+    units: dict[str, list[str]] = {name: [] for name in names.values()}
+    for unit in sorted(values.SECONDS, key=len, reverse=True):
+        units[names[values.SECONDS[unit]]].append(unit)
+    return units
+
+
+def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    """The numbers of `Cells`, is_both, units, has_power, factor and is_year."""
+    names = iter("abcd")
+    pattern = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", values.TERMS.pattern)
+    fields = _captured(texts, pattern, list("abcd"))
+    terms = [tf.strings.join([fields[n], f"e{p}"]) for n, p in zip("abcd", (12, 8, 4, 0))]
+    terms = [tf.where(_is(t, "e.*"), "", t) for t in terms]
+    is_terms = (terms[0] != "") | (terms[1] != "") | (terms[2] != "")
+    of_terms = tf.add_n([_or(_number(term), 0.0) for term in terms])
+
+    found = _captured(tf.where(is_terms, "", texts), values.NUMBER, _NUMBER_FIELDS)
+    digits = found["digits"]
+    unit, power, factor, is_unit = _unit(found)
+    opened = (found["open"] != "") | (found["inner_open"] != "")
+    signs = [found[name] for name in ("sign", "inner_sign", "sign_behind")]
+    num_signs = tf.add_n([tf.cast(sign != "", tf.int32) for sign in signs])
+    is_plain = (texts == digits) & _is(digits, r"\d+")
+    is_number = (digits != "") & is_unit & (opened == (found["close"] != "")) & (num_signs <= 1)
+    is_number &= ~opened | (unit == "") | _is_one_of(unit, values.SIGNED_UNITS)
+    is_number &= ~(is_plain & _is(digits, "0.+"))
+    is_minus = tf.reduce_any([(s != "") & ~_is(s, r".*\+.*") for s in signs], axis=0)
+    sign = tf.where(opened | is_minus, "-", "")
+    numbers = []
+    for more in (0, factor):
+        for form, groups in (
+            (values.POINT_DIGITS.pattern, "[,' ]"), (values.COMMA_DIGITS.pattern, "[.' ]")
+        ):
+            stripped = tf.strings.regex_replace(digits, "[.,]+$", "")
+            read = tf.where(_is(digits, form), digits, stripped)
+            exponent = tf.strings.regex_replace(read, r"^[^e]*(?:e\+?)?", "")
+            mantissa = tf.strings.regex_replace(read, f"{groups}|e.*", "")
+            mantissa = tf.strings.regex_replace(mantissa, r"^[.,]", "0.")
+            mantissa = tf.strings.regex_replace(mantissa, r"\.$", "")
+            exponent = tf.strings.to_number(tf.where(exponent == "", "0", exponent), tf.int32)
+            whole = [sign, mantissa, "e", tf.strings.as_string(exponent + power + more)]
+            is_form = is_number & _is(read, form)
+            number = _number(tf.where(is_form, tf.strings.join(whole), ""))
+            numbers.append(tf.where(is_terms, of_terms, number))
+    stacked = tf.stack(numbers, axis=1)
+    is_both = ~tf.math.is_nan(stacked[:, :2])
+    # Where one form does not fit, the other is taken.
+    p, c, weak_p, weak_c = numbers
+    stacked = tf.stack(
+        [
+            tf.where(tf.math.is_nan(p), c, p),
+            tf.where(tf.math.is_nan(c), p, c),
+            tf.where(tf.math.is_nan(p), weak_c, weak_p),
+            tf.where(tf.math.is_nan(c), weak_p, weak_c),
+        ],
+        axis=1,
+    )
+    is_number = ~tf.math.is_nan(stacked[:, 0])
+    behind = tf.strings.regex_replace(unit, "^[^ ]* ?", "")
+    weak_unit = tf.where(factor > 0, _mapped(behind, values.CURRENCIES, "", tf.string), unit)
+    units = tf.where((digits != "")[:, tf.newaxis], tf.stack([unit, weak_unit], axis=1), "")
+    is_year = is_plain & is_number & _is(digits, r"\d{4}")
+    is_year &= (stacked[:, 0] >= values.YEARS[0]) & (stacked[:, 0] <= values.YEARS[-1])
+    is_unit = is_unit & (digits != "")
+    units = tf.where(is_number[:, tf.newaxis], units, "")
+    factor = tf.where(is_number, factor, 0)
+    return stacked, is_both, units, is_number & (power > 0), factor, is_year
+
+
+def _unit(found: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
+    """The unit, its power of ten, the power that it may mean, and whether it can be a unit."""
+    rest = tf.strings.regex_replace(found["unit"], " +$", "")
+    is_glued = ~_is(rest, " .*")
+    words = tf.strings.strip(rest)
+    word = tf.strings.regex_replace(words, " .*", "")
+    more = tf.strings.regex_replace(words, "^[^ ]* ?", "")
+    sign = tf.strings.strip(found["currency"])
+    currency = _mapped(sign, values.CURRENCIES, "", tf.string)
+    has_currency = currency != ""
+    multiple = _mapped(word, values.MULTIPLES, 0, tf.int32)
+    multiple = tf.where((word != "k") | is_glued | has_currency, multiple, 0)
+    is_multiple = multiple > 0
+    weak = _mapped(word, values.WEAK_MULTIPLES, 0, tf.int32)
+    weak = tf.where(~is_multiple & ((more == "") | _is_one_of(more, values.CURRENCIES)), weak, 0)
+    head, tail = tf.strings.substr(word, 0, 1), tf.strings.regex_replace(word, "^.", "")
+    glued = _mapped(head, values.GLUED_MULTIPLES, 0, tf.int32)
+    is_joined = ~is_multiple & (weak == 0) & _is_one_of(tail, values.CURRENCIES)
+    glued = tf.where(is_joined, glued, 0)
+    is_plain = ~is_multiple & (weak == 0) & (glued == 0)
+    without_point = tf.strings.regex_replace(word, r"\.+$", "")
+    is_known = _is_one_of(without_point, values.UNITS | values.CURRENCIES.keys())
+    is_unit = ~(is_plain & (word != "") & is_glued & ~is_known)
+    unit = tf.where(is_multiple, more, tf.where(glued > 0, tail, words))
+    power = tf.where(has_currency & (weak > 0), weak, tf.where(is_multiple, multiple, glued))
+    weak = tf.where(has_currency, 0, weak)
+    bare = tf.strings.regex_replace(unit, r"\.+$", "")
+    is_key = _is_one_of(bare, values.CURRENCIES)
+    unit = tf.where(is_key, _mapped(bare, values.CURRENCIES, "", tf.string), unit)
+    unit = tf.where(found["percent"] != "", "%", unit)
+    return tf.where(has_currency, currency, unit), power, weak, is_unit
