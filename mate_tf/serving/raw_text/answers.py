@@ -14,6 +14,7 @@ import tensorflow as tf
 from mate_tf.answers.decoding import SELECTION_THRESHOLD
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.serving.raw_text.cells import SPACE
 from mate_tf.serving.raw_text.features import RawFeatures
 from mate_tf.tables.table import AGGREGATIONS
 
@@ -61,27 +62,41 @@ def cell_answers(
     count = tf.math.count_nonzero(selected, axis=1, dtype=tf.float64)  # [B]
     total = tf.reduce_sum(tf.where(selected, with_columns, tf.zeros_like(with_columns)), axis=1)
     score = tf.math.divide_no_nan(total, count)
-    numbers, has_number = _numbers(asked, tf.shape(probabilities, tf.int64))
-    is_summed = selected & has_number
+    numbers, units = (
+        tf.reshape(of_cells, [batch, size])
+        for of_cells in (asked.columns.numbers, asked.columns.units)
+    )
+    is_summed = selected & ~tf.math.is_nan(numbers)
     num_numbers = tf.math.count_nonzero(is_summed, axis=1, dtype=tf.float64)
     is_computed = (likeliest == _COUNT) | ((likeliest != _NONE) & (num_numbers > 0.0))
-    aggregation = tf.where(is_computed & (count > 0.0), likeliest, _NONE)
+    chosen = tf.where(is_computed & (count > 0.0), likeliest, _NONE)
+    has_unit = selected & (units >= 0)
+    least = tf.reduce_min(tf.where(has_unit, units, units.dtype.max), axis=1)
+    is_unlike = least < tf.reduce_max(tf.where(has_unit, units, -1), axis=1)
+    aggregation = tf.where(is_unlike & (chosen != _COUNT), _NONE, chosen)
     sums = tf.reduce_sum(tf.where(is_summed, numbers, tf.zeros_like(numbers)), axis=1)
     averages = tf.math.divide_no_nan(sums, num_numbers)
     value = tf.where(aggregation == _SUM, sums, averages)
-    value = tf.where(aggregation == _COUNT, count, value)
+    texts = tf.reshape(asked.cells, [batch, size])
+    has_text = ~tf.strings.regex_full_match(texts, f"(?:{SPACE})?")
+    filled = tf.math.count_nonzero(selected & has_text, axis=1, dtype=tf.float64)
+    value = tf.where(aggregation == _COUNT, filled, value)
+    is_duration = tf.broadcast_to(asked.columns.is_duration[:, tf.newaxis], shape)
+    is_duration = tf.reduce_all(tf.reshape(is_duration, [batch, size]) | ~selected, axis=1)
+    is_time = is_duration & (aggregation != _COUNT)
+    computed = tf.where(is_time, clock_texts(value), format_numbers(value))
 
-    texts = tf.boolean_mask(tf.reshape(asked.cells, [batch, size]), selected)
+    texts = tf.boolean_mask(texts, selected)
     by_example = tf.RaggedTensor.from_value_rowids(
         texts, tf.where(selected)[:, 0], nrows=tf.cast(batch, tf.int64), validate=False
     )
     joined = tf.strings.reduce_join(by_example, axis=1, separator=", ")
-    score *= tf.gather(aggregations, aggregation, batch_dims=1)
+    score *= tf.gather(aggregations, chosen, batch_dims=1)
     return {
         "cell_scores": tf.cast(tf.reshape(tf.maximum(probabilities, 0.0), shape), tf.float32),
         "selected": tf.reshape(selected, shape),
         "aggregations": tf.gather(tf.constant(AGGREGATIONS), aggregation),
-        "answers": tf.where(aggregation == _NONE, joined, format_numbers(value)),
+        "answers": tf.where(aggregation == _NONE, joined, computed),
         "scores": tf.cast(score, tf.float32),
     }
 
@@ -122,6 +137,20 @@ def format_numbers(values: tf.Tensor) -> tf.Tensor:
     decimals = tf.strings.join([sign, tf.strings.substr(digits, 0 * point, point), ".", fraction])
     decimals = tf.strings.regex_replace(decimals, r"\.?0*$", "")
     return tf.where(values == tf.round(values), integers, decimals)
+
+
+def clock_texts(values: tf.Tensor) -> tf.Tensor:
+    """Writes seconds, float64 [N], as `clock_text` does: string [N]."""
+    seconds = tf.abs(values)
+    whole = tf.cast(seconds, tf.int64)
+    rest = tf.strings.as_string(seconds - tf.cast(whole, tf.float64), precision=6)
+    rest = tf.strings.regex_replace(tf.strings.regex_replace(rest, "0+$", ""), r"^0|\.$", "")
+    parts = [
+        tf.strings.as_string(part, width=2, fill="0")
+        for part in (whole // 3600, whole // 60 % 60, whole % 60)
+    ]
+    sign = tf.where(values < 0.0, "-", "")
+    return tf.strings.join([sign, tf.strings.join(parts, ":"), rest])
 
 
 def _zeros(number: tf.Tensor) -> tf.Tensor:
@@ -174,9 +203,3 @@ def _token_cells(asked: RawFeatures) -> tuple[tf.Tensor, tf.Tensor]:
     ones = tf.ones_like(cells)
     num_tokens = tf.math.unsorted_segment_sum(ones, cells, tf.reduce_prod(shape))
     return cells, tf.reshape(num_tokens, [shape[0], shape[1] * shape[2]])
-
-
-def _numbers(asked: RawFeatures, shape: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The first number of each cell, float64 [B, R*C], and whether it has one."""
-    values = asked.cell_values
-    return values.first(values.amounts, values.is_number, shape)

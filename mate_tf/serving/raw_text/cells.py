@@ -104,7 +104,7 @@ def read_cells(texts: tf.Tensor) -> Cells:
     is_read |= ~tf.math.is_nan(duration)
     bare = tf.where(is_read, "", bare)
     numbers, is_both, units, has_power, factor, is_year = _numbers(bare)
-    words = _mapped(text, values.NUMBER_WORDS, _NAN, tf.float64)[:, tf.newaxis]
+    words = mapped(text, values.NUMBER_WORDS, _NAN, tf.float64)[:, tf.newaxis]
     numbers = tf.where(tf.math.is_nan(words), numbers, words)
     is_both |= ~tf.math.is_nan(words)
     return Cells(
@@ -120,7 +120,7 @@ def _is_one_of(texts: tf.Tensor, words) -> tf.Tensor:
     return _is(texts, "|".join(map(re.escape, sorted(words))))
 
 
-def _mapped(texts: tf.Tensor, mapping: Mapping, default, dtype: tf.DType) -> tf.Tensor:
+def mapped(texts: tf.Tensor, mapping: Mapping, default, dtype: tf.DType) -> tf.Tensor:
     """The value of each text, or the default, which may be a tensor [N]."""
     is_key = texts[:, tf.newaxis] == list(mapping)  # [N, keys]
     found = tf.gather(tf.constant(list(mapping.values()), dtype), tf.argmax(is_key, axis=1))
@@ -209,7 +209,7 @@ def _dates(texts: tf.Tensor) -> tf.Tensor:
         if "month2" in fields:
             month = tf.where(fields["month2"] == "", month, _number(fields["month2"]))
         if "name" in fields:
-            month = _mapped(fields["name"], values.MONTH_NUMBERS, _NAN, tf.float64)
+            month = mapped(fields["name"], values.MONTH_NUMBERS, _NAN, tf.float64)
         year = _full_years(fields["year"]) if "year" in fields else none
         day = _number(fields["day"]) if "day" in fields else none
         time = _seconds_of_day(fields) if "hour" in fields else none
@@ -339,7 +339,7 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     )
     is_number = ~tf.math.is_nan(stacked[:, 0])
     behind = tf.strings.regex_replace(unit, "^[^ ]* ?", "")
-    weak_unit = tf.where(factor > 0, _mapped(behind, values.CURRENCIES, "", tf.string), unit)
+    weak_unit = tf.where(factor > 0, mapped(behind, values.CURRENCIES, "", tf.string), unit)
     units = tf.where((digits != "")[:, tf.newaxis], tf.stack([unit, weak_unit], axis=1), "")
     is_year = is_plain & is_number & _is(digits, r"\d{4}")
     is_year &= (stacked[:, 0] >= values.YEARS[0]) & (stacked[:, 0] <= values.YEARS[-1])
@@ -357,15 +357,15 @@ def _unit(found: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
     word = tf.strings.regex_replace(words, " .*", "")
     more = tf.strings.regex_replace(words, "^[^ ]* ?", "")
     sign = tf.strings.strip(found["currency"])
-    currency = _mapped(sign, values.CURRENCIES, "", tf.string)
+    currency = mapped(sign, values.CURRENCIES, "", tf.string)
     has_currency = currency != ""
-    multiple = _mapped(word, values.MULTIPLES, 0, tf.int32)
+    multiple = mapped(word, values.MULTIPLES, 0, tf.int32)
     multiple = tf.where((word != "k") | is_glued | has_currency, multiple, 0)
     is_multiple = multiple > 0
-    weak = _mapped(word, values.WEAK_MULTIPLES, 0, tf.int32)
+    weak = mapped(word, values.WEAK_MULTIPLES, 0, tf.int32)
     weak = tf.where(~is_multiple & ((more == "") | _is_one_of(more, values.CURRENCIES)), weak, 0)
     head, tail = tf.strings.substr(word, 0, 1), tf.strings.regex_replace(word, "^.", "")
-    glued = _mapped(head, values.GLUED_MULTIPLES, 0, tf.int32)
+    glued = mapped(head, values.GLUED_MULTIPLES, 0, tf.int32)
     is_joined = ~is_multiple & (weak == 0) & _is_one_of(tail, values.CURRENCIES)
     glued = tf.where(is_joined, glued, 0)
     is_plain = ~is_multiple & (weak == 0) & (glued == 0)
@@ -377,6 +377,6 @@ def _unit(found: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
     weak = tf.where(has_currency, 0, weak)
     bare = tf.strings.regex_replace(unit, r"\.+$", "")
     is_key = _is_one_of(bare, values.CURRENCIES)
-    unit = tf.where(is_key, _mapped(bare, values.CURRENCIES, "", tf.string), unit)
+    unit = tf.where(is_key, mapped(bare, values.CURRENCIES, "", tf.string), unit)
     unit = tf.where(found["percent"] != "", "%", unit)
     return tf.where(has_currency, currency, unit), power, weak, is_unit

@@ -1,7 +1,7 @@
 """The token features of questions and tables given as text, computed in the graph.
 
-They are those of mate_tf/features/builder.py for questions without a conversation. The numbers and
-dates that mate_tf/serving/raw_text/numbers.py reads differently are the only exception. Pieces are
+They are those of mate_tf/features/builder.py for questions without a conversation. The rare
+texts that cells.py and numbers.py beside it read differently are the only exception. Pieces are
 left out as in mate_tf/features/fitting.py, but rows are never dropped. Wordpieces are those of
 mate_tf/features/wordpiece.py; TensorFlow Text's own BERT tokenizers differ from BERT's on about
 1,140 characters.
@@ -22,12 +22,12 @@ from mate_tf.answers.predictor import LENGTH_STEP
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import MAX_WORD_CHARACTERS, Wordpiece
-from mate_tf.serving.raw_text.numbers import (
-    TextValues,
-    column_values,
+from mate_tf.serving.raw_text.columns import (
+    Columns,
+    question_values,
     ranks,
+    read_columns,
     relations,
-    text_values,
 )
 from mate_tf.tables.table import Table
 
@@ -211,12 +211,12 @@ class RawFeatures(NamedTuple):
     Attributes:
         tokens: int32 [B, S].
         cells: string [B, R, C], padded with empty texts.
-        cell_values: the numbers and dates in the cells, laid out flat.
+        columns: of the tables, with the numbers in the cells.
     """
 
     tokens: TokenFeatures
     cells: tf.Tensor
-    cell_values: TextValues
+    columns: Columns
 
 
 def build_features(
@@ -256,10 +256,10 @@ def build_features(
     input_ids, places = tf.boolean_mask(pieces.values, kept), tf.boolean_mask(places, kept)
 
     cells = tf.where(is_cell, given.cells, "")
-    cell_values = text_values(tf.reshape(cells, [-1]))
-    columns = column_values(cell_values, shape, is_cell, given.num_rows)
+    version = config.numbers_version
+    columns = read_columns(given.headers, cells, is_cell, given.num_rows, version)
     column_ranks, inv_column_ranks = ranks(columns)  # [B, R, C] each
-    numeric_relations = relations(columns, text_values(given.questions))
+    numeric_relations = relations(columns, question_values(given.questions, version))
 
     def of_cells(grid: tf.Tensor) -> tf.Tensor:
         """Values of body cells [B, R, C] at the pieces [P], 0 at those of the header."""
@@ -294,7 +294,7 @@ def build_features(
         input_ids=tokens.input_ids + text_ids.to_tensor(shape=tf.stack([-1, length])),
         input_mask=tokens.input_mask + tf.sequence_mask(starts, length, tf.int32),
     )
-    return RawFeatures(tokens, cells, cell_values)
+    return RawFeatures(tokens, cells, columns)
 
 
 def _padded_length(

@@ -1,9 +1,8 @@
-"""Numbers and dates in texts, their order and comparison, in the graph.
+"""Numbers and dates in texts, in the graph: as version 1 reads them.
 
-It computes what version 1 of mate_tf/features/numeric.py makes of texts, also for models of version
-2: a column does not decide how its numbers and dates are written. Numbers such as 1,234.5 and dates
-such as 2024-01-31 and May 5, 2024 are read alike in both; for other forms ask the library or the
-server, which read them by their column. Each word is put between two marks, so
+It computes what `text_values` of mate_tf/features/numeric.py makes of texts: of all cells and
+questions for models of version 1, and of columns of text for those of version 2
+(mate_tf/serving/raw_text/columns.py). Each word is put between two marks, so
 that regular expressions without look-around see where it begins and ends. One expression finds the
 values from left to right, the longest first. Rare texts are read differently:
 
@@ -13,42 +12,19 @@ values from left to right, the longest first. Rare texts are read differently:
 - A number too large for single precision, or a February 29 that is not in its year, is not read,
   nor is any part of it.
 
-A value has four fields: number, year, month and day. Values are compared by keys made of the fields
-that all of them have; a column has either numbers or dates.
-
-Shapes: N texts, V values of all texts, text by text; B batch, R rows, C columns, Q values of a
-question; K and M any.
+Shapes: N texts, V values of all texts, text by text.
 """
 
-import itertools
 from typing import NamedTuple
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from mate_tf.features.numeric import (
-    CARDINALS,
-    COMMON_TYPE_SHARE,
-    EQUAL,
-    GREATER,
-    LESS,
-    MONTHS,
-    ORDINALS,
-    WEEKDAYS,
-)
+from mate_tf.features.numeric import WEEKDAYS
+from mate_tf.serving.raw_text.cells import SPACE
+from mate_tf.tables.values import CARDINALS, MONTHS, ORDINALS
 
-EN_DASH = "\N{EN DASH}"
-MINUS_SIGNS = f"-{EN_DASH}\N{MINUS SIGN}"
-CURRENCY_SIGNS = "$€£¥₹"
-DOLLARS = "us|au|ca|nz|hk|mx|a|c|s|r"  # what stands before the sign of some
-MULTIPLES = "k|m|mn|b|bn|thousand|million|billion|trillion"  # as units, which are not read
-POWER_OF_TEN = rf"[{MINUS_SIGNS}]?[0-9]+(?:\.[0-9]+)?e[+-]?[0-9][0-9]?"  # 2.5e-05, alone in a cell
-LARGEST_POWER = 1e38  # the features are in single precision
 _BEGIN, _END = "\x01", "\x02"
-_SPACE = (
-    r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}"
-    r"\x{3000}]+"
-)
 _MINUS = "\N{MINUS SIGN}"
 _SHORT_MONTHS = [month[:3] for month in MONTHS]
 _YEAR = r"(?:000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d{3})"
@@ -95,14 +71,6 @@ _DIGITS = rf"{_BEGIN}?\d+(?:{_END},{_BEGIN}\d\d\d)*(?:{_END}\.(?:{_BEGIN}\d+)?)?
 _NUMBER = rf"(?:{_POWER}|(?: [+{_MINUS}-])?(?:{_DIGITS}){_END}?)"
 _NUMBER_WORDS = [f"{_BEGIN}{word}{_END}" for word in (*CARDINALS, *ORDINALS)]
 _VALUE = "|".join([*_dates(), *_NUMBER_WORDS, _NUMBER])
-# A negative amount, as `unit_free_number` finds it: a sign first, or parentheses around it.
-_CURRENCY = rf"(?:{_BEGIN}(?:{DOLLARS}){_END})?[{CURRENCY_SIGNS}]"
-_NEGATIVE = (
-    rf"(?s) (?:(?:{EN_DASH}|[{MINUS_SIGNS}]{_CURRENCY} ?|{_CURRENCY} ?[{MINUS_SIGNS}])"
-    rf"\.?{_BEGIN}\d.*"
-    rf"|(?:\( ?{_CURRENCY} ?|{_CURRENCY} ?\( ?)\.?{_BEGIN}\d[\d,.{_BEGIN}{_END}]* ?"
-    rf"(?:%|{_BEGIN}?(?:{MULTIPLES}){_END})? ?\))"
-)
 _FULL_MONTH = _word("|".join(MONTHS))
 _ANY_VALUE = rf"(?s).*(?:\d|{'|'.join([_FULL_MONTH, *_NUMBER_WORDS])}).*"
 
@@ -130,8 +98,6 @@ class TextValues(NamedTuple):
         texts: the text of each, int64 [V], ascending.
         numbers: float64 [V], as exact as the text is; 0 where it is no number.
         is_number: bool [V].
-        amounts: float64 [V], to compute with: the numbers with signs and powers of ten, which the
-            features of trained models lack.
         dates: year, month and day, int32 [V, 3]; 0 where the text does not say it.
         is_date: bool [V].
     """
@@ -139,7 +105,6 @@ class TextValues(NamedTuple):
     texts: tf.Tensor
     numbers: tf.Tensor
     is_number: tf.Tensor
-    amounts: tf.Tensor
     dates: tf.Tensor
     is_date: tf.Tensor
 
@@ -171,12 +136,7 @@ def text_values(texts: tf.Tensor) -> TextValues:
     stretches = tf.boolean_mask(found.values, is_value)
     numbers, is_number = _numbers(stretches)
     dates, is_date = _date_fields(stretches)
-    is_first = tf.concat([tf.ones_like(of_text[:1]), of_text[1:] - of_text[:-1]], axis=0) > 0
-    is_signed = tf.strings.regex_full_match(marked, _NEGATIVE)  # [N]
-    amounts = tf.where(is_first & tf.gather(is_signed, of_text), 0.0 - tf.abs(numbers), numbers)
-    powers, is_power = (tf.gather(of_texts, of_text) for of_texts in _powers(marked))
-    amounts = tf.where(is_first & is_power, powers, amounts)
-    return TextValues(of_text, numbers, is_number, amounts, dates, is_date)
+    return TextValues(of_text, numbers, is_number, dates, is_date)
 
 
 def _marked(texts: tf.Tensor) -> tf.Tensor:
@@ -185,19 +145,10 @@ def _marked(texts: tf.Tensor) -> tf.Tensor:
     # None of these is in a word or number, and TensorFlow stops to lower-case at a null.
     texts = tf.strings.regex_replace(texts, rf"[\x{{0}}{_BEGIN}{_END}]", "_")
     texts = tf.strings.lower(texts, encoding="utf-8")
-    texts = tf.strings.regex_replace(texts, _SPACE, " ")
+    texts = tf.strings.regex_replace(texts, SPACE, " ")
     texts = tf.strings.join([" ", tf.strings.strip(texts)])
     texts = tf.strings.regex_replace(texts, r"[\p{L}\p{N}]+", rf"{_BEGIN}\0{_END}")
     return tf.where(tf.strings.regex_full_match(texts, _ANY_VALUE), texts, "")
-
-
-def _powers(marked: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Texts that are a number with a power of ten: the numbers, float64 [N], and bool [N]."""
-    texts = tf.strings.regex_replace(marked, f"^ |[{_BEGIN}{_END}]", "")
-    is_power = tf.strings.regex_full_match(texts, POWER_OF_TEN)
-    texts = tf.strings.regex_replace(texts, f"[{MINUS_SIGNS}]", "-")
-    numbers = tf.strings.to_number(tf.where(is_power, texts, "0"), tf.float64)
-    return numbers, is_power & (tf.abs(numbers) < LARGEST_POWER)
 
 
 def _numbers(stretches: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -240,142 +191,3 @@ def _date_fields(stretches: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     year, month, day = tf.unstack(dates, axis=1)
     is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     return dates, is_date & ~((month == 2) & (day == 29) & ~is_leap)
-
-
-# Of numbers, and of dates so that later ones are larger.
-_WEIGHTS = (1.0, 10_000.0, 100.0, 1.0)
-# The fields that a value may have.
-_KINDS = [(True, False, False, False)] + [
-    (False, *given) for given in itertools.product((True, False), repeat=3) if any(given)
-]
-
-
-class ColumnValues(NamedTuple):
-    """The values that the cells of columns are compared by."""
-
-    fields: tf.Tensor  # float64 [B, C, R, 4], 0 where a field is not given
-    has_value: tf.Tensor  # bool [B, C, R]
-    common: tf.Tensor  # bool [B, C, 4], the fields that all values of the column have
-
-
-def column_values(
-    values: TextValues, shape: tf.Tensor, is_cell: tf.Tensor, num_rows: tf.Tensor
-) -> ColumnValues:
-    """The first value of each cell, of its column's commonest type, if 70 % of cells have one.
-
-    Args:
-        values: of the texts of all cells, laid out flat.
-        shape: B, R and C.
-        is_cell: bool [B, R, C], false for padding.
-        num_rows: int32 [B].
-    """
-    numbers, has_number = values.first(values.numbers, values.is_number, shape)
-    dates, has_date = values.first(values.dates, values.is_date, shape)
-    numbers = tf.cast(tf.cast(numbers, tf.float32), tf.float64)  # [B, R, C]
-    has_number, has_date = has_number & is_cell, has_date & is_cell
-    num_numbers, num_dates = (
-        tf.math.count_nonzero(has, axis=1, keepdims=True) for has in (has_number, has_date)
-    )  # [B, 1, C]
-    is_of_dates = num_dates >= num_numbers
-    least = COMMON_TYPE_SHARE * tf.cast(num_rows, tf.float64)[:, tf.newaxis, tf.newaxis]
-    is_enough = tf.cast(tf.maximum(num_dates, num_numbers), tf.float64) >= least
-    has_value = tf.where(is_of_dates, has_date, has_number) & is_enough  # [B, R, C]
-    dates = tf.where(is_of_dates[..., tf.newaxis], dates, 0)
-    numbers = tf.where(is_of_dates, tf.zeros_like(numbers), numbers)
-    fields = tf.concat([numbers[..., tf.newaxis], tf.cast(dates, tf.float64)], axis=-1)
-    fields = tf.where(has_value[..., tf.newaxis], fields, tf.zeros_like(fields))  # [B, R, C, 4]
-    is_given = tf.concat(
-        [tf.broadcast_to(~is_of_dates[..., tf.newaxis], tf.shape(fields[..., :1])), dates > 0],
-        axis=-1,
-    )
-    common = tf.reduce_all(is_given | ~has_value[..., tf.newaxis], axis=1)  # [B, C, 4]
-    return ColumnValues(
-        tf.transpose(fields, [0, 2, 1, 3]), tf.transpose(has_value, [0, 2, 1]), common
-    )
-
-
-def ranks(columns: ColumnValues) -> tuple[tf.Tensor, tf.Tensor]:
-    """The rank of each cell's value from the smallest and from the largest, int32 [B, R, C]."""
-    has_rank = columns.has_value & tf.reduce_any(columns.common, axis=-1, keepdims=True)
-    keys = _keys(columns.fields, columns.common[:, :, tf.newaxis])  # [B, C, R]
-    keys = tf.where(has_rank, keys, tf.float64.max)
-    in_order = tf.sort(keys)
-    is_new = tf.concat(
-        [tf.ones_like(in_order[..., :1], tf.bool), in_order[..., 1:] != in_order[..., :-1]], axis=-1
-    )
-    is_new &= in_order < tf.float64.max
-    rank_in_order = tf.cumsum(tf.cast(is_new, tf.int32), axis=-1)
-    places = _places(in_order, keys)
-    rank = tf.gather(rank_in_order, places, batch_dims=2)
-    inverse = rank_in_order[..., -1:] + 1 - rank
-    return tuple(
-        tf.transpose(tf.where(has_rank, of_cells, 0), [0, 2, 1]) for of_cells in (rank, inverse)
-    )
-
-
-def relations(columns: ColumnValues, questions: TextValues) -> tf.Tensor:
-    """How a question's values compare with each cell's: bits, int32 [B, R, C].
-
-    Args:
-        columns: of the tables.
-        questions: the values of the B questions.
-    """
-    numbers = tf.cast(tf.cast(questions.numbers, tf.float32), tf.float64)
-    dates = tf.cast(questions.dates, tf.float64)
-    fields = tf.concat([numbers[:, tf.newaxis], dates], axis=1)  # [V, 4]
-    bits = tf.zeros_like(columns.has_value, tf.int32)  # [B, C, R]
-    batch = tf.shape(bits, tf.int64)[0]
-    for kind in _KINDS:
-        is_given = tf.reduce_all((questions.dates > 0) == [kind[1:]], axis=1)
-        is_kind = questions.is_number if kind[0] else questions.is_date & is_given
-        of_kind = tf.where(is_kind)[:, 0]
-        asked = tf.RaggedTensor.from_value_rowids(
-            tf.gather(fields, of_kind),
-            tf.gather(questions.texts, of_kind),
-            nrows=batch,
-            validate=False,
-        )
-        bits |= _relations_of_kind(columns, asked, columns.common & [[kind]])
-    return tf.transpose(bits, [0, 2, 1])
-
-
-def _relations_of_kind(
-    columns: ColumnValues, asked: tf.RaggedTensor, common: tf.Tensor
-) -> tf.Tensor:
-    """The bits for values of questions that have the same fields: int32 [B, C, R].
-
-    Args:
-        columns: of the tables.
-        asked: float64 [B, (Q), 4].
-        common: bool [B, C, 4], the fields that they have in common with each column's.
-    """
-    is_asked = tf.sequence_mask(asked.row_lengths())[:, tf.newaxis]  # [B, 1, Q]
-    dense = asked.to_tensor()[:, tf.newaxis]  # [B, 1, Q, 4]
-    common = common[:, :, tf.newaxis]  # [B, C, 1, 4]
-    keys, of_question = _keys(columns.fields, common), _keys(dense, common)  # [B, C, R], [B, C, Q]
-    largest = tf.float64.max
-    above = tf.where(is_asked, of_question, largest)
-    below = tf.where(is_asked, of_question, -largest)
-    # One more, so that there is always one.
-    in_order = tf.pad(tf.sort(above), [[0, 0], [0, 0], [0, 1]], constant_values=largest)
-    least = tf.reduce_min(above, axis=-1, keepdims=True)
-    most = tf.reduce_max(below, axis=-1, keepdims=True)
-    is_equal = tf.gather(in_order, _places(in_order, keys), batch_dims=2) == keys
-    bits = sum(
-        bit * tf.cast(holds, tf.int32)
-        for bit, holds in ((EQUAL, is_equal), (LESS, least < keys), (GREATER, most > keys))
-    )
-    is_compared = columns.has_value & tf.reduce_any(common, axis=-1)  # [B, C, R]
-    return tf.where(is_compared, bits, 0)
-
-
-def _keys(fields: tf.Tensor, common: tf.Tensor) -> tf.Tensor:
-    """Keys [...] by which values [..., 4] compare in the fields that they have in common."""
-    weights = tf.constant(_WEIGHTS, tf.float64) * tf.cast(common, tf.float64)
-    return tf.reduce_sum(fields * weights, axis=-1)
-
-
-def _places(in_order: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
-    """The first place in order [B, C, M] that is not below each key [B, C, K]: int32 [B, C, K]."""
-    places = tf.searchsorted(in_order, keys)
-    return tf.minimum(places, tf.shape(in_order)[-1] - 1)

@@ -13,7 +13,7 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.answers import cell_answers, class_answers, format_numbers
 from mate_tf.serving.raw_text.features import RawFeatures, raw_input
-from mate_tf.serving.raw_text.numbers import text_values
+from mate_tf.serving.raw_text.columns import read_columns
 from mate_tf.tables.table import Table
 
 TABLES = [
@@ -49,8 +49,10 @@ def features():
 
 
 def raw_features():
-    cells = tf.constant(raw_input([""] * len(TABLES), TABLES)["cells"].tolist())
-    return RawFeatures(features(), cells, text_values(tf.reshape(cells, [-1])))
+    raw = raw_input([""] * len(TABLES), TABLES)
+    headers, cells = (tf.constant(raw[name].tolist()) for name in ("headers", "cells"))
+    columns = read_columns(headers, cells, tf.ones_like(cells, tf.bool), raw["num_rows"], 2)
+    return RawFeatures(features(), cells, columns)
 
 
 def of_tokens(values):

@@ -15,6 +15,7 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.serving.raw_text.features import RawInput, build_features, raw_input
 from mate_tf.tables.table import Question, Table
 from tests.small import PIECES, write_vocabulary
+from tests.tables.test_columns import COLUMNS as FORMATS
 
 NUMERIC = ("column_ranks", "inv_column_ranks", "numeric_relations")
 RAW = [
@@ -25,6 +26,7 @@ RAW = [
     tf.TensorSpec([None], tf.int32),
 ]
 PLAIN = FeatureConfig(max_seq_length=512, numbers_version=1)
+BY_COLUMN = FeatureConfig(max_seq_length=None)
 CONFIGS = {
     "a limit": FeatureConfig(max_seq_length=48),
     "cut cells": FeatureConfig(max_seq_length=None, cell_trim_length=2, strip_column_names=True),
@@ -158,6 +160,72 @@ def test_tokens_and_their_places_are_the_library_s_for_any_text(wordpiece, graph
 )
 def test_ranks_and_relations_are_the_library_s_for_plain_numbers_and_dates(wordpiece, graph, pairs):
     assert_like_the_library(wordpiece, graph, PLAIN, pairs)
+
+
+ASKED = (
+    "more than 1.234,56 €, 1,234.5 or 5%?|over $1.5 million since 2004|after 13/01/2024|"
+    "after 5 May 2024 at 10:30 am and before 2024-05-06|under 1:02:05, 58:12 or 1:05 p.m.|"
+    "the third of five, 5 m or 3 km|05/01/2024 or 03.02.2024|-75.63 or 20240105, apollo 11"
+).split("|")
+NAMES = "x", "Year", "Start time", "Duration"
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("question", ASKED)
+def test_every_format_of_a_column_is_the_library_s(wordpiece, graph, question):
+    columns = [texts for texts, _, _ in FORMATS.values()]
+    columns += [["20240104", "20240105"], ["1999", "2004"], ["Apollo 12", "Apollo 11"]]
+    columns += [["1234,5", "1.234"], ["5 m", "$3"], ["5 m", "3 b"], ["5 min", "2 h"], ["1:00", "x"]]
+    pairs = [
+        (table_of([[name], *([text] for text in texts)]), question)
+        for texts in columns
+        for name in NAMES
+    ]
+    assert_like_the_library(wordpiece, graph, BY_COLUMN, pairs)
+
+
+FORMS = (
+    "{:,.2f}".format,
+    "{:.1f}".format,
+    lambda n: f"{n:,.2f}".translate({44: ".", 46: ","}),
+    lambda n: f"{n:,.1f}".replace(",", " "),
+    lambda n: f"({abs(n):,.2f})" if n < 0 else f"{n:,.2f}",
+    lambda n: f"${n:,.0f}",
+    lambda n: f"{n:.1f} km",
+    lambda n: f"{n:.0f} m",
+    lambda n: f"{n:.1f} Mio. €",
+    lambda n: f"${n:.2f}k",
+    lambda n: f"{n:.0f}%",
+    lambda n: f"{int(abs(n)) % 24}:{int(abs(n)) % 60:02}",
+    lambda n: f"{int(abs(n)) % 90}:{int(abs(n)) % 60:02}:{int(abs(n)) % 59:02}",
+    lambda n: f"{int(abs(n)) % 31 + 1:02}/{int(abs(n)) % 12 + 1:02}/2024",
+    lambda n: f"{int(abs(n)) % 28 + 1}. {int(abs(n)) % 12 + 1}. {int(abs(n)) % 99:02}",
+    lambda n: f"{int(abs(n)) % 28 + 1} Mai {int(abs(n)) % 99 + 1950}",
+    lambda n: f"2024-01-{int(abs(n)) % 28 + 1:02}T{int(abs(n)) % 24:02}:00",
+    lambda n: str(1900 + int(abs(n)) % 150),
+    lambda n: "n/a",
+    lambda n: "",
+)
+AMOUNTS = st.decimals(-(10**6), 10**6, places=2).map(float)
+IN_FORMS = st.lists(st.sampled_from(FORMS), min_size=1, max_size=2).flatmap(
+    lambda forms: st.lists(
+        st.tuples(AMOUNTS, st.sampled_from(forms)).map(lambda one: one[1](one[0])),
+        min_size=4,
+        max_size=4,
+    )
+)
+
+
+@pytest.mark.medium
+@given(
+    st.lists(IN_FORMS, min_size=3, max_size=3),
+    st.lists(st.sampled_from(NAMES), min_size=3, max_size=3),
+    st.lists(st.tuples(AMOUNTS, st.sampled_from(FORMS)), max_size=2),
+)
+def test_mixed_formats_are_the_library_s(wordpiece, graph, columns, names, asked):
+    table = table_of([names, *zip(*columns, strict=True)])
+    question = " or ".join(form(amount) for amount, form in asked)
+    assert_like_the_library(wordpiece, graph, BY_COLUMN, [(table, question)])
 
 
 def test_a_column_has_numbers_from_seventy_percent_on(wordpiece, eager):

@@ -8,7 +8,6 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.answers.answer import number_of_text
 from mate_tf.features import numeric
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.features.numeric import Date
@@ -22,7 +21,7 @@ def graph_values(texts):
     encoded = [text.encode("utf-8", "ignore") for text in texts]
     values = in_graph(tf.constant(encoded, tf.string, [len(encoded)]))
     found = [[] for _ in texts]
-    for text, number, is_number, _, date, is_date in zip(*(v.numpy() for v in values), strict=True):
+    for text, number, is_number, date, is_date in zip(*(v.numpy() for v in values), strict=True):
         if is_number:
             found[text].append(float(np.float32(number)))
         if is_date:
@@ -110,16 +109,3 @@ def test_all_texts_but_those_that_are_named_are_read_as_in_the_library(texts):
 def test_what_is_read_otherwise_is_known(text, in_library, in_graph):
     assert numeric.text_values(text) == in_library
     assert graph_values([text]) == [in_graph]
-
-
-def cell_numbers(texts):
-    values = in_graph(tf.constant(texts, tf.string, [len(texts)]))
-    numbers, has_number = values.first(
-        values.amounts, values.is_number, tf.constant([len(texts)], tf.int64)
-    )
-    return [n if h else None for n, h in zip(numbers.numpy(), has_number.numpy(), strict=True)]
-
-
-@given(st.lists(PLAIN | st.sampled_from(["\u22120.1", "0.1", "1,000.05", "12th", "16777217"])))
-def test_a_cell_s_number_is_as_exact_as_the_library_s(texts):
-    assert cell_numbers(texts) == [number_of_text(text) for text in texts]

@@ -1,0 +1,413 @@
+"""Columns of tables in the graph: how each was written, its values, their order and comparison.
+
+It computes what mate_tf/tables/columns.py and `values_of_column`, `question_values`, `ranks` and
+`relations` of mate_tf/features/numeric.py make of tables and questions.
+
+A value has five fields: number, year, month, day and seconds; one that is not given is NaN. Values
+are compared by keys made of the fields that all of them have.
+
+Shapes: B batch, R rows, C columns, V values of all questions, Q values of a question; K and M any.
+"""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from mate_tf.features.numeric import COMMON_TYPE_SHARE, EQUAL, GREATER, LESS
+from mate_tf.serving.raw_text.cells import Cells, mapped, plain_text, read_cells
+from mate_tf.serving.raw_text.numbers import TextValues, text_values
+from mate_tf.tables import values as readings
+from mate_tf.tables.columns import (
+    CURRENCY_UNITS,
+    LENGTH_NAME,
+    SHARE_OF_KIND,
+    TIME_NAME,
+    YEAR_NAME,
+)
+
+_NAN = np.float64("nan")
+_KNOWN_UNITS = sorted(readings.UNITS | CURRENCY_UNITS)
+_LEAST_TOO_LARGE = 2.0**128 - 2.0**103
+# Of numbers, and of dates so that later ones are larger.
+_DAY = 86_400.0
+_WEIGHTS = (1.0, 10_000.0 * _DAY, 100.0 * _DAY, _DAY, 1.0)
+# The fields that a value may have.
+_KINDS = [(True, False, False, False, False)] + [
+    (False, *given) for given in itertools.product((True, False), repeat=4) if any(given)
+]
+
+
+class Columns(NamedTuple):
+    """Tables as they were understood: what is computed from cells, and what they are compared by.
+
+    Attributes:
+        fields: float64 [B, C, R, 5], the values that cells are compared by; NaN for none.
+        number_way: int32 [B, C], which of `Cells.numbers` a column has.
+        date_way: int32 [B, C], which of `Cells.dates`.
+        numbers: float64 [B, R, C], to compute with; NaN for none.
+        units: int32 [B, R, C], known ones; -1 for none.
+        is_duration: bool [B, C].
+    """
+
+    fields: tf.Tensor
+    number_way: tf.Tensor
+    date_way: tf.Tensor
+    numbers: tf.Tensor
+    units: tf.Tensor
+    is_duration: tf.Tensor
+
+
+class QuestionValues(NamedTuple):
+    """The values in questions, in each way in which a column can be written.
+
+    Attributes:
+        numbers: float64 [B, Q, 4].
+        dates: float64 [B, Q, 3, 4].
+    """
+
+    numbers: tf.Tensor
+    dates: tf.Tensor
+
+
+def read_columns(
+    headers: tf.Tensor, cells: tf.Tensor, is_cell: tf.Tensor, num_rows: tf.Tensor, version: int
+) -> Columns:
+    """Reads the columns of tables.
+
+    Args:
+        headers: string [B, C].
+        cells: string [B, R, C], empty where there is padding.
+        is_cell: bool [B, R, C], false for padding.
+        num_rows: int32 [B].
+        version: `FeatureConfig.numbers_version`.
+    """
+    shape = tf.shape(cells, tf.int64)
+    flat = tf.reshape(cells, [-1])
+    read = Cells(
+        *(
+            tf.reshape(part, tf.concat([shape, tf.shape(part, tf.int64)[1:]], axis=0))
+            for part in read_cells(flat)
+        )
+    )
+    names = tf.strings.lower(headers, encoding="utf-8")
+    number_way, date_way = _number_way(read), _date_way(read)
+    number_index = tf.broadcast_to(number_way[:, tf.newaxis], tf.shape(cells))
+    numbers = tf.gather(read.numbers, number_index, batch_dims=3)  # [B, R, C]
+    units = tf.gather(read.units, number_index // 2, batch_dims=3)
+    dates = tf.gather(
+        read.dates, tf.broadcast_to(date_way[:, tf.newaxis], tf.shape(cells)), batch_dims=3
+    )  # [B, R, C, 4]
+
+    has_date = tf.reduce_any(_given(dates), axis=-1)
+    is_of_years = tf.reduce_any(read.is_year, axis=1) & (
+        tf.reduce_any(has_date, axis=1) | _has(names, YEAR_NAME.pattern)
+    )
+    as_year = tf.concat([numbers[..., tf.newaxis], tf.fill(tf.shape(dates[..., 1:]), _NAN)], axis=-1)
+    is_lone_year = read.is_year & is_of_years[:, tf.newaxis]
+    dates = tf.where(is_lone_year[..., tf.newaxis], as_year, dates)
+    has_date |= is_lone_year
+    seconds, as_time = _seconds(read, names)
+    times = tf.where(as_time[:, tf.newaxis], seconds, _NAN)
+    lengths = tf.where(as_time[:, tf.newaxis] | _given(read.duration), read.duration, seconds)
+    sizes = _mapped_grid(units, readings.SECONDS, _NAN, tf.float64)
+    has_size = _given(sizes)
+    least, most = (
+        reduce(tf.where(has_size, sizes, of_none), axis=1)
+        for reduce, of_none in ((tf.reduce_min, np.inf), (tf.reduce_max, -np.inf))
+    )
+    has_lengths = tf.reduce_any(_given(lengths), axis=1) | (least < most)  # [B, C]
+    is_filled = has_lengths[:, tf.newaxis] & ~_given(lengths)
+    lengths = tf.where(is_filled, numbers * sizes, lengths)
+
+    # In the order of preference where two kinds have as many cells.
+    has = tf.stack([has_date, _given(times), _given(lengths), _given(numbers)], axis=1)
+    counts = tf.math.count_nonzero(has, axis=2)  # [B, 4, C]
+    num_filled = tf.math.count_nonzero(read.text != "", axis=1)  # [B, C]
+    is_enough = tf.cast(tf.reduce_max(counts, axis=1), tf.float64) >= SHARE_OF_KIND * tf.cast(
+        num_filled, tf.float64
+    )
+    kind = tf.where(is_enough, tf.argmax(counts, axis=1, output_type=tf.int32), 4)
+    kind = tf.where(num_filled > 0, kind, 5)  # 0 dates, 1 times, 2 lengths, 3 numbers, 4 text
+    is_duration = kind == 2
+    known = tf.where(
+        is_duration[:, tf.newaxis], -1, _mapped_grid(_bare(units), _UNIT_PLACES, -1, tf.int32)
+    )
+    amounts = tf.where(is_duration[:, tf.newaxis], lengths, numbers)
+
+    old = text_values(flat)
+    if version == 1:
+        fields = _fields_of_text(old, shape, is_cell, num_rows)
+        way = tf.zeros_like(kind)
+        return Columns(_by_column(fields), way, way, amounts, known, is_duration)
+    is_short = tf.reduce_any(_given(read.dates[..., 1:, :]), axis=[-2, -1])
+    is_short &= ~tf.reduce_any(_given(read.dates[..., 0, :]), axis=-1)
+    is_read = (read.text != "") & ~is_short
+    of_text = _fields_of_text(old, shape, is_cell & is_read, num_rows)
+    of_kind = kind[:, tf.newaxis]
+    has_number = _given(numbers)
+    all_years = tf.reduce_all(read.is_year | ~has_number, axis=1, keepdims=True)
+    is_of_years = (of_kind == 3) & all_years
+    single = tf.where(tf.abs(numbers) < _LEAST_TOO_LARGE, numbers, _NAN)
+    number = tf.where((of_kind == 3) & ~all_years, single, _NAN)
+    number = tf.where(of_kind == 2, lengths, tf.where(of_kind == 1, times, number))
+    date = tf.where((of_kind == 0)[..., tf.newaxis], dates, _NAN)
+    date = tf.where((is_of_years & read.is_year)[..., tf.newaxis], as_year, date)
+    fields = tf.concat([number[..., tf.newaxis], date], axis=-1)
+    fields = tf.where((of_kind == 4)[..., tf.newaxis], of_text, fields)
+    return Columns(_by_column(fields), number_way, date_way, amounts, known, is_duration)
+
+
+def _by_column(fields: tf.Tensor) -> tf.Tensor:
+    return tf.transpose(fields, [0, 2, 1, 3])
+
+
+def _given(values: tf.Tensor) -> tf.Tensor:
+    return ~tf.math.is_nan(values)
+
+
+def _has(names: tf.Tensor, pattern: str) -> tf.Tensor:
+    return tf.strings.regex_full_match(names, f"(?s).*(?:{pattern}).*")
+
+
+def _mapped_grid(texts: tf.Tensor, mapping, default, dtype: tf.DType) -> tf.Tensor:
+    return tf.reshape(mapped(tf.reshape(texts, [-1]), mapping, default, dtype), tf.shape(texts))
+
+
+_UNIT_PLACES = {unit: place for place, unit in enumerate(_KNOWN_UNITS)}
+
+
+def _bare(units: tf.Tensor) -> tf.Tensor:
+    return tf.strings.regex_replace(tf.strings.regex_replace(units, r" \(.*", ""), r"\.+$", "")
+
+
+def _number_way(cells: Cells) -> tf.Tensor:
+    """Which of the ways of writing numbers each column has, int32 [B, C]."""
+    point, comma = tf.unstack(cells.is_both, axis=-1)
+    points = tf.math.count_nonzero(point & ~comma, axis=1)
+    commas = tf.math.count_nonzero(comma & ~point, axis=1)
+    factor = cells.factor
+    least = tf.reduce_min(tf.where(factor > 0, factor, 99), axis=1)
+    most = tf.reduce_max(factor, axis=1)
+    is_money = _mapped_grid(cells.units[..., 0], dict.fromkeys(CURRENCY_UNITS, 1), 0, tf.int32) > 0
+    others = tf.reduce_any(cells.has_power | is_money, axis=1)
+    is_weak = (most > 0) & (others | (least < most))
+    return tf.where(commas > points, 1, 0) + tf.where(is_weak, 2, 0)
+
+
+def _date_way(cells: Cells) -> tf.Tensor:
+    """Which of the orders of day and month each column has, int32 [B, C]: 0 if undecided."""
+    given = tf.reduce_any(_given(cells.dates), axis=-1)  # [B, R, C, 3]
+    certain, day_first, month_first = tf.unstack(given, axis=-1)
+    is_short = (day_first | month_first) & ~certain
+    has_short = tf.reduce_any(is_short, axis=1)
+    days = tf.reduce_any(is_short & ~month_first, axis=1)
+    months = tf.reduce_any(is_short & ~day_first, axis=1)
+    has_slash = tf.reduce_any(is_short & _has(cells.text, "/"), axis=1)
+    way = tf.where(days, 1, 2)
+    is_decided = tf.math.logical_xor(days, months) | (has_short & ~days & ~has_slash)
+    return tf.where(is_decided, way, 0)
+
+
+def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The clocks in seconds, float64 [B, R, C], and whether a column's are times, bool [B, C]."""
+    a, b, c = tf.unstack(cells.clock, axis=-1)
+    is_clock, length = _given(a), tf.math.count_nonzero(_given(cells.clock), axis=-1)
+    last = tf.where(length == 3, c, tf.where(length == 2, b, a))
+    is_odd = is_clock & ((a < 0) | (a >= 24) | (last != tf.floor(last)))
+    has_three = tf.reduce_any(length == 3, axis=1)
+    is_mixed = tf.math.count_nonzero(
+        tf.stack([tf.reduce_any(length == n, axis=1) for n in (1, 2, 3)]), axis=0
+    )
+    is_length = tf.reduce_any(is_odd, axis=1) | (is_mixed > 1) | _has(names, LENGTH_NAME.pattern)
+    is_one_digit = is_clock & tf.strings.regex_full_match(cells.text, "[0-9]:.*")
+    is_zero = is_clock & tf.strings.regex_full_match(cells.text, "00:.*")
+    num_clocks = tf.math.count_nonzero(is_clock, axis=1)
+    is_long = ~tf.reduce_any(is_one_digit, axis=1)
+    is_long &= 2 * tf.math.count_nonzero(is_zero, axis=1) < num_clocks
+    as_time = ~is_length & (_has(names, TIME_NAME.pattern) | ~has_three | is_long)
+    as_time |= tf.reduce_any(cells.is_time, axis=1)
+    two = tf.where(as_time[:, tf.newaxis], a * 3600 + b * 60, a * 60 + b)
+    seconds = tf.where(length == 3, a * 3600 + b * 60 + c, tf.where(length == 2, two, a))
+    return seconds, as_time & (num_clocks > 0)
+
+
+def _fields_of_text(
+    values: TextValues, shape: tf.Tensor, is_read: tf.Tensor, num_rows: tf.Tensor
+) -> tf.Tensor:
+    """The first value of each cell, of its column's commonest type, if 70 % of cells have one.
+
+    Args:
+        values: of the texts of all cells, laid out flat.
+        shape: B, R and C.
+        is_read: bool [B, R, C].
+        num_rows: int32 [B].
+
+    Returns:
+        float64 [B, R, C, 5].
+    """
+    numbers, has_number = values.first(values.numbers, values.is_number, shape)
+    dates, has_date = values.first(values.dates, values.is_date, shape)
+    has_number, has_date = has_number & is_read, has_date & is_read
+    num_numbers, num_dates = (
+        tf.math.count_nonzero(has, axis=1, keepdims=True) for has in (has_number, has_date)
+    )  # [B, 1, C]
+    is_of_dates = num_dates >= num_numbers
+    least = COMMON_TYPE_SHARE * tf.cast(num_rows, tf.float64)[:, tf.newaxis, tf.newaxis]
+    is_enough = tf.cast(tf.maximum(num_dates, num_numbers), tf.float64) >= least
+    number = tf.where(has_number & ~is_of_dates & is_enough, _rounded(numbers), _NAN)
+    date = tf.where((has_date & is_of_dates & is_enough)[..., tf.newaxis], _of_four(dates), _NAN)
+    return tf.concat([number[..., tf.newaxis], date], axis=-1)
+
+
+def _rounded(numbers: tf.Tensor) -> tf.Tensor:
+    return tf.cast(tf.cast(numbers, tf.float32), tf.float64)
+
+
+def _of_four(dates: tf.Tensor) -> tf.Tensor:
+    """Year, month and day with 0 for none, as float64 with NaN, also for the seconds."""
+    fields = tf.concat([dates, tf.zeros_like(dates[..., :1])], axis=-1)
+    return tf.where(fields > 0, tf.cast(fields, tf.float64), _NAN)
+
+
+def question_values(questions: tf.Tensor, version: int) -> QuestionValues:
+    """The values in questions, string [B]."""
+    batch = tf.shape(questions, tf.int64)[0]
+    if version == 1:
+        return _dense(batch, *_of_texts(questions))
+    pattern = readings.VALUE_IN_SENTENCE.pattern
+    parts = tf_text.regex_split(plain_text(questions), pattern, pattern)
+    is_value = tf.strings.regex_full_match(parts.values, pattern)
+    examples = parts.value_rowids()
+    places, numbers, dates = _of_texts(tf.boolean_mask(parts.values, ~is_value))
+    others = tf.gather(tf.boolean_mask(examples, ~is_value), places)
+    cells = read_cells(tf.boolean_mask(parts.values, is_value))
+    found = tf.boolean_mask(examples, is_value)
+    as_year = tf.stack([cells.numbers[:, 0], *[tf.fill(tf.shape(found), _NAN)] * 3], axis=1)
+    of_cells = tf.where(cells.is_year[:, tf.newaxis, tf.newaxis], as_year[:, tf.newaxis], cells.dates)
+    a, b, c = tf.unstack(cells.clock, axis=-1)
+    clock = a * 3600 + b * 60 + tf.where(_given(c), c, 0.0)
+    seconds = tf.where(cells.is_time, a, tf.where(_given(b), clock, cells.duration))
+    of_numbers = tf.where(_given(cells.numbers), cells.numbers, seconds[:, tf.newaxis])
+    return _dense(
+        batch,
+        tf.concat([others, found], axis=0),
+        tf.concat([numbers, of_numbers], axis=0),
+        tf.concat([dates, of_cells], axis=0),
+    )
+
+
+def _of_texts(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """As version 1 reads texts: the text of each value, its numbers [V, 4] and dates [V, 3, 4]."""
+    values = text_values(texts)
+    numbers = tf.where(values.is_number, _rounded(values.numbers), _NAN)
+    dates = tf.where(values.is_date[:, tf.newaxis], _of_four(values.dates), _NAN)
+    return values.texts, tf.stack([numbers] * 4, axis=1), tf.stack([dates] * 3, axis=1)
+
+
+def _dense(
+    batch: tf.Tensor, examples: tf.Tensor, numbers: tf.Tensor, dates: tf.Tensor
+) -> QuestionValues:
+    order = tf.argsort(examples, stable=True)
+    dense = (
+        tf.RaggedTensor.from_value_rowids(
+            tf.gather(values, order), tf.gather(examples, order), nrows=batch, validate=False
+        ).to_tensor(_NAN)
+        for values in (numbers, dates)
+    )
+    return QuestionValues(*dense)
+
+
+def ranks(columns: Columns) -> tuple[tf.Tensor, tf.Tensor]:
+    """The rank of each cell's value from the smallest and from the largest, int32 [B, R, C]."""
+    has_value, common = _compared(columns)
+    has_rank = has_value & tf.reduce_any(common, axis=-1, keepdims=True)
+    keys = _keys(columns.fields, common[:, :, tf.newaxis])  # [B, C, R]
+    keys = tf.where(has_rank, keys, tf.float64.max)
+    in_order = tf.sort(keys)
+    is_new = tf.concat(
+        [tf.ones_like(in_order[..., :1], tf.bool), in_order[..., 1:] != in_order[..., :-1]], axis=-1
+    )
+    is_new &= in_order < tf.float64.max
+    rank_in_order = tf.cumsum(tf.cast(is_new, tf.int32), axis=-1)
+    places = _places(in_order, keys)
+    rank = tf.gather(rank_in_order, places, batch_dims=2)
+    inverse = rank_in_order[..., -1:] + 1 - rank
+    return tuple(
+        tf.transpose(tf.where(has_rank, of_cells, 0), [0, 2, 1]) for of_cells in (rank, inverse)
+    )
+
+
+def relations(columns: Columns, questions: QuestionValues) -> tf.Tensor:
+    """How a question's values compare with each cell's: bits, int32 [B, R, C]."""
+    numbers = tf.gather(
+        tf.transpose(questions.numbers, [0, 2, 1]), columns.number_way, batch_dims=1
+    )[..., tf.newaxis]  # [B, C, Q, 1]
+    dates = tf.gather(
+        tf.transpose(questions.dates, [0, 2, 1, 3]), columns.date_way, batch_dims=1
+    )  # [B, C, Q, 4]
+    none = tf.fill(tf.shape(dates), _NAN)
+    fields = tf.concat(
+        [tf.concat([numbers, none], axis=-1), tf.concat([none[..., :1], dates], axis=-1)], axis=2
+    )  # [B, C, 2 Q, 5]
+    is_given = _given(fields)
+    has_value, common = _compared(columns)
+    bits = tf.zeros_like(has_value, tf.int32)  # [B, C, R]
+    for kind in _KINDS:
+        is_asked = tf.reduce_all(is_given == list(kind), axis=-1)
+        of_kind = common & [[kind]]
+        found = _relations_of_kind(columns.fields, fields, is_asked, of_kind)
+        bits |= tf.where(has_value, found, 0)
+    return tf.transpose(bits, [0, 2, 1])
+
+
+def _compared(columns: Columns) -> tuple[tf.Tensor, tf.Tensor]:
+    """Which cells have a value, bool [B, C, R], and the fields that all of a column have."""
+    is_given = _given(columns.fields)
+    has_value = tf.reduce_any(is_given, axis=-1)
+    return has_value, tf.reduce_all(is_given | ~has_value[..., tf.newaxis], axis=2)
+
+
+def _relations_of_kind(
+    cells: tf.Tensor, questions: tf.Tensor, is_asked: tf.Tensor, common: tf.Tensor
+) -> tf.Tensor:
+    """The bits for values of questions that have the same fields: int32 [B, C, R].
+
+    Args:
+        cells: float64 [B, C, R, 5].
+        questions: float64 [B, C, Q, 5].
+        is_asked: bool [B, C, Q].
+        common: bool [B, C, 5], the fields that they have in common with each column's.
+    """
+    common = common[:, :, tf.newaxis]  # [B, C, 1, 5]
+    keys, of_question = _keys(cells, common), _keys(questions, common)  # [B, C, R], [B, C, Q]
+    largest = tf.float64.max
+    above = tf.where(is_asked, of_question, largest)
+    below = tf.where(is_asked, of_question, -largest)
+    # One more, so that there is always one.
+    in_order = tf.pad(tf.sort(above), [[0, 0], [0, 0], [0, 1]], constant_values=largest)
+    least = tf.reduce_min(in_order, axis=-1, keepdims=True)
+    most = tf.reduce_max(
+        tf.pad(below, [[0, 0], [0, 0], [0, 1]], constant_values=-largest), axis=-1, keepdims=True
+    )
+    is_equal = tf.gather(in_order, _places(in_order, keys), batch_dims=2) == keys
+    bits = sum(
+        bit * tf.cast(holds, tf.int32)
+        for bit, holds in ((EQUAL, is_equal), (LESS, least < keys), (GREATER, most > keys))
+    )
+    return tf.where(tf.reduce_any(common, axis=-1), bits, 0)
+
+
+def _keys(fields: tf.Tensor, common: tf.Tensor) -> tf.Tensor:
+    """Keys [...] by which values [..., 5] compare in the fields that they have in common."""
+    is_used = common & _given(fields)
+    weights = tf.constant(_WEIGHTS, tf.float64)
+    return tf.reduce_sum(tf.where(is_used, fields, 0.0) * weights, axis=-1)
+
+
+def _places(in_order: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:
+    """The first place in order [B, C, M] that is not below each key [B, C, K]: int32 [B, C, K]."""
+    places = tf.searchsorted(in_order, keys)
+    return tf.minimum(places, tf.shape(in_order)[-1] - 1)
