@@ -130,10 +130,12 @@ those of the library (`mate_tf.from_pretrained`), except that
 - scores are the model's, without the calibration that the folder may have;
 - there is no conversation (prev_label_ids are 0), no least score and no alternatives;
 - numbers and dates are read in the graph. In rare texts this changes column_ranks,
-  inv_column_ranks, numeric_relations and what is computed: only ASCII digits are read; of values
-  that overlap without one being within the other ("1 may 5", "4 may 2004.", "1,1024") each begins
-  where the last one ended; a number too large for single precision, or a February 29 that is not in
-  its year, is not read, nor is any part of it;
+  inv_column_ranks, numeric_relations and what is computed: beside letters that are not ASCII the
+  end of a word is not seen; a length of time in words has each unit once, the longest first; where
+  values are read by themselves (columns of text, the words of a question, models of before numbers
+  were read by column) only ASCII digits are read, of values that overlap without one being within
+  the other ("1 may 5", "4 may 2004.", "1,1024") each begins where the last one ended, and a number
+  too large for single precision, or a February 29 that is not in its year, is not read;
 - sums are added up one by one in double precision, not exactly.
 
 What is loaded needs the operations of tensorflow_text: in Python `import tensorflow_text` first.

@@ -134,7 +134,8 @@ def _captured(texts: tf.Tensor, pattern: str, names: list[str]) -> dict[str, tf.
     fields: dict[str, tf.Tensor] = {}
     for begin in range(0, len(names), _MOST_GROUPS):
         some = names[begin : begin + _MOST_GROUPS]
-        named = re.sub(r"\?P<(\w+)>", lambda m, some=some: "" if m[1] in some else "?:", pattern)
+        named = re.sub(rf"\?P<(?:{'|'.join(some)})>", "", pattern)
+        named = re.sub(r"\?P<\w+>", "?:", named)
         bars = _BAR.join(rf"\{place}" for place in range(1, len(some) + 1))
         found = tf.strings.regex_replace(texts, f"^(?:{named})$", bars)
         found = tf.where(is_match, found, _BAR * (len(some) - 1))
@@ -234,9 +235,7 @@ def _short_dates(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             certain = with_day
         else:
             day_first = _either(day_first, with_day)
-            month_first = _either(
-                month_first, tf.where(is_one, _valid(year, a, b, time), none)
-            )
+            month_first = _either(month_first, tf.where(is_one, _valid(year, a, b, time), none))
     return certain, day_first, month_first
 
 
@@ -291,7 +290,8 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     names = iter("abcd")
     pattern = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", values.TERMS.pattern)
     fields = _captured(texts, pattern, list("abcd"))
-    terms = [tf.strings.join([fields[n], f"e{p}"]) for n, p in zip("abcd", (12, 8, 4, 0))]
+    powers = zip("abcd", (12, 8, 4, 0), strict=True)
+    terms = [tf.strings.join([fields[name], f"e{power}"]) for name, power in powers]
     terms = [tf.where(_is(t, "e.*"), "", t) for t in terms]
     is_terms = (terms[0] != "") | (terms[1] != "") | (terms[2] != "")
     of_terms = tf.add_n([_or(_number(term), 0.0) for term in terms])
@@ -311,7 +311,8 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     numbers = []
     for more in (0, factor):
         for form, groups in (
-            (values.POINT_DIGITS.pattern, "[,' ]"), (values.COMMA_DIGITS.pattern, "[.' ]")
+            (values.POINT_DIGITS.pattern, "[,' ]"),
+            (values.COMMA_DIGITS.pattern, "[.' ]"),
         ):
             stripped = tf.strings.regex_replace(digits, "[.,]+$", "")
             read = tf.where(_is(digits, form), digits, stripped)
@@ -340,11 +341,9 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     is_number = ~tf.math.is_nan(stacked[:, 0])
     behind = tf.strings.regex_replace(unit, "^[^ ]* ?", "")
     weak_unit = tf.where(factor > 0, mapped(behind, values.CURRENCIES, "", tf.string), unit)
-    units = tf.where((digits != "")[:, tf.newaxis], tf.stack([unit, weak_unit], axis=1), "")
     is_year = is_plain & is_number & _is(digits, r"\d{4}")
     is_year &= (stacked[:, 0] >= values.YEARS[0]) & (stacked[:, 0] <= values.YEARS[-1])
-    is_unit = is_unit & (digits != "")
-    units = tf.where(is_number[:, tf.newaxis], units, "")
+    units = tf.where(is_number[:, tf.newaxis], tf.stack([unit, weak_unit], axis=1), "")
     factor = tf.where(is_number, factor, 0)
     return stacked, is_both, units, is_number & (power > 0), factor, is_year
 

@@ -105,7 +105,9 @@ def read_columns(
     is_of_years = tf.reduce_any(read.is_year, axis=1) & (
         tf.reduce_any(has_date, axis=1) | _has(names, YEAR_NAME.pattern)
     )
-    as_year = tf.concat([numbers[..., tf.newaxis], tf.fill(tf.shape(dates[..., 1:]), _NAN)], axis=-1)
+    as_year = tf.concat(
+        [numbers[..., tf.newaxis], tf.fill(tf.shape(dates[..., 1:]), _NAN)], axis=-1
+    )
     is_lone_year = read.is_year & is_of_years[:, tf.newaxis]
     dates = tf.where(is_lone_year[..., tf.newaxis], as_year, dates)
     has_date |= is_lone_year
@@ -286,7 +288,9 @@ def question_values(questions: tf.Tensor, version: int) -> QuestionValues:
     cells = read_cells(tf.boolean_mask(parts.values, is_value))
     found = tf.boolean_mask(examples, is_value)
     as_year = tf.stack([cells.numbers[:, 0], *[tf.fill(tf.shape(found), _NAN)] * 3], axis=1)
-    of_cells = tf.where(cells.is_year[:, tf.newaxis, tf.newaxis], as_year[:, tf.newaxis], cells.dates)
+    of_cells = tf.where(
+        cells.is_year[:, tf.newaxis, tf.newaxis], as_year[:, tf.newaxis], cells.dates
+    )
     a, b, c = tf.unstack(cells.clock, axis=-1)
     clock = a * 3600 + b * 60 + tf.where(_given(c), c, 0.0)
     seconds = tf.where(cells.is_time, a, tf.where(_given(b), clock, cells.duration))

@@ -12,8 +12,8 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.answers import cell_answers, class_answers, format_numbers
-from mate_tf.serving.raw_text.features import RawFeatures, raw_input
 from mate_tf.serving.raw_text.columns import read_columns
+from mate_tf.serving.raw_text.features import RawFeatures, raw_input
 from mate_tf.tables.table import Table
 
 TABLES = [
