@@ -1,4 +1,4 @@
-"""What a model is made of: frozen dataclasses, and bert_config.json in and out."""
+"""Configurations of encoders: frozen dataclasses, and bert_config.json in and out."""
 
 import dataclasses
 import json
@@ -20,14 +20,14 @@ ARCHITECTURES = (
     "table_etc",
 )
 EVALUATORS = ("dense", "multi_view")
-# The architectures whose heads each have an order in which the pattern is local.
+# Architectures whose heads sort the tokens, so that tokens that attend to each other are close.
 SORTED_ARCHITECTURES = ("mate", "mate_tableformer")
 RELATION_KINDS = ("scalar", "embedding")
 GRAMMAR_RULES = ("paper", "extended")
 NUM_RELATIONS = 13
 POSITIONS = ("absolute", "per_cell", "none")
 ACTIVATIONS = ("gelu", "gelu_tanh")
-# The order in which TAPAS lists its seven type vocabularies.
+# TAPAS lists its seven type vocabularies in this order.
 TYPE_FEATURES = (
     "segment_ids",
     "column_ids",
@@ -39,7 +39,7 @@ TYPE_FEATURES = (
 )
 
 
-# The keys of bert_config.json, and our fields; the first five have to be there.
+# The keys of bert_config.json and our fields. The first five are required.
 _OF_BERT = {
     "vocab_size": "vocab_size",
     "hidden_size": "hidden_size",
@@ -57,7 +57,7 @@ _SIZES = tuple(_OF_BERT)[:5]
 
 
 def read_json_object(path: str | pathlib.Path) -> dict[str, Any]:
-    """The JSON object in a file; ValueError where it holds something else."""
+    """Reads the JSON object in a file; ValueError if the file holds something else."""
     try:
         content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
@@ -71,55 +71,55 @@ def read_json_object(path: str | pathlib.Path) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class AttentionConfig:
-    """Who may attend to whom, and how it is computed (MATE paper, section 3).
+    """Who may attend to whom, and how the attention is computed (MATE paper, section 3).
 
     Attributes:
-        architecture: "tapas": every token to every token; "sat": same row, same column or
-            question, all heads alike; "mate": the first heads within rows, the others within
-            columns; "tableformer": every token to every token, with a learned bias for each of 13
-            relations; "mate_tableformer": both; "linformer": every token to a learned projection
-            of the sequence; "grammar_hard" and "grammar_soft": the question's words as their parts
-            of speech allow or favour; "table_etc": every token to its neighbours and to global
-            tokens that stand for rows and columns.
-        evaluator: "multi_view" is linear in the sequence length and takes "mate" and
-            "mate_tableformer" only; "dense" computes all pairs and takes every architecture. None:
-            where there is a linear one, that beyond `dense_up_to` tokens and dense up to there,
-            which computes the same ("table_etc" has one of its own, by blocks, at any length).
+        architecture: one of
+            "tapas": every token attends to every token;
+            "sat": to its row, its column and the question, the same in all heads;
+            "mate": the first heads attend within rows, the others within columns;
+            "tableformer": to every token, with a learned bias for each of 13 relations;
+            "mate_tableformer": "mate" with these biases;
+            "linformer": to a learned projection of the sequence;
+            "grammar_hard", "grammar_soft": words of the question attend as their parts of speech
+            allow, or favour;
+            "table_etc": to its neighbours, and to global tokens for rows and columns.
+        evaluator: "dense" computes all pairs, for every architecture. "multi_view" is linear in
+            the sequence length, for "mate" and "mate_tableformer" only. None chooses: dense up to
+            `dense_up_to` tokens and linear beyond, where there is a linear one, with the same
+            result. "table_etc" then computes by blocks at any length.
         row_heads_ratio: share of MATE's heads that attend within rows; the number is rounded down.
-        bucket_size: tokens in a bucket, the paper's radius R; a token attends to its own bucket
+        bucket_size: tokens in a bucket, the paper's radius R. A token attends to its own bucket
             and to both neighbours. 0, for the dense evaluator only, lifts the restriction.
-        global_size: tokens, first in each head's order, that attend to all and are attended by
-            all, the paper's global size G.
-        original_bucketing: computes as the authors' release does: joins the first and the last
-            bucket, counts keys twice or thrice with fewer than three buckets, and in the dense
-            evaluator joins at a wrong distance where bucket_size and global_size differ.
-        num_neighbours: buckets on each side of a token's own that it attends to; 1 in the paper.
-        coverage: None computes the window; 1.0, of the multi-view evaluator, all that the pattern
-            allows, tile by tile, at a cost that follows the sum of the squared lengths of rows or
-            columns; bucket_size is then the size of a tile, and there is no global part.
-        relation_kind: TableFormer's biases: "scalar", one number for each relation, head and
-            layer, or "embedding", a vector that the query is multiplied by.
-        disabled_relations: relations (1 to 12, see mate_tf/layers/attention/relations.py) that
+        global_size: the paper's global size G: the first tokens in each head's order, which attend
+            to all tokens and are attended by all.
+        original_bucketing: computes as the authors' release does. It joins the first and the last
+            bucket. With fewer than three buckets it counts keys twice or three times. Its dense
+            evaluator joins at a wrong distance if bucket_size and global_size differ.
+        num_neighbours: how many buckets on each side a token attends to; 1 in the paper.
+        coverage: None computes the window. 1.0, for the multi-view evaluator, computes all that
+            the pattern allows, tile by tile. The cost then follows the sum of the squared lengths
+            of rows or columns, bucket_size is the size of a tile, and there is no global part.
+        relation_kind: TableFormer's biases: "scalar" learns a number for each relation, head and
+            layer; "embedding" learns a vector that is multiplied by the query.
+        disabled_relations: relations from 1 to 12 (mate_tf/layers/attention/relations.py) that
             count as relation 0, "other" (TableFormer paper, table 7).
-        sequence_length: the one length that a Linformer takes; 0 for all others.
-        projected_length: what a Linformer projects it to.
-        grammar_rules: "paper", or "extended" for more of them
-            (mate_tf/layers/attention/grammar.py).
+        sequence_length: the only length that a Linformer takes; 0 for all others.
+        projected_length: how many keys a Linformer projects the sequence to.
+        grammar_rules: "paper", or "extended" for more rules (mate_tf/layers/attention/grammar.py).
         grammar_bias: what "grammar_soft" adds to the scores of favoured pairs, after their division
             (grammar-guided attention paper, section 3.2, alpha).
-        learn_grammar_bias: makes it a weight of each head and layer, which starts there.
-        num_global_tokens: TableETC's; the first half stands for rows, the header row first, the
-            second half for columns.
-        local_radius: how many tokens away, before and after, a token of TableETC attends to; ETC's
-            default.
-        max_relative_distance: beyond it all distances between two tokens of TableETC count as one;
-            ETC's default.
-        share_global_tokens: whether rows, or columns, beyond TableETC's global tokens begin anew
-            with the first of them, where they are an error otherwise.
-        dense_up_to: tokens of the longest sequence of which all pairs are computed, with evaluator
-            None. None: about 500 (`LinearAttention.break_even`), measured on a CPU;
-            `python -m experiments.benchmarks.break_even` measures it for other machines and sizes.
-            0 with original_bucketing, which is not the same over all pairs.
+        learn_grammar_bias: learns this number for each head and layer; it is the start value then.
+        num_global_tokens: of TableETC. The first half stands for rows, the header row first; the
+            second half stands for columns.
+        local_radius: how far, before and after it, a token of TableETC attends; ETC's default.
+        max_relative_distance: all larger distances between two tokens of TableETC count as this
+            one; ETC's default.
+        share_global_tokens: if a table has more rows or columns than TableETC has global tokens,
+            the count begins again with the first of them; otherwise such a table is an error.
+        dense_up_to: with evaluator None, the longest sequence of which all pairs are computed.
+            None is about 500 tokens (`LinearAttention.break_even`), measured on a CPU.
+            original_bucketing never computes all pairs, for the result would differ.
     """
 
     architecture: str = "mate"
@@ -143,7 +143,7 @@ class AttentionConfig:
     share_global_tokens: bool = False
     dense_up_to: int | None = None
 
-    # Options of former versions, which no run had set; files of saved models name them.
+    # Options of former versions with the value that no run changed; saved models name them.
     FORMER_FIELDS: ClassVar = {"scale_relations": False}
 
     def __post_init__(self) -> None:
@@ -229,29 +229,29 @@ class AttentionConfig:
 
     @property
     def is_multi_view(self) -> bool:
-        """Whether the linear evaluator computes it."""
+        """Whether the linear evaluator is used."""
         if self.evaluator is None:
             return self.architecture in SORTED_ARCHITECTURES
         return self.evaluator == "multi_view"
 
     @property
     def is_linear(self) -> bool:
-        """Whether time and memory grow with the sequence, not with its square, at any length."""
+        """Whether time and memory grow with the length of the sequence and not with its square."""
         return self.is_multi_view or (self.has_global_tokens and self.evaluator is None)
 
     @property
     def has_global_tokens(self) -> bool:
-        """Whether tokens of its own precede the sequence's."""
+        """Whether learned global tokens stand before the sequence."""
         return self.architecture == "table_etc"
 
     @property
     def has_relations(self) -> bool:
-        """Whether TableFormer's relations are part of it."""
+        """Whether TableFormer's relations are used."""
         return self.architecture in ("tableformer", "mate_tableformer")
 
     @property
     def is_grammar_guided(self) -> bool:
-        """Whether it reads the parts of speech of the question's words."""
+        """Whether parts of speech of the question's words are needed."""
         return self.architecture in ("grammar_hard", "grammar_soft")
 
 
@@ -259,23 +259,22 @@ class AttentionConfig:
 class EncoderConfig:
     """A Transformer encoder over a question and its table (TAPAS paper, section 3).
 
-    The defaults are BERT base's sizes. Sizes are in units; dropout rates are probabilities.
+    The default sizes are BERT base's. Sizes are in units; dropout rates are probabilities.
 
     Attributes:
-        activation: "gelu" is exact (Hugging Face), "gelu_tanh" the approximation of the
+        activation: "gelu" is exact (Hugging Face); "gelu_tanh" is the approximation in the
             published TAPAS and MATE checkpoints.
-        type_vocab_sizes: rows of the seven type embeddings, in the order of TYPE_FEATURES. Ids
-            beyond a table share its last row, so that of 256 rows the last stands for the 256th
-            table row and all after it; attention and answers still tell those apart.
-        position: "per_cell" restarts the position index in each cell, "absolute" counts through
-            the sequence (and limits it to max_position_embeddings), "none" leaves it out.
+        type_vocab_sizes: rows of the seven type embeddings, in the order of TYPE_FEATURES. Larger
+            ids share the last row: of 256 rows it stands for the 256th table row and all after
+            it. Attention and answers still tell those rows apart.
+        position: "per_cell" restarts the position index in each cell. "absolute" counts through
+            the sequence, which max_position_embeddings then limits. "none" leaves positions out.
         disabled_features: type features that are left out.
         softmax_temperature: attention scores are divided by it.
-        original_ids: treats ids beyond an embedding as the authors' release does, for its
-            checkpoints: such an id adds nothing to the embedding, and with position "per_cell" row
-            r >= 256 of a column shares its counter with row r - 256 of the next column. (Cells
-            beyond its 64 rows and 32 columns, which it takes for the last, are the task's matter:
-            TableQAConfig.)
+        original_ids: treats ids that are too large as the authors' release does, for its
+            checkpoints. Such an id adds nothing to the embedding. With position "per_cell", row
+            r >= 256 of a column shares its counter with row r - 256 of the next column. (The
+            release also limits cells to 64 rows and 32 columns: see TableQAConfig.)
     """
 
     vocab_size: int = 30522
@@ -330,20 +329,20 @@ class EncoderConfig:
 
     @property
     def fixed_length(self) -> int | None:
-        """The one sequence length that a Linformer takes; None for all others."""
+        """The only sequence length that a Linformer takes; None for all others."""
         is_linformer = self.attention.architecture == "linformer"
         return self.attention.sequence_length if is_linformer else None
 
     @property
     def longest_sequence(self) -> int | None:
-        """How many tokens it takes at most; None where nothing limits them."""
+        """The largest number of tokens; None if there is no limit."""
         limits = [self.fixed_length] if self.fixed_length else []
         if self.position == "absolute":
             limits.append(self.max_position_embeddings)
         return min(limits, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON and for Keras's get_config."""
+        """The configuration as plain values, for JSON and for Keras's get_config."""
         return dataclasses.asdict(self)
 
     @classmethod
@@ -359,11 +358,12 @@ class EncoderConfig:
 
         Args:
             source: the file, or its content.
-            **overrides: fields that the file does not know, such as attention and position.
+            **overrides: fields that are not in such a file, for example attention and position.
 
         Raises:
             FileNotFoundError: if there is no such file.
-            ValueError: if it is not a BERT configuration, or a value is not of its field's type.
+            ValueError: if it is not a BERT configuration, or a value has another type than its
+                field.
         """
         name = "the given values" if isinstance(source, Mapping) else str(source)
         content = source if isinstance(source, Mapping) else read_json_object(source)
@@ -378,7 +378,7 @@ class EncoderConfig:
             for key, value in given.items()
         }
         sizes = content.get("type_vocab_sizes", content.get("type_vocab_size"))
-        # BERT's own configuration has one type vocabulary, of sentences A and B.
+        # BERT's own configuration has a single type vocabulary, for sentences A and B.
         if isinstance(sizes, list | tuple):
             kind = kinds["type_vocab_sizes"]
             values["type_vocab_sizes"] = convert(sizes, kind, f"type_vocab_size in {name}")

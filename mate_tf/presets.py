@@ -1,9 +1,9 @@
 """The papers' architectures by name, as changes of an encoder's configuration.
 
-A preset says who attends to whom and which ids are embedded. Sizes, dropout and the like stay as
-they are; the attention is replaced whole, so that the same name is the same attention everywhere.
-Positions stay too, unless the architecture depends on them: MATE and what its paper compares it
-with count through the sequence up to 512 tokens and restart in each cell beyond (section 3.2).
+A preset says who attends to whom and which ids are embedded. It replaces the whole attention, so
+that a name means the same attention everywhere. Sizes and dropout stay as they are. Positions stay
+too, unless the architecture depends on them. (MATE and the models that its paper compares it with
+count through the sequence up to 512 tokens, and restart in each cell beyond: section 3.2.)
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from mate_tf.config import AttentionConfig, EncoderConfig
 
 _STRUCTURE_IDS = ("row_ids", "column_ids")
 _RANKS = ("column_ranks", "inv_column_ranks")
-# The length of the MATE paper's Linformer (section 6); a run's own length replaces it.
+# The length of the MATE paper's Linformer (section 6). A run replaces it by its own length.
 _LINFORMER_LENGTH = 2048
 
 
@@ -36,26 +36,26 @@ def _tableformer(position: str, disabled_features: tuple[str, ...]) -> dict[str,
     }
 
 
-# Fields of EncoderConfig; those that are not named keep their values.
+# Fields of EncoderConfig. Fields that are not named keep their values.
 ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "tapas": {"attention": AttentionConfig("tapas"), "disabled_features": ()},
         # AttentionConfig's defaults are the MATE paper's: G = 116, R = 42 (appendix).
         "mate": {"attention": AttentionConfig("mate"), "disabled_features": ()},
-        # Its pattern without the window's cuts: every pair, tile by tile.
+        # MATE's pattern without a window: every pair that it allows, tile by tile.
         "mate_exact": {
             "attention": AttentionConfig("mate", coverage=1.0),
             "disabled_features": (),
         },
         # SAT's attention with TAPAS's embeddings, for comparison at equal pre-training.
         "sat": {"attention": AttentionConfig("sat"), "disabled_features": ()},
-        # SAT itself, for which a table is nothing but text (MATE paper, section 2), for records
-        # with a histogram row.
+        # SAT itself, which reads a table as plain text (MATE paper, section 2), for records with a
+        # histogram row.
         "sat_text_only": {
             "attention": AttentionConfig("sat"),
             "disabled_features": (*_STRUCTURE_IDS, *_RANKS),
         },
-        # 256 did best of the three; row, column and rank embeddings stay (MATE paper, section 5.1).
+        # 256 was the best of the three. Row, column and rank embeddings stay (MATE paper, 5.1).
         "linformer_128": _linformer(128),
         "linformer_256": _linformer(256),
         "linformer_512": _linformer(512),
@@ -73,15 +73,15 @@ ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "attention": AttentionConfig("grammar_soft", grammar_rules="extended"),
             "disabled_features": (),
         },
-        # TableFormer paper, section 5.4 and table 5: row and column ids and global positions,
-        # taken away one by one, then positions that restart in each cell, which is its final
-        # choice. Ranks stay throughout (section 3).
+        # TableFormer paper, section 5.4 and table 5. Row ids, column ids and global positions are
+        # taken away one by one. Positions that restart in each cell are its final choice. Ranks
+        # stay throughout (section 3).
         "tableformer_rc_gp": _tableformer("absolute", ()),
         "tableformer_c_gp": _tableformer("absolute", ("row_ids",)),
         "tableformer_gp": _tableformer("absolute", _STRUCTURE_IDS),
         "tableformer_pcp": _tableformer("per_cell", _STRUCTURE_IDS),
-        # In neither paper: TableFormer's relations in MATE's pattern. At full coverage, as here,
-        # independent of the order of rows and columns like tableformer_pcp.
+        # In neither paper: TableFormer's relations in MATE's pattern. At full coverage it does not
+        # depend on the order of rows and columns, like tableformer_pcp.
         "mate_tableformer": {
             "attention": AttentionConfig("mate_tableformer", coverage=1.0),
             "position": "per_cell",
