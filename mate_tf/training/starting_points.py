@@ -248,25 +248,24 @@ def changed(config: Any, name: str, architecture: str | None, overrides: list[st
 
 
 def check_kind(config: Any, name: str, program: str) -> None:
-    """Refuses with a ValueError a config of another kind, which another program trains.
+    """ValueError for a config that a program does not train; the message names what does.
 
     Args:
         config: the config.
-        name: what it was called by.
+        name: the name it was found by.
         program: "train", which trains every single model; "finetune", "pretrain" or "pointr".
     """
-    other = "finetune"
+    kind = "pretrain" if isinstance(config, MaskedLMTrainingConfig) else "finetune"
     if hasattr(config, "point"):
-        other = "pointr"
-    elif isinstance(config, MaskedLMTrainingConfig):
-        other = "pretrain"
-    if other == program or (program == "train" and other != "pointr"):
+        kind = "pointr"
+    if kind == program or (program == "train" and kind != "pointr"):
         return
-    if program == "train":
+    if kind == "pointr":
         raise ValueError(
             f"expected a config of one model, got {name} with the two stages of a PointR, which "
             "mate_tf.pointr.pipeline.Pipeline trains"
         )
     raise ValueError(
-        f"expected a preset that this program trains, got {name}; experiments/{other}.py trains it"
+        f"expected a preset that this program trains, got {name}; "
+        f"`mate-tf train --config={name}` trains it"
     )

@@ -97,7 +97,7 @@ def test_all_stages_from_a_release_to_scores(corpus, vocab_file, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--config=demo",), "trains, got demo; experiments/finetune.py trains it"),
+        (("--config=demo",), "got demo; `mate-tf train --config=demo` trains it"),
         (("--config=pointr_minilm", "--task=WTQ"), "--task=WTQ"),
         (("--config=pointr_minilm", "--eval_splits=train", "--train_split=x"), "as which 'x' is"),
     ],
@@ -114,7 +114,7 @@ def test_other_programs_say_which_trains_a_pointr(tmp_path):
     flags = ("--config=pointr_minilm", f"--data_dir={tmp_path}", f"--model_dir={tmp_path}")
     done = run_binary("experiments.finetune", *flags)
     assert done.returncode == 1
-    assert "experiments/pointr.py trains it" in done.stderr
+    assert "mate_tf.pointr.pipeline.Pipeline trains" in done.stderr
 
 
 @pytest.mark.parametrize("name", POINTR)

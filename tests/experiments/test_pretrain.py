@@ -78,8 +78,8 @@ def test_from_tables_alone_to_a_run_that_answers_nothing_yet(tables, tmp_path):
 @pytest.mark.parametrize(
     ("program", "flags", "message"),
     [
-        ("pretrain", ("--config=demo",), "trains, got demo; experiments/finetune.py trains it"),
-        ("finetune", ("--config=mlm_minilm",), "got mlm_minilm; experiments/pretrain.py trains it"),
+        ("pretrain", ("--config=demo",), "got demo; `mate-tf train --config=demo` trains it"),
+        ("finetune", ("--config=mlm_minilm",), "`mate-tf train --config=mlm_minilm` trains it"),
         ("pretrain", (*SMALL, "--config.speed=1"), "unknown key config.speed; the known keys are "),
     ],
 )
