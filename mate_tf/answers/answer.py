@@ -14,7 +14,7 @@ import numpy as np
 from mate_tf.answers.calibration import Calibration
 from mate_tf.dataclass_json import from_dict, require
 from mate_tf.tables.columns import read_column, unlike_units
-from mate_tf.tables.table import AGGREGATIONS, Coordinates, Table
+from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table
 from mate_tf.tables.values import clock_text
 
 
@@ -271,3 +271,14 @@ def apply_min_score(answer: Answer, min_score: float) -> Answer:
         return answer
     not_given = dataclasses.replace(answer, alternatives=())
     return no_answer(answer.score, (not_given, *answer.alternatives))
+
+
+def with_history(question: Question, previous: Answer | ValueError | None) -> Question:
+    """The question with texts and cells of the answer before it; none after an error or None."""
+    if not isinstance(previous, Answer):
+        return dataclasses.replace(question, previous_coordinates=(), previous_answers=())
+    return dataclasses.replace(
+        question,
+        previous_coordinates=previous.coordinates,
+        previous_answers=previous.items,
+    )

@@ -231,7 +231,7 @@ def add_questions(parser: Any) -> None:
 
 def read_asked(options: argparse.Namespace) -> Any:
     """The questions that the options of `add_questions` name."""
-    from mate_tf.evaluation.asked import read_asked
+    from mate_tf.evaluation.predictions import read_asked
 
     return read_asked(options.data, options.task, options.limit)
 
@@ -247,7 +247,7 @@ def answers(
     predictor: Any, asked: Any, history: str | None = None, pairs: Any = None, name: str = ""
 ) -> Iterator[Any]:
     """What `answer_asked` yields, with a bar on a terminal."""
-    from mate_tf.evaluation.asked import answer_asked
+    from mate_tf.evaluation.predictions import answer_asked
 
     found = answer_asked(predictor, asked, history, pairs)
     return iter(with_progress(found, name or None, "question", len(asked.pairs)))

@@ -4,12 +4,16 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.terminal import say_json, sentence_for_user, showing_logs
+from mate_tf.tables.drawing import draw_table
 from mate_tf.tables.files import ENDINGS, STANDARD_INPUT
 from mate_tf.tables.table import Question, Table
+
+if TYPE_CHECKING:
+    from mate_tf.answers.answer import Answer, SelectedCell
 
 HELP = "ask questions about a table"
 DESCRIPTION = f"""\
@@ -41,6 +45,7 @@ exit status:
 """
 _NOT_ACCEPTED = 1
 _NOT_ANSWERED = 3
+_ROWS_SHOWN = 12
 
 
 def add_arguments(parser: Any) -> None:
@@ -111,8 +116,7 @@ def _ask(
     options: argparse.Namespace,
     shows_questions: bool,
 ) -> int:
-    from mate_tf.answers.sequences import with_history
-    from mate_tf.command_line.answer_lines import answer_lines
+    from mate_tf.answers.answer import with_history
 
     statuses = {0}
     previous = None
@@ -139,3 +143,51 @@ def _ask(
             sys.stdout.write("\n" * (number > 1) + "".join(f"{line}\n" for line in lines))
             sys.stdout.flush()
     return _NOT_ACCEPTED if _NOT_ACCEPTED in statuses else max(statuses)
+
+
+def answer_lines(table: Table, answer: "Answer") -> Iterator[str]:
+    """What is printed of an answer; where there is none, of what it would have been."""
+    from mate_tf.answers.answer import format_number
+
+    shown, others = answer, list(answer.alternatives)
+    if answer.answered:
+        yield f"answer: {answer.text}"
+    else:
+        yield "answer: none"
+        if others:
+            shown = others.pop(0)
+            yield f"would have been: {shown.text}"
+    yield f"score: {shown.score:.2f}"
+    if shown.class_index is not None:
+        yield f"class: {shown.class_index}"
+    else:
+        yield f"aggregation: {_computed(shown)}"
+    if shown.number is not None and format_number(shown.number) != shown.text:
+        yield f"number: {format_number(shown.number)}"
+    if shown.note:
+        yield f"note: {shown.note}"
+    for sentence in shown.assumed:
+        yield f"assumed: {sentence}"
+    if answer.rows_dropped:
+        yield f"not read: the last {answer.rows_dropped} of {table.num_rows} rows"
+    for cell in shown.cells:
+        yield f"cell: {_place(table, cell)}: {cell.text}  ({cell.score:.2f})"
+    for other in others:
+        line = f"alternative: {other.text}  ({other.score:.2f})"
+        if other.aggregation != "NONE":
+            line += f", {_computed(other)}"
+        elif len(other.cells) == 1:
+            line += f", {_place(table, other.cells[0])}"
+        yield line
+    marked = {(cell.row, cell.column) for cell in shown.cells}
+    yield "\n" + draw_table(table, marked, max_rows=_ROWS_SHOWN)
+
+
+def _computed(answer: "Answer") -> str:
+    if answer.aggregation == "NONE":
+        return "NONE"
+    return f"{answer.aggregation} of {len(answer.cells)} cells = {answer.text}"
+
+
+def _place(table: Table, cell: "SelectedCell") -> str:
+    return f"row {cell.row}, column {cell.column} ({table.header[cell.column]})"

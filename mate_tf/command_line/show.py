@@ -47,7 +47,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prints the table."""
-    from mate_tf.command_line.answer_lines import draw_table
+    from mate_tf.tables.drawing import draw_table
 
     table = arguments.read_table(options)
     columns = [table.column(index) for index in range(table.num_columns)]

@@ -1,4 +1,6 @@
-"""A model's answers in a file: JSON Lines, an object a question in the data's order.
+"""Questions of a file, a model's answers to them, and these answers in a file.
+
+A file of predictions is JSON Lines, one object for each question, in the data's order:
 
     {"id": "nt-7", "answered": true, "answer": "Lima", "items": ["Lima"], "cells": [{"row": 0,
      "column": 1, "text": "Lima", "score": 0.93}], "aggregation": "NONE", ...}
@@ -6,19 +8,150 @@
 It is the answer's JSON form (mate_tf/answers/answer.py) with the question's "id".
 """
 
+import itertools
 import json
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+import pathlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from mate_tf.answers.answer import Answer
+from mate_tf.answers.answer import Answer, with_history
+from mate_tf.datasets.sqa import split_question_id
+from mate_tf.datasets.tasks import TASKS
+from mate_tf.records.conversion_file import task_of
+from mate_tf.records.splits import QUESTIONS, read_questions
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.text_files import complete_text_file, read_json_values
+
+Pairs = Iterable[tuple[Table, Question]]
+Answered = Iterator[tuple[Table, Question, Answer | ValueError]]
+
+
+class Asked(NamedTuple):
+    """The questions of a file.
+
+    Attributes:
+        task: the name of the data set's reader.
+        split: the file's name without its ending.
+        pairs: tables and questions.
+    """
+
+    task: str
+    split: str
+    pairs: list[tuple[Table, Question]]
+
+
+def read_asked(
+    path: str | pathlib.Path, task: str | None = None, limit: int | None = None
+) -> Asked:
+    """Reads the questions of a JSON Lines file, or of all shards of one.
+
+    Args:
+        path: the file.
+        task: a name in TASKS; by default what conversion.json beside the file says, or else JSONL.
+        limit: only so many, from the file's start.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it has another ending or no questions, or the task has no tables.
+    """
+    file = pathlib.Path(path)
+    if file.suffix != QUESTIONS:
+        raise ValueError(f"expected a {QUESTIONS} file of questions, got {file}")
+    task = task or task_of(file.parent)
+    if task not in TASKS or not TASKS[task].has_tables:
+        known = ", ".join(name for name, reader in TASKS.items() if reader.has_tables)
+        raise ValueError(f"expected a task about tables, one of {known}, got {task} ({file})")
+    pairs = list(itertools.islice(read_questions(file.parent, file.stem), limit))
+    if not pairs:
+        raise ValueError(f"expected questions in {file}, found none")
+    return Asked(task, file.stem, pairs)
+
+
+def answer_asked(
+    predictor: Any,
+    asked: Asked,
+    history: str | None = None,
+    pairs: Pairs | None = None,
+) -> Answered:
+    """Yields each table and question with its answer, or with the error why there is none.
+
+    Args:
+        predictor: a `Predictor`.
+        asked: the questions.
+        history: "predicted" puts the model's own answers before a question of a sequence, "gold"
+            those that the data has. By default it is predicted for SQA and gold for other tasks,
+            most of whose questions have none.
+        pairs: asked in place of those of `asked`.
+    """
+    pairs = asked.pairs if pairs is None else pairs
+    history = history or ("predicted" if asked.task == "SQA" else "gold")
+    if history == "predicted":
+        yield from answer_sequences(predictor.answer_all, pairs)
+    else:
+        yield from predictor.answer_all(pairs)
+
+
+def answer_sequences(answer_all: Callable[[Pairs], Answered], pairs: Pairs) -> Answered:
+    """Answers each question with the model's answer to the question before it as its history.
+
+    The first questions of all sequences are answered together, then the second, and so on. To
+    answer with the gold history of the data, call `answer_all` itself.
+
+    Args:
+        answer_all: answers independent questions in their order, such as `Predictor.answer_all`.
+        pairs: the questions with their tables, in any order, held in memory. Their ids say sequence
+            and position, such as "nt-639-0_1"; positions may be missing.
+
+    Yields:
+        The table, the question with its history of predicted cells and texts, and the answer, round
+        by round. After a question that was refused or not answered there is no history.
+
+    Raises:
+        ValueError: if an id does not say sequence and position, an id comes twice, or a sequence
+            is about several tables.
+    """
+    previous: dict[str, Answer | ValueError] = {}
+    for turns in _rounds(pairs):
+        asked = (
+            (table, with_history(question, previous.get(_sequence(question))))
+            for table, question in turns
+        )
+        for table, question, answer in answer_all(asked):
+            yield table, question, answer
+            # Only now: each question of a round is of another sequence.
+            previous[_sequence(question)] = answer
+
+
+def _sequence(question: Question) -> str:
+    return split_question_id(question.question_id)[0]
+
+
+def _rounds(pairs: Pairs) -> Iterator[list[tuple[Table, Question]]]:
+    """The first questions of all sequences, then the second ones, ..."""
+    sequences: defaultdict[str, dict[int, tuple[Table, Question]]] = defaultdict(dict)
+    for table, question in pairs:
+        sequence, position = split_question_id(question.question_id)
+        turns = sequences[sequence]
+        where = f"(question '{question.question_id}')"
+        if position in turns:
+            raise ValueError(f"expected each question of a sequence once, got one again {where}")
+        for first, _ in list(turns.values())[:1]:
+            if first.table_id != table.table_id:
+                raise ValueError(
+                    f"expected a sequence about one table, '{first.table_id}', got "
+                    f"'{table.table_id}' {where}"
+                )
+        turns[position] = table, question
+    in_order = [[turns[position] for position in sorted(turns)] for turns in sequences.values()]
+    for number in range(max(map(len, in_order), default=0)):
+        yield [turns[number] for turns in in_order if number < len(turns)]
 
 
 def match_predictions(
     predictions: Mapping[str, Answer],
-    pairs: Iterable[tuple[Table, Question]],
-    file: str | Path = "predictions",
+    pairs: Pairs,
+    file: str | pathlib.Path = "predictions",
 ) -> list[tuple[Answer, Table, Question]]:
     """Pairs answers with their questions, in the questions' order.
 
@@ -51,7 +184,7 @@ def match_predictions(
     return [(predictions[question.question_id], table, question) for table, question in pairs]
 
 
-def write_predictions(path: str | Path, answers: Iterable[tuple[str, Answer]]) -> None:
+def write_predictions(path: str | pathlib.Path, answers: Iterable[tuple[str, Answer]]) -> None:
     """Writes answers with their questions' ids; the file appears once it is complete."""
     # Half a surrogate pair, which UTF-8 cannot hold, is escaped as JSON escapes it.
     with complete_text_file(path, errors="backslashreplace") as file:
@@ -60,7 +193,7 @@ def write_predictions(path: str | Path, answers: Iterable[tuple[str, Answer]]) -
             file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def read_predictions(path: str | Path) -> dict[str, Answer]:
+def read_predictions(path: str | pathlib.Path) -> dict[str, Answer]:
     """Reads answers by question id, in the file's order; also files of the first version.
 
     Raises:

@@ -36,7 +36,7 @@ def measure_robustness(
     variation too.
 
     Args:
-        answer_all: Predictor.answer_all, or sequences.answer_sequences with it. Its order may
+        answer_all: Predictor.answer_all, or predictions.answer_sequences with it. Its order may
             depend only on the questions' names. Ties are seen only if answers have alternatives.
         pairs: Q questions with their gold answers and tables.
         is_correct: says whether an answer is right. An error stands for a question that was not

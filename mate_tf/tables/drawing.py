@@ -1,7 +1,7 @@
-"""A table as HTML in which every text is escaped: of the page, and of notebooks."""
+"""A table as text for a terminal, and as HTML, with every text escaped, for page and notebooks."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 from mate_tf.tables.table import Table
@@ -10,6 +10,7 @@ MOST_ROWS = 40
 _MOST_CHARACTERS = 300
 _CONTEXT = 3  # rows before and after one that is shown for its cells
 _FIRST_ROWS = 3
+_CELL_WIDTH = 24  # characters, in a terminal
 
 # By (row, column), with the header as row -1: the strength of the colour from 0 to 1, a label
 # beside the text, and a title for the pointer.
@@ -130,3 +131,41 @@ def short(text: str) -> str:
 def cut(text: str, most: int) -> str:
     """A text of at most so many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def draw_table(
+    table: Table, marked: Collection[tuple[int, int]], max_rows: int | None = None
+) -> str:
+    """The table as text, chosen cells in [brackets].
+
+    Args:
+        table: the table.
+        marked: (row, column) of the chosen cells, body rows from 0.
+        max_rows: draws the marked rows and the first others up to so many, the rest as "...".
+    """
+    rows = list(range(table.num_rows))
+    if max_rows is not None and len(rows) > max_rows:
+        shown = sorted({row for row, _ in marked})
+        shown += [row for row in rows if row not in set(shown)][: max(0, max_rows - len(shown))]
+        rows = sorted(shown)
+    cells = [["row", *table.header]]
+    for row in rows:
+        texts = (
+            f"[{text}]" if (row, column) in marked else text
+            for column, text in enumerate(table.rows[row])
+        )
+        cells.append([str(row), *texts])
+    cells = [[_shorten(text) for text in line] for line in cells]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    hidden = table.num_rows - len(rows)
+    return "\n".join(lines + ([f"... {hidden} more rows"] if hidden else []))
+
+
+def _shorten(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _CELL_WIDTH else text[: _CELL_WIDTH - 1] + "…"

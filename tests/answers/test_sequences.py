@@ -1,7 +1,7 @@
 import pytest
 
 from mate_tf.answers.answer import Answer, SelectedCell
-from mate_tf.answers.sequences import answer_sequences
+from mate_tf.evaluation.predictions import answer_sequences
 from mate_tf.tables.table import Question, Table
 
 TABLE = Table(("a", "b"), (("1", "2"), ("3", "4")), "t")

@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells, apply_min_score
-from mate_tf.command_line.answer_lines import answer_lines, draw_table
+from mate_tf.command_line.ask import answer_lines
+from mate_tf.tables.drawing import draw_table
 from mate_tf.tables.table import Table
 
 TABLE = Table.from_rows([["river", "length"], ["Nile", "6,650 km"], ["Rhine", "1,230 km"]])

@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from mate_tf.answers.answer import Answer
 from mate_tf.answers.predictor import Predictor
-from mate_tf.answers.sequences import answer_sequences
 from mate_tf.config import AttentionConfig
 from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.evaluation.predictions import answer_sequences
 from mate_tf.evaluation.robustness import (
     is_tied,
     measure_robustness,

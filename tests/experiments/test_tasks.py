@@ -5,9 +5,8 @@ import dataclasses
 import pytest
 
 from mate_tf.answers.answer import Answer
-from mate_tf.answers.sequences import answer_sequences
 from mate_tf.datasets.tasks import TASKS, read_split
-from mate_tf.evaluation.predictions import read_predictions, write_predictions
+from mate_tf.evaluation.predictions import answer_sequences, read_predictions, write_predictions
 from mate_tf.evaluation.scoring import score
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mate_tf.answers.predictor import Predictor
-from mate_tf.answers.sequences import answer_sequences
+from mate_tf.evaluation.predictions import answer_sequences
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
