@@ -118,7 +118,7 @@ def two_devices() -> Any:
     return tf.distribute.MirroredStrategy(two_cpus(), tf.distribute.ReductionToOneDevice())
 
 
-def assert_same(actual: Iterable[Any], expected: Iterable[Any], **tolerances: float) -> None:
+def assert_same(actual: Iterable[Any], expected: Iterable[Any], **tolerances: Any) -> None:
     """Asserts that as many arrays or variables are equal, or within the tolerances given."""
     import numpy as np
 

@@ -63,7 +63,7 @@ CONFIG = PointRConfig(
     ),
 )
 # For what does not depend on what a model has learned.
-FEW = {"num_steps": 2, "eval_interval": 2, "checkpoint_interval": 2}
+FEW: dict[str, Any] = {"num_steps": 2, "eval_interval": 2, "checkpoint_interval": 2}
 UNTRAINED = dataclasses.replace(
     CONFIG,
     point=dataclasses.replace(CONFIG.point, **FEW),
