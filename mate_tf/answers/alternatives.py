@@ -1,7 +1,7 @@
 """The answer from a table's cells, and the best other answers.
 
-Candidates are every aggregation of the answer's cells, each other cell by itself, and, where a
-column is chosen first, every aggregation of the cells that would be selected in each other column.
+Candidates are every aggregation of the answer's cells, and each other cell by itself. Where a
+column is chosen first, so is every aggregation of the cells selected in each other column.
 The best are kept that have some probability and repeat neither a better one nor the answer
 (`is_repeated`). A score is the mean probability of the cells, with their column's, times that of
 the aggregation. It may be above the answer's, which is of the likeliest column and aggregation.

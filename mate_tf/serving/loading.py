@@ -72,9 +72,8 @@ def from_pretrained(
     Raises:
         FileNotFoundError: if there is no model.
         ModuleNotFoundError, OSError: if the extra "hub" is missing, or a name is not on the Hub.
-        ValueError: if the model answers no questions, its vocabulary is not the one it was trained
-            with, an option is unknown, max_seq_length is more than it takes, or min_score or
-            num_alternatives is out of range.
+        ValueError: if the model answers no questions, or its vocabulary is not that of its
+            training; if an option is unknown or out of its range.
 
     Example:
         model = from_pretrained("google/tapas-base-finetuned-wtq", architecture="mate")
