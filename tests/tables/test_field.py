@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import zipfile
 
 import pytest
 
@@ -294,6 +295,40 @@ def test_options_decide_what_is_otherwise_assumed():
         ValueError, match=r"expected a file, got the address 'https://x\.org/t\.csv'"
     ):
         read_table("https://x.org/t.csv")
+
+
+def opendocument(*sheets):
+    """A workbook of OpenDocument with sheets of texts, as far as readers need it."""
+    schema = "urn:oasis:names:tc:opendocument:xmlns"
+    cell = '<t:table-cell o:value-type="string"><x:p>{}</x:p></t:table-cell>'.format
+    tables = "".join(
+        f'<t:table t:name="{name}">'
+        + "".join(f"<t:table-row>{''.join(map(cell, row))}</t:table-row>" for row in rows)
+        + "</t:table>"
+        for name, rows in sheets
+    )
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        file.writestr("META-INF/manifest.xml", "<manifest/>")
+        file.writestr(
+            "content.xml",
+            f'<o:document-content xmlns:o="{schema}:office:1.0" xmlns:t="{schema}:table:1.0" '
+            f'xmlns:x="{schema}:text:1.0"><o:body><o:spreadsheet>{tables}</o:spreadsheet></o:body>'
+            "</o:document-content>",
+        )
+    return content.getvalue()
+
+
+def test_a_workbook_of_opendocument_is_read():
+    pytest.importorskip("python_calamine", reason='not installed (the extra "formats")')
+    content = opendocument(("A", PEOPLE), ("B", [["x"], ["y"]]))
+    table = read_content(content, "t.ods")
+    assert rows_of(table) == PEOPLE
+    assert table.assumed == ("Sheet 'A' was read; there are also 'B'.",)
+    assert read_content(content, "t.ods", ReadOptions(sheet="B")).rows == (("y",),)
+    with pytest.raises(ValueError, match=r"one of the sheets \['A', 'B'\], got 'C'"):
+        read_content(content, "t.ods", ReadOptions(sheet="C"))
 
 
 # What the files of the folder of cases are, where it is there.
