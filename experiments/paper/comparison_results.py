@@ -55,7 +55,7 @@ class Results:
     """
 
     def __init__(self, output_dir: pathlib.Path, shared: dict):
-        from mate_tf.training.run import differences  # imports TensorFlow
+        from mate_tf.dataclass_json import differences
 
         shared = json.loads(json.dumps(shared))  # without tuples, as it is read
         self._path = output_dir / RESULTS_FILE

@@ -26,7 +26,8 @@ which says how the records were made.
 
 A split whose name begins with "train" keeps the questions whose answers are found in the table.
 Other splits keep every question that fits, with labels if the answer is found. The summary at the
-end says how many were left out and why, with the first few of each reason.
+end says how many were left out and why, with the first few of each reason; {split}.left_out.jsonl
+names them all, with remedies.
 """
 EPILOG = """\
 examples:

@@ -5,7 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mate_tf.features.normalization import (
     normalize_denotation,
@@ -13,8 +13,10 @@ from mate_tf.features.normalization import (
     normalize_words,
 )
 from mate_tf.features.numeric import is_single
+from mate_tf.tables.columns import Convention, date_of, number_of
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Coordinates, Question, Table, remember
+from mate_tf.tables.values import CURRENCIES, Cell, read_cell
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re.ASCII)
 _WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")
@@ -42,9 +44,11 @@ def supervise(
 
     Each answer text is searched in the body cells and compared as WikiTableQuestions compares
     denotations. If no cell has the text and it is no number, it stands for the only cell of several
-    lines whose first line it is: a name with a note below. A single answer that is a number also
-    sets `answer_number`, even if no cell holds it. Supervision that the question already has is
-    kept.
+    lines whose first line it is: a name with a note below. Then it stands for the cells of its
+    value, as each column is read: "10151" for "10,151", "$5.00" for "5", but not "3" for "3 km". A
+    value in more cells than the times it is given is not found. A single answer that is a number
+    also sets `answer_number`, even if no cell holds it. Supervision that the question already has
+    is kept.
 
     Args:
         table: the table of the question.
@@ -142,6 +146,9 @@ def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
         if not cells and parse_number(text or "0") is None:
             named = _cells_by(_first_line, table).get(text, ())
             cells = named if len(named) == 1 else ()
+        if not cells:
+            of_value = [cell for cell in _cells_of_value(table, text) if cell not in coordinates]
+            cells = of_value if len(of_value) <= count else ()
         coordinates += cells[-count:]
         if not cells:
             missing.append(text)
@@ -150,6 +157,56 @@ def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
     if missing:
         raise SupervisionError("some answers not found", f"no cell holds {missing}")
     return tuple(coordinates)
+
+
+def found_by_value(table: Any, before: Question, after: Question) -> bool:
+    """Whether `supervise` found a cell only by its value; `before` is the question without it."""
+    if before.answer_coordinates or not isinstance(table, Table):
+        return False
+    texts = set(map(_denotation, before.answers))
+    cells = (table.rows[row][column] for row, column in after.answer_coordinates)
+    return any(not texts & {_denotation(cell), _first_line(cell)} for cell in cells)
+
+
+def _cells_of_value(table: Table, text: str) -> list[tuple[int, int]]:
+    """The cells that say the value of a text, each read as its column is."""
+    answer = read_cell(text)
+    if not _has_digit(answer.text):
+        return []
+    found = []
+    for j in range(table.num_columns):
+        convention = table.column(j).convention
+        value, unit = _value(answer, convention)
+        if value is None:
+            continue
+        for i, row in enumerate(table.rows):
+            cell = read_cell(row[j])
+            other, other_unit = _value(cell, convention)
+            if other == value and _has_digit(cell.text) and _is_same_unit(unit, other_unit):
+                found.append((i, j))
+    return found
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))  # "first" and "one" are no values
+
+
+def _value(cell: Cell, convention: Convention) -> tuple[Hashable, str]:
+    """The date or number of a cell, and the number's unit; None without one."""
+    date = date_of(cell, convention)
+    if date is None and (cell.day_first is None) != (cell.month_first is None):
+        date = cell.day_first or cell.month_first  # the other order is no date
+    if date is not None:
+        return (date[:3], date.time or 0.0), ""
+    return number_of(cell, convention)
+
+
+_CURRENCIES = frozenset(CURRENCIES.values())
+
+
+def _is_same_unit(unit: str, other: str) -> bool:
+    # A bare number is an amount of money, but no length.
+    return unit == other or (not (unit and other) and (unit or other) in _CURRENCIES)
 
 
 def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:

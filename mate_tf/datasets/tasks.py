@@ -294,7 +294,8 @@ def splits_there(task: str, directory: str, original: bool = False) -> tuple[lis
         ValueError: if the beginning of one cannot be read.
     """
     if not TASKS[task].splits:
-        there = sorted(path.stem for path in Path(directory).glob("*.jsonl"))
+        files = Path(directory).glob("*.jsonl")
+        there = sorted(file.stem for file in files if not file.stem.endswith(".left_out"))
         if not there:
             raise FileNotFoundError(f"expected a .jsonl file in {directory}, found none")
         return there, []

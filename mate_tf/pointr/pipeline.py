@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mate_tf.answers.answer import Answer
+from mate_tf.dataclass_json import differences
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.evaluation.hybridqa import write_official
 from mate_tf.evaluation.predictions import write_predictions
@@ -37,7 +38,7 @@ from mate_tf.tables.table import Question
 from mate_tf.tables.text_files import complete_text_file, read_json
 from mate_tf.training.config import FinetuningConfig
 from mate_tf.training.examples import SPLITS
-from mate_tf.training.run import INPUTS_FILE, data_files, differences, load_inputs, train_run
+from mate_tf.training.run import INPUTS_FILE, data_files, load_inputs, train_run
 
 MODEL = "model"  # the folder of both exported models
 _RANKED = 10  # cells, for each question that the reader learns from

@@ -4,6 +4,7 @@ Every conversion shares this: in one process, or in many with Apache Beam (beam.
 """
 
 import itertools
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from absl import logging
 
-from mate_tf.datasets.supervision import SupervisionError
+from mate_tf.datasets.supervision import SupervisionError, found_by_value
 from mate_tf.datasets.tasks import Task
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, ConversionReport, FeatureBuilder
 from mate_tf.features.config import ConversionError
@@ -23,6 +24,21 @@ _LEFT_OUT, _KEPT_WITH = "left out: ", "kept with "
 _TOO_LARGE = ("too long", "too many columns", "too many rows")
 _CUT = ("columns pruned", "rows dropped", "cells trimmed")
 _MESSAGES_KEPT = 3
+
+
+_REMEDIES = {
+    "no answer given": "add the answer's text to 'answers'",
+    "answer not found": "write the answer as a cell of the table has it, or give answer_coordinates"
+    " or answer_number",
+    "some answers not found": "write each answer as a cell of the table has it, or give"
+    " answer_coordinates",
+    "ambiguous answer": "give answer_coordinates, which say the cells that are meant",
+    "answer cut off": "raise --max-seq-length, or leave rows or columns out of the table",
+    "too long": "raise --max-seq-length, or set --drop-rows-to-fit, --trim-cells or"
+    " --prune-columns",
+    "too many rows": "set --drop-rows-to-fit, or divide the table",
+    "too many columns": "leave columns out of the table",
+}
 
 
 class Outcome(NamedTuple):
@@ -68,6 +84,10 @@ def convert_all(
         found = [
             _supervised(task, item, question, is_training, original) for item, question in chunk
         ]
+        by_value = [
+            not original and found_by_value(item, before, question)
+            for (item, before), (_, question, _) in zip(chunk, found, strict=True)
+        ]
         if builder.config.label_answer_spans:  # an answer may be a part of a cell's text
             found = [(table, question, None) for table, question, _ in found]
         lacking = [_lacking(item) for item, _ in chunk]
@@ -75,7 +95,7 @@ def convert_all(
             ((table, question) for table, question, error in found if not (error and is_training)),
             require_answers=is_training,
         )
-        for (table, question, error), lacks in zip(found, lacking, strict=True):
+        for (table, question, error), lacks, of_value in zip(found, lacking, by_value, strict=True):
             if error and is_training:
                 yield _left_out(table, question, error)
                 continue
@@ -84,6 +104,7 @@ def convert_all(
                 yield _left_out(table, question, example)
                 continue
             notes = [f"no labels ({error.reason})"] if error else []
+            notes += ["answers found by value"] if of_value else []
             notes += [*_notes(example.report), *lacks]
             num_tokens = example.report.num_tokens
             yield Outcome(
@@ -134,6 +155,18 @@ def _lacking(item: Any) -> list[str]:
     return [note for note, is_so in lacks.items() if is_so]
 
 
+def left_out_line(outcome: Outcome) -> str:
+    """The line of {split}.left_out.jsonl on a question that was left out."""
+    said = {
+        "question_id": outcome.question.question_id,
+        "question": outcome.question.text,
+        "reason": outcome.reason,
+        "message": outcome.message,
+        "remedy": _REMEDIES[outcome.reason],
+    }
+    return json.dumps(said) + "\n"
+
+
 def outcome_counts(outcome: Outcome) -> Counter[str]:
     """The counts that an outcome adds to a Summary."""
     if outcome.features is None:
@@ -153,10 +186,16 @@ class Summary:
     Args:
         unit: what is counted.
         counts: the sums of `outcome_counts`, if they were made elsewhere.
+        left_out_file: the file that names all that were left out; "" if there is none.
     """
 
-    def __init__(self, unit: str = "questions", counts: Mapping[str, int] | None = None):
-        self.unit = unit
+    def __init__(
+        self,
+        unit: str = "questions",
+        counts: Mapping[str, int] | None = None,
+        left_out_file: str = "",
+    ):
+        self.unit, self.left_out_file = unit, left_out_file
         self.counts = Counter(counts or {})
         self._messages: defaultdict[str, list[str]] = defaultdict(list)
 
@@ -186,6 +225,8 @@ class Summary:
                 reason = name.removeprefix(_LEFT_OUT)
                 lines.append(f"  left out: {count} {reason}")
                 lines += [f"    {message}" for message in self._messages[reason]]
+        if self.left_out_file and any(name.startswith(_LEFT_OUT) for name in self.counts):
+            lines.append(f"  all that were left out, with remedies: {self.left_out_file}")
         lines += [
             f"  {name}: {count}"
             for name, count in self.counts.most_common()

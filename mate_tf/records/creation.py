@@ -1,8 +1,9 @@
 """A data set, or tables with texts, become a folder of records: the work of `mate-tf data`.
 
 A folder of records has {split}.tfrecord, the examples, and for questions about tables also
-{split}.jsonl, all questions with their tables; a copy of the vocabulary; and conversion.json, which
-says how the records were made.
+{split}.jsonl, all questions with their tables; {split}.left_out.jsonl, which names the questions
+that are no examples, if there are any; a copy of the vocabulary; and conversion.json, which says
+how the records were made.
 """
 
 import dataclasses
@@ -24,7 +25,7 @@ from mate_tf.records import beam, pretraining
 from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.records.conversion_file import Conversion, conversion_of
 from mate_tf.records.records import complete_file
-from mate_tf.records.splits import prepare_folder, remove_split, split_writer
+from mate_tf.records.splits import LEFT_OUT, prepare_folder, remove_split, split_file, split_writer
 from mate_tf.tables.linked_table import plain_table
 from mate_tf.tables.part_of_speech import TaggedWord, Tagger, load_tagger
 
@@ -124,6 +125,8 @@ def create_records(
 
     def create(name: str) -> Summary:
         unit = "question" if task.has_tables else "sentence"
+        is_sharded = creation.num_shards is not None or creation.beam_options is not None
+        left_out = split_file(creation.output_dir, name + "-*" * is_sharded, LEFT_OUT)
         of_split = functools.partial(read, split=name, division=division)
         if creation.beam_options is not None:
             counts = beam.convert_split(
@@ -136,8 +139,8 @@ def create_records(
                 creation.seed,
                 creation.beam_options,
             )
-            return Summary(f"{unit}s", counts)
-        summary = Summary(f"{unit}s")
+            return Summary(f"{unit}s", counts, left_out)
+        summary = Summary(f"{unit}s", left_out_file=left_out)
         writer = split_writer(
             creation.output_dir, name, creation.num_shards, creation.seed, task.has_tables
         )

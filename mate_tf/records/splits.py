@@ -1,10 +1,13 @@
 """The files of a split: {split}.tfrecord and {split}.jsonl, or shards of each.
 
+{split}.left_out.jsonl, also in shards, names the questions that are no examples, if there are any.
+
 Shards have Beam's names, dev-00000-of-00008.tfrecord. A question's shard and its place there depend
 only on a seed and the question's id, so that shards have the same bytes whoever writes them.
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import os
 import re
@@ -15,8 +18,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.dataclass_json import differences
 from mate_tf.datasets.json_lines import json_line, read_json_lines
-from mate_tf.records.conversion import Outcome
+from mate_tf.records.conversion import Outcome, left_out_line
 from mate_tf.records.conversion_file import (
     Conversion,
     has_conversion,
@@ -26,10 +30,12 @@ from mate_tf.records.conversion_file import (
 from mate_tf.records.records import UNFINISHED, complete_file, record_writer, serialize_example
 from mate_tf.tables.table import Question, Table
 
-RECORDS, QUESTIONS = ".tfrecord", ".jsonl"
+RECORDS, QUESTIONS, LEFT_OUT = ".tfrecord", ".jsonl", ".left_out.jsonl"
+_SUFFIXES = (RECORDS, QUESTIONS, LEFT_OUT)
 _SHARD = r"-(\d{5})-of-(\d{5})"
 
-Encoded = tuple[bytes | None, bytes | None]
+# A record, a line of questions, a line of those left out.
+Encoded = tuple[bytes | None, bytes | None, bytes | None]
 
 
 def split_file(
@@ -96,7 +102,7 @@ def prepare_folder(
             another way and will not be made again.
     """
     tf.io.gfile.makedirs(directory)
-    file_of_split = re.compile(f"(.+?)({_SHARD})?({re.escape(RECORDS)}|{re.escape(QUESTIONS)})")
+    file_of_split = re.compile(f"(.+?)({_SHARD})?({'|'.join(map(re.escape, _SUFFIXES))})")
     there = {m[1] for m in map(file_of_split.fullmatch, tf.io.gfile.listdir(directory)) if m}
     if there and not has_conversion(directory):
         raise ValueError(
@@ -105,17 +111,24 @@ def prepare_folder(
         )
     if there and (before := read_conversion(directory)) != conversion:
         if others := sorted(there - set(splits)):
+            values = map(dataclasses.asdict, (before, conversion))
+            different = ", ".join(differences(*values))
             raise ValueError(
-                f"expected {before} as for the splits {others} in {directory}, got {conversion}; "
-                "choose another folder or make all splits"
+                f"expected records made as for the splits {others} in {directory}, got other "
+                f"options: {different}; choose another folder or make all splits"
             )
         for split in there:
             remove_split(directory, split)
-    written = [(split, suffix) for split in splits for suffix in (RECORDS, QUESTIONS)]
+    written = [(split, suffix) for split in splits for suffix in _SUFFIXES]
     for name, suffix in [*written, ("conversion", ".json")]:
         for file in _files(directory, name, suffix, UNFINISHED):
             tf.io.gfile.remove(file)
     write_conversion(directory, conversion)
+
+
+def has_questions(directory: str | os.PathLike[str], split: str) -> bool:
+    """Whether a folder has questions with tables of a split; those of sentences have none."""
+    return bool(_files(directory, split, QUESTIONS))
 
 
 def read_questions(
@@ -138,10 +151,11 @@ def place(question_id: str, seed: int, num_shards: int) -> tuple[int, int]:
 
 
 def encode(outcome: Outcome) -> Encoded:
-    """The record of an outcome if it has features, and its line if it has a table."""
+    """The record of an outcome, or its line of those left out; and its line if it has a table."""
     record = None if outcome.features is None else serialize_example(outcome.features)
     line = None if outcome.table is None else json_line(outcome.table, outcome.question).encode()
-    return record, line
+    left_out = left_out_line(outcome).encode() if outcome.features is None else None
+    return record, line, left_out
 
 
 def write_shard(
@@ -159,11 +173,13 @@ def write_shard(
     """
     before = None
     with _open(directory, split, has_tables, shard, num_shards) as write:
-        for order, (record, line) in placed:
+        for order, encoded in placed:
             if order == before:
-                raise _same_id(split, (line or record or b"")[:80].decode(errors="replace"))
+                record, line, left_out = encoded
+                said = line or record or left_out or b""
+                raise _same_id(split, said[:80].decode(errors="replace"))
             before = order
-            write(record, line)
+            write(*encoded)
 
 
 @contextlib.contextmanager
@@ -216,7 +232,7 @@ def split_writer(
 
 def remove_split(directory: str | os.PathLike[str], split: str) -> None:
     """Removes the files of a split, the records first."""
-    for suffix in (RECORDS, QUESTIONS):
+    for suffix in _SUFFIXES:
         for file in _files(directory, split, suffix):
             tf.io.gfile.remove(file)
 
@@ -236,9 +252,9 @@ def _open(
     has_tables: bool,
     shard: int | None = None,
     num_shards: int | None = None,
-) -> Iterator[Callable[[bytes | None, bytes | None], None]]:
-    """Yields a function that writes a record and a line to the split's files."""
-    names = [split_file(directory, split, s, shard, num_shards) for s in (RECORDS, QUESTIONS)]
+) -> Iterator[Callable[[bytes | None, bytes | None, bytes | None], None]]:
+    """Yields a function that writes to the split's files; that of those left out only if needed."""
+    names = [split_file(directory, split, s, shard, num_shards) for s in _SUFFIXES]
     with contextlib.ExitStack() as stack:
         records = stack.enter_context(record_writer(names[0]))
         if has_tables:
@@ -246,11 +262,19 @@ def _open(
             lines = stack.enter_context(tf.io.gfile.GFile(unfinished, "wb"))
             lines.write(b"")  # a shard without questions is a file too
 
-        def write(record: bytes | None, line: bytes | None) -> None:
+        others: tf.io.gfile.GFile | None = None
+
+        def write(record: bytes | None, line: bytes | None, left_out: bytes | None) -> None:
+            nonlocal others
             if record is not None:
                 records.write(record)
             if line is not None and has_tables:
                 lines.write(line)
+            if left_out is not None:
+                if others is None:
+                    path = stack.enter_context(complete_file(names[2]))
+                    others = stack.enter_context(tf.io.gfile.GFile(path, "wb"))
+                others.write(left_out)
 
         yield write
 
@@ -262,26 +286,26 @@ def _same_id(split: str, what: str) -> ValueError:
 
 
 class _Spool:
-    """Records and lines on disk; memory holds only their places, 40 bytes a question."""
+    """Records and lines on disk; memory holds only their places, 48 bytes a question."""
 
     def __enter__(self) -> "_Spool":
         self._file = tempfile.TemporaryFile()
-        self._index = array("Q")  # shard, order, place, bytes of the record and of the line
+        self._index = array("Q")  # shard, order, place, bytes of each part
         return self
 
     def __exit__(self, *_) -> None:
         self._file.close()
 
     def add(self, shard: int, order: int, encoded: Encoded) -> None:
-        record, line = (part or b"" for part in encoded)
-        self._index.extend((shard, order, self._file.tell(), len(record), len(line)))
-        self._file.write(record + line)
+        parts = [part or b"" for part in encoded]
+        self._index.extend((shard, order, self._file.tell(), *map(len, parts)))
+        self._file.write(b"".join(parts))
 
     def of_shard(self, shard: int) -> Iterator[tuple[int, Encoded]]:
-        index = np.array(self._index, np.uint64).reshape(-1, 5)
+        index = np.array(self._index, np.uint64).reshape(-1, 6)
         index = index[index[:, 0] == shard]
         index = index[np.argsort(index[:, 1], kind="stable")]
         for _, order, begin, *lengths in index.tolist():
             self._file.seek(begin)
-            record, line = map(self._file.read, lengths)
-            yield order, (record or None, line or None)
+            record, line, left_out = (self._file.read(length) or None for length in lengths)
+            yield order, (record, line, left_out)

@@ -13,8 +13,10 @@ from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table, c
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import SequenceClassification
 from mate_tf.records.records import name_example
+from mate_tf.records.splits import has_questions, read_questions
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import (
+    SPLITS,
     Evaluation,
     check_examples,
     dev_batches,
@@ -59,7 +61,7 @@ _LABEL = "classification_class_index"
 
 
 def check_data(config: ClassificationTrainingConfig, data_dir: str | pathlib.Path) -> None:
-    """As `check_examples`; ValueError also for an example of an unknown class."""
+    """As `check_examples`; ValueError also for an example of an unknown class or without one."""
 
     def check_example(split: str, example: tf.train.Example, where: str) -> None:
         (index,) = example.features.feature[_LABEL].int64_list.value
@@ -70,6 +72,16 @@ def check_data(config: ClassificationTrainingConfig, data_dir: str | pathlib.Pat
             )
 
     check_examples(config, data_dir, "classification", [_LABEL], check_example=check_example)
+    for split in SPLITS:  # a record of a question without a class has class 0
+        if not has_questions(data_dir, split):
+            continue  # sentences have no such file
+        for _, question in read_questions(data_dir, split):
+            if question.class_index is None:
+                raise ValueError(
+                    "expected a 'class_index' of each question to train a classifier, got none "
+                    f"(question '{question.question_id}', split {split}); add it, or train another "
+                    "kind of model"
+                )
 
 
 def dev_evaluation(

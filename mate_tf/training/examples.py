@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from mate_tf.dataclass_json import differences
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
@@ -37,7 +38,6 @@ from mate_tf.records.splits import QUESTIONS, split_files
 from mate_tf.tasks import model_of
 from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
 from mate_tf.training.distribution import Batch, check_batch_size, divided
-from mate_tf.training.run import differences
 from mate_tf.training.trainer import Task
 
 SPLITS = ("train", "dev")

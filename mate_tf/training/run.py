@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from mate_tf.dataclass_json import from_dict
+from mate_tf.dataclass_json import differences, from_dict
 from mate_tf.records.records import complete_file
 from mate_tf.records.splits import split_files
 from mate_tf.tables.text_files import complete_text_file, read_json
@@ -239,19 +239,6 @@ def load_config(model_dir: str | pathlib.Path) -> RunConfig:
         return from_dict(task.training_config_class, values)
     except ValueError as error:
         raise ValueError(f"{pathlib.Path(model_dir) / CONFIG_FILE}: {error}") from None
-
-
-def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
-    """The keys of both whose values differ, as "key=here (there: value)"."""
-    found = []
-    for key, value in here.items():
-        if key not in there:
-            continue
-        if isinstance(value, dict) and isinstance(there[key], dict):
-            found += differences(there[key], value, f"{prefix}{key}.")
-        elif value != there[key]:
-            found.append(f"{prefix}{key}={value} (there: {there[key]})")
-    return found
 
 
 def config_values(config: RunConfig) -> dict[str, Any]:

@@ -117,6 +117,41 @@ def test_a_table_file_of_any_kind_is_read_with_what_is_said_about_it(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("options", "content", "header"),
+    [
+        ({"delimiter": "|"}, "City|A,B\nOslo|1,2\n", ("City", "A,B")),
+        ({"encoding": "cp437"}, "Stra\xe1e\nOslo\n", ("Stra\u00dfe",)),
+        ({"header_rows": 0}, "City,A\nOslo,1\n", None),
+        ({"skip_rows": 1}, "x,y\nCity,A\nOslo,1\n", ("City", "A")),
+    ],
+)
+def test_a_line_may_say_how_its_file_is_read(tmp_path, options, content, header):
+    (tmp_path / "c.csv").write_bytes(content.encode("latin-1"))
+    record = {"question": "?", "table": {"file": "c.csv", **options}}
+    ((table, _),) = read_json_lines(write(tmp_path / "q.jsonl", record))
+    assert (table.header, table.num_rows) == (header, 1) if header else table.num_rows == 2
+
+
+def test_a_line_may_ask_for_what_a_workbook_hides_and_for_one_of_several_tables(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason='not installed (the extra "formats")')
+    book = openpyxl.Workbook()
+    for row in (["City", "A"], ["Oslo", 1], ["Lima", 2]):
+        book.active.append(row)
+    book.active.row_dimensions[3].hidden = True
+    book.save(tmp_path / "c.xlsx")
+    one = "<table><tr><th>{0}</th></tr><tr><td>x</td></tr><tr><td>y</td></tr></table>"
+    (tmp_path / "c.html").write_text(one.format("first") + one.format("second"))
+    tables = [
+        {"file": "c.xlsx"},
+        {"file": "c.xlsx", "show_hidden": True},
+        {"file": "c.html", "which": 1},
+    ]
+    path = write(tmp_path / "q.jsonl", *({"question": "?", "table": table} for table in tables))
+    usual, hidden, second = (table for table, _ in read_json_lines(path))
+    assert (usual.num_rows, hidden.num_rows, second.header) == (1, 2, ("second",))
+
+
+@pytest.mark.parametrize(
     ("record", "message"),
     [
         ({"question": "?", "table": {"file": 3}}, "expected the path of a file, got 3"),

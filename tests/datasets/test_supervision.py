@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from mate_tf.datasets.supervision import (
     SupervisionError,
     check_supervision,
+    found_by_value,
     parse_number,
     supervise,
 )
@@ -63,6 +64,46 @@ def test_answers_that_say_no_cells_are_refused_with_the_reason(answers, reason):
     with pytest.raises(SupervisionError, match=r"\(table 'medals', question 'q'\)") as error:
         supervise(TABLE, Question("who?", "q", answers))
     assert error.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("cell", "answer", "is_found"),
+    [
+        ("10,151", "10151", True),
+        ("10151", "10,151", True),
+        ("$5.00", "5", True),
+        ("5", "$5.00", True),
+        ("2024-01-05", "January 5, 2024", True),
+        ("31/01/2024", "2024-01-31", True),
+        ("2024-01-31", "31/01/2024", True),
+        ("2024-01-05", "05/01/2024", False),  # may be the first of May
+        ("1763", "1763.0", True),
+        ("3.0", "3", True),
+        ("1.234,56", "1234.56", True),
+        ("3 km", "3", False),
+        ("3%", "3", False),
+        ("$5", "5 €", False),
+        ("007", "7", False),
+        ("three", "3", False),
+    ],
+)
+def test_an_answer_in_no_cell_stands_for_the_cell_of_its_value(cell, answer, is_found):
+    table = Table.from_rows([[cell, "x"], ["text", "y"]], ["a", "b"])
+    before = Question("?", answers=[answer])
+    try:
+        after = supervise(table, before)
+    except SupervisionError:
+        after = before
+    assert after.answer_coordinates == (((0, 0),) if is_found else ())
+    assert found_by_value(table, before, after) == is_found
+
+
+def test_a_value_in_too_many_cells_is_not_found():
+    table = Table.from_rows([["$5.00"], ["5.0"]], ["a"])
+    question = supervise(table, Question("?", answers=["5"]))
+    assert (question.answer_coordinates, question.answer_number) == ((), 5.0)
+    with pytest.raises(SupervisionError, match="answer not found"):
+        supervise(table, Question("?", answers=["$5"]), strict=False)
 
 
 def test_an_ambiguous_answer_is_its_last_cell_when_not_strict():

@@ -1,6 +1,7 @@
 """Folders of records: their splits, of however few tables, and what is never left over."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -10,6 +11,8 @@ from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import read_conversion
 from mate_tf.records.creation import Creation, create_pretraining_records, create_records
 from mate_tf.tables.table import Question, Table
+from mate_tf.training.classification import check_data
+from mate_tf.training.starting_points import fitted
 from tests.small import write_vocabulary
 
 FEATURES = FeatureConfig(max_seq_length=24)
@@ -73,6 +76,43 @@ def test_few_tables_are_divided_to_pre_train_on_them_too(tmp_path, num_tables):
     assert said[0].startswith("no dev split: the training tables are divided (95 % train, 5 % dev)")
     assert num_examples(tmp_path, "train_24") == 2 * num_tables - 2
     assert num_examples(tmp_path, "dev_24") == 2
+
+
+@pytest.mark.parametrize("changes", [{}, {"num_shards": 2}])
+def test_all_questions_left_out_are_named_with_a_remedy(tmp_path, changes):
+    creation = creation_of(tmp_path, 3, splits=["train"], **changes)
+    table = Table.from_rows([["a"], ["$5.00"]], table_id="t")
+    asked = [Question("a", f"q{n}", (answer,)) for n, answer in enumerate(["5 $", *"xxxxx"])]
+    write_json_lines(tmp_path / "in" / "train.jsonl", [(table, question) for question in asked])
+    (said,) = create_records(creation, FEATURES)
+    assert "kept with answers found by value: 1" in said
+    named = str(tmp_path / "out" / ("train-*" if changes else "train")) + ".left_out.jsonl"
+    assert f"with remedies: {named}" in said
+    lines = [
+        json.loads(line)
+        for file in (tmp_path / "out").glob("*.left_out.jsonl")
+        for line in file.read_text().splitlines()
+    ]
+    assert {line["question_id"] for line in lines} == {f"q{n}" for n in range(1, 6)}
+    assert {line["reason"] for line in lines} == {"answer not found"}
+    assert all("answer_coordinates" in line["remedy"] for line in lines)
+    list(create_records(creation_of(tmp_path, 3, splits=["train"], **changes), FEATURES))
+    assert not list((tmp_path / "out").glob("*.left_out.jsonl"))
+
+
+def test_splits_made_otherwise_are_refused_by_what_differs(tmp_path):
+    list(create_records(creation_of(tmp_path, 3), FEATURES))
+    longer = dataclasses.replace(FEATURES, max_seq_length=32)
+    message = r"options: features.max_seq_length=32 \(there: 24\).*; choose another folder"
+    with pytest.raises(ValueError, match=message):
+        list(create_records(creation_of(tmp_path, 3, splits=["train"]), longer))
+
+
+def test_a_classifier_needs_classes(tmp_path):
+    list(create_records(creation_of(tmp_path, 3), FEATURES))
+    config = fitted("classification", tmp_path / "out")
+    with pytest.raises(ValueError, match="expected a 'class_index' of each question to train a"):
+        check_data(config, tmp_path / "out")
 
 
 def test_the_input_is_never_written_over(tmp_path):

@@ -9,6 +9,7 @@ from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import Outcome, convert_all
 from mate_tf.records.records import write_records
 from mate_tf.records.splits import (
+    LEFT_OUT,
     QUESTIONS,
     encode,
     place,
@@ -49,7 +50,7 @@ def contents(directory: pathlib.Path) -> dict[str, bytes]:
 
 def test_one_file_has_the_order_of_the_questions_and_all_of_them(tmp_path, outcomes):
     write(tmp_path, outcomes)
-    assert sorted(contents(tmp_path)) == ["dev.jsonl", "dev.tfrecord"]
+    assert sorted(contents(tmp_path)) == ["dev.jsonl", "dev.left_out.jsonl", "dev.tfrecord"]
     assert record_ids(split_files(tmp_path, "dev")) == [f"q{n}" for n in range(15)]
     read = list(read_questions(tmp_path, "dev"))
     assert read == [(TABLE, outcome.question) for outcome in outcomes]
@@ -60,9 +61,11 @@ def test_one_file_has_the_order_of_the_questions_and_all_of_them(tmp_path, outco
 def test_shards_hold_every_question_once_in_an_order_of_their_own(tmp_path, outcomes, num_shards):
     write(tmp_path, outcomes, num_shards)
     names = [f"dev-{n:05d}-of-{num_shards:05d}" for n in range(num_shards)]
-    assert sorted(contents(tmp_path)) == sorted(
-        n + s for n in names for s in (".jsonl", ".tfrecord")
-    )
+    places = [place(f"q{n}", 7, num_shards)[0] for n in range(15, 20)]
+    assert set(contents(tmp_path)) == {
+        *(name + suffix for name in names for suffix in (".jsonl", ".tfrecord")),
+        *(names[shard] + ".left_out.jsonl" for shard in places),
+    }
     files = split_files(tmp_path, "dev")
     assert files == [str(tmp_path / f"{name}.tfrecord") for name in names]
     assert sorted(record_ids(files)) == sorted(f"q{n}" for n in range(15))
@@ -102,13 +105,16 @@ def test_places_follow_from_the_seed_and_spread_evenly():
 def test_a_new_conversion_takes_the_place_of_the_old_one(tmp_path, outcomes):
     for num_shards in (2, 3, None, 2):
         write(tmp_path, outcomes, num_shards)
-        assert len(contents(tmp_path)) == 2 * (num_shards or 1)
+        left_out = [name for name in contents(tmp_path) if name.endswith(LEFT_OUT)]
+        assert left_out and len(left_out) <= (num_shards or 1)
+        assert len(contents(tmp_path)) - len(left_out) == 2 * (num_shards or 1)
         split_files(tmp_path, "dev")
 
 
 def test_sentences_have_no_file_of_questions(tmp_path, outcomes):
     write(tmp_path, outcomes, 2, has_tables=False)
-    assert {pathlib.Path(name).suffix for name in contents(tmp_path)} == {".tfrecord"}
+    suffixes = {name.partition(".")[2] for name in contents(tmp_path)}
+    assert suffixes == {"tfrecord", "left_out.jsonl"}
 
 
 def test_a_failure_leaves_the_old_files(tmp_path, outcomes):
