@@ -168,9 +168,9 @@ def found_by_value(table: Any, before: Question, after: Question) -> bool:
     return any(not texts & {_denotation(cell), _first_line(cell)} for cell in cells)
 
 
-def _cells_of_value(table: Table, text: str) -> list[tuple[int, int]]:
+def _cells_of_value(table: Table, text: str | None) -> list[tuple[int, int]]:
     """The cells that say the value of a text, each read as its column is."""
-    answer = read_cell(text)
+    answer = read_cell(text or "")
     if not _has_digit(answer.text):
         return []
     found = []

@@ -111,8 +111,8 @@ def prepare_folder(
         )
     if there and (before := read_conversion(directory)) != conversion:
         if others := sorted(there - set(splits)):
-            values = map(dataclasses.asdict, (before, conversion))
-            different = ", ".join(differences(*values))
+            there_then, here = dataclasses.asdict(before), dataclasses.asdict(conversion)
+            different = ", ".join(differences(there_then, here))
             raise ValueError(
                 f"expected records made as for the splits {others} in {directory}, got other "
                 f"options: {different}; choose another folder or make all splits"

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import pathlib
 import re
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.datasets.json_lines import KEYS, read_json_lines, write_json_lines
+from mate_tf.tables.files import ReadOptions
 from mate_tf.tables.table import AGGREGATIONS, Question, Table
 
 DOCUMENTATION = pathlib.Path(__file__).resolve().parents[2] / "docs" / "training.md"
@@ -212,5 +214,5 @@ def test_the_documented_example_is_read_and_every_key_explained(tmp_path):
     assert ids == ["train-1", "q2", "q3", "s1"]
     explained = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.*?) \|", text, re.M))))
     table_keys = {"header", "rows", "document_title", "context_heading", "expansions", "file"}
-    table_keys |= {"delimiter", "sheet", "which"}
+    table_keys |= {field.name for field in dataclasses.fields(ReadOptions)}
     assert explained == {*KEYS, *table_keys}
