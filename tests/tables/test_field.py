@@ -300,22 +300,24 @@ def test_options_decide_what_is_otherwise_assumed():
 def opendocument(*sheets):
     """A workbook of OpenDocument with sheets of texts, as far as readers need it."""
     schema = "urn:oasis:names:tc:opendocument:xmlns"
-    cell = '<t:table-cell o:value-type="string"><x:p>{}</x:p></t:table-cell>'.format
+    cell = (
+        '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'.format
+    )
     tables = "".join(
-        f'<t:table t:name="{name}">'
-        + "".join(f"<t:table-row>{''.join(map(cell, row))}</t:table-row>" for row in rows)
-        + "</t:table>"
+        f'<table:table table:name="{name}">'
+        + "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in rows)
+        + "</table:table>"
         for name, rows in sheets
     )
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as file:
         file.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        file.writestr("META-INF/manifest.xml", "<manifest/>")
+        file.writestr("META-INF/manifest.xml", '<manifest:manifest xmlns:manifest="m"/>')
         file.writestr(
             "content.xml",
-            f'<o:document-content xmlns:o="{schema}:office:1.0" xmlns:t="{schema}:table:1.0" '
-            f'xmlns:x="{schema}:text:1.0"><o:body><o:spreadsheet>{tables}</o:spreadsheet></o:body>'
-            "</o:document-content>",
+            f'<office:document-content xmlns:office="{schema}:office:1.0" xmlns:table="{schema}:table:1.0" '
+            f'xmlns:text="{schema}:text:1.0"><office:body><office:spreadsheet>{tables}</office:spreadsheet></office:body>'
+            "</office:document-content>",
         )
     return content.getvalue()
 
