@@ -25,7 +25,7 @@ from mate_tf.records import beam, pretraining
 from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.records.conversion_file import Conversion, conversion_of
 from mate_tf.records.records import complete_file
-from mate_tf.records.splits import LEFT_OUT, prepare_folder, remove_split, split_file, split_writer
+from mate_tf.records.splits import LEFT_OUT, prepare_folder, remove_split, split_writer
 from mate_tf.tables.linked_table import plain_table
 from mate_tf.tables.part_of_speech import TaggedWord, Tagger, load_tagger
 
@@ -126,7 +126,7 @@ def create_records(
     def create(name: str) -> Summary:
         unit = "question" if task.has_tables else "sentence"
         is_sharded = creation.num_shards is not None or creation.beam_options is not None
-        left_out = split_file(creation.output_dir, name + "-*" * is_sharded, LEFT_OUT)
+        left_out = name + "-*" * is_sharded + LEFT_OUT
         of_split = functools.partial(read, split=name, division=division)
         if creation.beam_options is not None:
             counts = beam.convert_split(

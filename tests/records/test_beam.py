@@ -73,7 +73,7 @@ def test_any_number_of_workers_writes_the_bytes_of_one_process(
     )
     assert found == counts
     files = sorted(file.name for file in directory.iterdir())
-    assert len(files) == 6
+    assert len(files) == 9
     assert sorted(file.name for file in tmp_path.iterdir()) == files
     for name in files:
         assert (tmp_path / name).read_bytes() == (directory / name).read_bytes(), name
