@@ -315,8 +315,9 @@ def opendocument(*sheets):
         file.writestr("META-INF/manifest.xml", '<manifest:manifest xmlns:manifest="m"/>')
         file.writestr(
             "content.xml",
-            f'<office:document-content xmlns:office="{schema}:office:1.0" xmlns:table="{schema}:table:1.0" '
-            f'xmlns:text="{schema}:text:1.0"><office:body><office:spreadsheet>{tables}</office:spreadsheet></office:body>'
+            f'<office:document-content xmlns:office="{schema}:office:1.0" '
+            f'xmlns:table="{schema}:table:1.0" xmlns:text="{schema}:text:1.0"><office:body>'
+            f"<office:spreadsheet>{tables}</office:spreadsheet></office:body>"
             "</office:document-content>",
         )
     return content.getvalue()
