@@ -1,10 +1,10 @@
-"""The small layers of an encoder: affine maps with their activations, normalisation, dropout.
+"""The small layers of an encoder: affine maps with activations, normalisation, dropout.
 
 Layer normalisation (Ba et al., 2016) and, in training, Gaussian error linear units (Hendrycks and
 Gimpel, 2016) take few passes over memory here. Keras's layer normalisation takes a dozen on a CPU.
-TensorFlow's gradient of the units keeps several tensors of the size of the widest input, and takes
-a quarter of a training step. The mask of dropout is a function of a seed. Keras's layer draws its
-seed where it is applied: computed a second time, as in `recomputed`, it would drop other units.
+TensorFlow's gradient of the units keeps several tensors as large as the widest input and takes a
+quarter of a training step. The mask of dropout depends only on a seed. Keras's layer draws its seed
+in each call, so a block that is computed twice, as in `recomputed`, would drop other units.
 
 Shapes: D hidden, U units, N rows.
 """
@@ -28,9 +28,9 @@ def gelu(inputs: tf.Tensor, approximate: bool, training: bool | None = False) ->
 
     Args:
         inputs: float [...].
-        approximate: by the hyperbolic tangent.
-        training: keeps the input alone for the gradient, and computes in few passes over memory;
-            else as a graph's optimizer fuses it with the projection before it.
+        approximate: whether to approximate by the hyperbolic tangent.
+        training: whether to keep only the input for the gradient, and take few passes over memory.
+            Otherwise TensorFlow's own op, which fuses with the projection before it.
 
     Returns:
         float [...].
@@ -44,7 +44,7 @@ def gelu(inputs: tf.Tensor, approximate: bool, training: bool | None = False) ->
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             return tf.ensure_shape(derivative(inputs, upstream), inputs.shape)
 
-        # A function on a tape is another program, of other roundings: recomputation would differ.
+        # On a tape a function is another program that rounds differently: recomputation would too.
         outputs = forward(tf.stop_gradient(inputs))
         return tf.ensure_shape(outputs, inputs.shape), gradient
 
@@ -83,7 +83,7 @@ def _tanh(values: tf.Tensor) -> tf.Tensor:
 
 
 def _widened(values: tf.Tensor) -> tf.Tensor:
-    """In float32 where it is of fewer bits."""
+    """At least float32."""
     return tf.cast(values, tf.float32) if values.dtype.size < 4 else values
 
 
@@ -102,7 +102,7 @@ class Linear(keras.layers.Layer):
     """y = activation(x W + b), computed on a matrix so that TensorFlow fuses it.
 
     Called on float [..., D]; returns float [..., U]. Keras's Dense multiplies tensors of higher
-    rank in a way that TensorFlow's CPU kernels do not fuse, at up to three times the cost.
+    rank, which TensorFlow's CPU kernels do not fuse, so it takes up to three times as long.
 
     Args:
         units: U.
@@ -167,9 +167,9 @@ class Linear(keras.layers.Layer):
 class LayerNorm(keras.layers.Layer):
     """Normalises the last axis to mean 0 and variance 1, then scales and shifts it.
 
-    Called on float [..., D] and, where there is one, a residual of the same shape that is added to
-    it before; returns [..., D] of the layer's compute dtype. It computes in float32, of whatever
-    dtype the inputs are, and keeps for the gradient what it was called on alone.
+    Called on float [..., D] and optionally a residual of the same shape, which is added first;
+    returns [..., D] of the layer's compute dtype. It always computes in float32, and keeps only its
+    inputs for the gradient.
 
     Args:
         epsilon: added to the variance.
@@ -197,7 +197,7 @@ class LayerNorm(keras.layers.Layer):
                 of_sum, of_gamma, of_beta = backward(upstream, gamma, *terms)
                 return of_gamma, of_beta, *(tf.cast(of_sum, term.dtype) for term in terms)
 
-            # A function on a tape is another program, of other roundings.
+            # On a tape a function is another program that rounds differently.
             return forward(*map(tf.stop_gradient, (gamma, beta, *terms))), gradient
 
         outputs = tf.reshape(normalised(gamma, beta, *terms), tf.shape(inputs))
@@ -212,10 +212,10 @@ class LayerNorm(keras.layers.Layer):
 
 @functools.cache
 def _passes(epsilon: float, dtype: str) -> tuple[OnePass, OnePass]:
-    """Forward and backward, of all layers alike: XLA compiles each only once for a shape."""
+    """Forward and backward, shared by all layers: XLA compiles each once for a shape."""
 
     def normal_of(*terms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """What has mean 0 and variance 1, float32 [N, D], and what it was multiplied by [N, 1]."""
+        """The normalised sum, float32 [N, D], and the factor it was scaled by, [N, 1]."""
         total = tf.cast(terms[0], tf.float32)
         for term in terms[1:]:
             total += tf.cast(term, tf.float32)
@@ -230,7 +230,7 @@ def _passes(epsilon: float, dtype: str) -> tuple[OnePass, OnePass]:
     def gradients(
         upstream: tf.Tensor, gamma: tf.Tensor, *terms: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """By the sum [N, D], gamma and beta [D]."""
+        """The gradients with respect to the sum [N, D], gamma and beta [D]."""
         normal, scale = normal_of(*terms)
         upstream = tf.cast(upstream, tf.float32)
         of_normal = upstream * gamma
@@ -241,16 +241,16 @@ def _passes(epsilon: float, dtype: str) -> tuple[OnePass, OnePass]:
 
 
 def _mean(rows: tf.Tensor) -> tf.Tensor:
-    """Of each row: float32 [N, D] to [N, 1]."""
+    """The mean of each row: float32 [N, D] to [N, 1]."""
     size = tf.shape(rows)[1]
     return tf.matmul(rows, tf.fill([size, 1], 1.0 / tf.cast(size, tf.float32)))
 
 
 class SeededDropout(NamedTuple):
-    """Dropout that drops the same units each time it is applied to a tensor of the same shape.
+    """Dropout that drops the same units of each tensor of the same shape.
 
     Attributes:
-        rate: probability of a unit to be dropped.
+        rate: the probability that a unit is dropped.
         seed: int32 [2].
     """
 
@@ -262,20 +262,20 @@ class SeededDropout(NamedTuple):
         return tf.nn.experimental.stateless_dropout(tensor, self.rate, self.seed)
 
     def fold_in(self, index: int) -> "SeededDropout":
-        """One that drops other units, for another tensor; the same one for the same index."""
+        """Dropout of other units, for another tensor; the same for the same index."""
         seed = tf.random.experimental.stateless_fold_in(self.seed, index)
         return self._replace(seed=seed)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
 class Dropout(keras.layers.Layer):
-    """Keras's Dropout, whose seed a caller may draw beforehand and hand in.
+    """Keras's Dropout, but callers may draw the seed first and pass it in.
 
     Called on float [...]; returns the same shape. The replicas of a strategy drop different units.
 
     Args:
-        rate: probability of a unit to be dropped.
-        seed: where its random numbers start; None draws it from Keras's own.
+        rate: the probability that a unit is dropped.
+        seed: where the random numbers start; None draws it from Keras's.
 
     Raises:
         ValueError: if the rate is not from 0 to below 1.
@@ -291,7 +291,7 @@ class Dropout(keras.layers.Layer):
         self.built = True
 
     def draw_seed(self) -> tf.Tensor:
-        """The seed of the next mask, int32 [2]; zeros where nothing is dropped."""
+        """The seed of the next mask, int32 [2]; zeros if nothing is dropped."""
         if self.seed_generator is None:
             return tf.zeros([2], tf.int32)
         return draw_seed(self.seed_generator)
@@ -303,8 +303,8 @@ class Dropout(keras.layers.Layer):
 
         Args:
             inputs: float [...].
-            training: whether to.
-            seed: of `draw_seed`; drawn here where it is not given.
+            training: whether to drop any.
+            seed: from `draw_seed`; None draws one.
         """
         if not training or not self.rate:
             return inputs
@@ -318,12 +318,12 @@ class Dropout(keras.layers.Layer):
 
 
 def draw_seed(generator: keras.random.SeedGenerator) -> tf.Tensor:
-    """A seed for TensorFlow's stateless random numbers, int32 [2], of each replica its own."""
-    # The generator's state is int64, for the sake of devices that have no int32 variables.
+    """A seed for TensorFlow's stateless random numbers, int32 [2], different in each replica."""
+    # The generator's state is int64, because some devices have no int32 variables.
     state = generator.next()
     seed = tf.cast(tf.math.floormod(state, tf.constant(tf.int32.max, state.dtype)), tf.int32)
     replica = tf.distribute.get_replica_context()
-    # Every replica's generator is in the same state.
+    # The generators of all replicas are in the same state.
     if replica is None or replica.num_replicas_in_sync == 1:
         return seed
     return tf.random.experimental.stateless_fold_in(seed, replica.replica_id_in_sync_group)

@@ -1,6 +1,6 @@
-"""Small functions that XLA makes one pass over memory of, where that is possible.
+"""Compiles small functions with XLA, where possible, so that they take one pass over memory.
 
-TensorFlow computes a chain of elementwise operations one by one on a CPU, each a pass over memory.
+On a CPU, TensorFlow computes a chain of elementwise operations one by one, each in its own pass.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ _HAS_CONSTANT_KERNELS = contextvars.ContextVar("has_constant_kernels", default=F
 
 @contextlib.contextmanager
 def true_within(variable: contextvars.ContextVar[bool]) -> Iterator[None]:
-    """Within it the variable is true."""
+    """A context in which the variable is true."""
     token = variable.set(True)
     try:
         yield
@@ -27,32 +27,32 @@ def true_within(variable: contextvars.ContextVar[bool]) -> Iterator[None]:
 
 
 def portable_graph() -> contextlib.AbstractContextManager[None]:
-    """Within it graphs are made for other machines too, as for a SavedModel.
+    """A context in which graphs are made for other machines too, as for a SavedModel.
 
-    Nothing is compiled, as not every server has XLA, and nothing follows from this machine.
+    Nothing is compiled, because not every server has XLA, and nothing depends on this machine.
     """
     return true_within(_IS_PORTABLE)
 
 
 def is_portable() -> bool:
-    """Whether a graph that is made now is for other machines too."""
+    """Whether the current graph is for other machines too."""
     return _IS_PORTABLE.get()
 
 
 def constant_kernels() -> contextlib.AbstractContextManager[None]:
-    """Within it graphs are made with the kernels of projections as they are now."""
+    """A context in which graphs hold the current kernels of projections as constants."""
     return true_within(_HAS_CONSTANT_KERNELS)
 
 
 def has_constant_kernels() -> bool:
-    """Whether a graph that is made now holds the kernels as constants."""
+    """Whether the current graph holds kernels as constants."""
     return _HAS_CONSTANT_KERNELS.get() and not tf.executing_eagerly()
 
 
 def compiles_one_pass() -> bool:
-    """Whether a `OnePass` that is called now is compiled: only as part of a graph of this machine.
+    """Whether `OnePass` compiles here: only in a graph for this machine.
 
-    Op by op, compiling takes longer than a few calls save.
+    Outside a graph, compiling takes longer than a few calls save.
     """
     if tf.executing_eagerly():
         return False
@@ -61,7 +61,7 @@ def compiles_one_pass() -> bool:
 
 @functools.cache
 def keep_first_compilation_quiet() -> None:
-    """Compiles a function of one number: XLA writes about the first compilation alone."""
+    """Compiles a tiny function, because XLA writes a message at its first compilation only."""
     with tf.init_scope():
         if tf.executing_eagerly():
             with without_chatter():
@@ -69,12 +69,11 @@ def keep_first_compilation_quiet() -> None:
 
 
 class OnePass:
-    """A function of tensors that is compiled where it may be.
+    """A function of tensors that is compiled where possible.
 
-    That is not the case in a `portable_graph`, and with several replicas: XLA cannot compile for
-    more than one on one host's CPU.
-
-    It is shared by models of all sizes, so it must not need static ones, and returns none.
+    It is not compiled in a `portable_graph`, or with several replicas: on one host's CPU, XLA
+    compiles for one only. Models of all sizes share it, so it must not need static shapes, and its
+    results have none.
 
     Args:
         function: takes and returns tensors.
@@ -82,7 +81,7 @@ class OnePass:
 
     def __init__(self, function: Callable[..., tf.Tensor]) -> None:
         self._function = function
-        # By dtypes and ranks: what is traced anew for other lengths is generalised to all.
+        # By dtypes and ranks: after a second length, TensorFlow traces for all lengths.
         self._compiled: dict[tuple, Callable[..., tf.Tensor]] = {}
 
     def __call__(self, *tensors: tf.Tensor):

@@ -1,7 +1,7 @@
-"""Gradients of one's own, which end with the graph that they are part of.
+"""Custom gradients that are freed with their graph.
 
-tf.custom_gradient registers the gradient of every call within a graph, under a new name, for ever,
-and with it the graph, what it was made of and its variables: a process that trains one model after
+In a graph, tf.custom_gradient registers the gradient of every call under a new name and never
+removes it. The gradient holds the graph and its variables, so a process that trains one model after
 another would keep all of them, hundreds of megabytes each.
 """
 
@@ -18,19 +18,19 @@ from mate_tf.layers.compilation import true_within
 from mate_tf.private_apis import gradient_registry
 
 _HAS_NO_GRADIENTS = contextvars.ContextVar("has_no_gradients", default=False)
-_KEPT = "_mate_tf_gradients"  # of a graph
+_KEPT = "_mate_tf_gradients"  # an attribute of a graph
 
 
 def without_gradients() -> contextlib.AbstractContextManager[None]:
-    """Within it graphs are made that nobody trains, as of a SavedModel.
+    """A context in which graphs are made that nobody trains, such as a SavedModel's.
 
-    TensorFlow warns whoever loads one with a function whose own gradient was not saved.
+    Otherwise TensorFlow warns, at loading, that a custom gradient was not saved.
     """
     return true_within(_HAS_NO_GRADIENTS)
 
 
 def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As tf.custom_gradient; within `without_gradients` the function alone."""
+    """Like tf.custom_gradient, but within `without_gradients` only the function."""
     differentiable = tf.custom_gradient(function)
 
     @functools.wraps(function)
@@ -46,29 +46,29 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def end_with_graph(graph: tf.Graph) -> None:
-    """The same for those that TensorFlow itself has made in a graph, as tf.recompute_grad does."""
+    """Frees, with the graph, the gradients that TensorFlow made in it, as in tf.recompute_grad."""
     for op in graph.get_operations():
         if op.type == "IdentityN":
             _end_with_graph(op)
 
 
 class _OfGraph:
-    """A gradient that its graph alone keeps."""
+    """A gradient that only its graph keeps."""
 
     def __init__(self, gradient: Callable[..., Any]) -> None:
         self._gradient = weakref.ref(gradient)
 
     def __call__(self, op: tf.Operation, *upstream: tf.Tensor) -> Any:
         gradient = self._gradient()
-        assert gradient is not None, op.name  # it would have left the registry
+        assert gradient is not None, op.name  # else it had left the registry
         return gradient(op, *upstream)
 
 
 def _end_with_graph(op: tf.Operation) -> None:
-    """Gives the gradient of what tf.custom_gradient made to the graph that this is part of."""
+    """Moves a gradient of tf.custom_gradient from the registry to the operation's graph."""
     try:
         name = op.get_attr("_gradient_op_type").decode()
-    except ValueError:  # one of another origin
+    except ValueError:  # not made by tf.custom_gradient
         return
     registry = gradient_registry()
     entry = registry.get(name)

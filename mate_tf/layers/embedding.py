@@ -1,13 +1,7 @@
 """The sum of embeddings at the bottom of an encoder.
 
-Shapes: B batch, S sequence, N tokens (B * S), G global (0 but for TableETC), D hidden, V rows of a
-table.
-
-Where each token's cell begins, for position indices that restart in each cell.
-
-Question and padding are one cell that begins at index 0.
-
-Shapes: B batch, S sequence.
+Shapes: B batch, S sequence, N tokens (B * S), G global (0 except in TableETC), D hidden, V rows of
+a table.
 """
 
 import functools
@@ -25,7 +19,9 @@ from mate_tf.private_apis import compiles_with_xla
 
 
 def first_index_in_cell(features: TokenFeatures) -> tf.Tensor:
-    """The index of the first token of each token's cell, cells being runs of equal ids.
+    """The index of the first token of each token's cell, for positions that restart in each cell.
+
+    A cell is a run of equal ids. Question and padding are one cell that begins at index 0.
 
     Args:
         features: int [B, S] each, the table's tokens in row-major order.
@@ -45,10 +41,10 @@ def first_index_in_cell(features: TokenFeatures) -> tf.Tensor:
 
 
 def original_first_index_in_cell(features: TokenFeatures) -> tf.Tensor:
-    """The same by the authors' release's cell number, column * 256 + row.
+    """The same, with the cell numbers of the authors' release, column * 256 + row.
 
-    Row r >= 256 of a column then shares a number with row r - 256 of the next column, and both
-    take the smaller first index.
+    Row r >= 256 of a column shares its number with row r - 256 of the next column, and both take
+    the smaller first index.
     """
     cells = features.column_ids * 256 + features.row_ids  # [B, S]
     index = tf.broadcast_to(tf.range(tf.shape(cells)[1])[None], tf.shape(cells))
@@ -58,7 +54,7 @@ def original_first_index_in_cell(features: TokenFeatures) -> tf.Tensor:
 def _segment_min(
     values: tf.Tensor, segments: tf.Tensor, num_segments: int | tf.Tensor
 ) -> tf.Tensor:
-    """The smallest value of each token's segment, segments being apart in each row. [B, S]."""
+    """The smallest value of each token's segment; rows share no segments. [B, S]."""
     batch = tf.shape(values)[0]
     offset = tf.range(batch)[:, None] * num_segments  # [B, 1]
     flat = tf.reshape(segments + offset, [-1])
@@ -67,11 +63,11 @@ def _segment_min(
 
 
 class TableEmbedding(keras.layers.Layer):
-    """The sum of word, type and position embeddings, normalised (TAPAS paper, section 3).
+    """The normalised sum of word, type and position embeddings (TAPAS paper, section 3).
 
-    Called on token features int [B, S]; returns float [B, G + S, D], an architecture's learned
-    global tokens first. A type id beyond its vocabulary has the last embedding, or none with
-    `original_ids` (EncoderConfig).
+    Called on token features int [B, S]; returns float [B, G + S, D]. Learned global tokens come
+    first. A type id beyond its vocabulary takes the last embedding, or with `original_ids`
+    (EncoderConfig) none.
     """
 
     def __init__(self, config: EncoderConfig, **kwargs):
@@ -88,7 +84,7 @@ class TableEmbedding(keras.layers.Layer):
             return self.add_weight(
                 shape=(rows, config.hidden_size),
                 initializer=keras.initializers.TruncatedNormal(stddev=config.initializer_range),
-                autocast=False,  # of a whole table, where a few rows are read
+                autocast=False,  # it would cast the whole table to read a few rows
                 name=name,
             )
 
@@ -128,7 +124,7 @@ class TableEmbedding(keras.layers.Layer):
         return self.dropout(self.layer_norm(embedding), training=training)
 
     def _checked(self, input_ids: tf.Tensor) -> tf.Tensor:
-        """The ids; within the vocabulary, as far as XLA lets one ask."""
+        """The ids, checked against the vocabulary, except in XLA."""
         if compiles_with_xla():
             return input_ids
         size = self.config.vocab_size
@@ -143,7 +139,7 @@ class TableEmbedding(keras.layers.Layer):
             return tf.identity(input_ids)
 
     def _positions(self, features: TokenFeatures) -> tf.Tensor:
-        """The index into the position table of each token. int32 [B, S]."""
+        """Each token's index in the position table. int32 [B, S]."""
         length = features.input_ids.shape[1]
         index = tf.zeros_like(features.input_ids) + tf.range(tf.shape(features.input_ids)[1])
         limit = self.config.max_position_embeddings
@@ -173,7 +169,7 @@ def summed_rows(
     Args:
         tables: float [V, D] each.
         ids: int32 [B, S] each.
-        zero_beyond: whether an id beyond its table adds nothing, where it adds the last row.
+        zero_beyond: whether an id beyond its table adds nothing. Otherwise it adds the last row.
 
     Returns:
         float32 [B, S, D].
@@ -196,7 +192,7 @@ def summed_rows(
 
 
 def _sum(*tables_and_ids: tf.Tensor, zero_beyond: bool) -> tf.Tensor:
-    """float32 [N, D], of so many tables [V, D] and so many ids [N]."""
+    """The sum float32 [N, D] of rows; first all tables [V, D], then the ids [N] of each."""
     half = len(tables_and_ids) // 2
     total = 0.0
     for table, ids in zip(tables_and_ids[:half], tables_and_ids[half:], strict=True):

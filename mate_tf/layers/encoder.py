@@ -1,12 +1,6 @@
 """A Transformer encoder that reads a question together with its table.
 
-Shapes: B batch, S sequence, G global (0 but for TableETC), D hidden.
-
-Training in less memory: activations that are computed a second time and not kept.
-
-Chen et al., 2016, "Training deep nets with sublinear memory cost".
-
-Shapes: B batch, S sequence, G global (0 but for TableETC), D hidden.
+Shapes: B batch, S sequence, G global (0 except in TableETC), D hidden.
 """
 
 from collections.abc import Mapping
@@ -28,7 +22,9 @@ from mate_tf.layers.embedding import TableEmbedding
 
 
 def recomputed(block: keras.layers.Layer, hidden_states: tf.Tensor, plan: Any) -> tf.Tensor:
-    """A block in training that keeps only its input, and is computed again for the gradient.
+    """Runs a block in training and keeps only its input; the gradient computes the block again.
+
+    See Chen et al., 2016, "Training deep nets with sublinear memory cost".
 
     Args:
         block: an `EncoderBlock`.
@@ -42,10 +38,10 @@ def recomputed(block: keras.layers.Layer, hidden_states: tf.Tensor, plan: Any) -
 
     @tf.recompute_grad
     def run(hidden_states: tf.Tensor) -> tf.Tensor:
-        # The second time the hidden states wait for the gradient that comes from above. What hangs
-        # on seeds, masks and weights alone has to wait with them, or it would be computed early,
-        # or merged with its first time, and kept. XLA sees the data alone: the masks of dropout
-        # are most of it.
+        # The second time, the hidden states wait for the gradient from above. What depends only on
+        # seeds, masks and weights must wait too. Otherwise TensorFlow would compute it early, or
+        # reuse the first result, and keep it. XLA follows only data, so the seeds depend on the
+        # hidden states: most of that memory is dropout's masks.
         is_nan = tf.reduce_any(tf.math.is_nan(tf.reshape(hidden_states, [-1])[:1]))
         waiting_seeds = seeds + tf.cast(is_nan, seeds.dtype)
         with tf.control_dependencies([hidden_states]):
@@ -55,10 +51,10 @@ def recomputed(block: keras.layers.Layer, hidden_states: tf.Tensor, plan: Any) -
 
 
 class EncoderOutput(NamedTuple):
-    """What the encoder makes of a batch.
+    """The encoder's output for a batch.
 
     Attributes:
-        sequence_output: float [B, S, D], one vector a token.
+        sequence_output: float [B, S, D], a vector for each token.
         pooled_output: float [B, D], a tanh projection of the first token.
         intermediates: on request "embedding" and "layer_0", "layer_1", ...: float [B, S, D].
     """
@@ -69,7 +65,7 @@ class EncoderOutput(NamedTuple):
 
 
 def attention_layer(config: EncoderConfig, **options: Any) -> HeadProjections:
-    """The attention layer that a configuration asks for; the options are Keras's."""
+    """The attention layer of a configuration; the options are Keras's."""
     attention = config.attention
     common: dict[str, Any] = dict(
         num_heads=config.num_heads,
@@ -133,7 +129,7 @@ class EncoderBlock(keras.layers.Layer):
         self.output_projection.build((None, None, self.config.intermediate_size))
 
     def draw_seeds(self) -> tf.Tensor:
-        """Of the dropout in the attention, after it and after the feed-forward. int32 [3, 2]."""
+        """Seeds of dropout in the attention, after it and after the feed-forward. int32 [3, 2]."""
         dropouts = (self.attention.dropout, self.dropout, self.dropout)
         return tf.stack([dropout.draw_seed() for dropout in dropouts])
 
@@ -165,8 +161,8 @@ class TableEncoder(keras.layers.Layer):
         config: sizes, positions and attention.
 
     Attributes:
-        recompute: whether, in training, each layer's gradient computes the layer anew, which takes
-            more time and less memory; False until it is set.
+        recompute: whether each layer's gradient computes the layer again in training, which takes
+            more time and less memory. It is False until it is set.
 
     Example:
         >>> from mate_tf.config import EncoderConfig
@@ -215,8 +211,8 @@ class TableEncoder(keras.layers.Layer):
 
         Raises:
             ValueError: if features are missing or differ in shape, if the sequence is longer than
-                absolute positions reach, or if a table has
-                more rows or columns than TableETC has global tokens for.
+                absolute positions reach, or if a table has more rows or columns than TableETC has
+                global tokens for.
         """
         if isinstance(features, Mapping) and "input_ids" not in features:
             raise ValueError(f"expected input_ids among the features, got {sorted(features)}")
@@ -225,10 +221,10 @@ class TableEncoder(keras.layers.Layer):
         intermediates = {}
         hidden_states = self.embedding(features, training=training)  # [B, G + S, D]
         intermediates["embedding"] = self._of_tokens(hidden_states)
-        # Orders and masks depend on the ids alone: computed once for all layers.
+        # Orders and masks depend only on the ids, so all layers share them.
         plan = self.blocks[0].attention.plan(features, training)
         for index, block in enumerate(self.blocks):
-            # The last layer's gradient comes first: to compute it anew would save nothing.
+            # The last layer's gradient comes first: computing it again would save nothing.
             if training and self.recompute and block is not self.blocks[-1]:
                 hidden_states = recomputed(block, hidden_states, plan)
             else:

@@ -1,1 +1,1 @@
-"""Who may attend to whom, and how it is computed: a file for each kind."""
+"""Attention: which tokens may attend to which, and how; one file for each kind."""

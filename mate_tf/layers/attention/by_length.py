@@ -1,6 +1,6 @@
-"""Attention whose evaluator follows the length: all pairs of short sequences, linear beyond.
+"""Attention that depends on the length: all pairs of short sequences, linear for longer ones.
 
-Both compute the same. All pairs cost the square of the length, but with nothing to sort or gather.
+Both give the same result. All pairs cost the square of the length, but need no sort or gather.
 
 Shapes: B batch, S sequence, H heads, E head size.
 """
@@ -19,12 +19,12 @@ from mate_tf.private_apis import compiles_with_xla
 
 
 class EitherPlan(NamedTuple):
-    """What an encoder's layers share where only running the graph tells which one is faster.
+    """What an encoder's layers share if the faster way is known only when the graph runs.
 
     Attributes:
         is_dense: bool, whether all pairs are computed.
-        dense: of the sequence where all pairs are, else of its first token alone.
-        linear: of the first token alone where all pairs are.
+        dense: the plan of all pairs; of the first token only, if it is not used.
+        linear: the linear plan; the same.
     """
 
     is_dense: tf.Tensor
@@ -36,12 +36,12 @@ class LinearAttention(DenseAttention):
     """Self-attention that is linear in the length of long sequences.
 
     A subclass defines `linear_plan(features)` and `attend_linear`, with the arguments of `attend`.
-    Where the configuration leaves the evaluator open, sequences up to `dense_up_to` tokens are
-    computed over all pairs.
+    If the configuration names no evaluator, sequences up to `dense_up_to` tokens are computed over
+    all pairs.
 
     Attributes:
-        break_even: the longest of them where the configuration does not say, by dtype, in
-            inference and in training; measured with BERT base on a CPU.
+        break_even: the default of `dense_up_to` by dtype, for inference and training; measured with
+            BERT base on a CPU.
     """
 
     architectures = SORTED_ARCHITECTURES
@@ -51,24 +51,24 @@ class LinearAttention(DenseAttention):
     }
 
     def dense_up_to(self, training: bool = False) -> int:
-        """The longest sequence of which all pairs are computed."""
+        """The longest sequence that is computed over all pairs."""
         attention = self.attention
         if attention.evaluator is not None or attention.original_bucketing:
-            return 0  # the release's bucketing is not the same over all pairs
+            return 0  # all pairs would differ from the release's bucketing
         if attention.dense_up_to is not None:
             return attention.dense_up_to
         dtype = self.compute_dtype if self.compute_dtype in self.break_even else "float32"
         return self.break_even[dtype][training]
 
     def plan(self, features: TokenFeatures, training: bool = False) -> Any:
-        """The orders and masks, which depend on the token features alone."""
+        """The orders and masks, which depend only on the token features."""
         is_dense = self.dense_is_faster(features, training)
         if not isinstance(is_dense, bool):
             return self._either_plan(features, is_dense)
         return super().plan(features) if is_dense else self.linear_plan(features)
 
     def dense_is_faster(self, features: TokenFeatures, training: bool) -> bool | tf.Tensor:
-        """Whether all pairs are computed; a bool [] where only running the graph tells."""
+        """Whether all pairs are computed; a bool [] if it is known only when the graph runs."""
         longest, length = self.dense_up_to(training), features.input_ids.shape[1]
         if length is None and longest and not compiles_with_xla():
             return tf.shape(features.input_ids)[1] <= longest
@@ -80,7 +80,7 @@ class LinearAttention(DenseAttention):
         def first(size: tf.Tensor) -> TokenFeatures:
             return features.map(lambda feature: feature[:, :size])
 
-        # The plan that will not be used is one of a token, and costs nothing.
+        # The plan that is not used covers one token, so it costs nothing.
         return EitherPlan(
             is_dense,
             super().plan(first(tf.where(is_dense, length, 1))),
@@ -115,7 +115,7 @@ class LinearAttention(DenseAttention):
     def scores_are_small(
         self, query: tf.Tensor, key: tf.Tensor, training: bool
     ) -> tf.Tensor | None:
-        """As `softmax.scores_are_small`, of heads [B, S, H, E]; None with relations too."""
+        """As `softmax.scores_are_small` for heads [B, S, H, E]; None also with relations."""
         if self.relations is not None or training:
             return None
         return scores_are_small(query, key, 1.0 / (self.temperature * self.head_size**0.5))

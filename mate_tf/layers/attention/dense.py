@@ -1,4 +1,4 @@
-"""Attention over all pairs of tokens: the oracle, and the faster choice for short inputs.
+"""Attention over all pairs of tokens: the reference, and the faster choice for short inputs.
 
 Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to.
 """
@@ -30,10 +30,10 @@ class DensePlan(NamedTuple):
 
     Attributes:
         mask: bool, broadcasts to [B, 1, F, T].
-        hides_nothing: bool, whether all of the mask is True; None where that is not asked.
-        relations: one-hot, float [B, K, F, T]; None for an architecture without.
-        bias: float, broadcasts to [B, 1, F, T], added to the scores; None without.
-        favoured: float [B, 1, F, T], 1 for the pairs that a learned bias is added to; None without.
+        hides_nothing: bool, whether the mask is all True; None if it was not computed.
+        relations: one-hot, float [B, K, F, T], or None.
+        bias: float, broadcasts to [B, 1, F, T], added to the scores, or None.
+        favoured: float [B, 1, F, T], 1 for the pairs that get a learned bias, or None.
     """
 
     mask: tf.Tensor
@@ -76,10 +76,9 @@ def dense_attention(
 
 
 def _hides_nothing(mask: tf.Tensor) -> tf.Tensor | None:
-    """Whether a mask is True throughout; asked of the mask of padding, [B, 1, 1, T], alone.
+    """Whether a mask is all True; computed only for the mask of padding, [B, 1, 1, T].
 
-    To add a mask to the scores of all pairs takes half as long as their softmax. XLA does it by the
-    way.
+    Adding a mask to the scores of all pairs takes half as long as their softmax, except in XLA.
     """
     if mask.shape[2] != 1 or compiles_with_xla():
         return None
@@ -88,16 +87,16 @@ def _hides_nothing(mask: tf.Tensor) -> tf.Tensor | None:
 
 @keras.saving.register_keras_serializable(package="mate_tf")
 class DenseAttention(HeadProjections):
-    """Self-attention of an architecture that masks pairs or adds to their scores, over all pairs.
+    """Self-attention over all pairs, for architectures that mask pairs or add to their scores.
 
     Called on hidden states float [B, S, D] and token features int [B, S]; returns float
-    [B, S, D]. With a bucket size it is restricted to the pairs that `MultiViewAttention` computes.
+    [B, S, D]. With a bucket size it attends only to the pairs that `MultiViewAttention` computes.
     """
 
     architectures = tuple(name for name in ARCHITECTURES if name not in ("linformer", "table_etc"))
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[DensePlan, ...]:
-        """The masks, relations and biases, which depend on the token features alone."""
+        """The masks, relations and biases, which depend only on the token features."""
         relations = bias = favoured = None
         if self.relations is not None:
             relations = self.relations.one_hot(features, features)  # [B, K, F, T]

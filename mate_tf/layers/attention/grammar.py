@@ -1,9 +1,9 @@
-"""Grammar-guided attention: parts of speech say which words attend to which.
+"""Grammar-guided attention: parts of speech decide which words attend to which.
 
-The rules are the table below. A hard model attends along the hard rules only; a soft one attends
-everywhere and adds a bias where a soft rule, and no hard one, relates the words (grammar-guided
-attention paper, section 3.2). Every token attends to itself. What has no part of speech, such as
-[CLS], [SEP] and the tokens of a table, attends to everything and is attended to by everything.
+The tables below are the rules. A hard model attends only along the hard rules. A soft one attends
+everywhere, and adds a bias where a soft rule relates the words and no hard one does (grammar-guided
+attention paper, section 3.2). Every token attends to itself. Tokens without a part of speech, such
+as [CLS], [SEP] and those of a table, attend to all tokens, and all attend to them.
 
 Shapes: B batch, H heads, F from (queries), T to (keys).
 """
@@ -23,8 +23,8 @@ Rules = Mapping[str, tuple[str, ...]]  # from a query's tag to its keys'
 
 _NOMINAL = ("NOUN", "PROPN", "PRON")
 
-# The paper's rules. Of a conjunction it says that it connects "various other parts of speech";
-# they are taken to be those that a phrase or a clause is built around.
+# The paper's rules. It says that a conjunction connects "various other parts of speech"; here these
+# are the parts that a phrase or a clause is built around.
 HARD_RULES: Rules = {
     "ADJ": ("NOUN", "PROPN"),
     "DET": ("NOUN", "PROPN"),
@@ -40,9 +40,9 @@ SOFT_RULES: Rules = {
     "SCONJ": (*_NOMINAL, "VERB", "ADJ", "ADV"),
 }
 
-# Beyond the paper, and with its rules in both directions: what modifies, coordinates and negates,
-# auxiliaries, numbers, compounds, and signs, which every word sees. Allowed in a hard model and
-# favoured in a soft one.
+# Rules beyond the paper, whose own then hold in both directions: for words that modify, coordinate
+# or negate, auxiliaries, numbers, compounds, and punctuation, which every word sees. A hard model
+# allows them and a soft one favours them.
 EXTENSIONS: Rules = {
     "ADJ": ("ADJ", "ADV", "AUX", "PART", "VERB"),
     "ADP": ("ADJ", "VERB"),
@@ -95,20 +95,16 @@ def favoured_tags(rules: str) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class RelatedTags:
-    """A pattern: tokens whose parts of speech a table relates.
-
-    Attributes:
-        tags: bool [NUM_TAG_IDS, NUM_TAG_IDS], queries by keys.
-    """
+    """A pattern: a table `tags`, bool [NUM_TAG_IDS, NUM_TAG_IDS], of queries by keys."""
 
     tags: np.ndarray
 
     def __call__(self, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
-        """Whether each query is related to each key, bool, of the shape they broadcast to.
+        """Whether each query is related to each key: bool, broadcast.
 
         Raises:
-            ValueError: if the features are without parts of speech, or, outside a graph, have an
-                id beyond the tags.
+            ValueError: if the features have no parts of speech, or, outside a graph, an id beyond
+                the tags.
         """
         queries, keys = _part_of_speech_ids(query), _part_of_speech_ids(key)
         return tf.gather(tf.constant(self.tags.ravel()), queries * NUM_TAG_IDS + keys)
@@ -116,11 +112,11 @@ class RelatedTags:
 
 @keras.saving.register_keras_serializable(package="mate_tf")
 class GrammarBias(keras.layers.Layer):
-    """What a soft model adds to the scores of favoured pairs, a learned number for each head.
+    """A learned number for each head, which a soft model adds to the scores of favoured pairs.
 
     Args:
         num_heads: H.
-        initial: the paper's alpha, with which training starts.
+        initial: the paper's alpha, where training starts.
     """
 
     def __init__(self, num_heads: int, initial: float, **kwargs):
@@ -136,7 +132,7 @@ class GrammarBias(keras.layers.Layer):
         )
 
     def scores(self, favoured: tf.Tensor) -> tf.Tensor:
-        """Of pairs float [B, 1, F, T], 1 where favoured and else 0. float [B, H, F, T]."""
+        """The bias [B, H, F, T] of pairs [B, 1, F, T], which are 1 if favoured, else 0."""
         return tf.convert_to_tensor(self.bias)[:, None, None] * favoured
 
     def get_config(self):
@@ -161,7 +157,7 @@ def _part_of_speech_ids(features: TokenFeatures) -> tf.Tensor:
             "none; make them with a tagger"
         )
     ids = features.part_of_speech_ids
-    # In a graph the check belongs to where the records are made or read.
+    # For graphs, the records are checked when they are made or read.
     if tf.executing_eagerly():
         lowest, highest = int(tf.reduce_min(ids)), int(tf.reduce_max(ids))
         if lowest < 0 or highest >= NUM_TAG_IDS:

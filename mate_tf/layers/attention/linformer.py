@@ -1,8 +1,8 @@
 """Linformer: attention to a learned projection of the sequence, linear in its length.
 
-Keys and values are summed over the sequence with learned weights, to a fixed number of them
-(Wang et al., 2020, section 4; MATE paper, section 4.3). The weights are one per position, so a
-model takes sequences of one length only, and no pattern applies.
+Learned weights sum the keys and values of the sequence to a fixed number of each (Wang et al.,
+2020, section 4; MATE paper, section 4.3). Each position has its own weights, so a model takes
+sequences of one length only, and no pattern applies.
 
 Shapes: B batch, S sequence, P projected length, H heads, E head size, D hidden.
 """
@@ -20,13 +20,9 @@ from mate_tf.layers.basic import SeededDropout
 
 
 class LinformerPlan(NamedTuple):
-    """What an encoder's layers share.
+    """What an encoder's layers share."""
 
-    Attributes:
-        key_weights: float [B, S, 1]: 0 for padding, else 1.
-    """
-
-    key_weights: tf.Tensor
+    key_weights: tf.Tensor  # float [B, S, 1]: 0 for padding, else 1
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")

@@ -1,8 +1,8 @@
 """MATE's attention in time and memory linear in the sequence length.
 
-Each head sorts the tokens, by row or by column, and attends through four views of them: the global
-tokens attend to the full sequence; the long rest, in buckets, attends to the global tokens and to
-a window of its own and both neighbour buckets (MATE paper, section 3, figures 2 and 7).
+Each head sorts the tokens by row or by column. The first ones, the global tokens, attend to the
+full sequence. The long rest is cut into buckets. Its tokens attend to the global tokens and to a
+window: their own bucket and both neighbours (MATE paper, section 3, figures 2 and 7).
 
 Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, L long (N * R), N buckets,
 R radius (bucket size), W window (3 * R, or more with more neighbours), H heads, E head size,
@@ -59,25 +59,25 @@ def multi_view_attention(
 ) -> tf.Tensor:
     """The attention of the paper's figure 7.
 
-    The figure, as printed, joins the two contexts on the last axis and uses a name that it does
-    not define; they are joined on the sequence here.
+    The printed figure joins the two contexts on the last axis, and uses a name that it does not
+    define. Here they are joined along the sequence.
 
     Args:
-        query: views of the projected queries, their global and long parts.
-        key: views of the projected keys, all but the long one.
-        value: views of the projected values, all but the long one.
+        query: the global and long views of the queries.
+        key: all views of the keys except the long one.
+        value: all views of the values except the long one.
         global_mask: bool, broadcasts to [B, H, G, S]; True where a global token may attend to a
-            token of the full sequence, in the sequence's own order.
+            token of the unsorted sequence.
         long_mask: bool, broadcasts to [B, H, N, R, G + W]; True where a token of a bucket may
-            attend to a global token or to one of its window.
+            attend to a global token or a token of its window.
         global_bias: float, broadcasts to [B, H, G, S]; added to the scores after their division.
         long_bias: float, broadcasts to [B, H, N, R, G + W]; the same.
         temperature: the scores are divided by it and by sqrt(E).
         dropout: applied to the attention probabilities.
-        scores_are_small: bool, of `softmax.scores_are_small`, without biases; or None.
+        scores_are_small: bool, the result of `softmax.scores_are_small`, without biases; or None.
 
     Returns:
-        float [B, H, G + N * R, E], in the head group's order, its padding included.
+        float [B, H, G + N * R, E], in the head group's order, padding included.
     """
     global_context, long_context = multi_view_contexts(query, key, value, **options)
     shape = tf.shape(global_context)
@@ -101,8 +101,8 @@ def multi_view_contexts(
     """The two parts of `multi_view_attention`, with its arguments.
 
     Returns:
-        In the head group's order, its padding included, the context of the global tokens, float
-        [B, H, G, E], and that of the buckets, float [B, H, N, R, E].
+        The contexts of the global tokens, float [B, H, G, E], and of the buckets, float
+        [B, H, N, R, E], in the head group's order, padding included.
     """
     head_size = query.global_.shape[-1]
     scale = tf.cast(1.0 / (temperature * head_size**0.5), query.global_.dtype)
@@ -116,7 +116,7 @@ def multi_view_contexts(
         scores_are_small,
     )
 
-    with tf.control_dependencies([global_context]):  # whose scores are gone then
+    with tf.control_dependencies([global_context]):  # its scores are freed by then
         long = query.long * scale
     to_global = tf.einsum("BHNFE,BHTE->BHNFT", long, key.global_)
     to_window = tf.einsum("BHNFE,BHNTE->BHNFT", long, key.window)
@@ -146,8 +146,8 @@ class GroupPlan(NamedTuple):
     Attributes:
         global_mask: bool [B, 1, G, S].
         long_mask: bool [B, 1, N, R, G + W].
-        global_relations: one-hot, float [B, K, G, S]; None for an architecture without.
-        long_relations: one-hot, float [B, K, N, R, G + W]; the same.
+        global_relations: one-hot, float [B, K, G, S], or None.
+        long_relations: one-hot, float [B, K, N, R, G + W], or None.
     """
 
     global_mask: tf.Tensor
@@ -160,8 +160,8 @@ class MultiViewPlan(NamedTuple):
     """What the layers of an encoder share.
 
     Attributes:
-        groups: of each head group.
-        places: of the tokens in all groups' views.
+        groups: the plan of each head group.
+        places: the places of the tokens in all groups' views.
     """
 
     groups: tuple[GroupPlan, ...]
@@ -175,17 +175,14 @@ def group_plan(
     config: AttentionConfig,
     relations: RelationBias | None = None,
 ) -> GroupPlan:
-    """Masks a head group's views by the group's pattern.
+    """Masks a head group's views by its pattern; depends only on the token features.
 
     Args:
         features: int [B, S] each.
-        order: int32 [B, S], of the tokens for this head group.
+        order: int32 [B, S], the group's order of the tokens.
         group: the head group.
         config: the bucket and global sizes.
-        relations: of any layer of the encoder, where it has them.
-
-    Returns:
-        The plan, which depends on the token features alone.
+        relations: those of any layer of the encoder, or None.
     """
     bucket_size, global_size = config.bucket_size, config.global_size
     length = sequence_length(features)
@@ -220,10 +217,9 @@ def group_plan(
 
 
 def _neighbour_exists(buckets: int | tf.Tensor, bucket_size: int, num_neighbours: int) -> tf.Tensor:
-    """False in the buckets that would follow the last one or precede the first.
+    """False for buckets after the last or before the first.
 
-    Rolling joins the two ends of the long part, and with few buckets it shows the same bucket
-    several times.
+    Rolling joins the two ends of the long part, and repeats buckets if there are few.
 
     Returns:
         bool [N, 1, W].
@@ -244,22 +240,21 @@ class MultiViewAttention(LinearAttention):
     """MATE's self-attention, linear in the sequence length (MATE paper, section 3).
 
     Called on hidden states float [B, S, D] and token features int [B, S]; returns float
-    [B, S, D]. Any S is taken: what does not divide into buckets is padded inside. A question
-    longer than the global part loses sight of distant buckets.
+    [B, S, D], for any S. Question tokens beyond the global part see only neighbouring buckets.
 
     Args:
         num_heads: H.
         head_size: E.
-        row_heads_ratio: share of the heads that attend within rows, rounded down to heads.
-        bucket_size: R; a token sees its own bucket and both neighbours.
+        row_heads_ratio: the share of heads that attend within rows, rounded down to heads.
+        bucket_size: R; a token sees its own bucket and its neighbours.
         global_size: G; the first tokens of each order, which see all and are seen by all.
-        original_bucketing: the authors' release's join of the first and last bucket and its
-            repeated keys with fewer than three buckets.
-        architecture: "mate", or "mate_tableformer" to learn biases for TableFormer's relations;
-            the next three say how (see `AttentionConfig`).
-        num_neighbours: buckets on each side that a token sees.
-        dense_up_to: computes sequences up to this length over all pairs, with the same result;
-            None: up to where that is faster, as in `AttentionConfig`.
+        original_bucketing: whether to join the first and last bucket, and repeat keys with fewer
+            than three buckets, as the authors' release does.
+        architecture: "mate", or "mate_tableformer" to learn biases for TableFormer's relations.
+        relation_kind, disabled_relations: see `AttentionConfig`.
+        num_neighbours: the neighbours that a token sees on each side.
+        dense_up_to: the longest sequence that is computed over all pairs, with the same result;
+            None for the longest one where this is faster.
         **kwargs: temperature, dropout and initializer_range of `HeadProjections`, and Keras's.
 
     Raises:

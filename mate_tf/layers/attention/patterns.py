@@ -1,12 +1,12 @@
-"""Attention patterns: who may attend to whom, and in what order each head sees the tokens.
+"""Attention patterns: which tokens may attend to which, and in what order each head sees them.
 
-A pattern is a small function of the features of query tokens and key tokens, which broadcast
-against each other. It returns a bool tensor that broadcasts to [..., F, T], True where the query
-may attend to the key. Patterns ignore padding; the evaluators mask it as a key.
+A pattern is a small function of the features of query and key tokens, which broadcast against each
+other. It returns a bool tensor that broadcasts to [..., F, T], True where the query may attend to
+the key. Patterns ignore padding; the attention layers mask it as a key.
 
-Sorted by row or by column, tokens that may attend to each other stand together. The first G tokens
-of an order are its global part. The rest, its long part, is cut into N buckets of R tokens, and
-padded where it does not divide (MATE paper, section 3 and figure 2).
+Sorted by row or by column, tokens that may attend to each other are neighbours. The first G tokens
+of an order are its global part. The rest, its long part, is cut into N buckets of R tokens, with
+padding at its end (MATE paper, section 3 and figure 2).
 
 Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, N buckets, R radius (bucket
 size), F from (queries), T to (keys).
@@ -68,10 +68,9 @@ class HeadGroup:
     Attributes:
         num_heads: how many.
         pattern: who may attend to whom.
-        sort_by: the token feature that brings tokens that attend to each other together, None
-            where no order does.
-        adds_itself: whether each token attends to itself although the pattern, which sees features
-            alone, may not say so.
+        sort_by: the token feature whose order brings tokens that attend to each other together;
+            None if there is none.
+        adds_itself: whether each token attends to itself, whatever the pattern says.
     """
 
     num_heads: int
@@ -84,7 +83,7 @@ def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...
     """The definition of each architecture, in the order of its heads (MATE paper, section 3).
 
     Raises:
-        ValueError: for TableETC, whose pattern also hangs on positions and on global tokens.
+        ValueError: for TableETC, whose pattern also depends on positions and global tokens.
     """
     if config.has_global_tokens:
         raise ValueError(
@@ -117,7 +116,7 @@ def pattern_mask(pattern: Pattern, query: TokenFeatures, key: TokenFeatures) -> 
         bool, broadcasts to [..., F, T].
 
     Raises:
-        ValueError: if the pattern returns something else than bools of such a shape.
+        ValueError: if the pattern returns anything but bools of such a shape.
     """
     query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
     key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
@@ -141,7 +140,7 @@ def _check_allowed(pattern: Pattern, allowed: tf.Tensor, pairs: tf.TensorShape) 
 
 
 def group_mask(group: HeadGroup, features: TokenFeatures) -> tf.Tensor:
-    """All pairs of a sequence that a head group's pattern allows, as queries and real keys.
+    """The pairs of queries and real keys of a sequence that a head group's pattern allows.
 
     Args:
         features: int [B, S] each.
@@ -157,7 +156,7 @@ def group_mask(group: HeadGroup, features: TokenFeatures) -> tf.Tensor:
 
 
 def num_buckets(length: int | tf.Tensor, bucket_size: int, global_size: int) -> int | tf.Tensor:
-    """Buckets that hold what the global part leaves over; at least one."""
+    """The number of buckets of the long part; at least one."""
     tail = length - global_size
     if isinstance(length, int):
         return max(1, -(-tail // bucket_size))
@@ -165,19 +164,19 @@ def num_buckets(length: int | tf.Tensor, bucket_size: int, global_size: int) -> 
 
 
 def sequence_length(features: TokenFeatures) -> int | tf.Tensor:
-    """S, as an int where the shape is static."""
+    """S, an int if the shape is static."""
     static = features.input_ids.shape[-1]
     return tf.shape(features.input_ids)[-1] if static is None else static
 
 
 def pad_features(features: TokenFeatures, length: int | tf.Tensor) -> TokenFeatures:
-    """Appends padding tokens, all features zero, to reach a length."""
+    """Appends padding tokens, whose features are zero, up to a length."""
     missing = length - sequence_length(features)
     return features.map(lambda feature: tf.pad(feature, [[0, 0], [0, missing]]))
 
 
 def token_order(features: TokenFeatures, sort_by: str) -> tf.Tensor:
-    """Positions of the tokens sorted by a feature, ties as they stand, padding last.
+    """Positions of the tokens sorted by a feature; ties keep their order, padding comes last.
 
     Returns:
         int32 [B, S].
@@ -188,7 +187,7 @@ def token_order(features: TokenFeatures, sort_by: str) -> tf.Tensor:
 
 
 def token_rank(order: tf.Tensor) -> tf.Tensor:
-    """The inverse of an order: where each token stands in it. int32 [B, S]."""
+    """The inverse of an order: each token's place in it. int32 [B, S]."""
     return tf.argsort(order, axis=-1, stable=True)
 
 
@@ -201,9 +200,9 @@ def ordered_features(
 
 
 def first_tokens(tensor: tf.Tensor, length: int | tf.Tensor) -> tf.Tensor:
-    """The first tokens of float [B, H, S, E], without the padding behind them.
+    """The first tokens of float [B, H, S, E], without the padding after them.
 
-    As tensor[:, :, :length], whose gradient, a strided slice's, takes a CPU many times as long.
+    The same as tensor[:, :, :length], whose gradient is many times slower on a CPU.
     """
     return tf.slice(tensor, [0, 0, 0, 0], [-1, -1, length, -1])
 
@@ -220,13 +219,13 @@ def computed_pairs(
     original_bucketing: bool,
     num_neighbours: int = 1,
 ) -> tf.Tensor:
-    """The pairs that the multi-view evaluator computes, for the dense one to imitate.
+    """The pairs that `MultiViewAttention` computes, so that `DenseAttention` can do the same.
 
     A pair is computed if one of the two is in the global part, or if their buckets are at most
     `num_neighbours` apart.
 
     Args:
-        rank: int32 [B, S], where each token stands in its head group's order.
+        rank: int32 [B, S], each token's place in its head group's order.
         original_bucketing: adds the authors' release's join of distant buckets.
         num_neighbours: how many buckets before a token's own, and as many after, it attends to.
 
@@ -245,11 +244,11 @@ def computed_pairs(
 def window_pairs(
     features: TokenFeatures, sort_by: str | None, config: AttentionConfig
 ) -> tf.Tensor | None:
-    """The pairs that a head group's window holds, bool [B, F, T]; None where there is no window.
+    """The pairs within a head group's window, bool [B, F, T]; None if there is no window.
 
     Args:
         features: int [B, S] each.
-        sort_by: the feature that the group sorts by, None without an order.
+        sort_by: the feature that the group sorts by, or None.
         config: the window's sizes.
     """
     if sort_by is None or config.bucket_size == 0 or config.coverage is not None:

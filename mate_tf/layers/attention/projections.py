@@ -26,22 +26,22 @@ def heads_first(tensor: tf.Tensor) -> tf.Tensor:
 
 
 class HeadProjections(keras.layers.Layer):
-    """Multi-head self-attention whose subclass says how the heads attend.
+    """Multi-head self-attention; a subclass defines how the heads attend.
 
-    A subclass defines `plan(features, training)`, what does not depend on the
-    hidden states and is computed once for all layers of an encoder, one plan for each head group,
-    and `attend_group(query, key, value, plan, first_head, dropout)`, or `attend` for all groups.
+    Its `plan(features, training)` computes, once for all layers of an encoder, what does not depend
+    on the hidden states, one plan for each head group. It also defines
+    `attend_group(query, key, value, plan, first_head, dropout)`, or `attend` for all groups.
 
     Args:
         num_heads: H.
         head_size: E.
         attention: the pattern and its parameters; the subclass has a default.
-        temperature: attention scores are divided by it.
-        dropout: rate for the attention probabilities.
+        temperature: divides the attention scores.
+        dropout: the rate for the attention probabilities.
         initializer_range: standard deviation of the kernels' initializer.
 
     Attributes:
-        architectures: those that the subclass computes.
+        architectures: the architectures that the subclass computes.
 
     Raises:
         ValueError: if a size is below 1, or the attention's architecture is another layer's.
@@ -123,8 +123,8 @@ class HeadProjections(keras.layers.Layer):
             query: float [B, h, S, E].
             key: float [B, h, S, E].
             value: float [B, h, S, E].
-            plan: the group's.
-            first_head: which of all heads the group's first one is.
+            plan: the plan of the group.
+            first_head: the index of the group's first head among all heads.
             dropout: applied to the attention probabilities.
 
         Returns:
@@ -147,9 +147,9 @@ class HeadProjections(keras.layers.Layer):
             query: float [B, S, H, E].
             key: float [B, S, H, E].
             value: float [B, S, H, E].
-            plan: of `plan`.
+            plan: the result of `plan`.
             dropout: applied to the attention probabilities.
-            training: whether there will be a gradient.
+            training: whether a gradient will be computed.
 
         Returns:
             float [B, S, H, E].
@@ -165,7 +165,7 @@ class HeadProjections(keras.layers.Layer):
         plan: Any,
         dropout: SeededDropout | None,
     ) -> tf.Tensor:
-        """The context of all heads, group by group: `attend` by a function like `attend_group`."""
+        """Attends group by group, with a function like `attend_group`; as `attend`."""
         heads = [group.num_heads for group in head_groups(self.attention, self.num_heads)]
         first_heads = itertools.accumulate([0, *heads[:-1]])
         parts = (tf.split(heads_first(tensor), heads, axis=1) for tensor in (query, key, value))
@@ -206,11 +206,11 @@ class HeadProjections(keras.layers.Layer):
 
         Args:
             hidden_states: float [B, S, D].
-            features: token features int [B, S], or what `TokenFeatures.of` takes; not needed where
-                a plan is given.
+            features: token features int [B, S], or what `TokenFeatures.of` takes; not needed with a
+                plan.
             plan: the result of `plan(features)`, for callers with several layers.
             training: whether dropout is on.
-            seed: int32 [2], of the dropout's `draw_seed`; drawn here where it is not given.
+            seed: int32 [2], from the dropout's `draw_seed`; None draws one.
 
         Returns:
             float [B, S, D].
@@ -243,15 +243,15 @@ class HeadProjections(keras.layers.Layer):
         return query, key, value
 
     def relation_scores(self, query: tf.Tensor, one_hot: tf.Tensor, first_head: int) -> tf.Tensor:
-        """The relations' part of the scores of h consecutive heads.
+        """What the relations add to the scores of h consecutive heads.
 
         Args:
             query: float [B, h, ..., F, E].
             one_hot: float [B, K, ..., F, T].
-            first_head: which head the first of them is.
+            first_head: the index of the first of them.
 
         Returns:
-            float [B, h, ..., F, T], to be added to the scores after their division.
+            float [B, h, ..., F, T], for the scores after their division.
         """
         return relation_scores(query, one_hot, *self.relation_tables(first_head, query.shape[1]))
 

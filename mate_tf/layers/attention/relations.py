@@ -1,7 +1,7 @@
-"""TableFormer's relations: what a token is to another, learned as attention biases.
+"""TableFormer's relations between tokens, with learned attention biases.
 
-A relation is a pattern with an integer in place of the bool: it follows from the features of a
-query and a key token. Of the order of rows and columns it knows nothing.
+A relation is like a pattern, but an integer instead of a bool: it follows from the features of a
+query and a key token. It does not depend on the order of rows and columns.
 
 Shapes: B batch, F from (queries), T to (keys), H heads, E head size, K relations.
 """
@@ -33,15 +33,15 @@ RELATION_NAMES = (
 assert len(RELATION_NAMES) == NUM_RELATIONS
 
 
-# What a token is of.
+# The kinds of tokens.
 _PADDING, _CELL, _HEADER, _SENTENCE = range(4)
 
 
 def _relation_table(disabled: tuple[int, ...]) -> np.ndarray:
-    """The relation by what the query and the key are of, and by whether they share a row, a column.
+    """The relation by the kinds of query and key, and whether they share a row and a column.
 
     Returns:
-        int32 [4, 4, 2, 2], indices of RELATION_NAMES; of padding always 0.
+        int32 [4, 4, 2, 2], indices of RELATION_NAMES; padding has 0.
     """
     table = np.zeros((4, 4, 2, 2), np.int32)
     table[_CELL, _CELL] = [[0, 2], [1, 3]]
@@ -67,14 +67,14 @@ def pairwise_relation(
         disabled: relations that count as "other" (TableFormer paper, section 5.6).
 
     Returns:
-        int32 [..., F, T], indices of RELATION_NAMES; of padding always 0.
+        int32 [..., F, T], indices of RELATION_NAMES; padding has 0.
     """
     table = _relation_table(disabled)
     query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
     key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
     same_row = tf.cast(tf.equal(query.row_ids, key.row_ids), tf.int32)
     same_column = tf.cast(tf.equal(query.column_ids, key.column_ids), tf.int32)
-    # One gather from the flat table, where a case for each relation would pass over all pairs.
+    # One gather from the flat table; a case for each relation would need a pass over all pairs.
     index = (16 * _kind(query) + 4 * _kind(key)) + (2 * same_row + same_column)
     return tf.gather(tf.constant(table.reshape(-1)), index)
 
@@ -83,12 +83,12 @@ def pairwise_relation(
 class RelationBias(keras.layers.Layer):
     """Learned attention scores of the relations, one set for each head.
 
-    A layer's plan holds the relations once as one-hot vectors; each layer multiplies them by its
-    own small table, which is cheaper than gathering from it.
+    The plan holds the relations as one-hot vectors. Each layer multiplies them by its own small
+    table, which is cheaper than a gather.
 
     Args:
         num_heads: H, of all head groups.
-        head_size: E; of use with kind "embedding" only.
+        head_size: E; used only with kind "embedding".
         kind: "scalar": a number for each relation and head (TableFormer paper, equation 3);
             "embedding": a vector, multiplied by the query.
         disabled: relations that count as "other".
@@ -124,7 +124,7 @@ class RelationBias(keras.layers.Layer):
             )
 
     def one_hot(self, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
-        """The relations, for `relation_scores` with the tables of any layer of the same settings.
+        """The relations, for `relation_scores` in any layer with the same settings.
 
         Args:
             query: features [B, ..., F].
@@ -137,7 +137,7 @@ class RelationBias(keras.layers.Layer):
         return tf.one_hot(relation, NUM_RELATIONS, axis=1, dtype=self.compute_dtype)
 
     def tables(self, first_head: int, num_heads: int) -> tuple[tf.Tensor, ...]:
-        """What is learned of h consecutive heads: biases [K, h] and, by kind, vectors [K, h, E]."""
+        """The weights of h consecutive heads: biases [K, h] and, if any, vectors [K, h, E]."""
         weights = [self.bias_table]
         if self.embedding_table is not None:
             weights.append(self.embedding_table)
@@ -159,8 +159,8 @@ def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) ->
     Args:
         query: float [B, h, ..., F, E].
         one_hot: float [B, K, ..., F, T].
-        *tables: float [K, h], biases; then float [K, h, E] or nothing, what the query is
-            multiplied by.
+        *tables: biases, float [K, h]; then, if any, vectors that multiply the query, float
+            [K, h, E].
 
     Returns:
         float [B, h, ..., F, T].
@@ -179,7 +179,7 @@ def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) ->
 
 
 def _kind(features: TokenFeatures) -> tf.Tensor:
-    """What each token is of: _PADDING, _CELL, _HEADER or _SENTENCE."""
+    """The kind of each token: _PADDING, _CELL, _HEADER or _SENTENCE."""
     of_table = tf.where(tf.equal(features.row_ids, 0), _HEADER, _CELL)
     kind = tf.where(tf.equal(features.segment_ids, 1), of_table, _PADDING)
     kind = tf.where(tf.equal(features.segment_ids, 0), _SENTENCE, kind)

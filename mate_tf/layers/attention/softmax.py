@@ -1,6 +1,6 @@
-"""Sums of values, weighted by a softmax of attention scores in which some take no part.
+"""Sums of values weighted by a masked softmax of attention scores.
 
-Shapes: F from, T to, t some of these, E head size, ... what is in front of them.
+Shapes: F from, T to, t some of these, E head size, ... any axes before them.
 """
 
 import functools
@@ -14,11 +14,11 @@ from mate_tf.layers.compilation import OnePass, compiles_one_pass, is_portable
 from mate_tf.layers.custom_gradient import custom_gradient
 from mate_tf.private_apis import compiles_with_xla
 
-# Large enough to vanish in the softmax, small enough that a row with nothing to attend to (a
-# padding query) gets finite, equal probabilities.
+# Large enough to vanish in the softmax. Small enough that a query without a key, such as padding,
+# gets finite, equal probabilities.
 MASKED = -1e9
-# exp(60) is 1e26: float32 holds the sum of a million times a value of a million, and exp(-60) times
-# a millionth is far from its smallest.
+# exp(60) is 1e26: float32 holds the sum of a million such weights times values of a million. And
+# exp(-60) times a millionth is far above its smallest number.
 _SMALL = 60.0
 
 
@@ -27,8 +27,7 @@ class Attended(NamedTuple):
 
     Attributes:
         scores: float [..., F, t].
-        mask: bool, broadcasts to the scores; where it is False, a key takes no part. None where
-            all do.
+        mask: bool, broadcasts to the scores, False for a key that takes no part; None if all do.
         values: float, the values of the keys.
         equation: of tf.einsum, from [..., F, t] and the values to [..., F, E].
     """
@@ -44,19 +43,18 @@ def weighted_sum(
     dropout: SeededDropout | None = None,
     scores_are_small: tf.Tensor | None = None,
 ) -> tf.Tensor:
-    """The values of all T keys, weighted by a softmax of their scores.
+    """The sum of the values of all T keys, weighted by a softmax of their scores.
 
-    It is computed in float32, whatever the dtype of the scores. Where they are small, so are
-    their exponentials, and nothing has to be subtracted from the scores before.
+    It is computed in float32, whatever the dtype of the scores. If the scores are small, so are
+    their exponentials, and no maximum needs to be subtracted first.
 
     Args:
         attended: the keys, side by side; all have a mask, or none.
         dropout: applied to the probabilities.
-        scores_are_small: bool, what `scores_are_small` says of the queries and keys; None where
-            the question was not asked.
+        scores_are_small: bool, the result of `scores_are_small`; None if it was not computed.
 
     Returns:
-        float [..., F, E]; finite, and no more, of a query without a key.
+        float [..., F, E]. For a query without a key it is finite, and has no other meaning.
     """
 
     def by_softmax() -> tf.Tensor:
@@ -88,16 +86,16 @@ def weighted_sum(
 
 
 def scores_are_small(query: tf.Tensor, key: tf.Tensor, scale: float) -> tf.Tensor | None:
-    """Whether float32 holds the exponentials of all scores, by the lengths of queries and keys.
+    """Whether float32 holds the exponentials of all scores, judged by the vectors' lengths.
 
     Args:
         query: float [..., E].
         key: float [..., E].
-        scale: of their products.
+        scale: a factor of their products.
 
     Returns:
-        bool; None where it is not known, or of no use: without compiling, and within XLA, which
-        finds its own way.
+        bool; None if it is unknown or no help: without compiling, and within XLA, which optimizes
+        this itself.
     """
     if compiles_with_xla() or not compiles_one_pass() or query.dtype == tf.float16:
         return None
@@ -106,20 +104,20 @@ def scores_are_small(query: tf.Tensor, key: tf.Tensor, scale: float) -> tf.Tenso
 
 @OnePass
 def _largest_product(query: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
-    """The largest length of a query times the largest of a key."""
+    """The longest query's length times the longest key's."""
     return _longest(query) * _longest(key)
 
 
 def _longest(vectors: tf.Tensor) -> tf.Tensor:
     size = tf.shape(vectors)[-1]
     squares = tf.square(tf.cast(tf.reshape(vectors, [-1, size]), tf.float32))
-    # Sums as a product: XLA sums rows up number by number.
+    # A product with ones, because XLA sums rows number by number.
     return tf.sqrt(tf.reduce_max(tf.matmul(squares, tf.ones([size, 1]))))
 
 
 @OnePass
 def exponentials(scores: tf.Tensor, mask: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
-    """Of small scores [..., F, t], in their dtype, and their sums, float32 [..., F, 1]."""
+    """Exponentials of small scores [..., F, t], in their dtype; their sums, float32 [..., F, 1]."""
     wide = tf.cast(scores, tf.float32)
     weights = tf.exp(wide if mask is None else tf.where(mask, wide, MASKED))
     return tf.cast(weights, scores.dtype), tf.reduce_sum(weights, axis=-1, keepdims=True)
@@ -127,7 +125,7 @@ def exponentials(scores: tf.Tensor, mask: tf.Tensor | None = None) -> tuple[tf.T
 
 @OnePass
 def _quotient(*sums_and_totals: tf.Tensor) -> tf.Tensor:
-    """The sum of the first half, by that of the second."""
+    """The sum of the first half divided by the sum of the second half."""
     half = len(sums_and_totals) // 2
     wide = tf.add_n([tf.cast(part, tf.float32) for part in sums_and_totals[:half]])
     quotient = tf.math.divide_no_nan(wide, tf.add_n(sums_and_totals[half:]))
@@ -138,9 +136,9 @@ def masked_softmax(scores: Sequence[tf.Tensor], masks: Sequence[tf.Tensor | None
     """Softmax over the last axis, in float32 whatever the dtype of the scores.
 
     Args:
-        scores: float [..., F, t] each, the scores of T keys side by side.
-        masks: bool, each broadcasts to its scores; False entries get probability 0 unless the
-            whole row is False. All None where there is none.
+        scores: float [..., F, t] each, together the scores of T keys.
+        masks: bool, each broadcasts to its scores. False entries get probability 0, unless the
+            whole row is False. Without masks, all None.
 
     Returns:
         [..., F, T], the dtype of the scores.
@@ -157,7 +155,7 @@ def _logits(
     logits = tf.cast(_joined(scores), dtype)
     if masks[0] is None:
         return logits
-    # A sum, where a selection would do: its gradient costs nothing.
+    # A sum instead of a selection, because its gradient costs nothing.
     return logits + tf.cast(tf.where(_joined(masks), 0.0, MASKED), dtype)
 
 
@@ -167,7 +165,7 @@ def _joined(parts: Sequence[tf.Tensor]) -> tf.Tensor:
 
 @custom_gradient
 def _softmax(logits: tf.Tensor):
-    """Of bfloat16, and its gradient in float32."""
+    """Softmax of bfloat16 with a gradient in float32."""
     probabilities = tf.nn.softmax(logits)
 
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
@@ -179,10 +177,10 @@ def _softmax(logits: tf.Tensor):
 
 
 def _is_exact() -> bool:
-    """Whether the softmax of bfloat16 is computed in float32, as oneDNN's and CUDA's kernels do.
+    """Whether TensorFlow computes the softmax of bfloat16 in float32, as oneDNN and CUDA do.
 
-    XLA's and Eigen's compute in bfloat16; and where an exported model will run, nobody knows. Of
-    float16 it is never asked: its range does not hold `MASKED`.
+    XLA and Eigen compute it in bfloat16, and an exported model may run anywhere. It does not matter
+    for float16, which cannot hold `MASKED`.
     """
     return not compiles_with_xla() and not is_portable() and _is_exact_here()
 
@@ -193,5 +191,5 @@ def _is_exact_here() -> bool:
         logits = tf.cast(tf.random.stateless_normal([8, 1000], seed=[0, 0]), tf.bfloat16)
         narrow = tf.function(tf.nn.softmax, autograph=False)(logits)
         wide = tf.cast(tf.nn.softmax(tf.cast(logits, tf.float32)), tf.bfloat16)
-        # At most one unit in the last place.
+        # They differ by at most one unit in the last place.
         return bool(tf.reduce_all(tf.abs(narrow - wide) <= 2.0**-7 * wide))

@@ -4,10 +4,10 @@ The attention sees G global tokens followed by the S tokens. The first half of t
 stands for rows, the header row first; the second half stands for columns. A global token attends
 to everything. A token attends to the global tokens, and to the tokens within a radius.
 
-Each pair of tokens has an integer label. For two tokens of the sequence it is their distance,
-clipped. For a pair with a global token it says whether the token belongs to that row or column. A
-learned vector for the label is added to the key (Shaw et al., 2018, equation 4; ETC: Ainslie et
-al., 2020, section 3; MATE paper, section 5.1). Computed by blocks, the cost is linear in S.
+Each pair of tokens has an integer label. For two tokens of the sequence it is their clipped
+distance. For a pair with a global token it says whether the token belongs to that row or column. A
+learned vector of the label is added to the key (Shaw et al., 2018, equation 4; ETC: Ainslie et al.,
+2020, section 3; MATE paper, section 5.1). Computed by blocks, the cost is linear in S.
 
 Shapes: B batch, S sequence, G global, L long (N * R), N blocks, R radius (block size), W window
 (3 * R), M largest relative distance, K labels, H heads, E head size, D hidden, F from, T to.
@@ -34,9 +34,9 @@ FROM_GLOBAL, GLOBAL_TO_GLOBAL, DISTANCE = 3, 6, 8
 
 
 def membership(features: TokenFeatures, attention: AttentionConfig) -> tf.Tensor:
-    """What each token is to each global token, as a label from 0 to 2.
+    """Each token's label, from 0 to 2, for each global token.
 
-    Only tokens of the table belong to a row or column; a token of column 0 belongs to a row alone.
+    Only tokens of the table belong to a row or column; a token of column 0 belongs to a row only.
 
     Args:
         features: int [B, S] each.
@@ -71,7 +71,7 @@ def membership(features: TokenFeatures, attention: AttentionConfig) -> tf.Tensor
 
 
 def _at_most(limit: int, ids: tf.Tensor, what: str, attention: AttentionConfig) -> list:
-    """Refuses ids of `limit` and more: at once where they are known, else by an assertion."""
+    """Refuses ids of at least `limit`: at once if they are known, else by an assertion."""
     count = tf.reduce_max(ids) + 1
     before = (
         f"expected at most {limit} {what} with num_global_tokens {attention.num_global_tokens}, got"
@@ -86,22 +86,22 @@ def _at_most(limit: int, ids: tf.Tensor, what: str, attention: AttentionConfig) 
 
 
 def _real(features: TokenFeatures) -> tf.Tensor:
-    """Which tokens are not padding. bool [B, S]."""
+    """Whether each token is not padding. bool [B, S]."""
     return tf.greater(features.input_mask, 0)
 
 
 def _occupied(membership: tf.Tensor) -> tf.Tensor:
-    """Which global tokens stand for something; the others are masked. [B, S, G] to bool [B, G]."""
+    """Which global tokens stand for a row or column, bool [B, G]; the others are masked."""
     return tf.reduce_any(membership > 0, axis=1)
 
 
 def _distance(query: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
-    """How far each key stands behind each query: [..., F] and [..., T] to int32 [..., F, T]."""
+    """How far each key is after each query: [..., F] and [..., T] to int32 [..., F, T]."""
     return key[..., None, :] - query[..., None]
 
 
 class AllPairsPlan(NamedTuple):
-    """What an encoder's layers share, for evaluation over all pairs.
+    """What an encoder's layers share, to compute all pairs.
 
     Attributes:
         mask: bool [B, 1, G + S, G + S].
@@ -113,13 +113,13 @@ class AllPairsPlan(NamedTuple):
 
 
 class GlobalLocalPlan(NamedTuple):
-    """What an encoder's layers share, for evaluation by blocks.
+    """What an encoder's layers share, to compute blocks.
 
     Attributes:
         global_mask: bool [B, 1, 1, G + S].
         long_mask: bool [B, 1, N, R, G + W].
-        membership: int32 [B, 1, G, S], what each token is to each global one.
-        long_membership: int32 [B, 1, N, R, G], the same, token by token.
+        membership: int32 [B, 1, G, S], see the function `membership`.
+        long_membership: int32 [B, 1, N, R, G], the same by blocks of tokens.
     """
 
     global_mask: tf.Tensor
@@ -184,10 +184,10 @@ def global_local_plan(features: TokenFeatures, attention: AttentionConfig) -> Gl
 
 
 def windows(blocks: tf.Tensor, axis: int) -> tf.Tensor:
-    """Each block between the previous and the next one; zeros stand beyond the ends.
+    """Each block between the previous and the next one, with zeros beyond the ends.
 
-    Unlike MATE's window the ends are not joined, so that no key comes twice, and the keys stand in
-    the order of their positions, so that a distance is a shift.
+    Unlike in MATE's windows, the ends are not joined, so no key is repeated. Keys are in the order
+    of their positions, so a distance is a shift.
 
     Args:
         blocks: [..., N, R, ...], the blocks on `axis`.
@@ -199,14 +199,14 @@ def windows(blocks: tf.Tensor, axis: int) -> tf.Tensor:
     paddings[axis] = [1, 1]
     padded = tf.pad(blocks, paddings)
     number = blocks.shape[axis] or tf.shape(blocks)[axis]
-    # Here and below split, not sliced, for the sake of the gradient (`patterns.first_tokens`).
+    # Here and below a split, because the gradient of a slice is slow (`patterns.first_tokens`).
     previous, _ = tf.split(padded, [number, 2], axis=axis)
     _, following = tf.split(padded, [2, number], axis=axis)
     return tf.concat([previous, blocks, following], axis=axis + 1)
 
 
 def global_local_views(tensor: tf.Tensor, num_global_tokens: int, radius: int) -> MultiView:
-    """The views of projected hidden states [B, H, G + S, E] between which pairs are computed."""
+    """The views of projected hidden states [B, H, G + S, E] that attend to each other."""
     length = (tensor.shape[2] or tf.shape(tensor)[2]) - num_global_tokens
     blocks = num_buckets(length, radius, 0)
     global_, tokens = tf.split(tensor, [num_global_tokens, length], axis=2)
@@ -217,7 +217,7 @@ def global_local_views(tensor: tf.Tensor, num_global_tokens: int, radius: int) -
 
 
 def scores_by_membership(scores: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
-    """The score of each pair, where there are few labels.
+    """The score of each pair, for few labels.
 
     Args:
         scores: float [..., F, k], of each query with each label.
@@ -236,9 +236,9 @@ def scores_by_membership(scores: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
 def scores_by_distance(scores: tf.Tensor) -> tf.Tensor:
     """The score of each pair of a block and its window, from those of the clipped distances.
 
-    All distances between a block and its window are laid out for each query; those of its own
-    window start one place earlier with each query, which reading the rows one place too short does
-    (Huang et al., 2018, section 3.4). Nothing is gathered, so no gradient is scattered.
+    Each query has a row of all distances between a block and its window. Its own window starts one
+    place earlier than that of the query before, so the rows are read one place too short (Huang et
+    al., 2018, section 3.4). Without a gather, no gradient is scattered.
 
     Args:
         scores: float [..., R, 2 * M + 1], of each query with each distance from -M to M.
@@ -276,15 +276,14 @@ class TableETCAttention(HeadProjections):
     """ETC's global-local self-attention over a table (MATE paper, section 5.1).
 
     Called on hidden states float [B, G + S, D], the global tokens first, and token features int
-    [B, S]; returns float [B, G + S, D]. Global tokens and others share their projections. Any S is
-    taken: what does not divide into blocks is padded inside. With evaluator "dense" all pairs are
-    computed, under the same mask and labels.
+    [B, S], for any S; returns float [B, G + S, D]. Global tokens and others share their
+    projections. With evaluator "dense" all pairs are computed, with the same mask and labels.
 
-    The labels' vectors start at zero: training begins as plain attention from BERT's weights.
+    The labels' vectors start at zero, so training begins with BERT's plain attention.
 
     Raises:
-        ValueError: for more rows or columns than there are global tokens for (see
-            `membership`), or hidden states that are not of G + S tokens.
+        ValueError: if there are too few global tokens for the rows or columns (see `membership`),
+            or the hidden states do not have G + S tokens.
 
     Example:
         >>> from mate_tf.config import AttentionConfig
@@ -309,7 +308,7 @@ class TableETCAttention(HeadProjections):
     def plan(
         self, features: TokenFeatures, training: bool = False
     ) -> tuple[AllPairsPlan] | tuple[GlobalLocalPlan]:
-        """The masks and labels, which depend on the token features alone."""
+        """The masks and labels, which depend only on the token features."""
         if self.attention.is_linear:
             return (global_local_plan(features, self.attention),)
         return (all_pairs_plan(features, self.attention),)
@@ -328,7 +327,7 @@ class TableETCAttention(HeadProjections):
         query, key, value = map(heads_first, (query, key, value))  # [B, H, G + S, E]
         self._check_length(query, shared)
         table = tf.cast(tf.convert_to_tensor(self.label_embeddings), query.dtype)  # [K, H, E]
-        # Added to the scores after their division, so divided alike.
+        # It is added to the scores after their division, so it is divided too.
         table *= tf.cast(1.0 / (self.temperature * self.head_size**0.5), query.dtype)
         options: dict[str, Any] = dict(temperature=self.temperature, dropout=dropout)
         if isinstance(shared, AllPairsPlan):
@@ -360,7 +359,7 @@ class TableETCAttention(HeadProjections):
     def _label_scores(
         self, queries: MultiView, table: tf.Tensor, plan: GlobalLocalPlan
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """What the labels add: float [B, H, G, G + S] and [B, H, N, R, G + W]."""
+        """What the labels add to scores: float [B, H, G, G + S] and [B, H, N, R, G + W]."""
         to_global, from_global, between, distance = tf.split(
             table,
             [FROM_GLOBAL, GLOBAL_TO_GLOBAL - FROM_GLOBAL, DISTANCE - GLOBAL_TO_GLOBAL, -1],

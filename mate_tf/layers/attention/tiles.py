@@ -1,18 +1,16 @@
-"""Exact multi-view attention: everything that a sorted pattern allows, and little else.
+"""Exact multi-view attention: all pairs that a sorted pattern allows, and few others.
 
-In a head group's order tokens that may attend to each other stand together, so a tile of
-consecutive queries meets few tiles of keys: its own row's or column's, and those that hold a
-question. Only the pairs of tiles that meet are computed, each once, and a softmax over segments
-joins those of a query. The cost follows the sum of the squared lengths of rows or columns, where
-the window of `MultiViewAttention` leaves pairs out and all pairs cost the square of the sequence.
+In a head group's order, tokens that may attend to each other are neighbours. So a tile of
+consecutive queries meets few tiles of keys: those of its row or column, and those of the question.
+Only pairs of tiles that meet are computed, once each, and a segmented softmax joins those of a
+query. The cost is the sum of the squared lengths of rows or columns. All pairs would cost the
+squared length of the sequence, and the window of `MultiViewAttention` leaves pairs out.
 
-How many tiles meet hangs on the tables. XLA knows no list of such a length: there it is padded to
-the next of a few static sizes.
+The number of tiles that meet depends on the tables. XLA has no lists of unknown length, so the list
+is padded to the next of a few static sizes.
 
 Shapes: B batch, S sequence, R tile (bucket size), N tiles of a sequence, M pairs of tiles that
 are computed, H heads, E head size, K relations, F from, T to.
-
-Sizes that hang on the data, for XLA, whose programs have static shapes.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,16 +44,16 @@ from mate_tf.private_apis import compiles_with_xla
 def at_chosen_size(
     function: Callable[..., tf.Tensor], sizes: list[int], needed: tf.Tensor, *inputs: tf.Tensor
 ) -> tf.Tensor:
-    """Calls a function with the smallest of some sizes that suffices.
+    """Calls a function with the smallest size that suffices, because XLA's shapes are static.
 
-    The gradient computes the function anew at that size: TensorFlow would make each size's
-    results part of all the others', and keep them for all layers.
+    The gradient computes the function again at that size. TensorFlow's own would keep the results
+    of all sizes for all layers.
 
     Args:
-        function: takes a size and the inputs, and returns a tensor; the same at each call.
-        sizes: ascending; the last suffices always.
-        needed: int32, at run time.
-        *inputs: float, what the function is differentiated by.
+        function: takes a size and the inputs, and returns a tensor, the same at each call.
+        sizes: ascending; the last always suffices.
+        needed: int32, the size that is needed.
+        *inputs: float, the inputs to differentiate by.
     """
     index = tf.reduce_sum(tf.cast(needed > tf.constant(sizes[:-1], tf.int32), tf.int32))
 
@@ -68,7 +66,7 @@ def at_chosen_size(
                     tape.watch(sources)
                     result = function(size, *sources)
                 gradients = tape.gradient(result, sources, upstream)
-                # A gather's is a list of slices, of another length at each size.
+                # The gradient of a gather is a list of slices, whose length depends on the size.
                 return [tf.convert_to_tensor(one) for one in gradients]
 
             return tf.switch_case(index, [partial(gradient_at, size) for size in sizes])
@@ -79,16 +77,16 @@ def at_chosen_size(
     return call(*inputs)
 
 
-# The share of the pairs of tiles beyond which it takes longer than all pairs (on a CPU).
+# With a larger share of the pairs of tiles, all pairs are faster (on a CPU).
 _MOST = 0.6
 
 
 @custom_gradient
 def permuted(tensor: tf.Tensor, order: tf.Tensor):
-    """Brings the sequence into an order, [B, H, S, E] by a permutation int32 [B, S].
+    """Permutes the sequence of [B, H, S, E] by an order int32 [B, S].
 
-    TensorFlow sums up the gradient of a gather index by index; a permutation's is the gather by
-    its inverse, at a fraction of the cost.
+    Its gradient is the gather by the inverse. TensorFlow's would sum index by index, at many times
+    the cost.
     """
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
@@ -104,7 +102,7 @@ class TilePairs(NamedTuple):
         query_tile: int32 [M], indices of tiles.
         key_tile: int32 [M].
         mask: bool [M, 1, R, R], the pattern.
-        relations: one-hot, float [M, K, R, R]; None for an architecture without.
+        relations: one-hot, float [M, K, R, R], or None.
     """
 
     query_tile: tf.Tensor
@@ -120,11 +118,11 @@ class TilePlan(NamedTuple):
         order: int32 [B, S], positions in the group's order.
         rank: int32 [B, S], its inverse.
         tiles: int [B * N, R] each, the token features in the group's order.
-        query_tile: int32 [B * N * N], of all pairs of tiles, those that meet first; tiles are
-            numbered through the batch.
+        query_tile: int32 [B * N * N], all pairs of tiles, those that meet first; tiles are numbered
+            through the batch.
         key_tile: int32 [B * N * N].
-        num_pairs: int32, how many pairs meet.
-        pairs: those that meet; None under XLA, where each layer makes them at the size it takes.
+        num_pairs: int32, the number of pairs that meet.
+        pairs: the pairs that meet; None in XLA, where each layer makes them at its size.
     """
 
     order: tf.Tensor
@@ -141,8 +139,7 @@ def tile_plan(features: TokenFeatures, sort_by: str, tile_size: int) -> TilePlan
 
     Args:
         features: int [B, S] each.
-        sort_by: the feature that gives the order; two tokens of the table that attend to each
-            other have the same value of it.
+        sort_by: the feature to sort by; tokens of the table that attend to each other share it.
         tile_size: R.
     """
     order = token_order(features, sort_by)  # [B, S]
@@ -165,8 +162,8 @@ def tile_plan(features: TokenFeatures, sort_by: str, tile_size: int) -> TilePlan
 def list_sizes(num_tiles: int, batch_size: int) -> list[int]:
     """The lengths to which a list of pairs is padded, up to all N * N of each example.
 
-    As a rule each tile meets itself and, both ways, the question's: three pairs a tile. What
-    comes on top doubles.
+    As a rule each tile meets itself and, both ways, the question's tile: three pairs for a tile.
+    What is added to these doubles from size to size.
     """
     of_a_tile, more = [3], 2
     while of_a_tile[-1] < num_tiles:
@@ -186,11 +183,11 @@ def tile_pairs(
     Args:
         plan: the order and the pairs.
         size: M.
-        pattern: of the head group.
-        relations: of any layer of the encoder, where it has them.
+        pattern: the pattern of the head group.
+        relations: those of any layer of the encoder, or None.
     """
     meets = tf.range(size) < plan.num_pairs  # [M]
-    # What fills the list up asks nothing of other examples: it is the first tile with itself.
+    # The first tile with itself fills up the list, so no example depends on another.
     query_tile = tf.where(meets, plan.query_tile[:size], 0)
     key_tile = tf.where(meets, plan.key_tile[:size], 0)
     query = plan.tiles.map(lambda feature: tf.gather(feature, query_tile))  # [M, R]
@@ -206,8 +203,8 @@ def tile_pairs(
 def tiles_meet(tiles: TokenFeatures, sort_by: str) -> tf.Tensor:
     """Which tiles may hold a query and a key that attend to each other.
 
-    Those whose ranges of the sorted feature overlap, those with a token outside the table, and
-    each tile with itself, so that no query is without a key.
+    Tiles meet if their ranges of the sorted feature overlap or one has a token outside the table.
+    Each tile also meets itself, so that each query has a key.
 
     Args:
         tiles: features [B, N, R], in the order of the feature.
@@ -246,10 +243,10 @@ def tiled_attention(
         query: float [B * N, H, R, E], tiles in the group's order.
         key: float [B * N, H, R, E].
         value: float [B * N, H, R, E].
-        *tables: what the heads learned of the relations; see `relation_scores`.
+        *tables: the heads' weights of the relations; see `relation_scores`.
         temperature: the scores are divided by it and by sqrt(E).
         dropout: applied to the attention probabilities.
-        scores_are_small: bool, of `softmax.scores_are_small`, without relations; or None.
+        scores_are_small: bool, the result of `softmax.scores_are_small`; None with relations.
 
     Returns:
         float [B * N, H, R, E].
@@ -269,8 +266,7 @@ def tiled_attention(
 
     def by_softmax() -> tuple[tf.Tensor, tf.Tensor]:
         logits = tf.cast(scores, tf.float32) + tf.where(pairs.mask, 0.0, MASKED)  # [M, H, R, R]
-        # The softmax does not depend on what is subtracted, so its gradient is none of our
-        # business.
+        # The softmax does not depend on what is subtracted, so no gradient is needed.
         highest = tf.stop_gradient(tf.reduce_max(logits, axis=-1))  # [M, H, R]
         highest = tf.math.unsorted_segment_max(highest, query_tile, num_tiles)  # [B * N, H, R]
         weights = tf.exp(logits - tf.gather(highest, query_tile)[..., None])  # [M, H, R, R]
@@ -289,8 +285,8 @@ def tiled_attention(
 
 
 def _sums_by_tile(values: tf.Tensor, tile: tf.Tensor, num_tiles: tf.Tensor) -> tf.Tensor:
-    """Sums up what belongs to the same tile: [M, ...] to [B * N, ...]."""
-    if compiles_with_xla():  # where what fills the list up follows at its end
+    """Sums the values of each tile: [M, ...] to [B * N, ...]."""
+    if compiles_with_xla():  # there the pairs that fill up the list are not sorted
         return tf.math.unsorted_segment_sum(values, tile, num_tiles)
     return tf.math.segment_sum(values, tile)
 
@@ -320,7 +316,7 @@ class TiledAttention(LinearAttention):
             )
 
     def dense_is_faster(self, features: TokenFeatures, training: bool) -> bool | tf.Tensor:
-        """Also of tables most of whose tiles meet, as where one column holds most of the text."""
+        """Also if most tiles of a table meet, as when one column holds most of the text."""
         is_short = super().dense_is_faster(features, training)
         if is_short is True or training or not self.dense_up_to() or compiles_with_xla():
             return is_short
@@ -438,5 +434,5 @@ class TiledAttention(LinearAttention):
 
 
 def _length(plan: TilePlan) -> int | tf.Tensor:
-    """S, as an int where the shape is static."""
+    """S, an int if the shape is static."""
     return plan.order.shape[1] or tf.shape(plan.order)[1]

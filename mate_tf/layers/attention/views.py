@@ -1,9 +1,8 @@
 """The views of a sequence in a head group's order, and the way back from them.
 
-Each view is one gather of rows, from where a projection left them: what sorts the tokens, cuts
-them into buckets, rolls the buckets and puts the heads first happens to the rows' indices, once
-for all layers of an encoder. The gradients are the same gathers the other way round, where
-TensorFlow would sum up index by index.
+Each view is one gather of a projection's rows. Sorting the tokens, cutting them into buckets,
+rolling the buckets and putting heads first changes only the rows' indices, which all layers of an
+encoder share. The gradients are gathers too; TensorFlow's would sum index by index.
 
 Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, N buckets, R radius (bucket
 size), W window (3 * R, or more with more neighbours), H heads, h heads of a group, E head size.
@@ -23,7 +22,7 @@ class MultiView(NamedTuple):
     """Views of one tensor in one head group's order, or some of them.
 
     Attributes:
-        full: [B, H, S, E], the tensor unsorted, heads first.
+        full: [B, H, S, E], the unsorted tensor, heads first.
         global_: [B, H, G, E], the first G tokens of the order.
         long: [B, H, N, R, E], the others in buckets.
         window: [B, H, N, W, E], each bucket, then the next, then the previous one.
@@ -36,7 +35,7 @@ class MultiView(NamedTuple):
 
 
 class ViewIndices(NamedTuple):
-    """Which of the rows [S * H, E] the views of one head group hold.
+    """The indices, among the rows [S * H, E], of one head group's views.
 
     Attributes:
         full: int32 [B, h, S].
@@ -52,12 +51,12 @@ class ViewIndices(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where the tokens of all heads stand in their views.
+    """The places of all heads' tokens in their views.
 
     Attributes:
-        indices: of each head group.
-        row: int32 [B, S, H]: the row of each token among those of all groups' global and long
-            parts, one after the other.
+        indices: the view indices of each head group.
+        row: int32 [B, S, H]: each token's row in the concatenated global and long parts of all
+            groups.
     """
 
     indices: tuple[ViewIndices, ...]
@@ -73,8 +72,8 @@ def places(
 ) -> Places:
     """The rows of all head groups' views.
 
-    A sequence that does not divide into buckets is padded with its first token at the end of its
-    order, one shorter than the global part too.
+    A sequence that does not fill its buckets, or its global part, is padded with its first token at
+    the end of its order.
 
     Args:
         orders: int32 [B, S] for each group, a permutation of the positions.
@@ -110,13 +109,13 @@ def places(
 
 
 def _rows(positions: tf.Tensor, heads: tf.Tensor, num_heads: int) -> tf.Tensor:
-    """Positions [B, ...] to the rows that some of all heads have there, [B, h, ...]."""
+    """The rows [B, h, ...] of some heads at positions [B, ...]."""
     heads = tf.reshape(heads, [-1] + [1] * (positions.shape.rank - 1))
     return positions[:, None] * num_heads + heads
 
 
 def neighbour_offsets(num_neighbours: int) -> list[int]:
-    """Which buckets a window holds, in its order: its own, the next, the previous, ..."""
+    """The buckets of a window in order, relative to its own: 0, 1, -1, 2, -2, ..."""
     offsets = [0]
     for distance in range(1, num_neighbours + 1):
         offsets += [distance, -distance]
@@ -128,7 +127,7 @@ def with_neighbours(long: tf.Tensor, axis: int, num_neighbours: int = 1) -> tf.T
 
     Args:
         long: [..., N, R, ...], the buckets on `axis`.
-        num_neighbours: how many on each side.
+        num_neighbours: buckets on each side.
 
     Returns:
         [..., N, W, ...].
@@ -171,7 +170,7 @@ def views_of(embedding: tf.Tensor, where: Places, names: Sequence[str]) -> list[
 
 
 def group_views(embedding: tf.Tensor, indices: ViewIndices, names: Sequence[str]) -> MultiView:
-    """As `views_of`, of one head group; its gradient is TensorFlow's, which takes longer."""
+    """The views of one head group, with TensorFlow's own gradient, which is slower."""
     rows = _as_rows(embedding)
     return MultiView(
         **{name: tf.gather(rows, getattr(indices, name), batch_dims=1) for name in names}
@@ -179,11 +178,11 @@ def group_views(embedding: tf.Tensor, indices: ViewIndices, names: Sequence[str]
 
 
 def in_sequence(parts: Sequence[tuple[tf.Tensor, tf.Tensor]], where: Places) -> tf.Tensor:
-    """Brings what was computed in each group's order back into the sequence's.
+    """Brings results in the order of each group back into the order of the sequence.
 
     Args:
-        parts: for each head group, of its global part float [B, h, G, E] and of its buckets
-            float [B, h, N, R, E].
+        parts: for each head group the results of its global part, float [B, h, G, E], and of its
+            buckets, float [B, h, N, R, E].
         where: the places of the tokens.
 
     Returns:
@@ -215,13 +214,13 @@ def _as_rows(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def _named(views: Sequence[tf.Tensor], names: Sequence[str]) -> list[dict[str, tf.Tensor]]:
-    """The named views of each group, of those of all groups in a row."""
+    """Splits a flat list of all groups' views into the named views of each group."""
     starts = range(0, len(views), len(names))
     return [dict(zip(names, views[start : start + len(names)], strict=True)) for start in starts]
 
 
 def _summed_window(window: tf.Tensor, bucket_size: int) -> tf.Tensor:
-    """What all windows hold of each bucket, summed: [B, h, N, W, E] to [B, h, N, R, E]."""
+    """Sums each bucket's copies over all windows: [B, h, N, W, E] to [B, h, N, R, E]."""
     parts = tf.split(window, window.shape[3] // bucket_size, axis=3)
     offsets = neighbour_offsets(len(parts) // 2)
     return tf.add_n(
@@ -230,7 +229,7 @@ def _summed_window(window: tf.Tensor, bucket_size: int) -> tf.Tensor:
 
 
 def _without_padding(part: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
-    """Zeros where a part of an order, [B, h, ..., E], goes on beyond a length."""
+    """A part of an order, [B, h, ..., E], with zeros beyond a length."""
     shape = tf.shape(part)[2:-1]
     is_real = tf.reshape(tf.range(tf.reduce_prod(shape)) < length, shape)
     return tf.where(is_real[..., None], part, tf.zeros([], part.dtype))
@@ -241,14 +240,13 @@ class MultiViewEmbedding(keras.layers.Layer):
     """Builds the full, global, long and window views of an embedding (MATE paper, figure 7).
 
     Called on an embedding [B, S, H, E] and an order of its tokens int [B, S]; returns a
-    `MultiView`. A sequence that does not divide into buckets is padded with its first token at the
-    end of its order, one shorter than the global part too: masking is the caller's, and padding
-    has no gradient.
+    `MultiView`. The sequence is padded as in `places`. The padding has no gradient, and the caller
+    has to mask it.
 
     Args:
-        bucket_size: R, tokens in a bucket.
-        global_size: G, tokens in the global part.
-        num_neighbours: buckets on each side of a bucket that its window holds, 1 in the paper.
+        bucket_size: R, the tokens of a bucket.
+        global_size: G, the tokens of the global part.
+        num_neighbours: buckets of a window on each side of its own, 1 in the paper.
 
     Raises:
         ValueError: if a size is below 1.
@@ -287,7 +285,7 @@ class MultiViewEmbedding(keras.layers.Layer):
         return views
 
     def places(self, orders: Sequence[tf.Tensor], group_sizes: Sequence[int]) -> Places:
-        """The places of the tokens of several head groups in such views; see `places`."""
+        """The function `places` with this layer's sizes."""
         return places(orders, group_sizes, self.bucket_size, self.global_size, self.num_neighbours)
 
     def get_config(self):
