@@ -225,10 +225,8 @@ def naming_line(path: Path, number: int) -> Iterator[None]:
     where = f"(file '{path}', line {number})"
     try:
         yield
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{error} {where}") from None
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{error} {where}") from None
+    except (FileNotFoundError, ModuleNotFoundError) as error:
+        raise type(error)(f"{error} {where}") from None
     except OSError as error:  # such as a name that is too long
         raise OSError(f"expected a table's file, got {error} {where}") from None
     except (TypeError, ValueError) as error:

@@ -314,7 +314,7 @@ def supervise_linked(linked: LinkedTable, question: Question, original: bool = F
     """
     if question.answer_coordinates:
         return question
-    where = f"(table '{linked.table.table_id}', question '{question.question_id}')"
+    where = _where(linked.table, question)
     if not question.answers:
         raise SupervisionError("no answer given", f"expected an answer, got none {where}")
     holds = [_holder_of(answer, original) for answer in question.answers]

@@ -153,7 +153,6 @@ def _run(
     options: Sequence[str],
 ) -> Counter[str]:
     """Reads, places in shards, and writes each shard; returns the sums of the counters."""
-    import_extra("apache_beam", "beam", "to convert with Beam")
     import apache_beam as beam
     from apache_beam.metrics import MetricsFilter
     from apache_beam.options.pipeline_options import PipelineOptions

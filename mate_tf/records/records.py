@@ -1,7 +1,6 @@
 """TFRecord files in TAPAS's schema: written, checked, and read in spite of damage.
 
-Integers are int32 in memory and int64 in the files, as the original has them. batches.py turns the
-files into training batches.
+Integers are int32 in memory and int64 in the files, as in the original.
 """
 
 import contextlib
@@ -58,15 +57,12 @@ _CHUNK = 1024  # bytes of a compressed file; damage costs at most as much before
 def write_records(
     path: Path, examples: Iterable[Mapping[str, np.ndarray]], compression: str = "GZIP"
 ) -> int:
-    """Writes examples to a file, which appears once all of them are in it.
+    """Writes examples to a file, which appears once all are in it; returns their number.
 
     Args:
         path: the file; its folder is made if it is missing.
         examples: features by name; arrays of integers, floats, or objects (bytes).
         compression: "GZIP", "ZLIB" or "".
-
-    Returns:
-        The number of examples written.
     """
     count = 0
     with record_writer(path, compression) as writer:
@@ -87,10 +83,8 @@ def record_writer(path: Path, compression: str = "GZIP") -> Iterator[tf.io.TFRec
 
 @contextlib.contextmanager
 def complete_file(path: Path) -> Iterator[str]:
-    """Yields a name to write a file under. The file gets its own name once it is complete.
-
-    The name is unique, because a Beam runner may let two workers write the same file.
-    """
+    """Yields a name to write a file under. The file gets its own name once it is complete."""
+    # A unique name, because a Beam runner may let two workers write the same file.
     unfinished = f"{os.fspath(path)}.{uuid.uuid4().hex}.unfinished"
     try:
         yield unfinished
@@ -121,8 +115,7 @@ def serialize_example(features: Mapping[str, np.ndarray]) -> bytes:
 def _packed(values: bytes) -> bytes:
     """A list of numbers in the encoding of protocol buffers, much faster than one by one.
 
-    First the field's tag, then the number of bytes (seven bits at a time, lowest first), then the
-    bytes.
+    The field's tag, the number of bytes (seven bits at a time, lowest first), then the bytes.
     """
     groups = [len(values)]
     while groups[-1] > 127:
