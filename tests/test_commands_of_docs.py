@@ -204,6 +204,8 @@ def write_files(folder: pathlib.Path) -> None:
     landings = (folder / "moon_landings.csv").read_text(encoding="utf-8").splitlines()
     rows = ["".join(f"<td>{cell}</td>" for cell in line.split(",")) for line in landings]
     table = "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+    statement = "one\ntwo\nthree\nname;size\nK\u00f6ln;5\nUlm;7\n"
+    (folder / "statement.csv").write_text(statement, encoding="cp1252")
     (folder / "page.html").write_text("<table><tr><td>a</td></tr></table>" * 2 + table)
     vocabulary = (ROOT / "mate_tf" / "default_model" / "vocab.txt").read_text("utf-8").splitlines()
     sizes = dict(SMALL_ENCODER, vocab_size=len(vocabulary), max_position_embeddings=512)

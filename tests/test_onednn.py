@@ -13,10 +13,9 @@ pytestmark = pytest.mark.medium
 HERE = pathlib.Path(__file__).parent
 TESTS = [
     "answers/test_inference.py",
-    "layers/attention/test_low_precision.py",
     "layers/attention/test_multi_view.py",
     "layers/attention/test_softmax.py",
-    "layers/attention/test_views.py",
+    "layers/attention/test_tiles.py",
     "layers/test_embedding.py",
     "layers/test_layer_norm.py",
 ]

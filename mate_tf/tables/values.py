@@ -244,7 +244,8 @@ LENGTH = re.compile(
     r"(?P<sign>-)?(?P<a>\d{1,4}):(?P<b>\d{2})(?::(?P<c>\d{2}))?(?:[.,](?P<d>\d{1,6}))?"
 )
 _PART_OF_DURATION = re.compile(
-    rf"(\d+(?:[.,]\d+)?) ?({'|'.join(sorted(SECONDS, key=len, reverse=True))})(?![^\W\d_])[., ]*"
+    rf"(\d+(?:[.,]\d+)?) ?({'|'.join(map(re.escape, sorted(SECONDS, key=len, reverse=True)))})"
+    r"(?![^\W\d_])[., ]*"
     r"(?:and )?"
 )
 ISO_DURATION = re.compile(r"p(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?)?")

@@ -19,7 +19,7 @@ def made(tmp_path_factory, vocab_file):
     for i in range(8):
         rows = "".join(f"{name},{n * (i + 2)}\n" for n, name in enumerate("abcdef", start=3))
         (folder / "in" / f"{i}.csv").write_text(f"name,points\n{rows}")
-    (folder / "in" / "broken.csv").write_text("a,b\n1\n")
+    (folder / "in" / "broken.csv").write_text('a,b\n1,"2\n')
     printed = {}
     for what, some in (("statements", "excerpts_per_table=2"), ("questions", "operations=count")):
         done = run_binary(

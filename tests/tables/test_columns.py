@@ -181,7 +181,14 @@ def test_dates_are_read_back_in_any_certain_form(dates):
         assert [value[:10] for value in found] == [date.isoformat() for date in dates]
 
 
-@given(st.lists(st.text(max_size=12), min_size=1, max_size=6))
+PIECES = (
+    "0 1 12 99 2024 05 . , ' - \u2013 + ( ) / : % $ \u20ac k m b min min. h s d million mio. may "
+    "m\u00e4rz th st of t z am p.m. e5 \u4e07 \u5104 \u5e74 \u6708 [1] * \u00b2 kg usd rs. # about"
+).split(" ")
+LIKE_VALUES = st.lists(st.sampled_from([*PIECES, " ", " "]), max_size=9).map("".join)
+
+
+@given(st.lists(st.text(max_size=12) | LIKE_VALUES, min_size=1, max_size=6))
 def test_any_texts_are_a_column(texts):
     column = read_column(texts, "x")
     assert len(column.values) == len(column.numbers) == len(texts)
