@@ -16,7 +16,7 @@ from mate_tf.features.numeric import is_single
 from mate_tf.tables.columns import Convention, date_of, number_of
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Coordinates, Question, Table, remember
-from mate_tf.tables.values import CURRENCIES, Cell, read_cell
+from mate_tf.tables.values import CURRENCY_UNITS, Cell, read_cell
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re.ASCII)
 _WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")
@@ -201,12 +201,9 @@ def _value(cell: Cell, convention: Convention) -> tuple[Hashable, str]:
     return number_of(cell, convention)
 
 
-_CURRENCIES = frozenset(CURRENCIES.values())
-
-
 def _is_same_unit(unit: str, other: str) -> bool:
     # A bare number is an amount of money, but no length.
-    return unit == other or (not (unit and other) and (unit or other) in _CURRENCIES)
+    return unit == other or (not (unit and other) and (unit or other) in CURRENCY_UNITS)
 
 
 def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:

@@ -57,7 +57,7 @@ COMMON_TYPE_SHARE = 0.7
 _MINUS = "\u2212"
 _LONGEST_REMEMBERED = 64  # characters
 _SINGLE = struct.Struct("f")
-_LEAST_TOO_LARGE = 2.0**128 - 2.0**103  # numbers from here on round to infinity
+LEAST_TOO_LARGE = 2.0**128 - 2.0**103  # numbers from here on round to infinity
 _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
 _ORDINAL_SUFFIX = re.compile("(?:st|nd|rd|th)$")
@@ -121,7 +121,7 @@ _PLAIN_NUMBER = re.compile(r"-?\d{1,9}(?:,\d\d\d){0,9}(?:\.\d{0,30})?", re.ASCII
 
 def is_single(number: float) -> bool:
     """Whether a number is finite in single precision."""
-    return abs(number) < _LEAST_TOO_LARGE
+    return abs(number) < LEAST_TOO_LARGE
 
 
 def parse_text(text: str, original: bool = False) -> list[NumericSpan]:

@@ -14,12 +14,14 @@ from typing import Literal
 
 from mate_tf.tables.values import (
     CURRENCIES,
+    CURRENCY_UNITS,
+    SECONDS,
     UNITS,
     Cell,
     Date,
     clock_text,
-    duration_unit,
     read_cell,
+    with_power,
 )
 
 Kind = Literal["number", "date", "time", "duration", "text", "empty"]
@@ -125,9 +127,6 @@ def unlike_units(units: Iterable[str]) -> tuple[str, ...]:
 def _known_unit(unit: str) -> str:
     unit = unit.split(" (")[0].rstrip(".")
     return unit if unit in UNITS or unit in CURRENCY_UNITS else ""
-
-
-CURRENCY_UNITS = frozenset(CURRENCIES.values())
 
 
 def read_column(texts: Sequence[str], name: str = "") -> Column:
@@ -241,9 +240,8 @@ def number_of(cell: Cell, convention: Convention) -> tuple[float | None, str]:
     number = both[0] if both[0] is not None else both[1]
     if number is not None and cell.factor and convention.weak_multiples:
         words = cell.unit.split(" ", 1)
-        return float(f"{number!r}e{cell.factor}") if "e" not in repr(number) else number, (
-            CURRENCIES.get(words[1], "") if len(words) > 1 else ""
-        )
+        unit = CURRENCIES.get(words[1], "") if len(words) > 1 else ""
+        return float(with_power(repr(number), cell.factor)), unit
     return number, cell.unit
 
 
@@ -274,12 +272,12 @@ def _values_by_kind(
     times: list[float | Date | None] = [None] * len(cells)
     if clocks:
         as_time = _are_times(clocks, name)
-        seconds = [_seconds(cell.clock, as_time, clocks) if cell.clock else None for cell in cells]
+        seconds = [_seconds(cell.clock, as_time) if cell.clock else None for cell in cells]
         if as_time:
             times = list(seconds)
         else:
             lengths = [s if d is None else d for s, d in zip(seconds, lengths, strict=True)]
-    by_unit = [duration_unit(unit) for unit in units]
+    by_unit = [SECONDS.get(unit) for unit in units]
     if any(length is not None for length in lengths) or len(set(by_unit) - {None}) > 1:
         lengths = [
             number * size if length is None and number is not None and size else length
@@ -307,10 +305,10 @@ def _are_times(clocks: Sequence[Cell], name: str) -> bool:
     return True
 
 
-def _seconds(clock: tuple[float, ...], as_time: bool, clocks: Sequence[Cell]) -> float:
+def _seconds(clock: tuple[float, ...], as_time: bool) -> float:
     if len(clock) == 1:
         return clock[0]
     if len(clock) == 3:
         return clock[0] * 3600 + clock[1] * 60 + clock[2]
-    # Lengths of two numbers are minutes and seconds beside h:mm:ss or with fractions, else too.
+    # Two numbers are hours and minutes of a time, minutes and seconds of a length.
     return clock[0] * 3600 + clock[1] * 60 if as_time else clock[0] * 60 + clock[1]

@@ -155,7 +155,7 @@ def draw_table(
             for column, text in enumerate(table.rows[row])
         )
         cells.append([str(row), *texts])
-    cells = [[_shorten(text) for text in line] for line in cells]
+    cells = [[cut(" ".join(text.split()), _CELL_WIDTH) for text in line] for line in cells]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
@@ -164,8 +164,3 @@ def draw_table(
     lines.insert(1, "  ".join("-" * width for width in widths))
     hidden = table.num_rows - len(rows)
     return "\n".join(lines + ([f"... {hidden} more rows"] if hidden else []))
-
-
-def _shorten(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _CELL_WIDTH else text[: _CELL_WIDTH - 1] + "…"

@@ -10,6 +10,8 @@ import contextlib
 import re
 from collections.abc import Callable
 
+from mate_tf.tables.text_files import wrong_byte
+
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig", "UTF-8"),
     (codecs.BOM_UTF32_LE, "utf-32", "UTF-32"),
@@ -43,13 +45,13 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
                 f"expected an encoding such as utf-8 or cp1252, got {encoding!r} (file '{name}')"
             ) from None
         except UnicodeDecodeError as error:
-            raise _wrong(error, encoding, name) from None
+            raise wrong_byte(error, name, encoding) from None
     for mark, codec, shown in _MARKS:
         if content.startswith(mark):
             try:
                 return content.decode(codec), []
             except UnicodeDecodeError as error:
-                raise _wrong(error, shown, name) from None
+                raise wrong_byte(error, name, shown) from None
     if content.count(0) > len(content) // 8:  # UTF-16 without a mark
         codec = "utf-16-le" if content[1::2].count(0) > content[::2].count(0) else "utf-16-be"
         with contextlib.suppress(UnicodeDecodeError):
@@ -57,7 +59,7 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
     try:
         return content.decode(), []
     except UnicodeDecodeError as error:
-        not_utf8 = _wrong(error, "UTF-8 text", name)
+        not_utf8 = wrong_byte(error, name)
     scores = {codec: _score(content, codec) for codec in _SHOWN}
     if scores["cp949"] == 1.0 and sum(byte > 127 for byte in content[:_LOOKED_AT]) >= 12:
         # The other two have these characters too, but seldom nothing else.
@@ -80,14 +82,6 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
 
 def _same(content: bytes, codec: str, other: str) -> bool:
     return content.decode(codec, "replace") == content.decode(other, "replace")
-
-
-def _wrong(error: UnicodeDecodeError, expected: str, name: str) -> ValueError:
-    line = error.object.count(b"\n", 0, error.start) + 1
-    byte = error.object[error.start]
-    return ValueError(
-        f"expected {expected}, got the byte 0x{byte:02x} (file '{name}', line {line})"
-    )
 
 
 def _score(content: bytes, codec: str) -> float:

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import re
 import sys
 import zipfile
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from mate_tf.tables.delimited import read_delimited_rows
 from mate_tf.tables.encodings import decode
-from mate_tf.tables.html_tables import read_html_rows
+from mate_tf.tables.html_tables import declared_encoding, read_html_rows
 from mate_tf.tables.json_tables import read_json_line_rows, read_json_rows
 from mate_tf.tables.layout import Rows, lay_out
 from mate_tf.tables.table import Table
@@ -239,8 +240,6 @@ def _kind_of_bytes(content: bytes, named: str | None, name: str) -> str:
 
 def _declared(content: bytes, named: str | None) -> str | None:
     """The encoding that a page of HTML declares, in the names of Python."""
-    from mate_tf.tables.html_tables import declared_encoding
-
     head = content[:1024].lstrip()[:1]
     return declared_encoding(content) if named == "html" or head == b"<" else None
 
@@ -271,8 +270,6 @@ def _is_complete(line: str) -> bool:
 
 
 def _is_json(text: str) -> bool:
-    import json
-
     try:
         json.loads(text)
     except (ValueError, RecursionError):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mate_tf.tables.table import Table
+from mate_tf.tables.typed_files import nested_text
 
 _ACCEPTED = (
     "a Table, a data frame of pandas, polars or pyarrow, a dict of columns, a list of dicts, a "
@@ -104,14 +105,8 @@ def _frame_columns(frame: Any) -> list[list[Any]]:
             # Written with the digits that the type holds: 0.1, not 0.10000000149.
             single = np.float16 if kind in ("float16", "halffloat") else np.float32
             values = [float(str(single(v))) if isinstance(v, float) else v for v in values]
-        columns.append(list(map(_nested, values)))
+        columns.append(list(map(nested_text, values)))
     return columns
-
-
-def _nested(value: Any) -> Any:
-    from mate_tf.tables.typed_files import nested_text
-
-    return nested_text(value)
 
 
 def to_pandas(table: Table) -> Any:

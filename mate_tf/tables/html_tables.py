@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from mate_tf.tables.drawing import cut
 from mate_tf.tables.layout import Rows
 from mate_tf.tables.typed_files import broken_named, check_size, reading_package
 
@@ -107,8 +108,7 @@ def _is_hidden(element: Any) -> bool:
 
 def _described(rows: list[Any]) -> str:
     name = ", ".join(map(_text, _cells(rows[0])))
-    name = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
-    return f"{len(rows)} rows, {name!r}"
+    return f"{len(rows)} rows, {cut(name, _LONGEST_NAME)!r}"
 
 
 def _with_header(rows: list[Any], name: str) -> Rows:
@@ -123,7 +123,7 @@ def _with_header(rows: list[Any], name: str) -> Rows:
     while spans_all[:1] == [True] and len(rows) > 2:  # a title over all columns
         title = title or lines[0][0]
         rows, lines, spans_all = rows[1:], lines[1:], spans_all[1:]
-    caption = rows[0].iterancestors("table").__next__().find("caption")
+    caption = next(rows[0].iterancestors("table")).find("caption")
     title = title if caption is None else _text(caption)
     first = rows[0].getparent()
     in_head = sum(row.getparent() is first for row in rows) if first.tag == "thead" else 0

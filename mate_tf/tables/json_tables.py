@@ -1,11 +1,11 @@
 """Tables in JSON, in the shapes that programs write, and JSON Lines."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mate_tf.tables.layout import Rows
 from mate_tf.tables.text_files import NUMBERS_AS_WRITTEN, parse_json
+from mate_tf.tables.typed_files import nested_text
 
 SHAPES = (
     "a list of objects, a list of lists, an object of columns or of rows, or one with header and "
@@ -144,12 +144,7 @@ def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping) and value and prefix.count(".") < 8:
             flat |= _flat(value, f"{prefix}{key}.")
         elif isinstance(value, list):
-            simple = not any(isinstance(item, dict | list) for item in value)
-            flat[prefix + key] = (
-                ", ".join("" if item is None else str(item) for item in value)
-                if simple
-                else json.dumps(value, ensure_ascii=False)
-            )
+            flat[prefix + key] = nested_text(value)
         else:
             flat[prefix + key] = value
     return flat

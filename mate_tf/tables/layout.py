@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mate_tf.tables.drawing import cut
 from mate_tf.tables.table import Table, cell_text
 from mate_tf.tables.values import Cell, read_cell
 
@@ -117,9 +118,9 @@ def _size(row: Sequence[Any], is_ragged: bool) -> int:
 
 def _width(rows: Numbered, is_ragged: bool) -> int:
     """The commonest size of the rows from the middle on; of equally common ones the largest."""
-    sizes = Counter(_size(row, is_ragged) for _, row in rows[len(rows) // 2 :][:_ROWS_LOOKED_AT])
     if not is_ragged:
         return max((_size(row, is_ragged) for _, row in rows), default=0)
+    sizes = Counter(len(row) for _, row in rows[len(rows) // 2 :][:_ROWS_LOOKED_AT])
     return max(sizes, key=lambda size: (sizes[size], size), default=0)
 
 
@@ -128,9 +129,8 @@ def _filled(row: Sequence[Any]) -> int:
 
 
 def _shortened(row: Sequence[Any]) -> str:
-    text = " ".join(str(cell).strip() for cell in row if _has_text(cell))
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST_TITLE else f"{text[: _LONGEST_TITLE - 1]}…"
+    text = " ".join(str(cell) for cell in row if _has_text(cell))
+    return cut(" ".join(text.split()), _LONGEST_TITLE)
 
 
 def _without_notes(found: Rows, rows: Numbered, width: int) -> Numbered:
@@ -281,29 +281,28 @@ def _continues(
 ) -> bool:
     """Whether the second row is part of the header."""
     columns = _columns_of_values(below)
-    is_partial = "" in first or "" in second or len(set(first)) < len(first)
+    is_partial = "" in second or len(set(first)) < len(first)
     if not columns or not is_partial:
         return False
     others = [index for index in range(len(first)) if index not in columns]
     if any(second[index].strip() not in ("", first[index].strip()) for index in others):
         return False
-    has_text = [bool(second[index].strip()) for index in columns]
-    return (
-        all(not _is_value(second_read[i]) or second_read[i].is_year for i in columns)
-        and all(has_text)
-        and (sum(map(bool, second)) < len(second) or len(set(first)) < len(first))
+    return all(
+        second[i].strip() and (not _is_value(second_read[i]) or second_read[i].is_year)
+        for i in columns
     )
 
 
 def _joined_header(rows: Sequence[Sequence[str]], width: int) -> list[str]:
     if not rows:
         return [f"column {number}" for number in range(1, width + 1)]
+    if len(rows) == 1:
+        return list(rows[0])
     names = []
     carried = ""
     for index in range(width):
-        parts = [row[index].strip() if len(rows) > 1 else row[index] for row in rows]
-        if len(rows) > 1:
-            carried = parts[0] or carried  # a name over several columns stands in the first
-            parts = [parts[0] or carried if any(parts[1:]) else parts[0], *parts[1:]]
-        names.append(" ".join(dict.fromkeys(filter(None, parts))) if len(rows) > 1 else parts[0])
+        first, *others = (row[index].strip() for row in rows)
+        carried = first or carried  # a name over several columns stands in the first
+        parts = [carried if any(others) else first, *others]
+        names.append(" ".join(dict.fromkeys(filter(None, parts))))
     return names

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import datetime
+import functools
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -96,7 +97,7 @@ class Table:
             columns[index] = read_column([row[index] for row in self.rows], self.header[index])
         return columns[index]
 
-    @property
+    @functools.cached_property
     def all_assumed(self) -> tuple[str, ...]:
         """What was assumed about the table and about its columns."""
         columns = map(self.column, range(self.num_columns))

@@ -30,20 +30,11 @@ def read_text(path: str | Path) -> str:
         ValueError: if it is a directory or not UTF-8.
     """
     with open_bytes(path) as file:
-        return decode_text(file.read(), path)
-
-
-def decode_text(content: bytes, path: str | Path) -> str:
-    """The text of a UTF-8 file's bytes, as by `read_text`; `path` is the name in errors.
-
-    Raises:
-        ValueError: if it is not UTF-8.
-    """
+        content = file.read()
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise _not_utf8(error, path, line) from None
+        raise wrong_byte(error, path) from None
 
 
 def stream_lines(path: str | Path) -> Iterator[str]:
@@ -57,7 +48,7 @@ def stream_lines(path: str | Path) -> Iterator[str]:
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise _not_utf8(error, path, number) from None
+                raise wrong_byte(error, path, line=number) from None
             yield text
 
 
@@ -68,22 +59,7 @@ def read_csv_rows(path: str | Path, **dialect: Any) -> list[list[str]]:
         FileNotFoundError: if there is no such file.
         ValueError: as `read_text`, if quotes do not match, or if rows differ in length.
     """
-    return parse_csv_rows(read_text(path), path, **dialect)
-
-
-def check_delimiter(delimiter: str) -> None:
-    """Raises ValueError unless it is one character that is neither a quote nor a line end."""
-    if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ValueError(f"expected one character as delimiter, got {delimiter!r}")
-
-
-def parse_csv_rows(text: str, path: str | Path, **dialect: Any) -> list[list[str]]:
-    """The rows of delimited text, as by `read_csv_rows`; `path` is the name in errors.
-
-    Raises:
-        ValueError: if quotes do not match, or if rows differ in length.
-    """
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, **dialect)
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True, **dialect)
     rows: list[list[str]] = []
     try:
         for row in filter(None, reader):
@@ -94,6 +70,12 @@ def parse_csv_rows(text: str, path: str | Path, **dialect: Any) -> list[list[str
             f"expected delimited text, got: {error} (file '{path}', line {reader.line_num})"
         ) from None
     return rows
+
+
+def check_delimiter(delimiter: str) -> None:
+    """Raises ValueError unless it is one character that is neither a quote nor a line end."""
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ValueError(f"expected one character as delimiter, got {delimiter!r}")
 
 
 def stream_csv_records(
@@ -243,8 +225,15 @@ def open_bytes(path: str | Path) -> BinaryIO:
         raise FileNotFoundError(f"expected a file at '{path}', found none") from None
 
 
-def _not_utf8(error: UnicodeDecodeError, path: str | Path, line: int) -> ValueError:
+def wrong_byte(
+    error: UnicodeDecodeError,
+    path: str | Path,
+    expected: str = "UTF-8 text",
+    line: int | None = None,
+) -> ValueError:
+    """An error that names the byte that is not in an encoding, and its line in the file."""
+    line = line or error.object.count(b"\n", 0, error.start) + 1
     byte = error.object[error.start]
     return ValueError(
-        f"expected UTF-8 text, got the byte 0x{byte:02x} (file '{path}', line {line})"
+        f"expected {expected}, got the byte 0x{byte:02x} (file '{path}', line {line})"
     )

@@ -150,7 +150,8 @@ UNITS = frozenset(
     "gwh kj kcal kv mah pa hpa bar psi °c °f °k ° kmh km/h mph m/s kn s sec secs min mins h hr hrs "
     "hours minutes seconds days weeks months years".split()
 )
-SIGNED_UNITS = UNITS | frozenset(CURRENCIES.values())
+CURRENCY_UNITS = frozenset(CURRENCIES.values())
+SIGNED_UNITS = UNITS | CURRENCY_UNITS
 SECONDS = {
     **dict.fromkeys("d day days tag tage jours".split(), 86_400.0),
     **dict.fromkeys("h hr hrs hour hours std stunden heures".split(), 3600.0),
@@ -218,9 +219,8 @@ DATES = (
     r"(?P<second>\d{2})z?",
 )
 _AND_TIME = rf"(?:(?:t| |, | at )(?:{_TIME}))?"
-_NO_TIME = re.compile("hour")
 DATE_CELLS = [
-    re.compile(_WEEKDAY + (date if _NO_TIME.search(date) else date + _AND_TIME)) for date in DATES
+    re.compile(_WEEKDAY + (date if "hour" in date else date + _AND_TIME)) for date in DATES
 ]
 # Two numbers and a year: the column decides which is the day.
 SHORT_DATE = re.compile(
@@ -234,7 +234,7 @@ _UNNAMED = re.compile(r"\?P<\w+>")
 VALUE_IN_SENTENCE = re.compile(
     _UNNAMED.sub(
         "?:",
-        rf"\b(?:{'|'.join(date for date in DATES[:7])}){_AND_TIME}\b|\b{SHORT_DATE.pattern}\b"
+        rf"\b(?:{'|'.join(DATES[:7])}){_AND_TIME}\b|\b{SHORT_DATE.pattern}\b"
         rf"|\b{_TIME}|(?:{_MINUS})?(?:{_CURRENCY} ?)?\b\d+(?:[.,']\d+)*(?:e[+-]?\d{{1,2}})?\b"
         rf"(?: ?(?:{'|'.join(sorted(map(re.escape, MULTIPLES), key=len, reverse=True))}|[mb])\b)?"
         rf"(?: ?(?:%|[{_SIGNS_OF_CURRENCIES}]))?",
@@ -254,7 +254,7 @@ _MAY_BE_VALUE = re.compile(r"[\d年]")
 
 
 def plain_text(text: str) -> str:
-    """A cell in lower case and plain characters, without footnote marks; single blanks."""
+    """A cell in lower case and plain characters, with single blanks."""
     text = " ".join(text.lower().split())
     if not text.isascii():
         text = "".join(map(_plain_character, text))
@@ -342,18 +342,19 @@ def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
 def _point_number(digits: str, power: int) -> float | None:
     for text in (digits, digits.rstrip(".,")):
         if POINT_DIGITS.fullmatch(text):
-            return float(_with_power(_SEPARATORS.sub("", text), power))
+            return float(with_power(_SEPARATORS.sub("", text), power))
     return None
 
 
 def _comma_number(digits: str, power: int) -> float | None:
     for text in (digits, digits.rstrip(".,")):
         if COMMA_DIGITS.fullmatch(text):
-            return float(_with_power(_DOTS.sub("", text).replace(",", "."), power))
+            return float(with_power(_DOTS.sub("", text).replace(",", "."), power))
     return None
 
 
-def _with_power(digits: str, power: int) -> str:
+def with_power(digits: str, power: int) -> str:
+    """The digits of a number, possibly with an exponent, times a power of ten."""
     if not power:
         return digits
     mantissa, _, exponent = digits.partition("e")
@@ -450,16 +451,8 @@ def _duration(text: str) -> Cell | None:
     parts = list(_PART_OF_DURATION.finditer(text))
     if len(parts) < 2 or "".join(part[0] for part in parts) != text:
         return None
-    return Cell(text, duration=sum(_seconds(part[1], part[2]) for part in parts))
-
-
-def _seconds(number: str, unit: str) -> float:
-    return float(number.replace(",", ".")) * SECONDS[unit]
-
-
-def duration_unit(unit: str) -> float | None:
-    """The seconds of a unit of time, such as 60 of "min"; None for another unit."""
-    return SECONDS.get(unit)
+    seconds = (float(part[1].replace(",", ".")) * SECONDS[part[2]] for part in parts)
+    return Cell(text, duration=sum(seconds))
 
 
 def clock_text(seconds: float) -> str:

@@ -16,12 +16,17 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from mate_tf.features.numeric import COMMON_TYPE_SHARE, EQUAL, GREATER, LESS
+from mate_tf.features.numeric import (
+    COMMON_TYPE_SHARE,
+    EQUAL,
+    GREATER,
+    LEAST_TOO_LARGE,
+    LESS,
+)
 from mate_tf.serving.raw_text.cells import Cells, mapped, plain_text, read_cells
 from mate_tf.serving.raw_text.numbers import TextValues, text_values
 from mate_tf.tables import values as readings
 from mate_tf.tables.columns import (
-    CURRENCY_UNITS,
     LENGTH_NAME,
     SHARE_OF_KIND,
     TIME_NAME,
@@ -29,8 +34,7 @@ from mate_tf.tables.columns import (
 )
 
 _NAN = np.float64("nan")
-_KNOWN_UNITS = sorted(readings.UNITS | CURRENCY_UNITS)
-_LEAST_TOO_LARGE = 2.0**128 - 2.0**103
+_KNOWN_UNITS = sorted(readings.UNITS | readings.CURRENCY_UNITS)
 # Of numbers, and of dates so that later ones are larger.
 _DAY = 86_400.0
 _WEIGHTS = (1.0, 10_000.0 * _DAY, 100.0 * _DAY, _DAY, 1.0)
@@ -152,7 +156,7 @@ def read_columns(
     has_number = _given(numbers)
     all_years = tf.reduce_all(read.is_year | ~has_number, axis=1, keepdims=True)
     is_of_years = (of_kind == 3) & all_years
-    single = tf.where(tf.abs(numbers) < _LEAST_TOO_LARGE, numbers, _NAN)
+    single = tf.where(tf.abs(numbers) < LEAST_TOO_LARGE, numbers, _NAN)
     number = tf.where((of_kind == 3) & ~all_years, single, _NAN)
     number = tf.where(of_kind == 2, lengths, tf.where(of_kind == 1, times, number))
     date = tf.where((of_kind == 0)[..., tf.newaxis], dates, _NAN)
@@ -193,7 +197,10 @@ def _number_way(cells: Cells) -> tf.Tensor:
     factor = cells.factor
     least = tf.reduce_min(tf.where(factor > 0, factor, 99), axis=1)
     most = tf.reduce_max(factor, axis=1)
-    is_money = _mapped_grid(cells.units[..., 0], dict.fromkeys(CURRENCY_UNITS, 1), 0, tf.int32) > 0
+    is_money = (
+        _mapped_grid(cells.units[..., 0], dict.fromkeys(readings.CURRENCY_UNITS, 1), 0, tf.int32)
+        > 0
+    )
     others = tf.reduce_any(cells.has_power | is_money, axis=1)
     is_weak = (most > 0) & (others | (least < most))
     return tf.where(commas > points, 1, 0) + tf.where(is_weak, 2, 0)
