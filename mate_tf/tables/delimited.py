@@ -18,6 +18,8 @@ _LEAST_TO_TRIM = 0.4  # of them, from which on lines at both ends may be others
 _DELIMITER_LINE = re.compile(r'sep=([^"\r\n])\r?\n')  # Excel reads and writes such a line
 _APART = re.compile(r"(?<=\S)(?: {2,}|\t)(?=\S)")
 _ALONE = re.compile(r"\r\n|\r|\n")
+_BLANK_BEFORE_QUOTE = re.compile(r'(?m)^(?:"[^"\n]*"|[^"\n]*)[,;|\t] +"[^"\n]*"')
+_AS_TEXT = re.compile(r'^="(.*)"$')  # ="007" keeps its zeros in Excel
 _NONE = "\x1f"  # a character that no text has, for a single column
 _NAMES = {"\t": "a tab", " ": "blanks"}
 
@@ -48,21 +50,28 @@ def read_delimited_rows(
     if delimiter is None:
         delimiter = find_delimiter(text, usual)
         if delimiter == " ":
-            text, delimiter = "\n".join(_APART.sub("\t", li) for li in _ALONE.split(text)), "\t"
+            lines = (_APART.sub("\t", line.strip()) for line in _ALONE.split(text))
+            text, delimiter = "\n".join(lines), "\t"
             assumed.append("The columns are separated by two or more blanks.")
         elif not delimiter:
             delimiter = _NONE
         elif delimiter != usual:
             named = _NAMES.get(delimiter, f"'{delimiter}'")
             assumed.append(f"The columns are separated by {named}.")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    has_blanks = _BLANK_BEFORE_QUOTE.search(text[:_CHARACTERS_LOOKED_AT]) is not None
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        strict=True,
+        delimiter=delimiter,
+        skipinitialspace=has_blanks,
+    )
     rows: list[list[Any]] = []
     numbers: list[int] = []
     line = 1
     try:
         for row in reader:
             if row:
-                rows.append(row)
+                rows.append([_AS_TEXT.sub(r"\1", cell) for cell in row] if '="' in text else row)
                 numbers.append(line)
             line = reader.line_num + 1
     except csv.Error as error:
@@ -105,7 +114,10 @@ def _share(head: str, delimiter: str) -> float:
 
     Lines before the first and after the last of these do not count, unless they are most.
     """
-    reader = csv.reader(io.StringIO(head, newline=""), delimiter=delimiter)
+    has_blanks = _BLANK_BEFORE_QUOTE.search(head) is not None
+    reader = csv.reader(
+        io.StringIO(head, newline=""), delimiter=delimiter, skipinitialspace=has_blanks
+    )
     sizes: list[int] = []
     is_prose = True  # "red, or blue"
     try:

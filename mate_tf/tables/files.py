@@ -13,7 +13,7 @@ from mate_tf.tables.delimited import read_delimited_rows
 from mate_tf.tables.encodings import decode
 from mate_tf.tables.html_tables import declared_encoding, read_html_rows
 from mate_tf.tables.json_tables import read_json_line_rows, read_json_rows
-from mate_tf.tables.layout import Rows, lay_out
+from mate_tf.tables.layout import Rows, chosen_table, lay_out
 from mate_tf.tables.table import Table
 from mate_tf.tables.text_files import open_bytes
 from mate_tf.tables.typed_files import read_excel_rows, read_other_sheet_rows, read_parquet_rows
@@ -62,7 +62,12 @@ _OTHERS = {
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|table)", re.I | re.S
 )
-_MARKDOWN_RULE = re.compile(r"(?m)^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+# Of Markdown, or as databases print tables: +----+----+
+_MARKDOWN_RULE = re.compile(
+    r"(?m)^[ \t]*[|+]?[ \t]*:?-+:?[ \t]*(?:[|+][ \t]*:?-+:?[ \t]*)*[|+]?[ \t]*$"
+)
+_MARKDOWN_STYLE = re.compile(r"\*\*(.+?)\*\*|`(.+?)`|\[([^\[\]]+)\]\([^()]*\)|<br */?>")
+_EXCEL_2003 = re.compile(rb"<Workbook[^>]+schemas-microsoft-com:office:spreadsheet")
 _MOST_UNPACKED = 2**31  # bytes of a gzip file
 
 
@@ -164,6 +169,11 @@ def read_content(content: bytes, name: str, options: ReadOptions = _DEFAULTS) ->
     if content.startswith(b"\x1f\x8b"):
         content = _unpacked(content, name)
         ending = Path(Path(name).stem).suffix.lower() if ending in (".gz", ".gzip") else ending
+    if _EXCEL_2003.search(content[:2000]):
+        raise ValueError(
+            f"expected a table, got a workbook in the XML of Excel 2003 (file '{name}'); save it "
+            "as .xlsx"
+        )
     named = _KIND_OF_ENDING.get(ending)
     kind = _kind_of_bytes(content, named, name)
     assumed: list[str] = []
@@ -257,8 +267,13 @@ def _kind_of_text(text: str, named: str | None) -> str:
         return "json"
     if is_json and _is_json(text):
         return "json"
+    if is_json and all(_is_json(line) for line in text.split("\n", 2)[:2]):
+        return "jsonl"
     rule = _MARKDOWN_RULE.search(text[:20_000])
-    if named == "markdown" or (rule and "|" in rule[0] and "|" in text[: rule.start()]):
+    if rule and rule[0].lstrip().startswith("+"):  # above the header
+        rule = _MARKDOWN_RULE.search(text[:20_000], rule.end())
+    has_bars = rule and re.search(r"[|+]", rule[0]) and "|" in text[: rule.start()]
+    if named == "markdown" or has_bars:
         return "markdown"
     if named == "html":
         return "html"
@@ -281,24 +296,21 @@ def _markdown_rows(text: str, name: str, which: int | None) -> Rows:
     """The rows of a table in Markdown: a header, a rule such as |---|---|, and rows with bars."""
     lines = text.splitlines()
     tables: list[tuple[int, list[list[str]]]] = []
+    end = 0  # of the last table
     for number, line in enumerate(lines[1:], start=1):
-        if _MARKDOWN_RULE.match(line) and "|" in lines[number - 1] and "-" in line:
+        if number > end and _MARKDOWN_RULE.match(line) and "|" in lines[number - 1]:
             body = []
             for below in lines[number + 1 :]:
                 if "|" not in below:
                     break
                 body.append(_markdown_cells(below))
+            end = number + 1 + len(body)
+            body = [row for row in body if any(row)] or body
             tables.append((number, [_markdown_cells(lines[number - 1]), *body]))
     if not tables:
         raise ValueError(f"expected a table with bars, such as |a|b|, got none (file '{name}')")
-    if which is None and len(tables) == 1:
-        which = 0
-    if which is None or which >= len(tables):
-        raise ValueError(
-            f"expected the number of a table as which, from 0 to {len(tables) - 1}, got "
-            f"{len(tables)} tables (file '{name}')"
-        )
-    first, rows = tables[which]
+    described = [f"{len(rows)} rows, {', '.join(rows[0])!r}" for _, rows in tables]
+    first, rows = tables[chosen_table(which, described, f"(file '{name}')")]
     return Rows(
         rows, [first, *range(first + 2, first + 1 + len(rows))], name, "line", True, header_rows=1
     )
@@ -309,4 +321,7 @@ def _markdown_cells(line: str) -> list[str]:
     line = line.removeprefix("|")
     if line.endswith("|") and not line.endswith("\\|"):
         line = line[:-1]
-    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)]
+    cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)]
+    return [
+        _MARKDOWN_STYLE.sub(lambda it: next(filter(None, it.groups()), " "), cell) for cell in cells
+    ]

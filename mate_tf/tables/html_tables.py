@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mate_tf.tables.drawing import cut
-from mate_tf.tables.layout import Rows
+from mate_tf.tables.layout import Rows, chosen_table
 from mate_tf.tables.typed_files import broken_named, check_size, reading_package
 
 _DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
@@ -18,11 +18,11 @@ _WINDOWS_1252 = {
     *("windows-1252", "cp1252"),
 }
 _HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+_UNSEEN = re.compile(r"visibility\s*:\s*(?:hidden|collapse)", re.IGNORECASE)  # but takes its place
 _NOT_TEXT = {"script", "style", "table", "template"}
 _APART = {"br", "dd", "div", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "p"}
 _SPAN = re.compile(r"\s*(\d{1,9})")
 _MOST_COLUMNS_SPANNED = 1000  # as in browsers
-_TABLES_NAMED = 5
 _LONGEST_NAME = 30
 
 
@@ -56,18 +56,18 @@ def read_html_rows(text: str, name: str, which: int | None = None) -> Rows:
         found = [(table, rows) for table in page.iter("table") if (rows := _rows(table))]
         shown = [rows for table, rows in found if not _is_in_hidden(table)]
         tables = shown or [rows for _, rows in found]
+        # Frames around other tables, and boxes of one text, are no tables where there are others.
+        tables = [rows for rows in tables if _has_cells(rows)] or tables
     if not tables:
         raise ValueError(f"expected a table, got a page without one (file '{name}')")
-    if which is None and len(tables) == 1:
-        which = 0
-    if which is None or not 0 <= which < len(tables):
-        named = [f"{i}: {_described(rows)}" for i, rows in enumerate(tables[:_TABLES_NAMED])]
-        got = f"{len(tables)} tables" if which is None else str(which)
-        raise ValueError(
-            f"expected the number of a table as which, from 0 to {len(tables) - 1}, got {got} "
-            f"({'; '.join([*named, '...'][: len(tables)])}) (file '{name}')"
-        )
-    return _with_header(tables[which], name)
+    number = chosen_table(which, map(_described, tables), f"(file '{name}')")
+    return _with_header(tables[number], name)
+
+
+def _has_cells(rows: list[Any]) -> bool:
+    """Whether there are several cells, and texts in them that are not in a table of their own."""
+    cells = [cell for row in rows for cell in _cells(row)]
+    return len(cells) > 1 and any(cell.find(".//table") is None and _text(cell) for cell in cells)
 
 
 def declared_encoding(content: bytes) -> str | None:
@@ -129,11 +129,15 @@ def _with_header(rows: list[Any], name: str) -> Rows:
     in_head = sum(row.getparent() is first for row in rows) if first.tag == "thead" else 0
     if not in_head:
         only_headings = [
-            all(cell.tag == "th" for cell in _cells(row)) and not is_section
-            for row, is_section in zip(rows, spans_all, strict=True)
+            all(cell.tag == "th" for cell in _cells(row))
+            and not is_section
+            and (row is rows[0] or not line[0] or any(line[1:]))  # Assets, with empty cells
+            for row, line, is_section in zip(rows, lines, spans_all, strict=True)
         ]
-        in_head = max(1, sum(itertools.takewhile(bool, only_headings)))
-    if in_head == len(rows):
+        in_head = sum(itertools.takewhile(bool, only_headings))
+    # Without any heading the rows decide, as in a spreadsheet.
+    has_headings = in_head or any(cell.tag == "th" for row in rows for cell in _cells(row))
+    if in_head in (0, len(rows)):
         in_head = 1
     columns = zip(*lines[:in_head], strict=True)
     header = [" ".join(text for text, _ in itertools.groupby(filter(None, c))) for c in columns]
@@ -141,7 +145,9 @@ def _with_header(rows: list[Any], name: str) -> Rows:
         [line[0], *[""] * (width - 1)] if is_section else line  # a heading within the table
         for line, is_section in zip(lines[in_head:], spans_all[in_head:], strict=True)
     ]
-    return Rows([header, *body], range(1, len(body) + 2), name, header_rows=1, title=title)
+    table = [header, *(filter(any, body) if any(map(any, body)) else body)]
+    header_rows = 1 if has_headings else None
+    return Rows(table, range(1, len(table) + 1), name, header_rows=header_rows, title=title)
 
 
 def _expanded(rows: list[Any], path: str) -> list[list[str]]:
@@ -195,7 +201,7 @@ def _text(cell: Any) -> str:
 def _pieces(element: Any) -> Iterator[str]:
     """The texts in an element, with a blank for each new line on the page."""
     left = [element]  # no recursion: elements may be nested deeper than calls
-    last = ""  # the last character that is no blank
+    last = ""  # the last characters that are no blanks
     while left:
         piece = left.pop()
         if not isinstance(piece, str):
@@ -205,7 +211,7 @@ def _pieces(element: Any) -> Iterator[str]:
                 left.extend(reversed(_inside(piece)))
                 continue
         yield piece
-        last = piece.rstrip()[-1:] or last
+        last = (last + "".join(piece.split()))[-_CHARACTERS_BEFORE:]
 
 
 def _inside(element: Any) -> list[Any]:
@@ -215,19 +221,29 @@ def _inside(element: Any) -> list[Any]:
         apart = " " if child.tag in _APART else ""
         found.append(apart)
         # The tag of a comment is no text.
-        if isinstance(child.tag, str) and child.tag not in _NOT_TEXT and not _is_hidden(child):
+        is_text = isinstance(child.tag, str) and child.tag not in _NOT_TEXT
+        if is_text and not (_is_hidden(child) or _UNSEEN.search(child.get("style", ""))):
             found.append(child)
         found.append(apart + (child.tail or ""))
     return found
 
 
 def _superscript(text: str, last: str) -> str:
-    """What a raised text after a character says: marks of footnotes say nothing."""
-    if text.lower() in ("st", "nd", "rd", "th", "e", "er", "o", "a", "tm", "®", "™"):
+    """What a raised text after others says: marks of footnotes say nothing."""
+    if text.lower() in ("st", "nd", "rd", "th", "er", "re", "ème", "tm", "®", "™"):
         return text
-    if text in ("2", "3") and last.isalpha():  # of a unit
-        return "²" if text == "2" else "³"
-    return "" if len(text) <= _LONGEST_MARK else f" {text}"
+    if text.lower() in ("e", "o", "a") and last[-1:] in ("I", "V", "X"):  # XXe
+        return text
+    if last[-1:].isalpha() and _POWER_OF_UNIT.fullmatch(text):
+        return text.translate(_RAISED)
+    if _TIMES_TEN.search(last) and _POWER.fullmatch(text):
+        return f"^{text}"
+    return "" if _MARK.fullmatch(text) else f" {text}"
 
 
-_LONGEST_MARK = 6  # characters, such as [12]
+_CHARACTERS_BEFORE = 3
+_TIMES_TEN = re.compile(r"[×x·*]10$")
+_POWER = re.compile(r"[-−+]?\d{1,3}")
+_POWER_OF_UNIT = re.compile(r"[23]|[-−][1-4]")
+_RAISED = str.maketrans("-−1234", "⁻⁻¹²³⁴")
+_MARK = re.compile(r".{1,6}|(?:\[[^\[\]]*\]\s*)+|(?:note|nb|fn) ?\w{1,3}", re.IGNORECASE)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mate_tf.tables.layout import Rows
+from mate_tf.tables.layout import Rows, chosen_table
 from mate_tf.tables.text_files import NUMBERS_AS_WRITTEN, parse_json
 from mate_tf.tables.typed_files import nested_text
 
@@ -11,8 +11,9 @@ SHAPES = (
     "a list of objects, a list of lists, an object of columns or of rows, or one with header and "
     "rows, columns and data, or a list of objects in one of its keys"
 )
-_HEADERS = ("header", "headers", "columns", "column_names", "fields")
-_BODIES = ("rows", "data", "values")
+_HEADERS = ("header", "headers", "columns", "column_names", "fields", "cols", "schema")
+_BODIES = ("rows", "data", "values", "records", "items")
+_WRAPPERS = (*_BODIES, "table", "result", "results", "response", "content", "body", "payload")
 
 
 def read_json_rows(text: str, name: str, which: int | None = None) -> Rows:
@@ -75,7 +76,10 @@ def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
                     name.get("name", name.get("title")) if isinstance(name, Mapping) else name
                     for name in value[header]
                 ]
-                return [names, *value[body]]
+                return _with_labels(value.get("index"), [names, *value[body]])
+    inner = [item for key, item in value.items() if len(value) == 1 or key.lower() in _WRAPPERS]
+    if len(inner) == 1 and isinstance(inner[0], Mapping) and _holds_table(inner[0]):
+        return _rows(inner[0], where, which)
     if value and all(isinstance(item, Mapping) for item in value.values()):
         return _of_named(value)
     columns = list(value.values())
@@ -98,15 +102,27 @@ def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
         return _of_records([value]) if value else []  # one row
     if not tables:
         raise ValueError(f"expected {SHAPES}, got an object of other things {where}")
-    keys = list(tables)
-    if which is None and len(keys) == 1:
-        which = 0
-    if which is None or which >= len(keys):
-        named = ", ".join(f"{number}: '{key}'" for number, key in enumerate(keys))
-        raise ValueError(
-            f"expected the number of a table as which, got several tables ({named}) {where}"
-        )
-    return _rows(tables[keys[which]], where, None)
+    keys = [key for key in tables if key.lower() not in _HEADERS] or list(tables)
+    key = keys[chosen_table(which, [f"'{key}'" for key in keys], where)]
+    return _rows(tables[key], where, None)
+
+
+def _with_labels(labels: Any, rows: list[list[Any]]) -> list[list[Any]]:
+    """The rows with pandas's labels before them, if these are more than their numbers."""
+    if not isinstance(labels, list) or len(labels) != len(rows) - 1:
+        return rows
+    if all(str(label).isdecimal() for label in labels):
+        return rows
+    return [[name, *row] for name, row in zip(["", *labels], rows, strict=True)]
+
+
+def _holds_table(value: Mapping[str, Any]) -> bool:
+    """Whether an object is or holds a table of its own: a list of objects or of lists."""
+    return any(
+        (item and (_is_list_of(item, Mapping) or _is_list_of(item, list)))
+        or (isinstance(item, Mapping) and _holds_table(item))
+        for item in value.values()
+    )
 
 
 def _kind(value: Any) -> str:
@@ -132,10 +148,9 @@ def _of_named(items: Mapping[str, Mapping[str, Any]]) -> list[list[Any]]:
     if inner and all(key.isdecimal() for key in inner):  # pandas's "columns"
         return [list(items), *([item.get(key) for item in items.values()] for key in inner)]
     rows = _of_records(list(items.values()))
-    keys = [""] if all(key.isdecimal() for key in items) else ["key"]
-    if keys == [""]:
+    if list(items) == [str(number) for number in range(len(items))]:
         return rows
-    return [keys + rows[0], *([key, *row] for key, row in zip(items, rows[1:], strict=True))]
+    return [[key, *row] for key, row in zip(["key", *items], rows, strict=True)]
 
 
 def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -7,7 +7,7 @@ over two rows. What is found is said in `Table.assumed`; `header_rows` and `skip
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ _NOTE = re.compile(
     r"last updated|as of|stand|copyright|created|end of report)\b.*|[*©†#(].*",
     re.IGNORECASE | re.DOTALL,
 )
+_SOURCE = re.compile(r"(?:sources?|notes?|quellen?|hinweise?|fuente) ?: ?\S", re.IGNORECASE)
+_TABLES_NAMED = 5
 _ROWS_LOOKED_AT = 200  # when it is decided what is a header
 _LONGEST_TITLE = 60  # characters of it in a sentence
 
@@ -49,6 +51,25 @@ class Rows:
     assumed: list[str] = field(default_factory=list)
 
 
+def chosen_table(which: int | None, described: Iterable[str], where: str) -> int:
+    """The number of the table to read, from 0, where a file holds several.
+
+    Raises:
+        ValueError: if there is none with that number, or several and no number.
+    """
+    tables = list(described)
+    if which is None and len(tables) == 1:
+        return 0
+    if which is None or not 0 <= which < len(tables):
+        named = [f"{number}: {table}" for number, table in enumerate(tables[:_TABLES_NAMED])]
+        got = f"{len(tables)} tables" if which is None else str(which)
+        raise ValueError(
+            f"expected the number of a table as which, from 0 to {len(tables) - 1}, got {got} "
+            f"({'; '.join([*named, '...'][: len(tables)])}) {where}"
+        )
+    return which
+
+
 def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None = None) -> Table:
     """Builds the table.
 
@@ -73,6 +94,7 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
         if skip_rows is None:
             rows = _without_notes(found, rows, width)
             rows = _without_titles(found, rows, width)
+            rows = _without_comments(found, rows, width)
         if not found.is_ragged:
             rows = _without_empty_columns(rows)
             width = max((len(row) for _, row in rows), default=0)
@@ -93,9 +115,16 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
         elif header_rows > 1:
             found.assumed.append(f"The header is {found.unit}s {rows[0][0]} and {rows[1][0]}.")
     header = _joined_header(body[:header_rows], max(map(len, body), default=0))
+    body = body[header_rows:]
+    is_guessed = found.header_rows is None and skip_rows is None
+    if is_guessed and len(set(filter(None, header))) == len(header) > 1:
+        once = [row for row in body if row != header]
+        if 0 < len(once) < len(body):
+            found.assumed.append(f"The header comes {len(body) - len(once) + 1} times.")
+            body = once
     return Table(
         tuple(header),
-        tuple(map(tuple, body[header_rows:])),
+        tuple(map(tuple, body)),
         found.name,
         found.title,
         assumed=tuple(found.assumed),
@@ -142,8 +171,9 @@ def _without_notes(found: Rows, rows: Numbered, width: int) -> Numbered:
             break
         text = next(str(cell) for cell in row if _has_text(cell))
         is_apart = number - kept[-2][0] > 1 and found.unit == "row"
-        is_short = len(row) == 1 if found.is_ragged else _filled(row) == 1 and _has_text(row[0])
-        if not is_short or not (_NOTE.match(text) or is_apart or found.is_ragged):
+        is_one = len(row) == 1 if found.is_ragged else _filled(row) == 1 and _has_text(row[0])
+        is_note = is_one and (_NOTE.match(text) or is_apart or found.is_ragged)
+        if not (is_note or _SOURCE.match(text)):
             break
         kept.pop()
     for _, row in rows[len(kept) :]:
@@ -153,18 +183,18 @@ def _without_notes(found: Rows, rows: Numbered, width: int) -> Numbered:
 
 def _without_titles(found: Rows, rows: Numbered, width: int) -> Numbered:
     """The rows from the header on; what is above it is the title."""
-    num_titles = 0
+    num_titles = num_certain = 0
     looked_at = rows[: max(len(rows) - 1, 0)][:_ROWS_LOOKED_AT]
     for (_, row), (_, below) in zip(looked_at, rows[1:], strict=False):
-        first = next((str(cell) for cell in row if _has_text(cell)), "").strip()
-        size = _size(row, found.is_ragged)
-        is_comment = first.startswith("#") and found.is_ragged and size != _size(below, True)
-        is_short = width > 1 and (
-            size < width - (num_titles == 0 and width > 2) if found.is_ragged else _filled(row) == 1
-        )
-        if not (is_comment or is_short):
+        is_title = _is_title(row, below, width, found.is_ragged, num_titles == 0)
+        # "Account, 1234", or a title in a table of two columns, where it may be their header
+        is_likely = width > 1 and _has_text(row[0]) and _filled(row) == _size(row, False) <= 2
+        if not (is_title or (is_likely and _filled(row) < width)):
             break
+        num_certain += is_title and num_certain == num_titles
         num_titles += 1
+    if num_titles > num_certain and not _is_certain_header(rows[num_titles:], width):
+        num_titles = num_certain
     if num_titles == len(looked_at) and num_titles:
         return rows  # then all are short, and the first is the header
     titles = [_shortened(row) for _, row in rows[:num_titles]]
@@ -176,6 +206,43 @@ def _without_titles(found: Rows, rows: Numbered, width: int) -> Numbered:
             f"{'is' if num_titles == 1 else 'are'} the title."
         )
     return rows[num_titles:]
+
+
+def _is_title(
+    row: list[Any], below: list[Any], width: int, is_ragged: bool, is_first: bool
+) -> bool:
+    """Whether a row above others can be nothing but a title or a comment."""
+    size = _size(row, is_ragged)
+    if is_ragged and size != width:
+        first = next((str(cell) for cell in row if _has_text(cell)), "").strip()
+        is_comment = first.startswith("#") and size != _size(below, True)
+        return is_comment or (width > 1 and size < width - (is_first and width > 2))
+    if is_ragged:  # a spreadsheet's titles are lines as long as the others
+        return width > 2 and _filled(row) == 1 and _has_text(row[0])
+    return width > 1 and _filled(row) == 1
+
+
+def _is_certain_header(rows: Numbered, width: int) -> bool:
+    """Whether the first row has a name for each column, and rows below have values."""
+    read = [
+        [read_cell(str(cell)) if _has_text(cell) else Cell("") for cell in row]
+        for _, row in rows[:_ROWS_LOOKED_AT]
+        if len(row) == width
+    ]
+    if len(read) < 2 or _filled(rows[0][1]) < width:
+        return False
+    is_named = all(not _is_value(cell) or cell.is_year for cell in read[0])
+    return is_named and bool(_columns_of_values(read[1:]))
+
+
+def _without_comments(found: Rows, rows: Numbered, width: int) -> Numbered:
+    """The rows without lines between them that begin with "#" and are shorter."""
+    if not found.is_ragged or width < 2:
+        return rows
+    kept = [(n, row) for n, row in rows if len(row) == width or not row[0].startswith("#")]
+    if num := len(rows) - len(kept):
+        found.assumed.append(f"{num} comment{'s are' if num > 1 else ' is'} left out.")
+    return kept
 
 
 def _without_empty_columns(rows: Numbered) -> Numbered:
@@ -285,10 +352,10 @@ def _continues(
     if not columns or not is_partial:
         return False
     others = [index for index in range(len(first)) if index not in columns]
-    if any(second[index].strip() not in ("", first[index].strip()) for index in others):
+    if any(second[i].strip() not in ("", first[i].strip()) for i in others if first[i].strip()):
         return False
     return all(
-        second[i].strip() and (not _is_value(second_read[i]) or second_read[i].is_year)
+        second_read[i].text and (not _is_value(second_read[i]) or second_read[i].is_year)
         for i in columns
     )
 

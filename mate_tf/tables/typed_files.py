@@ -62,13 +62,16 @@ def read_parquet_rows(content: bytes, path: str) -> Rows:
     columns: list[list[Any]] = []
     assumed = []
     with broken_named("a Parquet file", path):
-        for name, column in zip(opened.schema_arrow.names, opened.read().columns, strict=True):
+        about = json.loads((opened.schema_arrow.metadata or {}).get(b"pandas", b"{}"))
+        labels = [name for name in about.get("index_columns", ()) if isinstance(name, str)]
+        read = opened.read()
+        for name in sorted(read.column_names, key=lambda name: name not in labels):
             try:
-                columns.append(arrow_values(column))
+                columns.append(arrow_values(read.column(name)))
             except UnicodeDecodeError:
                 assumed.append(f"Column '{name}' holds bytes that are no text and is left out.")
             else:
-                names.append(name)
+                names.append("" if name in labels and name.startswith("__index_level_") else name)
     rows = [names, *map(list, zip(*columns, strict=True))]
     return Rows(rows, range(len(rows)), path, header_rows=1, assumed=assumed)
 
@@ -115,15 +118,17 @@ def read_other_sheet_rows(content: bytes, path: str, sheet: str | None = None) -
     with broken_named("a workbook", path):
         book = calamine.load_workbook(io.BytesIO(content))
         visible = calamine.SheetVisibleEnum.Visible
-        states = {found.name: found.visible == visible for found in book.sheets_metadata}
+        states = {
+            found.name: found.visible == visible
+            for found in book.sheets_metadata
+            if book.get_sheet_by_name(found.name).total_height
+        }
         name, assumed = _chosen_sheet(states, sheet, path)
         found = book.get_sheet_by_name(name)
         check_size(found.total_height * found.total_width, path)
         rows = found.to_python(skip_empty_area=False)
         for (first_row, first), (last_row, last) in found.merged_cell_ranges or ():
-            for row in range(first_row, last_row + 1):
-                for column in range(first, last + 1):
-                    rows[row][column] = rows[first_row][first]
+            _fill(rows, first_row, first, last_row, last)
     rows = [[plain_value(_excel_number(value)) for value in row] for row in rows]
     return Rows(rows, range(1, len(rows) + 1), path, assumed=assumed)
 
@@ -167,7 +172,11 @@ def read_excel_rows(
     with broken_named("a workbook of Excel", path):
         book = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
         sheets = {found.title: found for found in book.worksheets}
-    states = {name: found.sheet_state == "visible" for name, found in sheets.items()}
+    states = {
+        name: found.sheet_state == "visible"
+        for name, found in sheets.items()
+        if found.max_row > 1 or found.max_column > 1 or found["A1"].value is not None
+    }
     name, assumed = _chosen_sheet(states, sheet, path)
     chosen = sheets[name]
     check_size(chosen.max_row * chosen.max_column, path)
@@ -187,9 +196,7 @@ def read_excel_rows(
         )
     for merged in chosen.merged_cells.ranges:
         first, top, last, bottom = merged.bounds  # from 1
-        for row in range(top - 1, bottom):
-            for column in range(first - 1, last):
-                rows[row][column] = rows[top - 1][first - 1]
+        _fill(rows, top - 1, first - 1, bottom - 1, last - 1)
     numbers = range(1, len(rows) + 1)
     if show_hidden:
         return Rows(rows, numbers, path, assumed=assumed)
@@ -209,6 +216,16 @@ def read_excel_rows(
     return Rows([rows[number - 1] for number in kept], kept, path, assumed=assumed)
 
 
+def _fill(rows: list[list[Any]], top: int, first: int, bottom: int, last: int) -> None:
+    """Gives merged cells the value of the first; a title or section alone in its rows stays one."""
+    is_first = not any(cell not in (None, "") for row in rows for cell in row[:first])
+    others = (cell for row in rows[top : bottom + 1] for cell in row[last + 1 :])
+    if last > first and is_first and not any(cell not in (None, "") for cell in others):
+        last, bottom = first, top
+    for row in rows[top : bottom + 1]:
+        row[first : last + 1] = [rows[top][first]] * (last + 1 - first)
+
+
 def _excel_number(value: Any) -> Any:
     return float(f"{value:.15g}") if isinstance(value, float) else value
 
@@ -224,6 +241,7 @@ def _excel_value(cell: Any) -> Any:
 
 
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)(?:-[^\]]*)?\]|\[[^\]]*\]|_.|\*.')
+_CONDITION = re.compile(r"\[[<>=]")
 _PLACES = re.compile(r"[#0?][#0?,]*(?:\.[#0?]*)?,*|\.[#0?]+")
 
 
@@ -239,6 +257,8 @@ def shown_number(value: float, number_format: str) -> str:
     sections = number_format.split(";")
     is_own = value < 0 and len(sections) > 1 and bool(sections[1].strip())
     section = sections[1 if is_own else 2 if value == 0 and len(sections) > 2 else 0]
+    if _CONDITION.search(number_format) or (value == 0 and not re.search("[0#]", section)):
+        return ""
     # Literal texts become characters of their own, so that their digits are no places.
     literals: list[str] = []
 
@@ -251,12 +271,13 @@ def shown_number(value: float, number_format: str) -> str:
     if not places or re.search(r"[eE][+-]|/", plain):
         return ""
     percent = plain.count("%")
-    before, after = plain[: places.start()], plain[places.end() :]
 
     def text(part: str) -> str:
-        return "".join(literals[ord(c) - 0xE000] if c >= "\ue000" else c for c in part).strip()
+        return "".join(literals[ord(c) - 0xE000] if c >= "\ue000" else c for c in part)
 
-    before, after = text(before), text(after)
+    if len(_PLACES.findall(plain)) > 1:  # 000-00-0000
+        return text(_masked(value, plain)).strip() if float(value).is_integer() else ""
+    before, after = text(plain[: places.start()]).lstrip(), text(plain[places.end() :]).rstrip()
     whole, _, decimals = places[0].rstrip(",").partition(".")
     scale = len(places[0]) - len(places[0].rstrip(","))
     least = whole.count("0")
@@ -272,8 +293,22 @@ def shown_number(value: float, number_format: str) -> str:
     shown = shown.rstrip(".")
     head, point, tail = shown.partition(".")
     sign = "-" if digits < 0 else ""
-    space = " " if after[:1].isalpha() else ""
+    space = " " if after[:1].isalpha() and after not in ("K", "M", "B") else ""
     return f"{sign}{before}{head.zfill(least)}{point}{tail}{space}{after}"
+
+
+def _masked(value: float, plain: str) -> str:
+    """A whole number whose digits fill the places of a format from the right."""
+    digits = list(str(abs(int(value))))
+    first = _PLACES.search(plain)
+    filled = []
+    for place, character in reversed(list(enumerate(plain))):
+        if character in "#0?":
+            character = digits.pop() if digits else "0" if character == "0" else ""
+            if first and place == first.start():
+                character = "".join(digits) + character
+        filled.append(character)
+    return ("-" if value < 0 else "") + "".join(reversed(filled))
 
 
 def _without_results(sheet: Any, rows: list[list[Any]]) -> str | None:

@@ -53,6 +53,30 @@ CASES = {
         SALES,
         "The header is in line 4; 2 lines above it are the title.",
     ),
+    "titles in lines as long as the others": (
+        "r.csv",
+        "Sales of 2024,,\nYear:,2024,\n,,\nRegion,Q1,Q2\nNorth,1,2\nSouth,3,4\n",
+        [["Region", "Q1", "Q2"], ["North", "1", "2"], ["South", "3", "4"]],
+        "The header is in line 4; 2 lines above it are the title.",
+    ),
+    "pairs above a table of a workbook": (
+        "r.xlsx",
+        workbook(
+            [["Account", "DE12"], ["From", "2024"], [], ["Day", "For", "Sum"], ["Mon", "x", 5]]
+        ),
+        [["Day", "For", "Sum"], ["Mon", "x", "5"]],
+        "The header is in row 4",
+    ),
+    "names of groups beside a name": (
+        "r.csv",
+        ",Men,,Women,\nAge,Count,Share,Count,Share\n0-9,5,0.5,6,0.5\n10-19,7,0.6,8,0.4\n",
+        [
+            ["Age", "Men Count", "Men Share", "Women Count", "Women Share"],
+            ["0-9", "5", "0.5", "6", "0.5"],
+            ["10-19", "7", "0.6", "8", "0.4"],
+        ],
+        "The header is lines 1 and 2.",
+    ),
     "a header over two rows, merged": (
         "r.xlsx",
         workbook(
@@ -92,6 +116,12 @@ CASES = {
         PEOPLE,
         "The note 'Source: us' below the table is left out.",
     ),
+    "comments between lines, and the header again": (
+        "r.csv",
+        "name,age\n# one\nAnn,30\nname,age\n# two\nBob,25\nSource: an office, 2024\n",
+        PEOPLE,
+        "2 comments are left out.",
+    ),
     "lines of a bank": (
         "r.csv",
         '"Account:","1234"\n\n"From:","01.01.2024"\n"Date","Payee","Purpose","Amount"\n'
@@ -118,6 +148,13 @@ CASES = {
             ["2.2.2024", "Work", "2000,0"],
         ],
         "The header is in line 2",
+    ),
+    "blanks before quotes": ("r.csv", 'name, age\n"Ann", "30"\n"Bob", "25"\n', PEOPLE, None),
+    "texts as Excel keeps them": (
+        "r.csv",
+        'id\n="007"\n="010"\n',
+        [["id"], ["007"], ["010"]],
+        None,
     ),
     "bars": ("r.txt", "name|age\nAnn|30\nBob|25\n", PEOPLE, "separated by '|'"),
     "UTF-16": ("r.tsv", "name\tage\nAnn\t30\nBob\t25\n".encode("utf-16"), PEOPLE, None),
@@ -171,6 +208,33 @@ CASES = {
         ],
         None,
     ),
+    "marks between digits, powers and signs that Excel shows": (
+        "r.xlsx",
+        workbook(
+            [["a", "b", "c", "d"], [123456789, 1234567, 5, 0], [2134, 2500000, -7, 1500]],
+            formats=[
+                *((f"A{n}", "000-00-0000") for n in (2, 3)),
+                *((f"B{n}", '0.0,,"M"') for n in (2, 3)),
+                *((f"C{n}", '#,##0 "\u20ac"') for n in (2, 3)),
+                *((f"D{n}", '[>=1000]0.0,"K";0;"-"') for n in (2, 3)),
+            ],
+        ),
+        [
+            ["a", "b", "c", "d"],
+            ["123-45-6789", "1.2M", "5 \u20ac", "0"],
+            ["000-00-2134", "2.5M", "-7 \u20ac", "1500"],
+        ],
+        None,
+    ),
+    "sections merged over all columns": (
+        "r.xlsx",
+        workbook(
+            [["Accounts"], ["Item", "2024"], ["Assets"], ["Cash", 7], ["Debts"], ["Loan", 8]],
+            merged=["A1:B1", "A3:B3", "A5:B5"],
+        ),
+        [["Item", "2024"], ["Assets", ""], ["Cash", "7"], ["Debts", ""], ["Loan", "8"]],
+        "'Accounts' above it is the title",
+    ),
     "merged cells": (
         "r.xlsx",
         workbook(
@@ -198,6 +262,26 @@ CASES = {
         [["a", "km²"], ["1st", "5"]],
         None,
     ),
+    "powers, letters and notes raised": (
+        "r.html",
+        "<table><tr><th>City<th>Pop<tr><td>Lima<sup>a</sup><td>1.2\u00d710<sup>6</sup>"
+        "<tr><td>Quito<td>1763<sup>b</sup><sup>[note 2]</sup></table>",
+        [["City", "Pop"], ["Lima", "1.2\u00d710^6"], ["Quito", "1763"]],
+        None,
+    ),
+    "a page without headings, with an empty row, in a frame": (
+        "r.html",
+        "<table><tr><td><table><tr><td rowspan=2>Region<td colspan=2>2023<tr><td>Q1<td>Q2"
+        "<tr><td>North<td>1<td>2<tr><td><td><td><tr><td>South<td>3<td>4</table></table>",
+        [["Region", "2023 Q1", "2023 Q2"], ["North", "1", "2"], ["South", "3", "4"]],
+        "The header is rows 1 and 2.",
+    ),
+    "sections of headings that are empty": (
+        "r.html",
+        "<table><tr><th>Item<th>2023<tr><th>Assets<th><tr><td>Cash<td>1</table>",
+        [["Item", "2023"], ["Assets", ""], ["Cash", "1"]],
+        None,
+    ),
     "sections of a page": (
         "r.html",
         "<table><tr><th>Item<th>2023<th>2024<tr><th colspan=3>Assets<tr><td>Cash<td>1<td>2"
@@ -221,6 +305,24 @@ CASES = {
         "r.json",
         '{"Ann": {"age": 30}, "Bob": {"age": 25}}',
         [["key", "age"], ["Ann", "30"], ["Bob", "25"]],
+        None,
+    ),
+    "objects by year": (
+        "r.json",
+        '{"2023": {"sales": 1}, "2024": {"sales": 3}}',
+        [["key", "sales"], ["2023", "1"], ["2024", "3"]],
+        None,
+    ),
+    "labels of pandas": (
+        "r.json",
+        '{"columns": ["age"], "index": ["Ann", "Bob"], "data": [[30], [25]]}',
+        [["", "age"], ["Ann", "30"], ["Bob", "25"]],
+        None,
+    ),
+    "a table within other keys": (
+        "r.json",
+        '{"ok": true, "result": {"fields": [{"id": "name"}], "records": [{"name": "Ann"}]}}',
+        [["name"], ["Ann"]],
         None,
     ),
     "objects without the keys that are null": (
@@ -261,6 +363,18 @@ CASES = {
         "read as a workbook of Excel, although",
     ),
     "JSON named as text": ("r.txt", '[{"name": "Ann", "age": 30}]', PEOPLE[:2], "read as JSON"),
+    "lines of JSON named as text": (
+        "r.csv",
+        '{"name": "Ann", "age": 30}\n{"name": "Bob", "age": 25}\n',
+        PEOPLE,
+        "read as JSON Lines, although",
+    ),
+    "a table as databases print it": (
+        "r.txt",
+        "+-----+-----+\n| name | age |\n+-----+-----+\n| Ann | 30 |\n| Bob | 25 |\n+-----+-----+\n",
+        PEOPLE,
+        "read as Markdown",
+    ),
     "text of any name": ("r.dat2", "name,age\nAnn,30\nBob,25\n", PEOPLE, None),
     "Markdown": (
         "r.md",

@@ -142,8 +142,10 @@ def test_parquet_is_read_back(folder, rows):
 @given(tables(st.just("") | WORDS, header=WORDS))
 def test_html_is_read_back(folder, rows):
     lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+    lines[0] = lines[0].replace("td>", "th>")
     page = "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
-    assert read_back(folder, "t.html", lambda path: write(path, page)) == rows
+    expected = [rows[0], *(filter(any, rows[1:]) if any(map(any, rows[1:])) else rows[1:])]
+    assert read_back(folder, "t.html", lambda path: write(path, page)) == expected
 
 
 @given(tables(WORDS, header=WORDS))
@@ -400,7 +402,7 @@ def test_any_spans_make_a_rectangle_that_starts_with_each_row_s_first_free_cell(
         with pytest.raises(ValueError, match=r"expected a(t least 1 row| table)"):
             read_table(path)
         return
-    table = read_table(path)
+    table = read_table(path, PLAIN)
     assert table.num_rows <= len(filled) - 1
     seen = {word for row in (table.header, *table.rows) for cell in row for word in cell.split()}
     assert {f"{row}.0" for row, cells in enumerate(spans) if cells} <= seen
@@ -483,7 +485,7 @@ BROKEN = [
     ("t.json", b'[[1], {"a": 1}]', "got a list of different things"),
     ("t.json", b'{"a": [1, [2]], "b": 3}', "got an object of other things"),
     ("t.json", b'{"a": [1], "b": [1, 2]}', "expected 1 cells in each column, got 2"),
-    ("t.json", b'{"a": [[1]], "b": [{}]}', "which, got several tables .0: 'a', 1: 'b'"),
+    ("t.json", b'{"a": [[1]], "b": [{}]}', r"which, from 0 to 1, got 2 tables \(0: 'a'; 1: 'b'"),
     ("t.json", b"[]", "expected at least 1 column, got 0"),
     ("t.json", b"{}", "expected at least 1 column, got 0"),
     ("t.json", b'[["a"], [["b"]]]', "expected text, a number or None, got list"),
