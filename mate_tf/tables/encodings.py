@@ -19,11 +19,27 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
 )
+_CONTROL = re.compile("[\x80-\x9f]")
+_HIRAGANA = re.compile("[\u3041-\u3096]")
 _LOOKED_AT = 20_000  # characters that are not ASCII
 _LEAST_SHARE = 0.6  # of them that are common
 _LEAST_LEAD = 0.1  # over the second best encoding
 _WESTERN = frozenset("äöüÄÖÜßéèêëàâçîïôûùñáíóúãõåøæÅØÆÉÈÀÇÑÁÍÓÚÊœ€£§°²³½´µ“”„‘’–—…·«»º ")
 _CENTRAL = frozenset("ąćęłńóśźżĄĆĘŁŃÓŚŹŻáčďéěíňřšťúůýžÁČĎÉĚÍŇŘŠŤÚŮÝŽőűŐŰäöüÄÖÜßăâîșțşţ€§°“”„’–… ")
+_TURKISH = frozenset("çğıöşüÇĞİÖŞÜâîûÂÎÛ€“”‘’–… ")
+_LATIN = {"cp1252": _WESTERN, "cp1250": _CENTRAL, "iso8859_2": _CENTRAL, "cp1254": _TURKISH}
+# Signs before or between letters: the text has another encoding.
+_ODD = re.compile(
+    r"[£§²³½µº](?=[^\W\d_])|(?<=[^\W\d_])[“”„«»](?=[^\W\d_])"
+    r"|(?<=[a-zA-Z])[\u3400-\u9fff](?=[a-zA-Z])"
+)
+# Letters that central Europe has others for, where western languages have them: ø is no ř there.
+_VOWELS = "aeiouyáéíóúäöüAEIOUY"
+_CERTAINLY_WESTERN = re.compile(
+    rf"[ñÑ](?=[{_VOWELS}])|[ãÃ](?=[oeOE]|\b)|(?<![{_VOWELS}])[èàøåæêûÈÀØÅÆÊÛ](?![{_VOWELS}])"
+    r"|£(?=\d)|(?<=m)³"
+)
+_DIFFERENT = re.compile("[^\x00-\x7fÁÂÄÇÉËÍÎÓÔÖÚÜÝßáâäçéëíîóôöúüý]")  # letters of both are alike
 
 
 def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str, list[str]]:
@@ -64,10 +80,16 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
     if scores["cp949"] == 1.0 and sum(byte > 127 for byte in content[:_LOOKED_AT]) >= 12:
         # The other two have these characters too, but seldom nothing else.
         scores["gb18030"], scores["big5"] = 0.8 * scores["gb18030"], 0.8 * scores["big5"]
-    codec, other = sorted(scores, key=scores.__getitem__, reverse=True)[:2]
+    texts = {codec: content.decode(codec, "replace") for codec in _LATIN}
+    different = _DIFFERENT.findall(texts["cp1252"])
+    western = len(_CERTAINLY_WESTERN.findall(texts["cp1252"]))
+    if scores["cp1252"] == 1.0 and western >= _LEAST_SHARE * len(different):
+        for central in ("cp1250", "iso8859_2"):
+            scores[central] *= _LEAST_SHARE
+    codec, *others = sorted(scores, key=scores.__getitem__, reverse=True)
+    others = [other for other in others if texts.get(other, other) != texts.get(codec)]
+    other = others[0]
     best, second, shown = scores[codec], scores[other], _SHOWN[codec]
-    if {codec, other} == {"cp1252", "cp1250"} and _same(content, codec, other):
-        second = 0.0
     if best < _LEAST_SHARE:
         raise ValueError(
             f"{not_utf8}; set its encoding, such as --encoding=cp1252 (encoding= in Python)"
@@ -80,21 +102,19 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
     return content.decode(codec, errors="replace"), [f"The encoding was taken to be {shown}."]
 
 
-def _same(content: bytes, codec: str, other: str) -> bool:
-    return content.decode(codec, "replace") == content.decode(other, "replace")
-
-
 def _score(content: bytes, codec: str) -> float:
     """The share of the characters beyond ASCII that are common where an encoding is used."""
     try:
         text = content.decode(codec)
     except UnicodeDecodeError:
         return 0.0
-    others = "".join(re.findall(r"[^\x00-\x7f]+", text))[:_LOOKED_AT]
+    others = "".join(re.findall(r"[^\x00-\x7f]+", _ODD.sub("\ufffd", text)))[:_LOOKED_AT]
     if not others:
         return 0.0
     if codec in _LEADS:
         least, most, encoding, kana = _LEADS[codec]
+        if codec == "euc_jp" and not _HIRAGANA.search(others):
+            return 0.0  # then the same bytes are as likely Chinese
         return _share(
             others,
             lambda it: (
@@ -103,20 +123,23 @@ def _score(content: bytes, codec: str) -> float:
                 or it in "，。（）：；、「」　·％￥"
             ),
         )
-    if codec in ("cp1252", "cp1250"):
+    if codec in _LATIN:
+        if _CONTROL.search(text):
+            return 0.0
         runs = re.findall(rb"[\x80-\xff]+", content)
         alone = sum(len(run) <= 2 for run in runs) / len(runs)  # few such letters are neighbours
-        common = _WESTERN if codec == "cp1252" else _CENTRAL
-        return alone * _share(others, common.__contains__)
+        return alone * _share(others, _LATIN[codec].__contains__)
     words = re.findall(r"[^\W\d_]+", text)
-    alphabet = "[\u0400-\u045f]+" if codec == "cp1251" else "[\u0384-\u03ce]+"
+    alphabet = _ALPHABETS[codec]
     words = [word for word in words if len(word) > 1 and re.fullmatch(alphabet, word)]
     if codec == "cp1253" and 2 * sum(any(it in "άέήίόύώ" for it in word) for word in words) < len(
         words
     ):
         return 0.0  # most Greek words have an accent
     sane = (word for word in words if word in (word.lower(), word.upper(), word.capitalize()))
-    return min(1.0, sum(map(len, sane)) / len(others))
+    share = min(1.0, sum(map(len, sane)) / len(others))
+    # Most bytes are letters of Hebrew and Arabic, so that all have to be.
+    return share if share > (0.95 if codec in ("cp1255", "cp1256") else 0.8) else 0.0
 
 
 def _share(text: str, is_common: Callable[[str], bool]) -> float:
@@ -126,13 +149,23 @@ def _share(text: str, is_common: Callable[[str], bool]) -> float:
 _SHOWN = {
     "cp1252": "Windows-1252",
     "cp1250": "Windows-1250",
+    "iso8859_2": "ISO 8859-2",
+    "cp1254": "Windows-1254",
     "cp1251": "Windows-1251",
     "cp1253": "Windows-1253",
+    "cp1255": "Windows-1255",
+    "cp1256": "Windows-1256",
     "gb18030": "GB 18030",
     "cp932": "Shift JIS",
     "cp949": "EUC-KR",
     "big5": "Big5",
     "euc_jp": "EUC-JP",
+}
+_ALPHABETS = {
+    "cp1251": "[\u0400-\u045f]+",
+    "cp1253": "[\u0384-\u03ce]+",
+    "cp1255": "[\u05d0-\u05ea]+",
+    "cp1256": "[\u0621-\u064a]+",
 }
 # The first bytes of the characters that are common, in an encoding, and whether kana are.
 _LEADS: dict[str, tuple[bytes, bytes, str, bool]] = {
@@ -140,5 +173,5 @@ _LEADS: dict[str, tuple[bytes, bytes, str, bool]] = {
     "cp932": (b"\x88", b"\x97", "cp932", True),
     "cp949": (b"\xb0", b"\xc8", "euc_kr", False),
     "big5": (b"\xa4", b"\xc6", "big5", False),
-    "euc_jp": (b"\xff", b"\xff", "euc_jp", True),
+    "euc_jp": (b"\xb0", b"\xcf", "euc_jp", True),
 }

@@ -393,6 +393,36 @@ def test_a_file_is_read_as_its_author_meant_it(name, content, rows, said):
     assert said is None or any(said in sentence for sentence in table.assumed)
 
 
+OLD_ENCODINGS = {
+    "cp1252": ("Windows-1252", "Málaga,España\nSão Paulo,Genève\nTromsø,x\n"),
+    "cp1250": ("Windows-1250", "Praha,Plzeň\nGyőr,Zűr\nWrocław,Gdańsk\n"),
+    "iso8859_2": ("ISO 8859-2", "Łódź,Śląsk\nludność,x\n"),
+    "cp1254": ("Windows-1254", "İstanbul,Beyoğlu\nŞişli,x\n"),
+    "cp1253": ("Windows-1253", "Αθήνα,Ελλάδα\n"),
+    "cp1256": ("Windows-1256", "القاهرة,مصر\n"),
+    "big5": ("Big5", "臺北,中華\n高雄,港口\n"),
+    "euc_jp": ("EUC-JP", "りんご,みかん\n東京,日本\n"),
+    "cp949": ("EUC-KR", "서울,대한민국\n부산,광역시\n"),
+}
+
+
+@pytest.mark.parametrize(("codec", "said", "text"), [(c, *it) for c, it in OLD_ENCODINGS.items()])
+def test_an_old_encoding_is_told_by_the_letters_that_it_gives(codec, said, text):
+    table = read_content(f"name,other\n{text}".encode(codec), "t.csv", ReadOptions(header_rows=1))
+    assert "\n".join(",".join(row) for row in table.rows) == text.rstrip()
+    assert table.assumed == (f"The encoding was taken to be {said}.",)
+
+
+def test_what_two_encodings_may_be_is_refused():
+    for codec, text in (
+        ("cp1255", "ירושלים,ישראל\n"),
+        ("koi8-r", "город,x\nМосква,y\nКазань,z\n"),
+        ("cp437", "Köln,x\nMönchengladbach,y\n"),
+    ):
+        with pytest.raises(ValueError, match="set its encoding, such as"):
+            read_content(text.encode(codec), "t.csv")
+
+
 def test_options_decide_what_is_otherwise_assumed():
     text = b"Statement\nAnn;1,5\nBob;2,5\n"
     options = ReadOptions(delimiter=";", encoding="cp1252", header_rows=0, skip_rows=1)
