@@ -30,15 +30,8 @@ from typing import Any, NamedTuple
 
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.tables.columns import Column, Convention, date_of, number_of
-from mate_tf.tables.values import (
-    CARDINALS,
-    MONTHS,
-    ORDINALS,
-    VALUE_IN_SENTENCE,
-    Date,
-    plain_text,
-    read_cell,
-)
+from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS, VALUE_IN_SENTENCE
+from mate_tf.tables.values import Date, plain_text, read_cell
 
 NumericValue = float | Date
 

@@ -12,14 +12,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mate_tf.tables.notations import CURRENCIES, CURRENCY_UNITS, SECONDS, UNITS
 from mate_tf.tables.values import (
-    CURRENCIES,
-    CURRENCY_UNITS,
-    SECONDS,
-    UNITS,
     Cell,
     Date,
     clock_text,
+    day_of_digits,
     read_cell,
     with_power,
 )
@@ -36,6 +34,8 @@ TIME_NAME = re.compile(
 YEAR_NAME = re.compile(
     r"\byears?\b|jahr|année|annee|\baño|\banno\b|\bano\b|season|founded|established|born|年"
 )
+# Where eight digits are a date.
+DAY_NAME = re.compile(r"(?:^|[^a-z])(?:date|datum|day|fecha|data|tag|jour)(?:$|[^a-z])")
 _LABEL_NAME = re.compile(
     r".*\b(id|ids|zip|zipcode|plz|postcode|postal|code|phone|telephone|fax|isbn|ean|sku|latitude|"
     r"longitude)\b.*|no\.?|nr\.?|number|#|rank|position"
@@ -267,11 +267,13 @@ def _values_by_kind(
             Date(int(cell.point), None, None) if is_year and cell.point else date
             for cell, date, is_year in zip(cells, dates, years, strict=True)
         ]
+    if not any(dates) and DAY_NAME.search(name.lower()):
+        dates = [day_of_digits(cell.text) for cell in cells]
     clocks = [cell for cell in cells if cell.clock]
     lengths: list[float | Date | None] = [cell.duration for cell in cells]
     times: list[float | Date | None] = [None] * len(cells)
     if clocks:
-        as_time = _are_times(clocks, name)
+        as_time = _are_times(clocks, name, any(length is not None for length in lengths))
         seconds = [_seconds(cell.clock, as_time) if cell.clock else None for cell in cells]
         if as_time:
             times = list(seconds)
@@ -287,12 +289,12 @@ def _values_by_kind(
     return {"date": dates, "time": times, "duration": lengths, "number": list(numbers)}
 
 
-def _are_times(clocks: Sequence[Cell], name: str) -> bool:
+def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
     """Whether the column's clocks are times of day, not lengths of time."""
     if any(cell.is_time for cell in clocks):
         return True
     parts = [cell.clock for cell in clocks]
-    if any(not 0 <= clock[0] < 24 or clock[-1] != int(clock[-1]) for clock in parts):
+    if has_lengths or any(not 0 <= clock[0] < 24 or clock[-1] != int(clock[-1]) for clock in parts):
         return False
     if len({len(clock) for clock in parts}) > 1 or LENGTH_NAME.search(name.lower()):
         return False

@@ -21,11 +21,23 @@ COLUMNS = {
     "groups of apostrophes": (["1'234.50", "1’000"], "number", [1234.5, 1000.0]),
     "Indian groups": (["12,34,567.89", "1,00,000"], "number", [1234567.89, 100000.0]),
     "points and commas": (["1,234.56", "0.5", "12"], "number", [1234.56, 0.5, 12.0]),
+    "dashes for cents": (["€1.234,-", "12,- €", "5,50 €"], "number", [1234.0, 12.0, 5.5]),
+    "dashes of Swiss and Indian prices": (
+        ["Fr. 5.–", "CHF 1'099.-", "Rs. 1,200/-"],
+        "number",
+        [5.0, 1099.0, 1200.0],
+    ),
+    "times a power of ten": (["1.2×10^6", "3 x 10^5", "1,5E+03"], "number", [1.2e6, 3e5, 1500.0]),
     "full width": (["１２３４", "１，２３４"], "number", [1234.0, 1234.0]),
     "Chinese and Japanese": (
         ["3万", "1億2000万", "14万2000", "5亿"],
         "number",
         [3e4, 1.2e8, 142000.0, 5e8],
+    ),
+    "Chinese, Japanese and Korean money": (
+        ["1億2,000万円", "3만", "1억 2000만원", "-5万"],
+        "number",
+        [1.2e8, 3e4, 1.2e8, -5e4],
     ),
     "parentheses": (
         ["1,200.00", "(350.50)", "( 12 )", "($5.00)", "$(7)"],
@@ -37,6 +49,22 @@ COLUMNS = {
         "number",
         [-75.63, -350.5, -4.0, -5.0, 3.0, -2.0],
     ),
+    "signs beside units": (
+        ["5,00- €", "5,00 €-", "(350,50) EUR", "(12,5)%", "minus 5"],
+        "number",
+        [-5.0, -5.0, -350.5, -12.5, -5.0],
+    ),
+    "debits": (["350.50 DR", "△12", "7"], "number", [-350.5, -12.0, 7.0]),
+    "errors of other languages": (
+        ["#ZAHL!", "#¡DIV/0!", "#BLOCKED!", "#NV", "Err:511", "-1.#IND", "#DIV/0", "5"],
+        "number",
+        [*[None] * 7, 5.0],
+    ),
+    "other words for nothing": (
+        ["(null)", "<NA>", "\\N", "n.v.", "k.A.", ":", "not available", "5"],
+        "number",
+        [*[None] * 7, 5.0],
+    ),
     "errors": (["0.5", "#DIV/0!", "#N/A", "0.25", "###"], "number", [0.5, None, None, 0.25, None]),
     "missing": (["5", "", "n/a", "-", "7", "8"], "number", [5.0, None, None, None, 7.0, 8.0]),
     "timestamps": (
@@ -44,6 +72,23 @@ COLUMNS = {
         "date",
         ["2024-01-05T10:30:00", "2024-01-20T18:00:00"],
     ),
+    "timestamps with zones": (
+        ["2024-01-05T10:30:00.5Z", "2024-01-05 10:30:00+02", "2024-01-05 10:30:00 CEST"],
+        "date",
+        ["2024-01-05T10:30:00.5", *["2024-01-05T10:30:00"] * 2],
+    ),
+    "timestamps of programs": (
+        [
+            "Fri Jan 5 10:30:00 2024",
+            "05/Jan/2024:10:30:00 +0000",
+            "Fri Jan 05 2024 10:30:00 GMT+0100 (CET)",
+            "10:30, 5 January 2024",
+            "05.01.2024 10.30",
+        ],
+        "date",
+        ["2024-01-05T10:30:00"] * 5,
+    ),
+    "two digits of the year": (["31/12/99", "01/02/00"], "date", ["1999-12-31", "2000-02-01"]),
     "day first": (["11/03/2011", "20/10/2011"], "date", ["2011-03-11", "2011-10-20"]),
     "month first": (["03/11/2011", "10/20/2011"], "date", ["2011-03-11", "2011-10-20"]),
     "day first with time": (["11/03/2011 14:05", "20/10/2011 08:00"], "date", None),
@@ -54,6 +99,16 @@ COLUMNS = {
         "date",
         ["2024-05-05", "2024-05-06", "2024-05-07", "2024-05-08"],
     ),
+    "months between marks": (
+        ["25/Dec/2023", "25Dec2023", "December '23", "12/2023", "2023.12.25."],
+        "date",
+        ["2023-12-25", "2023-12-25", "2023-12", "2023-12", "2023-12-25"],
+    ),
+    "weekdays and months of other languages": (
+        ["Montag, 25. Dezember 2023", "jeudi 1er février 2024", "25 декабря 2023", "1 lutego 2024"],
+        "date",
+        ["2023-12-25", "2024-02-01", "2023-12-25", "2024-02-01"],
+    ),
     "other languages": (
         ["5. März 2024", "6 août 2024", "7 de mayo de 2024", "2024年1月5日"],
         "date",
@@ -61,10 +116,18 @@ COLUMNS = {
     ),
     "parts of dates": (["2024-05", "May 2023"], "date", ["2024-05", "2023-05"]),
     "lengths of time": (["0:12:00", "0:09:58", "1:02:05"], "duration", [720.0, 598.0, 3725.0]),
+    "days and a clock": (
+        ["0 days 00:12:00", "1 day, 2:30:00", "1d 02:30:00.5", "05:00:00"],
+        "duration",
+        [720.0, 95400.0, 95400.5, 18000.0],
+    ),
+    "hours with h": (["1h30", "2h05"], "duration", [5400.0, 7500.0]),
     "minutes beside hours": (["58:12", "1:02:05"], "duration", [3492.0, 3725.0]),
     "lengths in words": (["1h 30m", "45 min", "PT2H"], "duration", [5400.0, 2700.0, 7200.0]),
     "times": (["9:58", "10:30"], "time", ["09:58:00", "10:30:00"]),
     "times of half days": (["10:30 am", "1:05 p.m."], "time", ["10:30:00", "13:05:00"]),
+    "hours alone": (["10 am", "3 p.m.", "9.15 Uhr"], "time", ["10:00:00", "15:00:00", "09:15:00"]),
+    "other footnotes": (["10,151 a)", "*1,763", "500[note 2]"], "number", [10151.0, 1763.0, 500.0]),
     "footnotes": (["10,151[1]", "1,763*", "12³"], "number", [10151.0, 1763.0, 12.0]),
     "codes": (["A3", "KX101", "iPhone 14", "192.168.0.1", "v2.10"], "text", [None] * 5),
     "leading zeros": (["01234", "10115"], "text", [None, None]),
@@ -75,6 +138,12 @@ COLUMNS = {
         "number",
         None,
     ),
+    "multiples of other languages": (
+        ["1,5 млн", "200 тыс.", "1,5 mln zł", "2 tys. zł", "5百"],
+        "number",
+        [1.5e6, 2e5, 1.5e6, 2000.0, 500.0],
+    ),
+    "multiples with a currency": (["$5MM", "US$1.5bn", "200 k€"], "number", [5e6, 1.5e9, 2e5]),
     "metres": (["5 m", "12 m"], "number", [5.0, 12.0]),
     "percent": (["12.5%", "-4 %"], "number", [12.5, -4.0]),
     "powers of ten": (["1e5", "2.5e-05"], "number", [1e5, 2.5e-05]),
@@ -108,6 +177,7 @@ def test_a_column_has_a_kind_and_values(texts, kind, values):
         ("year", ["1999", "2001"], None, ""),
         ("goals", ["1999", "2001"], 4000.0, ""),
         ("customer id", ["17", "18"], None, ""),
+        ("date", ["20240104", "20240105"], None, ""),
         ("number of moons", ["17", "18"], 35.0, ""),
     ],
 )
@@ -134,6 +204,12 @@ def test_what_is_assumed_is_said(texts, sentence):
     said = read_column(texts, "x").assumed
     assert len(said) == (sentence is not None)
     assert sentence is None or sentence in said[0]
+
+
+def test_eight_digits_are_dates_where_the_name_says_so():
+    cells = ["20240104", "20231231"]
+    assert read_column(cells, "Order date").to_dict()["values"] == ["2024-01-04", "2023-12-31"]
+    assert read_column(cells, "order").values == (20240104.0, 20231231.0)
 
 
 def test_ranks_do_not_tie_where_single_precision_does():

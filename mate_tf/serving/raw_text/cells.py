@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.tables import values
+from mate_tf.tables import notations, values
 
 SPACE = (
     r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}"
@@ -29,7 +29,7 @@ _MOST_GROUPS = 9  # of a rewriting
 _NUMBER_FIELDS = (
     "open sign currency inner_sign inner_open percent digits unit sign_behind close".split()
 )
-_CLOCK_FIELDS = ["hour", "minute", "second", "half"]
+_CLOCK_FIELDS = ["hour", "minute", "second", "half", "oclock"]
 
 
 class Cells(NamedTuple):
@@ -85,26 +85,23 @@ def plain_text(texts: tf.Tensor) -> tf.Tensor:
 def read_cells(texts: tf.Tensor) -> Cells:
     """All readings of texts, string [N]."""
     text = plain_text(texts)
-    is_missing = _is_one_of(text, values.MISSING) | _is(text, "#+")
-    text = tf.where(is_missing, "", text)
-    may_be = _is(text, f".*[0-9年].*|{'|'.join(values.MONTHS)}")
+    text = tf.where(_is(text, notations.MISSING.pattern), "", text)
+    may_be = _is(text, f".*[0-9年].*|{'|'.join(notations.MONTHS)}")
     may_be &= tf.strings.length(text, unit="UTF8_CHAR") <= values.LONGEST
-    bare = tf.strings.regex_replace(text, f"^(?:{values.MARKED.pattern})$", r"\1\2")
-    bare = tf.where(may_be, tf.strings.regex_replace(bare, "^'", ""), "")
+    words = mapped(text, notations.NUMBER_WORDS, _NAN, tf.float64)[:, tf.newaxis]
+    bare = tf.where(may_be, text, "")
+    for spelling, usual in notations.SPELLINGS:
+        bare = tf.strings.regex_replace(bare, spelling.pattern, usual)
+    text = tf.where(may_be, bare, text)
 
-    dates = _dates(bare)
-    is_read = _has_date(dates)
-    short_certain, day_first, month_first = _short_dates(tf.where(is_read, "", bare))
-    dates = _either(dates, short_certain)
-    dates = tf.stack([dates, _either(dates, day_first), _either(dates, month_first)], axis=1)
+    dates, seconds, is_day = _dates(bare)
     is_read = tf.reduce_any(_has_date(dates), axis=1)
-    clock, is_time, is_clock = _clocks(tf.where(is_read, "", bare))
+    clock, is_time, is_clock = _clocks(tf.where(is_read, "", bare), seconds, is_day)
     is_read |= is_clock
     duration = _durations(tf.where(is_read, "", bare))
     is_read |= ~tf.math.is_nan(duration)
     bare = tf.where(is_read, "", bare)
     numbers, is_both, units, has_power, factor, is_year = _numbers(bare)
-    words = mapped(text, values.NUMBER_WORDS, _NAN, tf.float64)[:, tf.newaxis]
     numbers = tf.where(tf.math.is_nan(words), numbers, words)
     is_both |= ~tf.math.is_nan(words)
     return Cells(
@@ -168,99 +165,86 @@ def _seconds_of_day(fields: Mapping[str, tf.Tensor]) -> tf.Tensor:
     """Seconds after midnight [N]: NaN where no time is given, -1 of one that does not exist."""
     hour, minute = _number(fields["hour"]), _number(fields["minute"])
     second = _or(_number(fields["second"]), 0.0)
+    has_half = fields["half"] != ""
     is_right = (hour < 24) & (minute < 60) & (second < 60)
-    if "half" in fields:
-        has_half = fields["half"] != ""
-        is_right &= ~has_half | ((hour >= 1) & (hour <= 12))
-        afternoon = tf.where(fields["half"] == "p", hour % 12 + 12, hour % 12)
-        hour = tf.where(has_half, afternoon, hour)
-    seconds = hour * 3600 + minute * 60 + second
+    is_right &= ~has_half | ((hour >= 1) & (hour <= 12))
+    afternoon = tf.where(fields["half"] == "p", hour % 12 + 12, hour % 12)
+    seconds = tf.where(has_half, afternoon, hour) * 3600 + minute * 60 + second
     return tf.where(is_right | tf.math.is_nan(hour), seconds, -1.0)
-
-
-def _full_years(texts: tf.Tensor) -> tf.Tensor:
-    texts = tf.strings.regex_replace(texts, "^'", "")
-    year = _number(texts)
-    century = tf.where(year < 69, np.float64(2000.0), 1900.0)
-    return tf.where(tf.strings.length(texts) == 4, year, century + year)
 
 
 def _valid(year, month, day, time) -> tf.Tensor:
     """Dates [N, 4], NaN where there is no such day or time."""
-    checked, in_month = _or(year, 2000.0), tf.maximum(_or(month, 1.0), 1.0)
+    checked, in_month, of_day = _or(year, 2000.0), _or(month, 1.0), _or(day, 1.0)
     is_leap = (checked % 4 == 0) & ((checked % 100 != 0) | (checked % 400 == 0))
     february = tf.where(is_leap, np.float64(29.0), 28.0)
     is_short = (in_month == 4) | (in_month == 6) | (in_month == 9) | (in_month == 11)
     last = tf.where(is_short, np.float64(30.0), 31.0)
     last = tf.where(in_month == 2, february, last)
-    holds = (checked >= 1) & (checked <= 9999) & (in_month <= 12) & (_or(day, 1.0) <= last)
+    holds = (checked >= 1) & (in_month >= 1) & (in_month <= 12) & (of_day >= 1) & (of_day <= last)
     holds &= _or(time, 0.0) >= 0
     dates = tf.stack([year, month, day, time], axis=1)
     return tf.where(holds[:, tf.newaxis], dates, _NAN)
 
 
-def _dates(texts: tf.Tensor) -> tf.Tensor:
-    """Dates [N, 4] whose order is certain."""
-    none = tf.fill(tf.shape(texts), _NAN)
-    dates = tf.stack([none] * 4, axis=1)
-    for pattern in values.DATE_CELLS:
-        names = ["year", "month", "month2", "name", "day", *_CLOCK_FIELDS]
-        fields = _captured(texts, pattern.pattern, names)
-        month = _number(fields["month"]) if "month" in fields else none
-        if "month2" in fields:
-            month = tf.where(fields["month2"] == "", month, _number(fields["month2"]))
-        if "name" in fields:
-            month = mapped(fields["name"], values.MONTH_NUMBERS, _NAN, tf.float64)
-        year = _full_years(fields["year"]) if "year" in fields else none
-        day = _number(fields["day"]) if "day" in fields else none
-        time = _seconds_of_day(fields) if "hour" in fields else none
-        found = tf.where((month == 0)[:, tf.newaxis], _NAN, _valid(year, month, day, time))
-        dates = _either(dates, found)
-    return dates
+def _dates(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Dates of `Cells`; and of texts that are none the time, with whether it can only be one."""
+    parts = texts
+    for pattern, fields in notations.DATES:
+        parts = tf.strings.regex_replace(parts, f"^(?:{pattern.pattern})$", fields)
+    bar = notations.BAR
+    is_date = _is(parts, rf"\??{bar}.*")
+    parts = tf.where(is_date, parts, bar * 4)
+    order, year, month, day, time = tf.unstack(
+        tf.strings.split(parts, bar).to_tensor("", shape=[None, 5]), axis=1
+    )
+    clock = _captured(tf.where(is_date, time, texts), notations.CLOCK.pattern, _CLOCK_FIELDS)
+    seconds = _seconds_of_day(clock)
+    is_day = ~is_date & ((clock["half"] != "") | (clock["oclock"] != ""))
+    year = tf.strings.regex_replace(year, "^'", "")
+    century = tf.where(tf.strings.length(year) == 4, np.float64(0.0), 1900.0)
+    years = _number(year)
+    years += tf.where((century > 0) & (years < 69), np.float64(2000.0), century)
+    named = mapped(month, notations.MONTH_NUMBERS, _NAN, tf.float64)
+    months = _number(tf.where(_is(month, r"\d+"), month, ""))
+    months, days = tf.where(tf.math.is_nan(named), months, named), _number(day)
+    time_of_date = tf.where(is_date, seconds, _NAN)
+    first = _valid(years, months, days, time_of_date)
+    second = _valid(years, days, months, time_of_date)
+    is_open = (order != "")[:, tf.newaxis]
+    certain, second = tf.where(is_open, _NAN, first), tf.where(is_open, second, first)
+    return tf.stack([certain, first, second], axis=1), seconds, is_day
 
 
-def _short_dates(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Dates [N, 4] of numbers: certain ones, with the day first and with the month first."""
-    pattern = values.SHORT_DATE.pattern
-    none = tf.fill([tf.shape(texts)[0], 4], _NAN)
-    certain, day_first, month_first = none, none, none
-    for place in ("", "1", "2", "3"):
-        names = [f"a{place}", f"b{place}", f"c{place}"]
-        fields = _captured(texts, pattern, [*names, *_CLOCK_FIELDS])
-        a, b = (_number(fields[name]) for name in names[:2])
-        year, time = _full_years(fields[names[2]]), _seconds_of_day(fields)
-        is_one = ~tf.math.is_nan(a)[:, tf.newaxis]
-        with_day = tf.where(is_one, _valid(year, b, a, time), none)
-        if place == "3":
-            certain = with_day
-        else:
-            day_first = _either(day_first, with_day)
-            month_first = _either(month_first, tf.where(is_one, _valid(year, a, b, time), none))
-    return certain, day_first, month_first
+def day_of_digits(texts: tf.Tensor) -> tf.Tensor:
+    """The dates [N, 4] that eight digits are, such as 20240131; NaN of other texts."""
+    names = ["year", "month", "day"]
+    fields = _captured(texts, notations.DAY_OF_DIGITS.pattern, names)
+    year, month, day = (_number(fields[name]) for name in names)
+    return _valid(year, month, day, tf.fill(tf.shape(texts), _NAN))
 
 
-def _clocks(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+def _clocks(
+    texts: tf.Tensor, time: tf.Tensor, is_day: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """The parts of clocks [N, 3], whether they can only be times, and whether it is a clock."""
-    fields = _captured(texts, values.CLOCK.pattern, _CLOCK_FIELDS)
-    is_half = (fields["half"] != "") | ((fields["hour"] != "") & _is(texts, ".*uhr"))
-    time = _seconds_of_day(fields)
-    is_time = is_half & (time >= 0)
-    fields = _captured(texts, values.LENGTH.pattern, ["sign", "a", "b", "c", "d"])
+    is_time = is_day & (time >= 0)
+    fields = _captured(texts, notations.LENGTH.pattern, ["sign", "a", "b", "c", "d"])
     a, b, c = (_number(fields[name]) for name in "abc")
     has_c = ~tf.math.is_nan(c)
     fraction = _number(tf.strings.join(["0.", fields["d"], "0"]))
-    is_length = ~is_half & (b <= 59) & (_or(c, 0.0) <= 59)
+    is_length = ~is_day & (b <= 59) & (_or(c, 0.0) <= 59)
     b, c = tf.where(has_c, b, b + fraction), c + fraction
     parts = tf.stack([a, b, c], axis=1)
     parts = tf.where((fields["sign"] != "")[:, tf.newaxis], -parts, parts)
     parts = tf.where(is_length[:, tf.newaxis], parts, _NAN)
     alone = tf.stack([time, tf.fill(tf.shape(time), _NAN), tf.fill(tf.shape(time), _NAN)], axis=1)
-    return tf.where(is_time[:, tf.newaxis], alone, parts), is_time, is_half | is_length
+    return tf.where(is_time[:, tf.newaxis], alone, parts), is_time, is_day | is_length
 
 
 def _durations(texts: tf.Tensor) -> tf.Tensor:
     """Seconds [N] of lengths of time in words and in the form of ISO 8601."""
-    iso = values.ISO_DURATION.pattern
+    iso = notations.ISO_DURATION.pattern
     names = iter("dhms")
     iso = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", iso)
     in_words = "".join(
@@ -280,39 +264,46 @@ def _durations(texts: tf.Tensor) -> tf.Tensor:
 def _units_of_time() -> dict[str, list[str]]:
     names = {86_400.0: "d", 3600.0: "h", 60.0: "m", 1.0: "s"}
     units: dict[str, list[str]] = {name: [] for name in names.values()}
-    for unit in sorted(values.SECONDS, key=len, reverse=True):
-        units[names[values.SECONDS[unit]]].append(unit)
+    for unit in sorted(notations.SECONDS, key=len, reverse=True):
+        units[names[notations.SECONDS[unit]]].append(unit)
     return units
 
 
 def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     """The numbers of `Cells`, is_both, units, has_power, factor and is_year."""
-    names = iter("abcd")
-    pattern = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", values.TERMS.pattern)
-    fields = _captured(texts, pattern, list("abcd"))
+    names = iter("sabcdw")
+    pattern = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", notations.TERMS.pattern)
+    fields = {
+        name: tf.strings.regex_replace(field, ",", "")
+        for name, field in _captured(texts, pattern, list("sabcdw")).items()
+    }
     powers = zip("abcd", (12, 8, 4, 0), strict=True)
     terms = [tf.strings.join([fields[name], f"e{power}"]) for name, power in powers]
     terms = [tf.where(_is(t, "e.*"), "", t) for t in terms]
     is_terms = (terms[0] != "") | (terms[1] != "") | (terms[2] != "")
     of_terms = tf.add_n([_or(_number(term), 0.0) for term in terms])
+    of_terms = tf.where(fields["s"] == "-", -of_terms, of_terms)
+    sign = tf.where(fields["w"] != "", fields["w"], fields["s"])
+    unit_of_terms = mapped(sign, notations.CURRENCIES, "", tf.string)
 
-    found = _captured(tf.where(is_terms, "", texts), values.NUMBER, _NUMBER_FIELDS)
+    found = _captured(tf.where(is_terms, "", texts), notations.NUMBER, _NUMBER_FIELDS)
     digits = found["digits"]
     unit, power, factor, is_unit = _unit(found)
+    unit = tf.where(is_terms, unit_of_terms, unit)
     opened = (found["open"] != "") | (found["inner_open"] != "")
     signs = [found[name] for name in ("sign", "inner_sign", "sign_behind")]
     num_signs = tf.add_n([tf.cast(sign != "", tf.int32) for sign in signs])
     is_plain = (texts == digits) & _is(digits, r"\d+")
     is_number = (digits != "") & is_unit & (opened == (found["close"] != "")) & (num_signs <= 1)
-    is_number &= ~opened | (unit == "") | _is_one_of(unit, values.SIGNED_UNITS)
+    is_number &= ~opened | (unit == "") | _is_one_of(unit, notations.SIGNED_UNITS)
     is_number &= ~(is_plain & _is(digits, "0.+"))
     is_minus = tf.reduce_any([(s != "") & ~_is(s, r".*\+.*") for s in signs], axis=0)
     sign = tf.where(opened | is_minus, "-", "")
     numbers = []
     for more in (0, factor):
         for form, groups in (
-            (values.POINT_DIGITS.pattern, "[,' ]"),
-            (values.COMMA_DIGITS.pattern, "[.' ]"),
+            (notations.POINT_DIGITS.pattern, "[,' ]"),
+            (notations.COMMA_DIGITS.pattern, "[.' ]"),
         ):
             stripped = tf.strings.regex_replace(digits, "[.,]+$", "")
             read = tf.where(_is(digits, form), digits, stripped)
@@ -340,9 +331,9 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     )
     is_number = ~tf.math.is_nan(stacked[:, 0])
     behind = tf.strings.regex_replace(unit, "^[^ ]* ?", "")
-    weak_unit = tf.where(factor > 0, mapped(behind, values.CURRENCIES, "", tf.string), unit)
+    weak_unit = tf.where(factor > 0, mapped(behind, notations.CURRENCIES, "", tf.string), unit)
     is_year = is_plain & is_number & _is(digits, r"\d{4}")
-    is_year &= (stacked[:, 0] >= values.YEARS[0]) & (stacked[:, 0] <= values.YEARS[-1])
+    is_year &= (stacked[:, 0] >= notations.YEARS[0]) & (stacked[:, 0] <= notations.YEARS[-1])
     units = tf.where(is_number[:, tf.newaxis], tf.stack([unit, weak_unit], axis=1), "")
     factor = tf.where(is_number, factor, 0)
     return stacked, is_both, units, is_number & (power > 0), factor, is_year
@@ -356,26 +347,26 @@ def _unit(found: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
     word = tf.strings.regex_replace(words, " .*", "")
     more = tf.strings.regex_replace(words, "^[^ ]* ?", "")
     sign = tf.strings.strip(found["currency"])
-    currency = mapped(sign, values.CURRENCIES, "", tf.string)
+    currency = mapped(sign, notations.CURRENCIES, "", tf.string)
     has_currency = currency != ""
-    multiple = mapped(word, values.MULTIPLES, 0, tf.int32)
+    multiple = mapped(word, notations.MULTIPLES, 0, tf.int32)
     multiple = tf.where((word != "k") | is_glued | has_currency, multiple, 0)
     is_multiple = multiple > 0
-    weak = mapped(word, values.WEAK_MULTIPLES, 0, tf.int32)
-    weak = tf.where(~is_multiple & ((more == "") | _is_one_of(more, values.CURRENCIES)), weak, 0)
+    weak = mapped(word, notations.WEAK_MULTIPLES, 0, tf.int32)
+    weak = tf.where(~is_multiple & ((more == "") | _is_one_of(more, notations.CURRENCIES)), weak, 0)
     head, tail = tf.strings.substr(word, 0, 1), tf.strings.regex_replace(word, "^.", "")
-    glued = mapped(head, values.GLUED_MULTIPLES, 0, tf.int32)
-    is_joined = ~is_multiple & (weak == 0) & _is_one_of(tail, values.CURRENCIES)
+    glued = mapped(head, notations.GLUED_MULTIPLES, 0, tf.int32)
+    is_joined = ~is_multiple & (weak == 0) & _is_one_of(tail, notations.CURRENCIES)
     glued = tf.where(is_joined, glued, 0)
     is_plain = ~is_multiple & (weak == 0) & (glued == 0)
     without_point = tf.strings.regex_replace(word, r"\.+$", "")
-    is_known = _is_one_of(without_point, values.UNITS | values.CURRENCIES.keys())
+    is_known = _is_one_of(without_point, notations.UNITS | notations.CURRENCIES.keys())
     is_unit = ~(is_plain & (word != "") & is_glued & ~is_known)
     unit = tf.where(is_multiple, more, tf.where(glued > 0, tail, words))
     power = tf.where(has_currency & (weak > 0), weak, tf.where(is_multiple, multiple, glued))
     weak = tf.where(has_currency, 0, weak)
     bare = tf.strings.regex_replace(unit, r"\.+$", "")
-    is_key = _is_one_of(bare, values.CURRENCIES)
-    unit = tf.where(is_key, mapped(bare, values.CURRENCIES, "", tf.string), unit)
+    is_key = _is_one_of(bare, notations.CURRENCIES)
+    unit = tf.where(is_key, mapped(bare, notations.CURRENCIES, "", tf.string), unit)
     unit = tf.where(found["percent"] != "", "%", unit)
     return tf.where(has_currency, currency, unit), power, weak, is_unit

@@ -23,10 +23,11 @@ from mate_tf.features.numeric import (
     LEAST_TOO_LARGE,
     LESS,
 )
-from mate_tf.serving.raw_text.cells import Cells, mapped, plain_text, read_cells
+from mate_tf.serving.raw_text.cells import Cells, day_of_digits, mapped, plain_text, read_cells
 from mate_tf.serving.raw_text.numbers import TextValues, text_values
-from mate_tf.tables import values as readings
+from mate_tf.tables import notations
 from mate_tf.tables.columns import (
+    DAY_NAME,
     LENGTH_NAME,
     SHARE_OF_KIND,
     TIME_NAME,
@@ -34,7 +35,7 @@ from mate_tf.tables.columns import (
 )
 
 _NAN = np.float64("nan")
-_KNOWN_UNITS = sorted(readings.UNITS | readings.CURRENCY_UNITS)
+_KNOWN_UNITS = sorted(notations.UNITS | notations.CURRENCY_UNITS)
 # Of numbers, and of dates so that later ones are larger.
 _DAY = 86_400.0
 _WEIGHTS = (1.0, 10_000.0 * _DAY, 100.0 * _DAY, _DAY, 1.0)
@@ -115,10 +116,14 @@ def read_columns(
     is_lone_year = read.is_year & is_of_years[:, tf.newaxis]
     dates = tf.where(is_lone_year[..., tf.newaxis], as_year, dates)
     has_date |= is_lone_year
+    is_of_days = ~tf.reduce_any(has_date, axis=1) & _has(names, DAY_NAME.pattern)  # [B, C]
+    days = tf.reshape(day_of_digits(tf.reshape(read.text, [-1])), tf.shape(dates))
+    dates = tf.where(is_of_days[:, tf.newaxis, :, tf.newaxis], days, dates)
+    has_date |= tf.reduce_any(_given(dates), axis=-1)
     seconds, as_time = _seconds(read, names)
     times = tf.where(as_time[:, tf.newaxis], seconds, _NAN)
     lengths = tf.where(as_time[:, tf.newaxis] | _given(read.duration), read.duration, seconds)
-    sizes = _mapped_grid(units, readings.SECONDS, _NAN, tf.float64)
+    sizes = _mapped_grid(units, notations.SECONDS, _NAN, tf.float64)
     has_size = _given(sizes)
     least, most = (
         reduce(tf.where(has_size, sizes, of_none), axis=1)
@@ -198,7 +203,7 @@ def _number_way(cells: Cells) -> tf.Tensor:
     least = tf.reduce_min(tf.where(factor > 0, factor, 99), axis=1)
     most = tf.reduce_max(factor, axis=1)
     is_money = (
-        _mapped_grid(cells.units[..., 0], dict.fromkeys(readings.CURRENCY_UNITS, 1), 0, tf.int32)
+        _mapped_grid(cells.units[..., 0], dict.fromkeys(notations.CURRENCY_UNITS, 1), 0, tf.int32)
         > 0
     )
     others = tf.reduce_any(cells.has_power | is_money, axis=1)
@@ -230,7 +235,8 @@ def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     is_mixed = tf.math.count_nonzero(
         tf.stack([tf.reduce_any(length == n, axis=1) for n in (1, 2, 3)]), axis=0
     )
-    is_length = tf.reduce_any(is_odd, axis=1) | (is_mixed > 1) | _has(names, LENGTH_NAME.pattern)
+    is_length = tf.reduce_any(is_odd | _given(cells.duration), axis=1) | (is_mixed > 1)
+    is_length |= _has(names, LENGTH_NAME.pattern)
     is_one_digit = is_clock & tf.strings.regex_full_match(cells.text, "[0-9]:.*")
     is_zero = is_clock & tf.strings.regex_full_match(cells.text, "00:.*")
     num_clocks = tf.math.count_nonzero(is_clock, axis=1)
@@ -286,7 +292,7 @@ def question_values(questions: tf.Tensor, version: int) -> QuestionValues:
     batch = tf.shape(questions, tf.int64)[0]
     if version == 1:
         return _dense(batch, *_of_texts(questions))
-    pattern = readings.VALUE_IN_SENTENCE.pattern
+    pattern = notations.VALUE_IN_SENTENCE.pattern
     parts = tf_text.regex_split(plain_text(questions), pattern, pattern)
     is_value = tf.strings.regex_full_match(parts.values, pattern)
     examples = parts.value_rowids()

@@ -22,7 +22,7 @@ import tensorflow_text as tf_text
 
 from mate_tf.features.numeric import WEEKDAYS
 from mate_tf.serving.raw_text.cells import SPACE
-from mate_tf.tables.values import CARDINALS, MONTHS, ORDINALS
+from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS
 
 _BEGIN, _END = "\x01", "\x02"
 _MINUS = "\N{MINUS SIGN}"

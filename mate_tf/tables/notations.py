@@ -1,0 +1,239 @@
+"""How people write numbers, dates and times: the words and the expressions that values.py reads.
+
+The expressions are for texts in lower case and plain characters. They are written for Python and
+for RE2, so that the graph of an exported model reads cells alike (serving/raw_text).
+"""
+
+import re
+
+_NO_VALUES = (
+    "- -- --- \u2013 \u2014 . .. ... \u2026 ? : n/a na n.a. n.a n/d nan nat null none nil tba tbd "
+    "unknown (null) [null] <na> <null> \\n k.a. n.v. n.r. s.d. (blank) (empty)"
+).split()
+# A cell without a value; errors of spreadsheets in several languages, and "###" of narrow columns.
+MISSING = re.compile(
+    rf"{'|'.join(map(re.escape, _NO_VALUES))}|not available|not applicable|no data|keine angabe|#+"
+    r"|#¡?[a-zà-ÿ][a-z0-9à-ÿ_/]*[!?]|#(?:div/0|n/?[adv]|n/a n/a|getting_data)"
+    r"|err:\d{3}|-?1\.#[a-z]+"
+)
+
+MONTHS = (
+    "january february march april may june july august september october november december"
+).split()
+# Their other names, in the order of the months.
+_OTHER_MONTHS = (
+    "jan januar janvier enero gennaio janeiro januari ene gen января январь янв stycznia styczeń",
+    "feb februar février fevrier febrero febbraio fevereiro februari févr fév fevr fev "
+    "февраля февраль фев lutego luty",
+    "mar märz maerz mars marzo março marco maart mär mrz марта март мар marca marzec",
+    "apr avril abril aprile avr abr апреля апрель апр kwietnia kwiecień",
+    "mai mayo maggio maio mei mag мая май maja maj",
+    "jun juni juin junio giugno junho giu июня июнь czerwca czerwiec",
+    "jul juli juillet julio luglio julho juil lug июля июль lipca lipiec",
+    "aug août aout agosto augustus ago августа август авг sierpnia sierpień",
+    "sep sept septembre septiembre settembre setembro set сентября сентябрь сен września wrzesień",
+    "oct oktober octobre octubre ottobre outubro okt ott out октября октябрь окт października",
+    "nov novembre noviembre novembro ноября ноябрь ноя listopada listopad",
+    "dec dezember décembre decembre diciembre dicembre dezembro dez déc dic декабря декабрь дек "
+    "grudnia grudzień",
+)
+MONTH_NUMBERS = {
+    name: number
+    for number, (month, others) in enumerate(zip(MONTHS, _OTHER_MONTHS, strict=True), start=1)
+    for name in (month, *others.split())
+}
+CARDINALS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+ORDINALS = (
+    "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+).split()
+NUMBER_WORDS = {word: float(n) for words in (CARDINALS, ORDINALS) for n, word in enumerate(words)}
+YEARS = range(1500, 2101)  # four digits alone that may be a year
+
+# Powers of ten in words; those of WEAK_MULTIPLES are so only beside a currency or others of these.
+_MULTIPLES = {
+    2: "百",
+    3: "k thousand thousands tsd tsd. tausend mille 千 천 тыс тыс. tys tys. tis tis.",
+    4: "万 萬 만",
+    5: "lakh lakhs lac lacs",
+    6: "million millions mn mln mln. mio mio. mil. millionen millón millones milhões milhão млн "
+    "млн.",
+    7: "crore crores",
+    8: "億 亿 억",
+    9: "bn billion billions mrd mrd. mld mld. milliarde milliarden milliard milliards mds miliardi "
+    "млрд млрд.",
+    12: "tn trillion trillions bio bio. 兆 조",
+}
+MULTIPLES = {word: power for power, words in _MULTIPLES.items() for word in words.split()}
+WEAK_MULTIPLES = {"m": 6, "mm": 6, "b": 9, "t": 12, "cr": 7, "l": 5, "md": 9}
+GLUED_MULTIPLES = {"k": 3, "m": 6, "b": 9}
+_SIGNS_OF_CURRENCIES = "$€£¥₹₽₩₺₪₫₴₦฿¢"
+_NAMES_OF_SIGNS = {
+    "$": "usd us$ dollar dollars",
+    "€": "eur euro euros",
+    "£": "gbp pounds",
+    "¥": "jpy yen 円",
+    "₹": "inr rs rs.",
+    "₽": "rub руб руб.",
+    "₩": "krw 원",
+    "₺": "try tl",
+}
+_CODES = (
+    "cny chf cad aud nzd hkd sgd sek nok dkk pln czk huf brl mxn zar au$ ca$ a$ c$ nz$ hk$ s$ r$ "
+    "mx$ kr kr. zł kč ft lei fr. sfr. 元"
+).split()
+CURRENCIES = {
+    **{code: code.strip(".").upper() for code in _CODES},
+    **{name: sign for sign, names in _NAMES_OF_SIGNS.items() for name in names.split()},
+    **{sign: sign for sign in _SIGNS_OF_CURRENCIES},
+}
+# Units that cannot be added to each other.
+UNITS = frozenset(
+    "% ‰ mm cm dm m km in inch inches ft feet yd yards mi miles nm mg g kg t lb lbs oz ml cl dl l "
+    "m2 m² km2 km² ha acres sq m3 m³ b kb mb gb tb kib mib gib hz khz mhz ghz w kw mw gw kwh mwh "
+    "gwh kj kcal kv mah pa hpa bar psi °c °f °k ° kmh km/h mph m/s kn s sec secs min mins h hr hrs "
+    "hours minutes seconds days weeks months years x".split()
+)
+CURRENCY_UNITS = frozenset(CURRENCIES.values())
+SIGNED_UNITS = UNITS | CURRENCY_UNITS
+SECONDS = {
+    **dict.fromkeys("d day days tag tage jours".split(), 86_400.0),
+    **dict.fromkeys("h hr hrs hour hours std stunden heures".split(), 3600.0),
+    **dict.fromkeys("m min mins min. minute minutes minuten".split(), 60.0),
+    **dict.fromkeys("s sec secs sec. second seconds sek sekunden secondes".split(), 1.0),
+}
+
+
+def any_of(words: object) -> str:
+    """An expression for any of the words, the longest first."""
+    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))  # type: ignore[call-overload]
+
+
+# Numbers.
+_DASHES = "\u2010\u2011\u2012\u2212\u2013\u2014\ufe63"  # hyphens, the minus sign, dashes
+_MINUS = rf"[-{_DASHES}]"
+_CURRENCY = f"(?:{any_of(CURRENCIES)})"
+_ABOUT = (
+    r"(?:(?:~|≈|<|>|≤|≥|±|c\.|ca\.?|circa|about|approx\.?|over|under|around|nearly|almost|#) ?)?"
+)
+_DIGITS = r"(?:\d|[.,]\d)(?:[.,' ]?\d)*[.,]?(?:e[+-]?\d{1,2})?"
+# Number, unit and signs of a cell. Words of the unit are letters and signs without digits.
+NUMBER = (
+    rf"(?P<open>\( ?)?{_ABOUT}(?P<sign>(?:\+|{_MINUS}) ?)?(?P<currency>{_CURRENCY} ?)?"
+    rf"(?P<inner_sign>(?:\+|{_MINUS}) ?)?(?P<inner_open>\( ?)?(?P<percent>% ?)?"
+    rf"(?P<digits>{_DIGITS})(?P<ordinal>(?:st|nd|rd|th|º|ª)\b)?\+?"
+    r"(?P<unit> ?[^\d\s()\[\]+;:,\-][^\d()\[\]+;:]*[23]?)?"
+    rf"(?P<sign_behind> ?{_MINUS})?(?P<close> ?\))?(?P<remark> ?(?:\([^()]*\)|\[[^\[\]]*\])[^\d]*)?"
+)
+POINT_DIGITS = re.compile(
+    r"(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d?(?:,\d{2})+,\d{3}|[1-9]\d{0,2}(?:[ ']\d{3})+|\d+)"
+    r"(?:\.\d*)?(?:e[+-]?\d{1,2})?|\.\d+"
+)
+COMMA_DIGITS = re.compile(
+    r"(?:[1-9]\d{0,2}(?:\.\d{3})+|[1-9]\d{0,2}(?:[ ']\d{3})+|\d+)(?:,\d+)?(?:e[+-]?\d{1,2})?|,\d+"
+)
+_TERM = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
+TERMS = re.compile(
+    rf"([-¥])?(?:{_TERM}[兆조] ?)?(?:{_TERM}[億亿억] ?)?(?:{_TERM}[万萬만] ?)?(\d[\d,]*)?"
+    r" ?([円元원])?"
+)
+
+# Times, and lengths of time.
+CLOCK = re.compile(
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
+    r"(?: ?(?P<half>[ap])\.?m\.?)?(?P<oclock> uhr)?"
+    r"(?: ?(?:z|utc|gmt|[ecmp][sd]t|[cew]es?t|bst|[ijkhm]st|msk|ac[sd]t|ae[sd]t|nz[sd]t))?"
+    r"(?: ?[+-]\d{2}(?::?\d{2})?)?(?: ?[\x28\[][^\x28\x29\[\]]*[\x29\]])?"
+)
+LENGTH = re.compile(
+    r"(?P<sign>-)?(?P<a>\d{1,4}):(?P<b>\d{2})(?::(?P<c>\d{2}))?(?:[.,](?P<d>\d{1,6}))?"
+)
+ISO_DURATION = re.compile(r"p(?:(\d+)d)?(?:t(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?)?")
+_GROUP = re.compile(r"\((?:\?P<\w+>|(?!\?))")
+
+
+def ungrouped(pattern: str) -> str:
+    """The expression without groups that are remembered."""
+    return _GROUP.sub("(?:", pattern)
+
+
+# Dates.
+_TIME = ungrouped(CLOCK.pattern)
+_WEEKDAY = (
+    r"(?:(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?|"
+    r"(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|vendredi|samedi|"
+    r"dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|mo|di|mi|do|fr|sa|so)"
+    r"[.,]?,? (?:the )?)?"
+)
+_MONTH = f"({any_of(MONTH_NUMBERS)})"
+_DAY = r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?"
+_SURE_YEAR = r"(?:1[5-9]|20)\d\d"
+BAR = "\x01"  # between the parts of a date; texts with it are not read
+# Dates, and their order, year, month, day and time between bars. The order is "?" where the day may
+# be the month, which the column decides.
+_DATES = (
+    (r"(\d{4})[-/.] ?(\d{1,2})[-/.] ?(\d{1,2})\.?", r"|\1|\2|\3|\4"),
+    (r"(\d{4})[-/](\d{1,2})", r"|\1|\2||\3"),
+    (r"(\d{4}) ?[年년] ?(\d{1,2}) ?[月월](?: ?(\d{1,2}) ?[日일])?", r"|\1|\2|\3|\4"),
+    (
+        rf"{_DAY}[ /.-]?(?:of |de )?{_MONTH}\.?,?(?:[ /.-]?(?:de |del )?(\d{{4}}|'?\d{{2}}))?",
+        r"|\3|\2|\1|\4",
+    ),
+    (rf"{_MONTH}\.? {_DAY}(?:,? (\d{{4}}|'\d{{2}}))?", r"|\3|\1|\2|\4"),
+    (rf"{_MONTH}\.?,?[ -](?:de |of )?(\d{{4}})", r"|\2|\1||\3"),
+    (rf"{_MONTH}\.?(?:[-']| ')(\d{{2}})", r"|\2|\1||\3"),
+    (rf"(\d{{4}})[ -]{_MONTH}\.?(?:[ -]{_DAY})?", r"|\1|\2|\3|\4"),
+    (r"(\d{1,2})\. ?(\d{1,2})\. ?(\d{4}|\d{2})", r"|\3|\2|\1|\4"),
+    (r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})", r"?|\3|\2|\1|\4"),
+    (r"(\d{1,2})-(\d{1,2})-(\d{4})", r"?|\3|\2|\1|\4"),
+    (r"(\d{2})-(\d{2})-(\d{2})", r"?|\3|\2|\1|\4"),
+    (rf"(\d{{1,2}})/({_SURE_YEAR})", r"|\2|\1||\3"),
+)
+_DATES_ALONE = (  # not within a sentence
+    (f"({'|'.join(MONTHS)})", r"||\1||"),
+    (rf"({_SURE_YEAR})s", r"|\1|||"),
+    (r"(\d{4})(\d{2})(\d{2})t(\d{2})(\d{2})(\d{2})z?", r"|\1|\2|\3|\4:\5:\6"),
+)
+_AND_TIME = rf"(?:(?:t| |, | at )({_TIME}))?"
+DATES = tuple(
+    (re.compile(f"{_WEEKDAY}(?:{date}){_AND_TIME}"), fields.replace("|", BAR))
+    for date, fields in (*_DATES, *_DATES_ALONE)
+)
+DAY_OF_DIGITS = re.compile(rf"(?P<year>{_SURE_YEAR})(?P<month>\d\d)(?P<day>\d\d)")
+# What may be a value within a sentence; each is then read as a cell.
+VALUE_IN_SENTENCE = re.compile(
+    ungrouped(
+        rf"\b(?:{'|'.join(date for date, _ in _DATES)}){_AND_TIME}\b"
+        rf"|\b{_TIME}|(?:{_MINUS})?(?:{_CURRENCY} ?)?\b\d+(?:[.,']\d+)*(?:e[+-]?\d{{1,2}})?\b"
+        rf"(?: ?(?:{any_of(MULTIPLES)}|[mb])\b)?(?: ?(?:%|[{_SIGNS_OF_CURRENCIES}]))?",
+    )
+)
+
+# Other ways to write a cell, each replaced by the usual one before it is read.
+SPELLINGS = tuple(
+    (re.compile(f"^(?:{pattern})$"), usual)
+    for pattern, usual in (
+        (  # marks of footnotes
+            r"(.*?[\w%.)$€£¥])(?: ?\[[^\[\]]{1,12}\]|[*†‡§¶])+|(.*[\d%)])[⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈ]+"
+            r"|([^()]*[\d%]) ?[a-z\d]\)|[*†‡] ?(.*)",
+            r"\1\2\3\4",
+        ),
+        (r"'(.*)", r"\1"),
+        (r"(?:minus |negative |△ ?)([\d.,].*)|(.*\d) ?dr\.?", r"-\1\2"),
+        (rf"(.*\d),{_MINUS}+( [^\d]*)?", r"\1,00\2"),  # 5,- €
+        (rf"(.*\d)\.{_MINUS}+( [^\d]*)?", r"\1.00\2"),
+        (r"(.*\d)/-", r"\1"),
+        (rf"([^-{_DASHES}]*\d) ?{_MINUS} ?({_CURRENCY})", r"-\1 \2"),
+        (rf"([^-{_DASHES}]*\d ?{_CURRENCY}) ?{_MINUS}", r"-\1"),
+        (r"(\( ?[^()]*\d ?)\)( ?[^\d()\[\]]+)", r"\1\2)"),  # (5) €
+        (r"(.*\d) ?[x×·*] ?10(?:\^|\*\*)([-+]?\d{1,2})(.*)", r"\1e\2\3"),
+        (r"(\d{1,2})( ?[ap]\.?m\.?| uhr)", r"\1:00\2"),
+        (r"(.*\b\d{1,2})\.(\d{2}) uhr|(.*\D\d{4},? \d{1,2})\.(\d{2})", r"\1\3:\2\4"),
+        (r"(\d{1,3}) ?h ?(\d{2})", r"\1:\2:00"),
+        (r"(\d+) ?d(?:ays?)?,? \+?(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)", r"\1d \2h \3m \4s"),
+        (r"(\d+) ?d(?:ays?)?,? (\d{1,2}):(\d{2})", r"\1d \2h \3m"),
+        (rf"{_WEEKDAY}([a-z]{{3}}) (\d{{1,2}}) ({_TIME}) (\d{{4}})", r"\1 \2, \4 \3"),
+        (r"(\d{2})/([a-z]{3})/(\d{4}):(\d.*)", r"\1 \2 \3 \4"),
+        (rf"({_TIME}),? (.*[^\d:].*\d{{2}})", r"\2 \1"),
+        (r"(\d.*日) ?\([月火水木金土日]\)", r"\1"),
+    )
+)
