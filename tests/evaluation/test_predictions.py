@@ -29,16 +29,9 @@ def test_what_is_written_is_read_back_in_its_order(tmp_path):
 
 
 def test_a_file_of_the_first_version_is_read(tmp_path):
-    other = {
-        "answer": ["a", "b"],
-        "cells": [[0, 0], [2, 1]],
-        "cell_scores": [0.5, 0.75],
-        "aggregation": "NONE",
-        "value": None,
-        "class_index": None,
-        "score": 0.5,
-        "answered": True,
-    }
+    other = {"answer": ["a", "b"], "cells": [[0, 0], [2, 1]], "cell_scores": [0.5, 0.75]}
+    other |= {"aggregation": "NONE", "value": None, "class_index": None}
+    other |= {"score": 0.5, "answered": True}
     line = {"id": "q1", **other, "cells": [[0, 0]], "alternatives": [other], "rows_dropped": 2}
     del line["cell_scores"]  # the very first had none
     (tmp_path / "dev.jsonl").write_text(json.dumps(line))

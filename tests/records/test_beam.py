@@ -9,6 +9,7 @@ from mate_tf.records.beam import convert_split, make_builder
 from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.records.splits import split_writer
 from mate_tf.tables.table import Question, Table
+from tests.small import assert_same_files
 
 pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')
 pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
@@ -61,19 +62,11 @@ def test_any_number_of_workers_writes_the_bytes_of_one_process(
     tmp_path, questions, vocab_file, expected, options
 ):
     directory, counts = expected
+    read = functools.partial(read_json_lines, questions)
+    make = functools.partial(make_builder, str(vocab_file), CONFIG, None)
     found = convert_split(
-        TASKS["JSONL"],
-        functools.partial(read_json_lines, questions),
-        functools.partial(make_builder, str(vocab_file), CONFIG, None),
-        str(tmp_path),
-        "train",
-        num_shards=3,
-        seed=5,
-        options=options,
+        TASKS["JSONL"], read, make, str(tmp_path), "train", num_shards=3, seed=5, options=options
     )
     assert found == counts
-    files = sorted(file.name for file in directory.iterdir())
-    assert len(files) == 9
-    assert sorted(file.name for file in tmp_path.iterdir()) == files
-    for name in files:
-        assert (tmp_path / name).read_bytes() == (directory / name).read_bytes(), name
+    assert len(list(directory.iterdir())) == 9
+    assert_same_files(tmp_path, directory)

@@ -62,12 +62,14 @@ def test_one_table_and_a_choice_of_splits_are_not_divided(tmp_path, num_tables, 
     assert not (tmp_path / "out" / "dev.tfrecord").exists()
 
 
-def test_a_split_without_examples_leaves_no_file_of_an_earlier_conversion(tmp_path):
+def test_no_file_of_an_earlier_conversion_is_left_and_no_input_written_over(tmp_path):
     list(create_records(creation_of(tmp_path, 3), FEATURES))
     shorter = dataclasses.replace(FEATURES, max_seq_length=4)
     with pytest.raises(ValueError, match="expected examples in each split, got none in train, dev"):
         list(create_records(creation_of(tmp_path, 3), shorter))
     assert {file.name for file in (tmp_path / "out").iterdir()} == {"conversion.json", "vocab.txt"}
+    with pytest.raises(ValueError, match="expected another folder than the input's, got "):
+        creation_of(tmp_path, 1, output_dir=str(tmp_path / "in"))
 
 
 @pytest.mark.parametrize("num_tables", [2, 3])
@@ -113,8 +115,3 @@ def test_a_classifier_needs_classes(tmp_path):
     config = fitted("classification", tmp_path / "out")
     with pytest.raises(ValueError, match="expected a 'class_index' of each question to train a"):
         check_data(config, tmp_path / "out")
-
-
-def test_the_input_is_never_written_over(tmp_path):
-    with pytest.raises(ValueError, match="expected another folder than the input's, got "):
-        creation_of(tmp_path, 1, output_dir=str(tmp_path / "in"))

@@ -1,4 +1,5 @@
 import pathlib
+import shutil
 
 import pytest
 
@@ -10,16 +11,15 @@ from mate_tf.records.conversion import Outcome, convert_all
 from mate_tf.records.records import write_records
 from mate_tf.records.splits import (
     LEFT_OUT,
-    QUESTIONS,
     encode,
     place,
     read_questions,
-    split_file,
     split_files,
     split_writer,
     write_shard,
 )
 from mate_tf.tables.table import Question, Table
+from tests.small import assert_same_files
 
 TABLE = Table.from_rows([["a", "b"], ["1", "2"]])
 
@@ -39,18 +39,18 @@ def write(directory, outcomes, num_shards=None, has_tables=True):
             add(outcome)
 
 
+def names_in(directory: pathlib.Path) -> list[str]:
+    return sorted(file.name for file in directory.iterdir())
+
+
 def record_ids(files) -> list[str]:
     records = read_records(files).as_numpy_iterator()
     return [record["question_id"][0].decode() for record in records]
 
 
-def contents(directory: pathlib.Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in directory.iterdir()}
-
-
 def test_one_file_has_the_order_of_the_questions_and_all_of_them(tmp_path, outcomes):
     write(tmp_path, outcomes)
-    assert sorted(contents(tmp_path)) == ["dev.jsonl", "dev.left_out.jsonl", "dev.tfrecord"]
+    assert names_in(tmp_path) == ["dev.jsonl", "dev.left_out.jsonl", "dev.tfrecord"]
     assert record_ids(split_files(tmp_path, "dev")) == [f"q{n}" for n in range(15)]
     read = list(read_questions(tmp_path, "dev"))
     assert read == [(TABLE, outcome.question) for outcome in outcomes]
@@ -62,7 +62,7 @@ def test_shards_hold_every_question_once_in_an_order_of_their_own(tmp_path, outc
     write(tmp_path, outcomes, num_shards)
     names = [f"dev-{n:05d}-of-{num_shards:05d}" for n in range(num_shards)]
     places = [place(f"q{n}", 7, num_shards)[0] for n in range(15, 20)]
-    assert set(contents(tmp_path)) == {
+    assert set(names_in(tmp_path)) == {
         *(name + suffix for name in names for suffix in (".jsonl", ".tfrecord")),
         *(names[shard] + ".left_out.jsonl" for shard in places),
     }
@@ -73,26 +73,24 @@ def test_shards_hold_every_question_once_in_an_order_of_their_own(tmp_path, outc
     assert read == {f"q{n}" for n in range(20)}
 
 
-def test_the_bytes_of_shards_do_not_depend_on_the_order_of_reading(tmp_path, outcomes):
+def test_bytes_of_shards_depend_neither_on_the_order_of_reading_nor_on_other_shards(
+    tmp_path, outcomes
+):
     write(tmp_path / "a", outcomes, 3)
     write(tmp_path / "b", outcomes[::-1], 3)
-    assert contents(tmp_path / "a") == contents(tmp_path / "b")
-
-
-def test_a_shard_written_alone_is_the_one_that_is_written_with_the_others(tmp_path, outcomes):
-    write(tmp_path / "a", outcomes, 3)
     placed = sorted((place(o.question.question_id, 7, 3), encode(o)) for o in outcomes)
     for n in range(3):
         of_shard = [(order, parts) for (shard, order), parts in placed if shard == n]
-        write_shard(str(tmp_path / "b"), "dev", of_shard, n, 3)
-    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+        write_shard(str(tmp_path / "c"), "dev", of_shard, n, 3)
+    for other in ("b", "c"):
+        assert_same_files(tmp_path / other, tmp_path / "a")
 
 
 @pytest.mark.parametrize("num_shards", [None, 3])
 def test_an_id_given_twice_is_refused_and_leaves_nothing(tmp_path, outcomes, num_shards):
     with pytest.raises(ValueError, match=r"a different id for each question of the split .*q3"):
         write(tmp_path, [*outcomes, outcomes[3]], num_shards)
-    assert not any("unfinished" in name for name in contents(tmp_path))
+    assert not any("unfinished" in name for name in names_in(tmp_path))
 
 
 def test_places_follow_from_the_seed_and_spread_evenly():
@@ -105,21 +103,18 @@ def test_places_follow_from_the_seed_and_spread_evenly():
 def test_a_new_conversion_takes_the_place_of_the_old_one(tmp_path, outcomes):
     for num_shards in (2, 3, None, 2):
         write(tmp_path, outcomes, num_shards)
-        left_out = [name for name in contents(tmp_path) if name.endswith(LEFT_OUT)]
+        left_out = [name for name in names_in(tmp_path) if name.endswith(LEFT_OUT)]
         assert left_out and len(left_out) <= (num_shards or 1)
-        assert len(contents(tmp_path)) - len(left_out) == 2 * (num_shards or 1)
+        assert len(names_in(tmp_path)) - len(left_out) == 2 * (num_shards or 1)
         split_files(tmp_path, "dev")
-
-
-def test_sentences_have_no_file_of_questions(tmp_path, outcomes):
-    write(tmp_path, outcomes, 2, has_tables=False)
-    suffixes = {name.partition(".")[2] for name in contents(tmp_path)}
+    write(tmp_path, outcomes, 2, has_tables=False)  # sentences have no file of questions
+    suffixes = {name.partition(".")[2] for name in names_in(tmp_path)}
     assert suffixes == {"tfrecord", "left_out.jsonl"}
 
 
 def test_a_failure_leaves_the_old_files(tmp_path, outcomes):
     write(tmp_path, outcomes)
-    before = contents(tmp_path)
+    shutil.copytree(tmp_path, tmp_path.with_name("before"))
     for num_shards in (None, 2):
         with (
             pytest.raises(RuntimeError, match="no more"),
@@ -127,7 +122,7 @@ def test_a_failure_leaves_the_old_files(tmp_path, outcomes):
         ):
             add(outcomes[0])
             raise RuntimeError("no more")
-        assert contents(tmp_path) == before
+        assert_same_files(tmp_path, tmp_path.with_name("before"))
 
 
 @pytest.mark.parametrize(
@@ -153,11 +148,6 @@ def test_a_split_that_is_not_whole_is_refused(tmp_path, names, error, message):
         (tmp_path / name).touch()
     with pytest.raises(error, match=message):
         split_files(tmp_path, "dev")
-
-
-def test_names_are_those_of_beam():
-    assert split_file("d", "dev") == "d/dev.tfrecord"
-    assert split_file("d", "dev", QUESTIONS, 0, 8) == "d/dev-00000-of-00008.jsonl"
 
 
 def test_shards_without_records_are_read_over_but_not_a_split_of_them(tmp_path, outcomes):

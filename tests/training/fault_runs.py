@@ -12,21 +12,18 @@ import pathlib
 import shutil
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.records.batches import training_batches
-from mate_tf.records.records import write_records
+from mate_tf.layers.basic import Dropout
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import Evaluator, train
 from mate_tf.training.trainer import Progress, Task
 
-LENGTH, PADDING, VOCABULARY = 8, 2, 20
-# Fourteen examples in batches of four: each epoch has an order of its own, and so has dropout.
 CONFIG = TrainingConfig(
     num_steps=60,
     learning_rate=0.01,
@@ -35,65 +32,58 @@ CONFIG = TrainingConfig(
     checkpoint_interval=3,
     ema_decay=0.9,
 )
-BATCH_SIZE = 4
-NUM_TOKENS = BATCH_SIZE * (LENGTH - PADDING)  # of a batch
+BATCH_SIZE = 8
+NUM_TOKENS = BATCH_SIZE * 2  # of a batch
 
 
-class Sentences(keras.Model):
-    """Small enough to be traced in an instant, with dropout."""
+class Regression(keras.Model):
+    """Small enough to be traced in an instant, with dropout and weights that nothing uses."""
 
-    def __init__(self):
+    def __init__(self, dropout: float):
         super().__init__()
-        self.embedding = keras.layers.Embedding(VOCABULARY, 8, name="embedding")
-        self.dropout = keras.layers.Dropout(0.5)
-        self.classes = keras.layers.Dense(2, name="classes")
-        self.embedding.build(None)
-        self.classes.build((None, 8))
+        self.dropout = Dropout(dropout)
+        self.hidden = keras.layers.Dense(8, activation="tanh", name="hidden")
+        self.unused = keras.layers.Dense(1, name="unused")
+        # tf.train.Checkpoint does not look into the dicts of Keras 3 layers.
+        self.heads = {"last": keras.layers.Dense(1, name="last")}
+        for layer, size in ((self.hidden, 3), (self.heads["last"], 8), (self.unused, 8)):
+            layer.build((None, size))
         self.built = True
 
-    def call(self, pieces, training=False):
-        embedded = tf.reduce_mean(self.embedding(pieces), axis=1)
-        return self.classes(self.dropout(embedded, training=training))
+    def call(self, inputs, training=False):
+        return self.heads["last"](self.dropout(self.hidden(inputs), training=training))
 
 
-def write_data(directory: pathlib.Path) -> pathlib.Path:
-    """A file of sentences of two classes."""
-    choice = np.random.default_rng(1)
-    examples = []
-    for index in range(14):
-        features = dict.fromkeys(("segment_ids", "column_ids", "row_ids"), np.zeros(LENGTH, int))
-        features["input_ids"] = choice.integers(1, VOCABULARY, LENGTH)
-        features["input_mask"] = np.repeat([1, 0], [LENGTH - PADDING, PADDING])
-        features["classification_class_index"] = np.array([index % 2])
-        examples.append(features)
-    write_records(directory / "train.tfrecord", examples)
-    return directory
-
-
-def make_task(data_dir: pathlib.Path) -> Task:
-    """Sentences to their classes; what is evaluated follows from the weights alone."""
+def make_task(dropout: float = 0.5, evaluations: Iterator[float] | None = None) -> Task:
+    """Sums of numbers; what is evaluated follows from the weights alone, or is given."""
     keras.utils.set_random_seed(3)
-    model = Sentences()
+    model = Regression(dropout)
+    inputs = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    labels = inputs.sum(axis=1, keepdims=True)
+    mask = np.repeat([[1, 1, 0]], 40, axis=0)
 
     def train_dataset(step: int) -> tf.data.Dataset:
-        return training_batches(data_dir / "train.tfrecord", BATCH_SIZE, 7, skip=step)
+        data = {"x": inputs, "y": labels, "input_mask": mask}
+        dataset = tf.data.Dataset.from_tensor_slices(data)
+        return dataset.shuffle(40, seed=5).repeat().batch(BATCH_SIZE, True).skip(step)
 
-    def evaluate() -> dict[str, float]:
-        return {"size": float(sum(np.square(weight.numpy()).sum() for weight in model.weights))}
+    def compute_loss(batch, outputs):
+        errors = tf.square(outputs - batch["y"])
+        return {"loss": tf.reduce_mean(errors), "errors": errors}
 
-    def compute_loss(batch, logits):
-        labels = batch["classification_class_index"][:, 0]
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-        return {"loss": tf.reduce_mean(losses)}
+    def evaluate():
+        loss = float(np.mean(np.square(model(inputs).numpy() - labels)))
+        accuracy = -loss if evaluations is None else next(evaluations)
+        return {"loss": loss, "accuracy": accuracy}
 
     return Task(
-        model, train_dataset, compute_loss, evaluate, "size", lambda batch: (batch["input_ids"],)
+        model, train_dataset, compute_loss, evaluate, "accuracy", lambda batch: (batch["x"],)
     )
 
 
-def run(data_dir: pathlib.Path, model_dir: pathlib.Path) -> None:
+def run(model_dir: pathlib.Path) -> None:
     """Trains, and keeps at the end all that a resumed run has to have the same."""
-    task = make_task(data_dir)
+    task = make_task()
     train(task, CONFIG, model_dir)
     np.savez(model_dir / "end.npz", *[variable.numpy() for variable in task.model.variables])
 
@@ -124,38 +114,31 @@ def at(point: str, count: int, happens: Callable[[], Any]) -> None:
     setattr(owner, name, function)
 
 
-def run_killed(
-    data_dir: pathlib.Path, model_dir: pathlib.Path, point: str, count: int, delay: float
-) -> None:
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def terminate() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def run_killed(model_dir: pathlib.Path, point: str, count: int, delay: float) -> None:
     """The run, killed some seconds after a point was reached."""
-
-    def kill() -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
     at(point, count, threading.Timer(delay, kill).start if delay else kill)
-    run(data_dir, model_dir)
+    run(model_dir)
 
 
 def run_terminated(
-    data_dir: pathlib.Path,
-    model_dir: pathlib.Path,
-    count: int,
-    times: int = 1,
-    point: str = "step",
+    model_dir: pathlib.Path, count: int, times: int = 1, point: str = "step"
 ) -> None:
     """The run, asked to end at a point that it comes to for a time, by default its step."""
-
-    def terminate() -> None:
-        for _ in range(times):
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    at(point, count, terminate)
-    run(data_dir, model_dir)
+    at(point, count, lambda: [terminate() for _ in range(times)])
+    run(model_dir)
 
 
-def run_to_nan(data_dir: pathlib.Path, model_dir: pathlib.Path, of_loss: bool, step: int) -> None:
+def run_to_nan(model_dir: pathlib.Path, of_loss: bool, step: int) -> None:
     """The run, whose loss or, where that is still a number, whose gradient is none at a step."""
-    task = make_task(data_dir)
+    task = make_task()
 
     def train_dataset(done: int) -> tf.data.Dataset:
         steps = tf.data.Dataset.counter(done + 1)
@@ -195,7 +178,7 @@ NOT_PERMITTED = 77
 
 
 def run_on_full_disk(
-    data_dir: pathlib.Path, model_dir: pathlib.Path, copy_to: pathlib.Path, point: str, count: int
+    model_dir: pathlib.Path, copy_to: pathlib.Path, point: str, count: int
 ) -> None:
     """The run, whose disk is full from a point on until it has failed; then it goes on."""
     if not mount_small_disk(model_dir, 4 << 20):
@@ -209,20 +192,16 @@ def run_on_full_disk(
 
     at(point, count, fill)
     try:
-        run(data_dir, model_dir)
+        run(model_dir)
     except OSError as error:
         (copy_to / "message").write_text(str(error))
     ballast.unlink()
-    run(data_dir, model_dir)
+    run(model_dir)
     shutil.copytree(model_dir, copy_to, dirs_exist_ok=True)
 
 
 def run_worker(
-    data_dir: pathlib.Path,
-    model_dir: pathlib.Path,
-    hosts: list[str],
-    index: int,
-    happens_at: Callable[[], None],
+    model_dir: pathlib.Path, hosts: list[str], index: int, happens_at: Callable[[], None]
 ) -> None:
     """The run of one of several workers, to which something happens before it begins."""
     cluster = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
@@ -230,18 +209,18 @@ def run_worker(
     with tf.distribute.MultiWorkerMirroredStrategy().scope():
         happens_at()
         try:
-            run(data_dir, model_dir)
+            run(model_dir)
         except ConnectionError as error:
             (model_dir / "message").write_text(str(error))
             raise SystemExit(3) from error
 
 
 def kill_at_step(step: int) -> None:
-    at("step", step, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    at("step", step, kill)
 
 
 def terminate_at_step(step: int) -> None:
-    at("step", step, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    at("step", step, terminate)
 
 
 def nothing() -> None:

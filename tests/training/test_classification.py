@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import AttentionConfig
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
@@ -23,6 +23,7 @@ from mate_tf.training.classification import check_data, classification_metrics, 
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model, make_task
 from mate_tf.training.loop import train
+from tests.small import ENCODER, change_records, write_vocabulary
 
 Event = tf.compat.v1.Event
 WORDS = ("good", "bad", "film", "very")
@@ -33,13 +34,10 @@ CONFIG = ClassificationTrainingConfig(
     learning_rate=3e-3,
     max_seq_length=8,
     batch_size=4,
-    encoder=EncoderConfig(
+    encoder=dataclasses.replace(
+        ENCODER,
         vocab_size=len(VOCABULARY),
-        hidden_size=16,
         num_layers=2,  # in one the first token sees the same whatever the rules
-        num_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=8,
         hidden_dropout=0.0,
         attention_dropout=0.0,
         initializer_range=0.2,
@@ -62,8 +60,7 @@ def tag_words(text: str) -> list[TaggedWord]:
 
 
 def write_data(directory, tagger=tag_words):
-    (directory / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
-    wordpiece = Wordpiece(directory / "vocab.txt")
+    wordpiece = Wordpiece(write_vocabulary(directory / "vocab.txt", VOCABULARY))
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=8), tagger)
     for split in ("train", "dev"):
         examples = (
@@ -114,10 +111,10 @@ def test_examples_without_tags_are_refused_for_grammar_alone(tmp_path):
 @pytest.mark.parametrize("index", [2, -1])
 def test_a_class_that_there_is_not_is_refused_with_its_question(data_dir, tmp_path, index):
     shutil.copytree(data_dir, tmp_path, dirs_exist_ok=True)
-    file = tmp_path / "train.tfrecord"
-    examples = [dict(example) for example in read_records(file).as_numpy_iterator()]
-    examples[3]["classification_class_index"] = np.array([index], np.int32)
-    write_records(file, examples)
+    change_records(
+        tmp_path / "train.tfrecord",
+        lambda examples: examples[3]["classification_class_index"].fill(index),
+    )
     message = (
         rf"expected classification_class_index from 0 to 1 \(task.num_classes\), got {index} "
         r"\(question 'train-3', .*train.tfrecord, record 3\)"
@@ -144,12 +141,10 @@ def test_scores_are_averaged_by_the_classes_sizes():
     scores = classification_metrics([0, 0, 1, 1], [0, 1, 1, 1])
     assert scores["accuracy"] == 3 / 4
     assert scores["precision"] == pytest.approx((1 * 1 / 2 + 3 * 1) / 4)
+    # A class that is never predicted counts as zero.
+    assert classification_metrics([0, 0], [0, 1])["precision"] == pytest.approx(1 / 4)
     f1_of_0, f1_of_1 = 2 * 0.5 * 1 / 1.5, 2 * 1 * (2 / 3) / (5 / 3)
     assert scores["f1"] == pytest.approx((1 * f1_of_0 + 3 * f1_of_1) / 4)
-
-
-def test_a_class_that_is_never_predicted_counts_as_zero():
-    assert classification_metrics([0, 0], [0, 1])["precision"] == pytest.approx(1 / 4)
 
 
 def test_no_label_is_an_error():

@@ -67,20 +67,17 @@ def best_weights(folder):
 
 def assert_same_training(folder, expected):
     for name in TASKS:
-        assert len(losses(expected / name)) == NUM_STEPS
-        assert losses(expected / name)[-1] < losses(expected / name)[0]
-        np.testing.assert_allclose(
-            losses(folder / name), losses(expected / name), rtol=LOSS_TOLERANCE
-        )
-        score, expected_score = (
-            best_evaluation(path / name, "score")["score"] for path in (folder, expected)
-        )
-        assert score == pytest.approx(expected_score, rel=LOSS_TOLERANCE)
-        averages, expected_averages = best_weights(folder / name), best_weights(expected / name)
-        assert averages.keys() == expected_averages.keys() != set()
+        found, wanted = losses(folder / name), losses(expected / name)
+        assert len(wanted) == NUM_STEPS and wanted[-1] < wanted[0]
+        np.testing.assert_allclose(found, wanted, rtol=LOSS_TOLERANCE)
+        scores = [best_evaluation(path / name, "score")["score"] for path in (folder, expected)]
+        assert scores[0] == pytest.approx(scores[1], rel=LOSS_TOLERANCE)
+        averages, wanted_averages = best_weights(folder / name), best_weights(expected / name)
+        assert averages.keys() == wanted_averages.keys() != set()
         for key, average in averages.items():
-            expected_average = expected_averages[key]
-            np.testing.assert_allclose(average, expected_average, rtol=0, atol=WEIGHT_TOLERANCE)
+            np.testing.assert_allclose(
+                average, wanted_averages[key], rtol=0, atol=WEIGHT_TOLERANCE, err_msg=key
+            )
 
 
 def test_two_devices_have_the_losses_of_one(two_devices, one_device, tmp_path):

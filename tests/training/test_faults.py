@@ -11,38 +11,26 @@ import tensorflow as tf
 
 from mate_tf.training.loop import train
 from tests import forked
+from tests.small import assert_same_features
 from tests.training import fault_runs
 from tests.training.fault_runs import CONFIG
 
 
 @pytest.fixture(scope="module")
-def data_dir(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("data")
-    forked.finish(forked.start(fault_runs.write_data, directory))
-    return directory
-
-
-@pytest.fixture(scope="module")
-def whole(data_dir, tmp_path_factory):
+def whole(tmp_path_factory):
     """A run that nothing happens to."""
     model_dir = tmp_path_factory.mktemp("whole")
-    forked.finish(forked.start(fault_runs.run, data_dir, model_dir))
+    forked.finish(forked.start(fault_runs.run, model_dir))
     return model_dir
 
 
 def assert_same_end(model_dir, whole):
     actual, expected = (np.load(folder / "end.npz") for folder in (model_dir, whole))
-    assert actual.files == expected.files
-    for name in expected.files:
-        np.testing.assert_array_equal(actual[name], expected[name], err_msg=name)
+    assert_same_features(dict(actual), dict(expected))
     of_runs = [(folder / "evaluations.jsonl").read_text() for folder in (model_dir, whole)]
     assert of_runs[0] == of_runs[1]
     names = [
-        sorted(
-            path.relative_to(folder).as_posix()
-            for path in folder.rglob("*")
-            if not path.name.startswith("events.")
-        )
+        {str(path.relative_to(folder)) for path in folder.rglob("*") if "events." not in path.name}
         for folder in (model_dir, whole)
     ]
     assert names[0] == names[1]
@@ -51,43 +39,36 @@ def assert_same_end(model_dir, whole):
 @pytest.mark.medium
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
 def test_killed_at_random_moments_a_run_ends_with_the_weights_of_one_that_was_not(
-    data_dir, whole, tmp_path, seed
+    whole, tmp_path, seed
 ):
     choice = random.Random(seed)
     for point in ("save", "step", "name", "sweep", "evaluation"):
         # In the middle of a step or of writing; or at the point itself.
         delay = choice.uniform(0.0, 0.03) if point in ("step", "save") else 0.0
         count = choice.randint(1, 4)
-        process = forked.start(fault_runs.run_killed, data_dir, tmp_path, point, count, delay)
+        process = forked.start(fault_runs.run_killed, tmp_path, point, count, delay)
         process.join()
         assert process.exitcode == -signal.SIGKILL
-    forked.finish(forked.start(fault_runs.run, data_dir, tmp_path))
+    forked.finish(forked.start(fault_runs.run, tmp_path))
     assert_same_end(tmp_path, whole)
 
 
-def test_sigterm_saves_the_step_and_the_run_goes_on_from_it(data_dir, whole, tmp_path):
-    process = forked.start(fault_runs.run_terminated, data_dir, tmp_path, 7)
-    process.join()
-    assert process.exitcode == 128 + signal.SIGTERM
-    assert (tmp_path / "ckpt-7.index").exists()
-    forked.finish(forked.start(fault_runs.run, data_dir, tmp_path))
-    assert_same_end(tmp_path, whole)
-
-
-def test_sigterm_while_the_end_is_evaluated_ends_what_comes_after_the_run(
-    data_dir, whole, tmp_path
-):
+@pytest.mark.parametrize("point", ["step", "evaluation"])
+def test_sigterm_saves_the_step_and_the_run_goes_on_from_it(whole, tmp_path, point):
+    """While the end is evaluated, it ends what comes after the run."""
     last = len((whole / "evaluations.jsonl").read_text().splitlines())
-    process = forked.start(fault_runs.run_terminated, data_dir, tmp_path, last, 1, "evaluation")
+    count = 7 if point == "step" else last
+    process = forked.start(fault_runs.run_terminated, tmp_path, count, 1, point)
     process.join()
     assert process.exitcode == 128 + signal.SIGTERM
+    assert (tmp_path / f"ckpt-{7 if point == 'step' else CONFIG.num_steps}.index").exists()
     assert not (tmp_path / "end.npz").exists()
-    forked.finish(forked.start(fault_runs.run, data_dir, tmp_path))
+    forked.finish(forked.start(fault_runs.run, tmp_path))
     assert_same_end(tmp_path, whole)
 
 
-def test_a_second_sigterm_ends_at_once(data_dir, tmp_path):
-    process = forked.start(fault_runs.run_terminated, data_dir, tmp_path, 7, 2)
+def test_a_second_sigterm_ends_at_once(tmp_path):
+    process = forked.start(fault_runs.run_terminated, tmp_path, 7, 2)
     process.join()
     assert process.exitcode == -signal.SIGTERM
     assert not (tmp_path / "ckpt-7.index").exists()
@@ -101,22 +82,18 @@ def test_a_second_sigterm_ends_at_once(data_dir, tmp_path):
         (False, 9, "finite weights, got NaN or infinity at step 9; the checkpoint of step 8"),
     ],
 )
-def test_numbers_that_are_none_end_a_run_before_its_checkpoint(
-    data_dir, tmp_path, of_loss, step, message
-):
+def test_numbers_that_are_none_end_a_run_before_its_checkpoint(tmp_path, of_loss, step, message):
     with pytest.raises(FloatingPointError, match=message):
-        fault_runs.run_to_nan(data_dir, tmp_path, of_loss, step)
+        fault_runs.run_to_nan(tmp_path, of_loss, step)
     last = tf.train.latest_checkpoint(str(tmp_path))
     assert last == (str(tmp_path / "ckpt-8") if step == 9 else None)
 
 
 @pytest.mark.parametrize("point", ["save", "step", "evaluation"])
-def test_a_full_disk_leaves_the_last_checkpoint_from_which_the_run_goes_on(
-    data_dir, whole, tmp_path, point
-):
+def test_a_full_disk_leaves_the_last_checkpoint_from_which_the_run_goes_on(whole, tmp_path, point):
     copy = tmp_path / "copy"
     copy.mkdir()
-    process = forked.start(fault_runs.run_on_full_disk, data_dir, tmp_path / "disk", copy, point, 3)
+    process = forked.start(fault_runs.run_on_full_disk, tmp_path / "disk", copy, point, 3)
     process.join()
     if process.exitcode == fault_runs.NOT_PERMITTED:
         pytest.skip("may not mount a small disk")
@@ -127,26 +104,28 @@ def test_a_full_disk_leaves_the_last_checkpoint_from_which_the_run_goes_on(
     assert_same_end(copy, whole)
 
 
-def start_workers(data_dir, model_dir, *happenings):
+def finished_workers(model_dir, *happenings):
+    """Two workers that have ended, to each of which something happened."""
     ports = []
     for _ in happenings:
         with socket.socket() as free:
             free.bind(("localhost", 0))
             ports.append(f"localhost:{free.getsockname()[1]}")
-    return [
-        forked.start(fault_runs.run_worker, data_dir, model_dir, ports, index, happening)
+    workers = [
+        forked.start(fault_runs.run_worker, model_dir, ports, index, happening)
         for index, happening in enumerate(happenings)
     ]
+    for worker in workers:
+        worker.join()
+    return workers
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("lost", [0, 1])
-def test_a_lost_worker_ends_the_other_with_the_last_checkpoint(data_dir, tmp_path, lost):
+def test_a_lost_worker_ends_the_other_with_the_last_checkpoint(tmp_path, lost):
     happenings = [fault_runs.nothing] * 2
     happenings[lost] = functools.partial(fault_runs.kill_at_step, 8)
-    workers = start_workers(data_dir, tmp_path, *happenings)
-    for worker in workers:
-        worker.join()
+    workers = finished_workers(tmp_path, *happenings)
     assert workers[lost].exitcode == -signal.SIGKILL
     assert workers[1 - lost].exitcode == 3
     message = (tmp_path / "message").read_text()
@@ -155,17 +134,15 @@ def test_a_lost_worker_ends_the_other_with_the_last_checkpoint(data_dir, tmp_pat
 
 
 @pytest.mark.medium
-def test_sigterm_to_one_worker_ends_all_at_the_same_step(data_dir, tmp_path):
+def test_sigterm_to_one_worker_ends_all_at_the_same_step(tmp_path):
     terminated = functools.partial(fault_runs.terminate_at_step, 7)
-    workers = start_workers(data_dir, tmp_path, fault_runs.nothing, terminated)
-    for worker in workers:
-        worker.join()
+    workers = finished_workers(tmp_path, fault_runs.nothing, terminated)
     assert [worker.exitcode for worker in workers] == [128 + signal.SIGTERM] * 2
     assert (tmp_path / "ckpt-7.index").exists()
 
 
-def test_a_checkpoint_of_another_model_is_refused(data_dir, tmp_path):
-    task = fault_runs.make_task(data_dir)
+def test_a_checkpoint_of_another_model_is_refused(tmp_path):
+    task = fault_runs.make_task()
     other = tf.train.Checkpoint(weights={"kernel": tf.Variable([1.0])})
     tf.train.CheckpointManager(other, str(tmp_path), max_to_keep=1).save(checkpoint_number=3)
     with pytest.raises(ValueError, match=r"a checkpoint of this model .* in .*ckpt-3, got another"):

@@ -3,17 +3,15 @@
 import dataclasses
 import logging
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.layers.basic import Dropout
 from mate_tf.serving.folder import CALIBRATION_FILE
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train
-from mate_tf.training.trainer import Task
 from tests.small import assert_same, best_evaluation, restored_step, scalars, two_devices
+from tests.training.fault_runs import make_task
 
 CONFIG = TrainingConfig(
     num_steps=12,
@@ -23,48 +21,6 @@ CONFIG = TrainingConfig(
     checkpoint_interval=6,
     keep_checkpoints=3,
 )
-
-
-class Regression(keras.Model):
-    def __init__(self, dropout):
-        super().__init__()
-        self.dropout = Dropout(dropout)
-        self.hidden = keras.layers.Dense(8, activation="tanh", name="hidden")
-        self.unused = keras.layers.Dense(1, name="unused")
-        # tf.train.Checkpoint does not look into the dicts of Keras 3 layers.
-        self.heads = {"last": keras.layers.Dense(1, name="last")}
-        for layer, size in ((self.hidden, 3), (self.heads["last"], 8), (self.unused, 8)):
-            layer.build((None, size))
-        self.built = True
-
-    def call(self, inputs, training=False):
-        return self.heads["last"](self.dropout(self.hidden(inputs), training=training))
-
-
-def make_task(dropout=0.5, batch_size=8, evaluations=None):
-    keras.utils.set_random_seed(3)
-    model = Regression(dropout)
-    inputs = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
-    labels = inputs.sum(axis=1, keepdims=True)
-    mask = np.ones_like(inputs, np.int32)
-
-    def train_dataset(step):
-        data = {"x": inputs, "y": labels, "input_mask": mask}
-        dataset = tf.data.Dataset.from_tensor_slices(data)
-        return dataset.shuffle(40, seed=5).repeat().batch(batch_size, True).skip(step)
-
-    def compute_loss(batch, outputs):
-        errors = tf.square(outputs - batch["y"])
-        return {"loss": tf.reduce_mean(errors), "errors": errors}
-
-    def evaluate():
-        loss = float(np.mean(np.square(model(inputs).numpy() - labels)))
-        accuracy = -loss if evaluations is None else next(evaluations)
-        return {"loss": loss, "accuracy": accuracy}
-
-    return Task(
-        model, train_dataset, compute_loss, evaluate, "accuracy", lambda batch: (batch["x"],)
-    )
 
 
 def test_training_learns_and_leaves_checkpoints_summaries_and_evaluations(tmp_path, capsys):
@@ -121,15 +77,19 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path, stop, confi
     assert evaluations[0] == evaluations[1]
 
 
-def test_the_best_evaluation_is_kept_with_its_weights(tmp_path, caplog):
-    scores = iter([0.25, 0.75, 0.5])
-    seen = {}
+def watched(task, scores):
+    """The task with scores of its evaluations, and the weights that each of them sees."""
+    remaining, seen = iter(scores), []
 
     def evaluate():
-        seen[score := next(scores)] = [weight.numpy() for weight in task.model.weights]
-        return {"accuracy": score}
+        seen.append([weight.numpy() for weight in task.model.weights])
+        return {"accuracy": next(remaining)}
 
-    task = dataclasses.replace(make_task(), evaluate=evaluate)
+    return dataclasses.replace(task, evaluate=evaluate), seen
+
+
+def test_the_best_evaluation_is_kept_with_its_weights(tmp_path, caplog):
+    task, seen = watched(make_task(), [0.25, 0.75, 0.5])
     config = dataclasses.replace(CONFIG, keep_checkpoints=1)
     calibration = tmp_path / CALIBRATION_FILE
     calibration.write_text("of weights before")
@@ -143,34 +103,22 @@ def test_the_best_evaluation_is_kept_with_its_weights(tmp_path, caplog):
 
     again = make_task().model
     assert restored_step(again, tmp_path) == 8
-    assert_same(again.weights, seen[0.75])
+    assert_same(again.weights, seen[1])
     assert not np.array_equal(again.hidden.kernel.numpy(), task.model.hidden.kernel.numpy())
 
 
 def test_moving_averages_are_evaluated_and_kept_and_training_goes_on_without_them(tmp_path):
     decay = 0.75
-    plain, found = make_task(), []
     each_step = dataclasses.replace(CONFIG, num_steps=4, eval_interval=1, keep_checkpoints=4)
-
-    def evaluate():
-        found.append([weight.numpy() for weight in plain.model.weights])
-        return {"accuracy": float(len(found))}
-
-    train(dataclasses.replace(plain, evaluate=evaluate), each_step, tmp_path / "plain")
+    plain, found = watched(make_task(), [1.0, 2.0, 3.0, 4.0])
+    train(plain, each_step, tmp_path / "plain")
     averages = found[0]
     for weights in found[1:]:
         pairs = zip(averages, weights, strict=True)
         averages = [decay * average + (1 - decay) * weight for average, weight in pairs]
 
-    task = make_task()
-    evaluated = []
-
-    def evaluate_averages():
-        evaluated.append([weight.numpy() for weight in task.model.weights])
-        return {"accuracy": float(len(evaluated))}
-
-    averaging = dataclasses.replace(each_step, ema_decay=decay)
-    train(dataclasses.replace(task, evaluate=evaluate_averages), averaging, tmp_path / "averaging")
+    task, evaluated = watched(make_task(), [1.0, 2.0, 3.0, 4.0])
+    train(task, dataclasses.replace(each_step, ema_decay=decay), tmp_path / "averaging")
     again = make_task().model
     assert restored_step(again, tmp_path / "averaging") == 4
     assert_same(evaluated[-1], averages, rtol=0, atol=1e-6)  # sums of weights of about 1

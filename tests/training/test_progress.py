@@ -60,10 +60,9 @@ def test_examples_and_tokens_are_those_of_all_replicas(tmp_path, monkeypatch):
     of_steps = []
     monkeypatch.setattr(Progress, "add", lambda self, step, metrics: of_steps.append(metrics))
     monkeypatch.setattr(Progress, "summary", lambda self: {})
-    data_dir = fault_runs.write_data(tmp_path)
     config = dataclasses.replace(fault_runs.CONFIG, num_steps=1)
     with two_devices().scope():
-        train(fault_runs.make_task(data_dir), config, tmp_path / "run")
+        train(fault_runs.make_task(), config, tmp_path / "run")
     (metrics,) = of_steps
     assert int(metrics["num_examples"]) == fault_runs.BATCH_SIZE
     assert int(metrics["num_tokens"]) == fault_runs.NUM_TOKENS

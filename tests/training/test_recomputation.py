@@ -36,10 +36,9 @@ def small_task(config: ClassificationTrainingConfig) -> Task:
     keras.utils.set_random_seed(3)
     model = build_model(config)
     random = np.random.default_rng(0)
-    count = 32
-    batch = {name: np.ones([count, 12], np.int32) for name in TokenFeatures._fields[:9]}
-    batch["input_ids"] = random.integers(1, 20, [count, 12]).astype(np.int32)
-    batch["classification_class_index"] = random.integers(0, 2, [count, 1]).astype(np.int32)
+    batch = {name: np.ones([32, 12], np.int32) for name in TokenFeatures._fields[:9]}
+    batch["input_ids"] = random.integers(1, 20, [32, 12]).astype(np.int32)
+    batch["classification_class_index"] = random.integers(0, 2, [32, 1]).astype(np.int32)
 
     def train_dataset(step: int) -> tf.data.Dataset:
         dataset = tf.data.Dataset.from_tensor_slices(batch).repeat()

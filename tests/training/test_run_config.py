@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -34,12 +35,6 @@ CONFIG = TableQATrainingConfig(
 )
 
 
-def test_a_run_may_go_on_past_records_that_were_damaged_meanwhile(tmp_path):
-    save_config(CONFIG, tmp_path)
-    save_config(dataclasses.replace(CONFIG, skip_corrupt=True, recompute=True), tmp_path)
-    assert load_config(tmp_path) == CONFIG
-
-
 def test_a_folder_of_another_run_is_refused(tmp_path):
     save_config(CONFIG, tmp_path)
     attention = AttentionConfig(bucket_size=42)
@@ -49,6 +44,10 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
     message = r"seed=2 \(there: 1\), encoder.attention.bucket_size=42 \(there: 64\)"
     with pytest.raises(ValueError, match=message):
         save_config(other, tmp_path)
+    with pytest.raises(ValueError, match=r"kind=classification \(there: table_qa\), num_steps=1 "):
+        save_config(OF_KINDS["classification"], tmp_path)
+    # It may go on past records that were damaged meanwhile.
+    save_config(dataclasses.replace(CONFIG, skip_corrupt=True, recompute=True), tmp_path)
     assert load_config(tmp_path) == CONFIG
 
 
@@ -60,9 +59,12 @@ def test_a_folder_with_a_checkpoint_of_something_else_is_refused(tmp_path):
     assert not (tmp_path / "config.json").exists()
 
 
-def test_a_folder_without_config_is_named(tmp_path):
+def test_a_folder_without_config_or_inputs_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"expected config.json in .*; is it a run's"):
         load_config(tmp_path)
+    (tmp_path / INPUTS_FILE).write_text("{}")
+    with pytest.raises(ValueError, match=r"inputs.json: expected the keys data_dir, files"):
+        load_inputs(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -84,22 +86,16 @@ def test_a_damaged_config_is_named(tmp_path, content, message):
         load_config(tmp_path)
 
 
+BRIEF: dict[str, Any] = dict(num_steps=1, learning_rate=1e-3, encoder=CONFIG.encoder)
 OF_KINDS = {
     "table_qa": CONFIG,
     "classification": ClassificationTrainingConfig(
-        num_steps=1,
-        learning_rate=1e-3,
-        encoder=CONFIG.encoder,
-        task=ClassificationConfig(2, class_names=("no", "yes")),
+        **BRIEF, task=ClassificationConfig(2, class_names=("no", "yes"))
     ),
     "span_reading": SpanReadingTrainingConfig(
-        num_steps=1,
-        learning_rate=1e-3,
-        encoder=CONFIG.encoder,
-        task=SpanReadingConfig("boundary"),
-        max_gradient_value=0.5,
+        **BRIEF, task=SpanReadingConfig("boundary"), max_gradient_value=0.5
     ),
-    "masked_lm": MaskedLMTrainingConfig(num_steps=1, learning_rate=1e-3, encoder=CONFIG.encoder),
+    "masked_lm": MaskedLMTrainingConfig(**BRIEF),
 }
 
 
@@ -116,12 +112,6 @@ def test_a_run_says_its_kind_and_one_that_does_not_is_known_by_its_options(tmp_p
     save_config(OF_KINDS[kind], run)
 
 
-def test_a_run_of_another_kind_is_refused(tmp_path):
-    save_config(CONFIG, tmp_path)
-    with pytest.raises(ValueError, match=r"kind=classification \(there: table_qa\), num_steps=1 "):
-        save_config(OF_KINDS["classification"], tmp_path)
-
-
 @pytest.fixture
 def inputs(tmp_path):
     (tmp_path / "data").mkdir()
@@ -132,24 +122,14 @@ def inputs(tmp_path):
     return RunInputs(str(tmp_path / "data"), files, init_checkpoint="google/tapas-base")
 
 
-def test_what_a_run_began_with_stays_said(inputs, tmp_path):
-    save_inputs(inputs, tmp_path, begins=True)
-    other = dataclasses.replace(inputs, init_checkpoint=None)
-    save_inputs(other, tmp_path, begins=False)
-    assert load_inputs(tmp_path) == inputs
-
-
 @pytest.mark.parametrize(
     "change",
-    [
-        {"init_checkpoint": "google/tapas-large"},
-        {"init_revision": "main"},
-        {"reset_heads": True},
-    ],
+    [{"init_checkpoint": "google/tapas-large"}, {"init_revision": "main"}, {"reset_heads": True}],
 )
 def test_a_run_goes_on_with_its_own_first_weights_alone(inputs, tmp_path, change):
     save_inputs(inputs, tmp_path, begins=True)
-    save_inputs(inputs, tmp_path, begins=False)
+    for same in (inputs, dataclasses.replace(inputs, init_checkpoint=None)):
+        save_inputs(same, tmp_path, begins=False)
     with pytest.raises(ValueError, match=r"began with, google/tapas-base, got google/tapas-"):
         save_inputs(dataclasses.replace(inputs, **change), tmp_path, begins=False)
     assert load_inputs(tmp_path) == inputs
@@ -164,14 +144,9 @@ def test_first_weights_of_a_folder_are_known_by_either_path(inputs, tmp_path, mo
         save_inputs(dataclasses.replace(inputs, init_checkpoint="b"), tmp_path, begins=False)
 
 
-def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(inputs, tmp_path):
-    save_inputs(inputs, tmp_path, begins=True)
-    other = dataclasses.replace(inputs, init_checkpoint=None, files=inputs.files[:1])
-    save_inputs(other, tmp_path, begins=True)
-    assert load_inputs(tmp_path) == other
-
-
 def test_a_run_goes_on_with_its_own_records_alone(inputs, tmp_path):
+    # One that was killed before its first checkpoint begins anew.
+    save_inputs(dataclasses.replace(inputs, init_checkpoint="b", files=()), tmp_path, begins=True)
     save_inputs(inputs, tmp_path, begins=True)
     (tmp_path / "data" / "train.tfrecord").write_text("other")
     changed = dataclasses.replace(inputs, files=data_files(tmp_path / "data", ("train", "dev")))
@@ -179,9 +154,3 @@ def test_a_run_goes_on_with_its_own_records_alone(inputs, tmp_path):
         save_inputs(changed, tmp_path, begins=False)
     save_inputs(changed, tmp_path, begins=False, may_differ=True)
     assert load_inputs(tmp_path) == inputs
-
-
-def test_a_file_of_something_else_is_named(tmp_path):
-    (tmp_path / INPUTS_FILE).write_text("{}")
-    with pytest.raises(ValueError, match=r"inputs.json: expected the keys data_dir, files"):
-        load_inputs(tmp_path)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import AttentionConfig
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
@@ -17,6 +17,7 @@ from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model, make_task
 from mate_tf.training.run import train_run
 from mate_tf.training.span_reading import check_data, dev_evaluation
+from tests.small import ENCODER, write_vocabulary
 
 CITIES = ("oslo", "rome", "lima", "cairo")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "in", "of", *CITIES)
@@ -29,13 +30,11 @@ CONFIG = SpanReadingTrainingConfig(
     batch_size=4,
     eval_interval=40,
     checkpoint_interval=40,
-    encoder=EncoderConfig(
+    encoder=dataclasses.replace(
+        ENCODER,
         vocab_size=len(VOCABULARY),
-        hidden_size=16,
         num_layers=2,
-        num_heads=2,
         intermediate_size=32,
-        max_position_embeddings=24,
         hidden_dropout=0.0,
         attention_dropout=0.0,
         initializer_range=0.2,
@@ -64,8 +63,8 @@ def pairs(split):
 
 def write_data(directory, features=FEATURES):
     directory.mkdir(exist_ok=True)
-    (directory / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
-    builder = FeatureBuilder(Wordpiece(directory / "vocab.txt"), features)
+    wordpiece = Wordpiece(write_vocabulary(directory / "vocab.txt", VOCABULARY))
+    builder = FeatureBuilder(wordpiece, features)
     for split in ("train", "dev"):
         examples = (builder.build(*pair).features for pair in pairs(split))
         write_records(directory / f"{split}.tfrecord", examples)

@@ -40,12 +40,16 @@ def write_records(folder, question, task="JSONL", pretraining=None, **features):
     return folder
 
 
-def test_the_model_that_comes_with_the_package_can_be_trained_further():
+def test_the_model_that_comes_with_the_package_can_be_trained_further(tmp_path):
     config = read_json_object(DEFAULT_MODEL / "config.json")
     assert EncoderConfig.from_dict(config["encoder"]) == ENCODER
     assert all(config.encoder == ENCODER for config in STARTING_POINTS.values())
     assert STARTING_POINTS["table_questions"] == DEFAULT_ANSWERS
     assert load_config(DEFAULT_MODEL).task == DEFAULT_ANSWERS.task
+    # A folder that says nothing of itself leaves the config.
+    assert fitted("table_questions", tmp_path) == STARTING_POINTS["table_questions"]
+    with pytest.raises(FileNotFoundError, match=r"^expected conversion\.json in "):
+        fitting_starting_point(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +72,6 @@ def test_the_starting_point_fits_the_records(tmp_path, name, question, options):
     assert config.length_buckets == (() if name == "masked_words" else (128, 192))
     if name == "classification":
         assert config.task.num_classes == 5
-
-
-def test_a_folder_that_says_nothing_of_itself_leaves_the_config(tmp_path):
-    assert fitted("table_questions", tmp_path) == STARTING_POINTS["table_questions"]
-    with pytest.raises(FileNotFoundError, match=r"^expected conversion\.json in "):
-        fitting_starting_point(tmp_path)
 
 
 def test_a_config_is_found_by_its_name(tmp_path):

@@ -9,6 +9,7 @@ from mate_tf.training.distribution import make_strategy
 from tests.small import two_cpus
 
 HOSTS = "127.0.0.1:1,127.0.0.1:2"
+WORKERS = {"name": "multi_worker_mirrored", "worker_hosts": HOSTS}
 
 
 @pytest.fixture(autouse=True)
@@ -16,43 +17,24 @@ def no_cluster(monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
 
 
-def test_one_device_is_the_default():
+def test_the_cpu_is_taken_whole_or_divided():
     assert make_strategy() is tf.distribute.get_strategy()
-
-
-def test_the_cpu_alone_is_taken_where_no_gpu_is_wanted():
     strategy = make_strategy(num_gpus=0)
     assert strategy.extended.worker_devices == ("/job:localhost/replica:0/task:0/device:CPU:0",)
-
-
-def test_the_cpu_is_divided():
     assert len(two_cpus()) == 2
-    strategy = make_strategy("mirrored", num_virtual_cpus=2)
-    assert strategy.num_replicas_in_sync == 2
+    assert make_strategy("mirrored", num_virtual_cpus=2).num_replicas_in_sync == 2
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"name": "parameter_server"},
-            "expected a strategy of one_device, mirrored, .*, got 'p",
-        ),
+        ({"name": "parameter_server"}, "expected a strategy of one_device, mirrored, .*, got 'p"),
         ({"task_index": 0}, "with the strategy one_device, no options but num_gpus, got task_ind"),
-        (
-            {"name": "mirrored", "tpu": "local"},
-            "no options but num_gpus, .*, got tpu",
-        ),
+        ({"name": "mirrored", "tpu": "local"}, "no options but num_gpus, .*, got tpu"),
         ({"name": "tpu"}, "expected the TPU's name or address, or local"),
         ({"name": "multi_worker_mirrored"}, "expected worker_hosts and task_index, or TF_CONFIG"),
-        (
-            {"name": "multi_worker_mirrored", "worker_hosts": HOSTS},
-            "expected task_index from 0 to 1, a place in worker_hosts, got None",
-        ),
-        (
-            {"name": "multi_worker_mirrored", "worker_hosts": HOSTS, "task_index": 2},
-            "expected task_index from 0 to 1, a place in worker_hosts, got 2",
-        ),
+        (WORKERS, "expected task_index from 0 to 1, a place in worker_hosts, got None"),
+        (WORKERS | {"task_index": 2}, "task_index from 0 to 1, a place in worker_hosts, got 2"),
         (
             {"name": "mirrored", "num_virtual_cpus": 2, "num_gpus": 1},
             "expected either num_gpus or num_virtual_cpus",
@@ -67,14 +49,8 @@ def test_options_that_do_not_go_together_are_refused(options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {},
-            "expected the strategy multi_worker_mirrored for the 2 workers of TF_CONFIG, got o",
-        ),
-        (
-            {"name": "multi_worker_mirrored", "worker_hosts": HOSTS, "task_index": 0},
-            "expected either worker_hosts or TF_CONFIG, got both",
-        ),
+        ({}, "the strategy multi_worker_mirrored for the 2 workers of TF_CONFIG, got o"),
+        (WORKERS | {"task_index": 0}, "expected either worker_hosts or TF_CONFIG, got both"),
         (
             {"name": "multi_worker_mirrored", "task_index": 0},
             "expected worker_hosts and task_index, or TF_CONFIG",

@@ -8,19 +8,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import ARCHITECTURES, AttentionConfig, EncoderConfig
+from mate_tf.config import ARCHITECTURES, AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.optimizer import BertAdamW
 from mate_tf.training.trainer import Task, Termination, Trainer
+from tests import small
 
 BATCH, LENGTH = 2, 40
-ENCODER = EncoderConfig(
+ENCODER = dataclasses.replace(
+    small.ENCODER,
     vocab_size=60,
-    hidden_size=16,
-    num_layers=1,
-    num_heads=2,
     intermediate_size=32,
     type_vocab_sizes=(3, 16, 16, 2, 16, 16, 10),
     initializer_range=0.2,
@@ -32,15 +31,16 @@ OF_ITS_OWN: dict[str, dict[str, Any]] = {
     "table_etc": dict(num_global_tokens=32, local_radius=4),
     "grammar_soft": dict(learn_grammar_bias=True),
 }
+MULTI_VIEW: dict[str, dict[str, Any]] = {
+    "views": dict(bucket_size=4, global_size=6),
+    "tiles": dict(bucket_size=8, coverage=1.0),
+}
 ATTENTIONS = {
     **{name: AttentionConfig(name, **OF_ITS_OWN.get(name, {})) for name in ARCHITECTURES},
     **{
-        f"{name}, views": AttentionConfig(name, "multi_view", bucket_size=4, global_size=6)
+        f"{name}, {kind}": AttentionConfig(name, "multi_view", **options)
         for name in ("mate", "mate_tableformer")
-    },
-    **{
-        f"{name}, tiles": AttentionConfig(name, "multi_view", bucket_size=8, coverage=1.0)
-        for name in ("mate", "mate_tableformer")
+        for kind, options in MULTI_VIEW.items()
     },
 }
 
