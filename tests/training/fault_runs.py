@@ -118,8 +118,9 @@ def kill() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def terminate() -> None:
-    os.kill(os.getpid(), signal.SIGTERM)
+def terminate(times: int = 1) -> None:
+    for _ in range(times):
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def run_killed(model_dir: pathlib.Path, point: str, count: int, delay: float) -> None:
@@ -132,7 +133,7 @@ def run_terminated(
     model_dir: pathlib.Path, count: int, times: int = 1, point: str = "step"
 ) -> None:
     """The run, asked to end at a point that it comes to for a time, by default its step."""
-    at(point, count, lambda: [terminate() for _ in range(times)])
+    at(point, count, lambda: terminate(times))
     run(model_dir)
 
 
