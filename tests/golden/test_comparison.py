@@ -1,7 +1,5 @@
 """The comparison with goldens itself: what differs is found, what is absent is named."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ from tests.golden import interactions
 from tests.golden.comparison import Golden
 from tests.golden.test_heads import (
     counted_examples,
-    label_weights,
     possible_choices,
     span_prediction,
     supported_config,
@@ -112,21 +109,6 @@ def test_what_can_be_chosen_must_be_the_same():
         possible_choices("x", {"column_logits": [[-9999.0, 2.0]]}, expected, {})
 
 
-@pytest.mark.parametrize(
-    ("given", "weights"),
-    [
-        (None, ()),
-        ("", ()),
-        ({}, ()),
-        ({"1": 2.0}, (1.0, 2.0, 1.0)),
-        ("0:0.5,2:3", (0.5, 1.0, 3.0)),
-    ],
-)
-def test_weights_of_classes_are_the_originals(given, weights):
-    options = {"num_classification_labels": 3, "classification_label_weight": given}
-    assert label_weights(options) == weights
-
-
 def test_unknown_options_are_named(folder):
     with pytest.raises(AssertionError, match=r"unknown keys of tapas_config: \['new_option'\]"):
         supported_config(folder, {"tapas_config": {"new_option": 1}}, 128)
@@ -179,13 +161,3 @@ def test_every_golden_of_the_folders_belongs_to_a_test(request):
         has_test = name.startswith(("_", "pretrain_", "train_")) or span_prediction(entry)
         unknown += [] if has_test else [name]
     assert not unknown, f"no test compares the goldens {unknown}"
-
-
-def test_absent_files_are_listed(folder):
-    (folder.directory / "heads").mkdir()
-    (folder.directory / "heads/index.json").write_text(json.dumps({"sqa": {}}))
-    assert folder.load_index("heads") == {"sqa": {}}
-    assert folder.load_index("data") == {}
-    with pytest.raises(pytest.skip.Exception, match=r"absent .*: sqa\.npz"):
-        folder.require("heads/sqa.npz")
-    assert "absent files: heads/sqa.npz" in folder.tally.lines()

@@ -21,6 +21,7 @@ from tests.golden.interactions import (
     CELL_SELECTION,
     CLASSIFIER,
     EMPTY_EXAMPLE,
+    MASKED_LM,
     READER,
     compare_examples,
     feature_config,
@@ -52,7 +53,8 @@ REASONS = {
 def pytest_generate_tests(metafunc) -> None:
     # What is converted from an interaction alone; test_hybridqa.py has the others.
     is_read = metafunc.function is test_records_of_the_original_are_read_and_written_again
-    parametrize_goldens(metafunc, CLASSIFIER, READER, *([CELL_SELECTION] if is_read else []))
+    others = (CELL_SELECTION, MASKED_LM) if is_read else ()
+    parametrize_goldens(metafunc, CLASSIFIER, READER, *others)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
@@ -121,16 +120,3 @@ def pytest_generate_tests(metafunc):
         if path.exists():
             names = list(read_arrays(path))
         metafunc.parametrize("mask_name", names)
-
-
-@pytest.mark.parametrize("checkpoint", ["pretraining", "classifier_all"])
-def test_checkpoint_variables_are_all_named(golden, checkpoint):
-    encoder = TableEncoder(golden.encoder_config({}))
-    encoder.build()
-    report = golden.load_weights(encoder, checkpoint)
-    assert not report.new
-    assert not [
-        name
-        for name in report.ignored
-        if name.startswith("bert/") and not re.search(r"relative_|proj_seq_length", name)
-    ]

@@ -1,14 +1,18 @@
 """HybridQA from its official layout: questions, cells, labels and features as the original's.
 
+The features of its reader are compared in test_data.py, from the original's own cells.
+
 Where several sentences are as like the question as the last one taken, the original's choice is
 that of a hash map's order: for one question it differs between its own files. On the synthetic
 tables, which are full of such ties, features must equal the original's exactly for one choice among
 those sentences; on the real ones, which have none, for the choice that is made here.
 """
 
+import dataclasses
 import itertools
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,6 +24,7 @@ from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.normalization import normalize_words
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.pointr.inputs import cell_text
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 from tests.golden.interactions import (
@@ -57,17 +62,27 @@ PASSAGES = _EXTENSION.format("AnnotationDescription.annotation_descriptions")
 
 
 @pytest.fixture
-def read_split(tmp_path):
-    """Reads a split of a golden folder's input: its questions, supervised, by their ids."""
+def unpacked(tmp_path):
+    """The folder with a golden folder's input, in the layout of the release."""
 
-    def read(folder, source, split) -> dict[str, tuple[LinkedTable, Question]]:
+    def unpack(folder, source):
         input_dir, archive = folder.require(source, f"{source}/WikiTables-WithLinks.zip")
         with zipfile.ZipFile(archive) as file:
             file.extractall(tmp_path)
         (tmp_path / "released_data").symlink_to((input_dir / "released_data").resolve())
+        return tmp_path
+
+    return unpack
+
+
+@pytest.fixture
+def read_split(unpacked):
+    """Reads a split of a golden folder's input: its questions, supervised, by their ids."""
+
+    def read(folder, source, split) -> dict[str, tuple[LinkedTable, Question]]:
         return {
             question.question_id: (linked, supervised(linked, question))
-            for linked, question in read_hybridqa(tmp_path, split, original=True)
+            for linked, question in read_hybridqa(unpacked(folder, source), split, original=True)
         }
 
     return read
@@ -159,3 +174,71 @@ def test_words_of_texts_equal_the_originals(golden):
     texts, expected = zip(*load(file)["hybridqa_normalize"], strict=True)
     assert tuple(map(normalize_words, texts)) == expected
     golden.tally.compared[FAMILY].append(("normalize_words", 0.0, 0.0))
+
+
+# The cells to read are all that hold the answer ("default"), in addition as many others drawn from
+# the whole table ("multi_full"), or each by itself, as the release traced them, with as many of its
+# rows and columns ("single_noisy"). Which others are drawn, after a hash, is not compared.
+TO_READ = [
+    (*SYNTHETIC, "train", "hybridqa_rc_default_interactions_train", False, 0),
+    (*SYNTHETIC, "dev", "hybridqa_rc_default_interactions_dev", False, 0),
+    (*SYNTHETIC, "train", "hybridqa_rc_multi_full_interactions_train", False, 1),
+    (*SYNTHETIC, "dev", "hybridqa_rc_multi_full_interactions_dev", False, 0),
+    (*SYNTHETIC, "train", "hybridqa_rc_single_noisy_interactions_train", True, 1),
+    (*SYNTHETIC, "dev", "hybridqa_rc_single_noisy_interactions_dev", True, 0),
+    (*REAL, "dev", "hybridqa_rc_default_dev_interactions_annotated", False, 0),
+    (*REAL, "train", "hybridqa_rc_multi_full_train_interactions_annotated", False, 1),
+    (*REAL, "dev", "hybridqa_rc_single_noisy_dev_interactions_annotated", True, 0),
+    (*REAL, "train", "hybridqa_rc_single_noisy_train_interactions_annotated", True, 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("folder", "place", "source", "split", "name", "traced", "others"), TO_READ
+)
+def test_cells_to_read_equal_the_originals(
+    request, unpacked, folder, place, source, split, name, traced, others
+):
+    folder = request.getfixturevalue(folder)
+    (file,) = folder.require(f"{place}{name}.json.gz")
+    read = {
+        question.question_id: (linked, question)
+        for linked, question in read_hybridqa(unpacked(folder, source), split, traced=True)
+    }
+    found = Counter[str]()
+    texts: dict[str, list[str]] = {}
+    for interaction in load(file):
+        id_ = interaction["id"].partition("/")[0]
+        cells = [cell for row in interaction["table"]["rows"] for cell in row.get("cells", ())]
+        texts.setdefault(id_, []).extend(cell.get("text", "") for cell in cells)
+        found[id_] += 1
+    assert texts
+    for id_, originals in texts.items():
+        linked, question = read[id_]
+        answers = [cell_text(linked, *cell) for cell in answer_cells(linked, question, traced)]
+        if traced:
+            assert found[id_] == len(originals)
+        drawn = Counter(originals)
+        # Of traced cells one may be traced several times, as cell and as passage.
+        assert {*answers} <= drawn.keys()
+        everything = {
+            cell_text(linked, row, column)
+            for row in range(linked.table.num_rows)
+            for column in range(linked.table.num_columns)
+        }
+        assert drawn.keys() <= everything
+        if not others:
+            assert drawn.keys() == {*answers}
+        if not traced:
+            assert len(originals) == len(answers) * (1 + others)
+        folder.tally.compared[FAMILY].append((f"{name} {id_}", 0.0, 0.0))
+
+
+def answer_cells(linked, question, traced: bool):
+    if traced:
+        return question.answer_coordinates
+    untraced = dataclasses.replace(question, answer_coordinates=())
+    try:
+        return supervise_linked(linked, untraced, original=True).answer_coordinates
+    except SupervisionError:
+        return ()

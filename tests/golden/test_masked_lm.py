@@ -7,8 +7,6 @@ import pytest
 from mate_tf.features.config import MaskedLmConfig
 from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.records.batches import read_records
-from mate_tf.records.records import write_records
 from tests.golden.interactions import (
     MASKED_LM,
     compare_examples,
@@ -127,17 +125,3 @@ def check_pipeline(folder, conversion) -> None:
     actual.sort(key=lambda example: list(example["input_ids"]))
     expected.sort(key=lambda example: example["input_ids"]["values"])
     compare_examples(folder, conversion.name, actual, expected)
-
-
-def test_records_of_the_original_are_read_and_written_again(folder, conversion, tmp_path):
-    name = conversion.name
-    example_file, record_file = folder.require(
-        conversion.path(f"{name}.json.gz"), conversion.path(f"{name}.tfrecord")
-    )
-    expected = [example["features"] for example in load(example_file)["examples"]]
-    read = list(read_records(record_file).as_numpy_iterator())
-    compare_examples(folder, f"{name} read", read, expected)
-    written = tmp_path / "again.tfrecord"
-    assert write_records(written, read) == len(expected)
-    again = list(read_records(written).as_numpy_iterator())
-    compare_examples(folder, f"{name} written", again, expected)
