@@ -43,8 +43,6 @@ _MEASURE = flags.DEFINE_multi_enum(
     "measure", ["batches", "pipeline"], ["batches", "pipeline", "coverage"], "what is timed"
 )
 _NUM_TABLES = flags.DEFINE_integer("num_tables", 100, "tables of batches", lower_bound=1)
-_DTYPE = flags.DEFINE_enum("dtype", "float32", ["float32", "mixed_bfloat16"], "of the models")
-_THREADS = flags.DEFINE_integer("threads", 1, "that TensorFlow computes with", lower_bound=0)
 _ROUNDS = flags.DEFINE_integer("rounds", 3, "measurements of each", lower_bound=1)
 _LONGEST_DENSE = flags.DEFINE_integer(
     "longest_dense", 8192, "tokens of the longest table of coverage; all its pairs take 9 GB"
@@ -57,7 +55,7 @@ _SHORT, _LONG = 512, 2048
 def main(_) -> None:
     from mate_tf.features.wordpiece import Wordpiece
 
-    set_up(_THREADS.value, _DTYPE.value)
+    set_up(1, "float32")
     options = _QUESTIONS()
     asked = arguments.read_asked(options)
     of_tables = {table.table_id: (table, question) for table, question in reversed(asked.pairs)}

@@ -15,8 +15,6 @@ first it also prints how many questions it gains and loses against the first.
 import bisect
 import functools
 import itertools
-import json
-import operator
 
 from absl import flags
 
@@ -29,7 +27,6 @@ _PREDICTIONS = flags.DEFINE_list(
 )
 _VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
 _LENGTHS = flags.DEFINE_list("lengths", ["512", "2048"], "where a class of lengths ends, ascending")
-_JSON = flags.DEFINE_bool("json", False, "print one JSON object")
 
 
 def read_files(pairs) -> dict[str, dict]:
@@ -90,34 +87,21 @@ def main(_) -> None:
         ]
         for name, of_file in files.items()
     }
-    of_first = right[next(iter(files))]
-    rows = []
+    first = right[next(iter(files))]
+    print(f"| tokens | questions | {' | '.join(files)} |")
+    print("|---" * (len(files) + 2) + "|")
     for index, name in enumerate([*class_names(bounds), "all"]):
         members = [i for i, of in enumerate(classes) if of == index or name == "all"]
-        row: dict = {"tokens": name, "questions": len(members)}
-        row["right"] = {of: sum(verdicts[i] for i in members) for of, verdicts in right.items()}
-        for key, differs in (("gained", operator.gt), ("lost", operator.lt)):
-            row[key] = {
-                of: sum(differs(verdicts[i], of_first[i]) for i in members)
-                for of, verdicts in right.items()
-            }
-        rows.append(row)
-    print(json.dumps(rows) if _JSON.value else table_of(rows, list(files)))
-
-
-def table_of(rows: list[dict], names: list[str]) -> str:
-    """The counts in Markdown."""
-    lines = [f"| tokens | questions | {' | '.join(names)} |", "|---" * (len(names) + 2) + "|"]
-    for row in rows:
         cells = []
-        for index, name in enumerate(names):
-            share = row["right"][name] / row["questions"] if row["questions"] else 0.0
-            cell = f"{row['right'][name]} ({share:.1%})"
-            if index:
-                cell += f", +{row['gained'][name]} -{row['lost'][name]}"
+        for verdicts in right.values():
+            count = sum(verdicts[i] for i in members)
+            cell = f"{count} ({count / max(len(members), 1):.1%})"
+            if verdicts is not first:
+                gained = sum(verdicts[i] and not first[i] for i in members)
+                lost = sum(first[i] and not verdicts[i] for i in members)
+                cell += f", +{gained} -{lost}"
             cells.append(cell)
-        lines.append(f"| {row['tokens']} | {row['questions']} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        print(f"| {name} | {len(members)} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

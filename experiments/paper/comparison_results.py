@@ -19,10 +19,10 @@ def median_and_spread(values: list[float]) -> tuple[float, float]:
     return float(median), float(high - low) / 2
 
 
-def spread(values: list[float], scale: float = 1.0, digits: int = 1) -> str:
+def spread(values: list[float], scale: float = 1.0) -> str:
     """Both, as text, of the values times `scale`."""
     median, half_range = median_and_spread([value * scale for value in values])
-    return f"{median:.{digits}f} ± {half_range:.{digits}f}"
+    return f"{median:.1f} ± {half_range:.1f}"
 
 
 def folder_of(name: str, seed: int) -> str:

@@ -2,9 +2,13 @@
 
 import hashlib
 import json
+import pathlib
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +16,12 @@ import safetensors
 from safetensors import safe_open
 
 import mate_tf
-from experiments.benchmarks.files_entered import files_entered
 from mate_tf.records.conversion_file import check_vocabulary
 from mate_tf.serving.folder import DEFAULT_MODEL
 from mate_tf.tables.table import Table
 from tests.small import ROOT
 
+PACKAGE = pathlib.Path(mate_tf.__file__).parent
 MOST_BYTES = 50_000_000
 BOATS = Table.from_rows(
     [
@@ -29,6 +33,34 @@ BOATS = Table.from_rows(
     ],
     table_id="boats",
 )
+
+
+def files_entered(function: Callable[[], Any]) -> tuple[Any, set[str]]:
+    """What a function returns, and the files of mate_tf with a function that it calls.
+
+    What runs because a module is imported does not count.
+    """
+    entered: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(str(PACKAGE)) and not is_import(frame):
+            entered.add(file)
+
+    def is_import(frame: FrameType | None) -> bool:
+        while frame is not None:
+            code = frame.f_code
+            if code.co_name == "<module>" and code.co_filename.startswith(str(PACKAGE)):
+                return True
+            frame = frame.f_back
+        return False
+
+    sys.setprofile(note)
+    try:
+        result = function()
+    finally:
+        sys.setprofile(None)
+    return result, entered
 
 
 @pytest.fixture(scope="module")

@@ -57,43 +57,6 @@ def test_training_steps_are_measured_too(tmp_path):
     assert "| 64 | mate+recompute |" in text
 
 
-def test_ratios_are_of_one_process_and_of_the_same_options(tmp_path):
-    def timed(layers, names, **seconds):
-        options = {"length": 64, "dtype": "float32", "threads": 1, "mode": "inference"}
-        options |= {"batch_size": 1, "num_layers": layers, "columns": 8}
-        for name, one in seconds.items():
-            yield options | {"of": "memory", "name": name, "megabytes": 5.0}
-            line = {"of": "time", "name": name, "names": names, "seconds": [one], "flops": None}
-            yield options | line
-
-    lines = [
-        *timed(1, ["limit", "tapas"], limit=1.0, tapas=9.0),
-        *timed(12, ["limit", "tapas"], limit=10.0, tapas=20.0),
-        *timed(1, ["limit", "tapas", "mate"], limit=2.0, tapas=6.0, mate=4.0),
-    ]
-    (tmp_path / "measurements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    text = run(tmp_path, "--architectures=tapas,mate")
-    assert len(measured(tmp_path)) == len(lines)
-    assert "num_layers 1, threads 1:" in text and "num_layers 12, threads 1:" in text
-    assert "| 64 | tapas | 6,000 | 0 |  | 3.00 | 1.00 |  | 5 |" in text
-    assert "| 64 | mate | 4,000 | 0 |  | 2.00 | 0.67 |  | 5 |" in text
-    assert "| 64 | tapas | 20,000 | 0 |  | 2.00 | 1.00 |  | 5 |" in text
-    assert "9,000" not in text
-
-
-@pytest.mark.parametrize(
-    ("flag", "message"),
-    [
-        ("--architectures=mate+recompute", "expected --architectures among tapas"),
-        ("--lengths=16", "expected whole numbers above 16 as --lengths"),
-    ],
-)
-def test_wrong_flags_are_refused(flag, message):
-    result = run_binary("experiments.benchmarks.benchmark", flag)
-    assert result.returncode == 1
-    assert message in result.stderr
-
-
 def test_counts_the_products_of_a_graph():
     rows, kernel = tf.TensorSpec([5, 7]), tf.TensorSpec([7, 3])
 
@@ -115,23 +78,3 @@ def test_of_shapes_that_are_not_known_it_says_nothing(shape):
     graph = tf.function(lambda rows: tf.matmul(rows, rows, transpose_b=True))
     concrete = graph.get_concrete_function(tf.TensorSpec(shape))
     assert matrix_flops(concrete.graph) is None
-
-
-TINY = ("--config.encoder.hidden_size=12", "--config.encoder.intermediate_size=12")
-
-
-@pytest.mark.parametrize("mode", ["inference", "training"])
-def test_the_break_even_length_is_printed_as_a_setting(mode):
-    flags = "--longest=128", "--rounds=1", f"--mode={mode}", *TINY
-    result = run_binary("experiments.benchmarks.break_even", *flags)
-    assert result.returncode == 0, result.stderr
-    setting, length = result.stdout.strip().split("=")
-    assert setting == "--config.encoder.attention.dense_up_to"
-    assert int(length) in (0, 64, 128)
-    assert "tokens: dense" in result.stderr
-
-
-def test_a_preset_without_a_linear_evaluator_has_no_break_even_length():
-    result = run_binary("experiments.benchmarks.break_even", "--config=wtq_minilm")
-    assert result.returncode == 1
-    assert "expected a config whose encoder has a linear evaluator" in result.stderr

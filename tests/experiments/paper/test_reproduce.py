@@ -11,9 +11,9 @@ import re
 import pytest
 
 from experiments.paper import reproduce
-from experiments.paper.reproduce import Step, chosen, in_markdown, is_done, read_steps, run_step
+from experiments.paper.reproduce import Step, chosen, is_done, read_steps, run_step
 from mate_tf.training.starting_points import make_config
-from tests.small import ROOT, imported_names, run_binary
+from tests.small import ROOT, imported_names
 
 FOLDERS = {name: name for name in ("wtq", "tabfact", "sst2", "minilm", "out")}
 SMALL, FULL = (read_steps(FOLDERS, is_small) for is_small in (True, False))
@@ -129,20 +129,3 @@ def test_the_last_command_s_output_is_kept_and_a_failure_is_none(tmp_path, capsy
     with pytest.raises(ValueError, match=r"no_such_module ended with 1 in the step s"):
         run_step(twice._replace(commands=[["no_such_module"]]), tmp_path / "other.json")
     assert not (tmp_path / "other.json").exists()
-
-
-def test_tables_stay_and_text_keeps_its_width():
-    assert in_markdown(["| a |", "|---|"]) == "| a |\n|---|\n"
-    assert in_markdown(["a  1", "b  2"]) == "    a  1\n    b  2\n"
-    assert in_markdown(["# test", "", "| a |", "| --- |"]) == "### test\n\n| a |\n| --- |\n"
-
-
-def test_folders_are_asked_for_by_name(tmp_path):
-    listed = run_binary("experiments.paper.reproduce", "--list")
-    assert listed.returncode == 0 and "default_flow" in listed.stdout
-    none = run_binary("experiments.paper.reproduce")
-    assert none.returncode == 1 and "expected --wtq, got none" in none.stderr
-    flags = [f"--{name}={tmp_path}" for name in ("wtq", "tabfact", "sst2")]
-    done = run_binary("experiments.paper.reproduce", *flags, "--minilm=/nowhere")
-    assert done.returncode == 1
-    assert "expected a folder at /nowhere (--minilm), found none" in done.stderr
