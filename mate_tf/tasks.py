@@ -1,4 +1,4 @@
-"""The tasks, in one table: of each its options, model, loss, decoding, metrics and training.
+"""The tasks, in one table: of each its options, model, training, decoding and metrics.
 
 Parts are named, not imported, so that any room can look them up: the first use imports one.
 """
@@ -11,16 +11,13 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class TaskSpec:
-    """The parts of a task, each by the dotted name of its module and its name in it.
+    """The parts of a task, by their names in mate_tf/models/NAME.py and mate_tf/training/NAME.py.
 
     Attributes:
         name: what configs and exported folders call the task.
         config: the class of its options, a frozen dataclass.
         model: the Keras model, made from an encoder's config and the options.
-        loss: the model's loss, from a batch and the model's outputs.
         training_config: the class of a training run's config.
-        check_data: raises ValueError for a folder of records that the model cannot learn from.
-        metrics: measures the model on the dev split while it trains.
         decode: reads answers off the model's outputs; None for a task that answers nothing.
         outputs: the outputs that `decode` reads; a model may lack some of them.
         needs_tables: whether it answers from a table only, and takes no sentence alone.
@@ -29,83 +26,71 @@ class TaskSpec:
     name: str
     config: str
     model: str
-    loss: str
     training_config: str
-    check_data: str
-    metrics: str
     decode: str | None = None
     outputs: tuple[str, ...] = ()
     needs_tables: bool = False
 
     @property
     def config_class(self) -> type[Any]:
-        return _imported(self.config)
+        return self._of(f"models.{self.name}", self.config)
 
     @property
     def model_class(self) -> Callable[..., Any]:
-        return _imported(self.model)
+        return self._of(f"models.{self.name}", self.model)
 
     @property
     def training_config_class(self) -> type[Any]:
-        return _imported(self.training_config)
+        return self._of("training.config", self.training_config)
 
-    def function(self, part: str) -> Callable[..., Any]:
-        """The function of "loss", "check_data", "metrics" or "decode"."""
-        return _imported(getattr(self, part))
+    @property
+    def check_data(self) -> Callable[..., None]:
+        """Raises ValueError for a folder of records that the model cannot learn from."""
+        return self._of(f"training.{self.name}", "check_data")
 
+    @property
+    def dev_evaluation(self) -> Callable[..., Any]:
+        """Makes what measures the model on the dev split while it trains."""
+        return self._of(f"training.{self.name}", "dev_evaluation")
 
-def _imported(name: str) -> Any:
-    module, _, names = name.partition(":")
-    found = importlib.import_module(module)
-    for part in names.split("."):
-        found = getattr(found, part)
-    return found
+    @property
+    def decode_function(self) -> Callable[..., Any]:
+        return self._of("answers.decoding", str(self.decode))
 
-
-def _task(name: str, config: str, model: str, training: str, **answering: Any) -> TaskSpec:
-    models, trainer = f"mate_tf.models.{name}", f"mate_tf.training.{name}"
-    return TaskSpec(
-        name=name,
-        config=f"{models}:{config}",
-        model=f"{models}:{model}",
-        loss=f"{models}:{model}.compute_task_loss",
-        training_config=f"mate_tf.training.config:{training}",
-        check_data=f"{trainer}:check_data",
-        metrics=f"{trainer}:dev_evaluation",
-        **answering,
-    )
+    def _of(self, module: str, name: str) -> Any:
+        return getattr(importlib.import_module(f"mate_tf.{module}"), name)
 
 
 TASKS: dict[str, TaskSpec] = {
     task.name: task
     for task in (
-        _task(
+        TaskSpec(
             "table_qa",
             "TableQAConfig",
             "TableQuestionAnswering",
             "TableQATrainingConfig",
-            decode="mate_tf.answers.decoding:decode_cells",
-            outputs=("token_probabilities", "aggregation_logits", "column_logits", "token_logits"),
+            "decode_cells",
+            ("token_probabilities", "aggregation_logits", "column_logits", "token_logits"),
             needs_tables=True,
         ),
-        _task(
+        TaskSpec(
             "classification",
             "ClassificationConfig",
             "SequenceClassification",
             "ClassificationTrainingConfig",
-            decode="mate_tf.answers.decoding:decode_classes",
-            outputs=("class_logits",),
+            "decode_classes",
+            ("class_logits",),
         ),
-        _task(
+        TaskSpec(
             "span_reading",
             "SpanReadingConfig",
             "SpanReading",
             "SpanReadingTrainingConfig",
-            decode="mate_tf.answers.decoding:decode_spans",
-            outputs=("span_logits", "class_logits"),
+            "decode_spans",
+            ("span_logits", "class_logits"),
             needs_tables=True,
         ),
-        _task("masked_lm", "MaskedLMConfig", "MaskedLanguageModel", "MaskedLMTrainingConfig"),
+        TaskSpec("masked_lm", "MaskedLMConfig", "MaskedLanguageModel", "MaskedLMTrainingConfig"),
     )
 }
 ANSWERING = tuple(name for name, task in TASKS.items() if task.decode is not None)
@@ -115,7 +100,7 @@ def task_of(config: Any) -> TaskSpec:
     """The task with these options; ValueError where there is none."""
     kind = type(config)
     for task in TASKS.values():
-        if task.config == f"{kind.__module__}:{kind.__qualname__}":
+        if (kind.__module__, kind.__qualname__) == (f"mate_tf.models.{task.name}", task.config):
             return task
     raise ValueError(f"expected the options of a task ({', '.join(TASKS)}), got {kind.__name__}")
 

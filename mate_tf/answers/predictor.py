@@ -51,7 +51,7 @@ class Decoder:
         task = answering_task(config)
         self._config = config
         self._outputs, self._needs_tables = task.outputs, task.needs_tables
-        self._decode = task.function("decode")
+        self._decode = task.decode_function
 
     def __call__(
         self, outputs: Mapping[str, tf.Tensor], asked: Asked, num_alternatives: int = 0

@@ -1,24 +1,33 @@
-"""A model as a SavedModel.
+"""A model as a SavedModel, and its signatures.
 
-The folder has up to three signatures. In `assets.extra` it carries the vocabulary, the
-configuration, a text about the signatures and perhaps a calibration, so that a raw table can be
-asked with the folder alone.
+There are up to three: on serialized examples, on token features, on raw tables. The last, `tables`,
+takes questions and tables as text and returns answers as text; its graph holds wordpieces and the
+reading of numbers and outputs. To load a folder that has it, the operations of tensorflow_text are
+needed, in Python `import tensorflow_text`. In `assets.extra` the folder carries the vocabulary, the
+configuration, a text about the signatures and perhaps a calibration.
 
 Shapes: B batch, S sequence, R rows of a table, C columns or classes, A aggregations, N spans.
 """
 
 import dataclasses
+import importlib.util
 import json
 import pathlib
 import shutil
+from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 
+from mate_tf.config import EncoderConfig
 from mate_tf.features.config import FeatureConfig
+from mate_tf.features.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.compilation import portable_graph
 from mate_tf.layers.custom_gradient import without_gradients
-from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
+from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.folder import (
     CONFIG_FILE,
     EXTRA,
@@ -27,9 +36,27 @@ from mate_tf.serving.folder import (
     write_calibration,
 )
 from mate_tf.serving.loading import StoredModel, check_longest
-from mate_tf.serving.signatures import describe_signatures, exported_signatures, why_no_tables
 from mate_tf.tasks import answering_task
 from mate_tf.weights.run import weights_by_path
+
+Outputs = dict[str, tf.Tensor]
+
+_RAW_INPUT = dict(
+    questions=tf.TensorSpec([None], tf.string, "questions"),
+    headers=tf.TensorSpec([None, None], tf.string, "headers"),
+    cells=tf.TensorSpec([None, None, None], tf.string, "cells"),
+    num_rows=tf.TensorSpec([None], tf.int32, "num_rows"),
+    num_columns=tf.TensorSpec([None], tf.int32, "num_columns"),
+)
+# Options of the features that need more than raw input, or have no code in the graph.
+_REFUSED = (
+    "drop_rows_to_fit",
+    "histogram_row",
+    "original_conversion",
+    "prune_columns",
+    "use_context_heading",
+    "use_document_title",
+)
 
 
 def export_saved_model(
@@ -112,3 +139,122 @@ def export_stored(stored: StoredModel, directory: str | pathlib.Path) -> None:
     export_saved_model(stored.model(), stored.vocab_file, stored.feature_config, directory)
     if stored.calibration is not None:
         write_calibration(directory, stored.calibration)
+
+
+def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureConfig) -> str | None:
+    """Why a model has no signature `tables`; None where it has one."""
+    if not isinstance(task, TableQAConfig | ClassificationConfig):
+        return (
+            f"a model of the kind {answering_task(task).name} reads its answers outside the graph"
+        )
+    if importlib.util.find_spec("tensorflow_text") is None:
+        return "it was exported without tensorflow-text, which some systems do not have"
+    if encoder.attention.is_grammar_guided:
+        return "grammar-guided attention needs a tagger of parts of speech"
+    refused = [name for name in _REFUSED if getattr(features, name)]
+    if refused:
+        return f"features with {', '.join(refused)} are not made in the graph"
+    return None
+
+
+def exported_signatures(
+    model: EncoderTask, wordpiece: Wordpiece, feature_config: FeatureConfig
+) -> dict[str, Any]:
+    """The concrete signatures of a built model: `serving_default`, `features`, perhaps `tables`."""
+    encoder, task = model.encoder_config, model.task_config
+    output_names = answering_task(task).outputs
+
+    names = (*TAPAS_FEATURES, *([PART_OF_SPEECH] if encoder.attention.is_grammar_guided else ()))
+    of_features = [tf.TensorSpec([None, None], tf.int32, name) for name in names]
+
+    @tf.function(input_signature=of_features, autograph=False)
+    def model_outputs(*features):
+        outputs = model(TokenFeatures(*features), training=False)
+        kept = [name for name in output_names if name in outputs]
+        return {name: tf.cast(outputs[name], tf.float32) for name in kept}
+
+    # So the folder holds the model's graph once.
+    run = model_outputs.get_concrete_function()
+
+    @tf.function(input_signature=of_features)
+    def features_signature(*features):
+        return run(*features)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "examples")])
+    def examples_signature(examples):
+        spec = {name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in names}
+        parsed = tf.io.parse_example(examples, spec)
+        padded = (_padded(parsed[name], encoder.fixed_length) for name in names)
+        return run(*padded)
+
+    @tf.function(input_signature=list(_RAW_INPUT.values()), autograph=False)
+    def tables_signature(*given):
+        from mate_tf.serving.raw_text.answers import cell_answers, class_answers
+        from mate_tf.serving.raw_text.features import RawInput, build_features
+
+        asked = build_features(wordpiece, feature_config, encoder.fixed_length, RawInput(*given))
+        outputs = _finite(run(*asked.tokens[: len(names)]))
+        if isinstance(task, ClassificationConfig):
+            return class_answers(task, outputs)
+        return cell_answers(task, asked, outputs)
+
+    signatures = {"serving_default": examples_signature, "features": features_signature}
+    if why_no_tables(encoder, task, feature_config) is None:
+        signatures["tables"] = tables_signature
+    return {name: function.get_concrete_function() for name, function in signatures.items()}
+
+
+def describe_signatures(signatures: Mapping[str, Any], why_no_tables: str | None) -> str:
+    """A text for readers of the folder: what the signatures take and return."""
+    lines = ["The signatures of this model; a dimension that is None may be of any size.", ""]
+    for name, function in signatures.items():
+        inputs = function.structured_input_signature
+        specs = [*inputs[0], *inputs[1].values()]
+        lines += [name, *(f"  takes {_described(spec.name, spec)}" for spec in specs)]
+        outputs = function.structured_outputs.items()
+        lines += [*(f"  returns {_described(key, spec)}" for key, spec in outputs), ""]
+    if why_no_tables is None:
+        lines += [_OF_TABLES]
+    else:
+        lines += [f"There is no signature `tables` on raw tables: {why_no_tables}."]
+    return "\n".join(lines) + "\n"
+
+
+_OF_TABLES = """\
+The signature `tables` asks questions about tables that are given as text, in UTF-8. Tables of
+different sizes are padded to one [B, R, C], with anything; num_rows (without the header) and
+num_columns say how large each is. A batch with a table beyond a limit is refused. The answers are
+those of the library (`mate_tf.from_pretrained`), except that
+
+- scores are the model's, without the calibration that the folder may have;
+- there is no conversation (prev_label_ids are 0), no least score and no alternatives;
+- numbers and dates are read in the graph. In rare texts this changes column_ranks,
+  inv_column_ranks, numeric_relations and what is computed: beside letters that are not ASCII the
+  end of a word is not seen; a length of time in words has each unit once, the longest first; where
+  values are read by themselves (columns of text, the words of a question, models of before numbers
+  were read by column) only ASCII digits are read, of values that overlap without one being within
+  the other ("1 may 5", "4 may 2004.", "1,1024") each begins where the last one ended, and a number
+  too large for single precision, or a February 29 that is not in its year, is not read;
+- sums are added up one by one in double precision, not exactly.
+
+What is loaded needs the operations of tensorflow_text: in Python `import tensorflow_text` first.
+TensorFlow Serving has them."""
+
+
+def _described(name: str, spec) -> str:
+    return f"{name}: {spec.dtype.name} {list(spec.shape)}"
+
+
+def _finite(outputs: Outputs) -> Outputs:
+    """The outputs; an error at run time where they are not finite."""
+    return {
+        name: tf.debugging.check_numerics(values, f"expected finite {name} of the model")
+        for name, values in outputs.items()
+    }
+
+
+def _padded(values: tf.RaggedTensor, length: int | None) -> tf.Tensor:
+    """int32 [B, S] from ragged integers [B, (S)]: S is at least the length."""
+    dense = tf.cast(values.to_tensor(), tf.int32)
+    missing = tf.maximum(0, (length or 0) - tf.shape(dense)[1])
+    return tf.pad(dense, [[0, 0], [0, missing]])

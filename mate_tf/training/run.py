@@ -57,7 +57,7 @@ def train_run(
     from mate_tf.weights.initial import load_weights
 
     task_spec = task_of(config.task)
-    task_spec.function("check_data")(config, data_dir)
+    task_spec.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope():
         model = build_model(config)
@@ -70,7 +70,7 @@ def train_run(
             source = report.source
             if source.startswith(os.path.normpath(init_checkpoint)):  # not on the Hub
                 init_checkpoint = os.path.abspath(init_checkpoint)
-        evaluation = task_spec.function("metrics")(config, data_dir, model)
+        evaluation = task_spec.dev_evaluation(config, data_dir, model)
         task = make_task(config, data_dir, model, evaluation)
         # Only now, so that a refused run leaves no folder behind.
         if is_chief():

@@ -19,7 +19,7 @@ from kserve.protocol.dataplane import DataPlane
 from kserve.protocol.rest.server import metrics_handler
 from kserve.protocol.rest.v1_endpoints import V1Endpoints
 from kserve.protocol.rest.v2_endpoints import V2Endpoints
-from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 from starlette.exceptions import HTTPException
 
 from mate_tf.features.config import ConversionError
@@ -41,35 +41,23 @@ class Metrics:
         refused: requests that were not answered, by the code that the client got.
     """
 
-    def __init__(self, registry: CollectorRegistry = REGISTRY):
-        self._registry = registry
-        self.questions = Counter(
-            "mate_tf_questions", "questions that were answered", registry=registry
-        )
+    def __init__(self) -> None:
+        self.questions = Counter("mate_tf_questions", "questions that were answered")
         self.seconds = Histogram(
             "mate_tf_request_seconds",
             "seconds from a request's head to its reply",
             buckets=_SECONDS,
-            registry=registry,
         )
         self.batch = Histogram(
-            "mate_tf_batch_questions",
-            "questions that were answered at once",
-            buckets=_QUESTIONS,
-            registry=registry,
+            "mate_tf_batch_questions", "questions that were answered at once", buckets=_QUESTIONS
         )
         self.refused = Counter(
-            "mate_tf_refused",
-            "requests that were not answered, by reason",
-            ["code"],
-            registry=registry,
+            "mate_tf_refused", "requests that were not answered, by reason", ["code"]
         )
 
     def watch_queue(self, length: Callable[[], int]) -> None:
         """Reports how many questions wait, which the function returns."""
-        Gauge(
-            "mate_tf_waiting_questions", "questions that wait", registry=self._registry
-        ).set_function(length)
+        Gauge("mate_tf_waiting_questions", "questions that wait").set_function(length)
 
 
 _JSON = ("application/json", "application/x-www-form-urlencoded")  # the latter is curl's for --data
