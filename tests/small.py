@@ -1,9 +1,10 @@
 """What tests share: a small encoder with its vocabulary, and a binary from the outside."""
 
 import ast
+import contextlib
 import dataclasses
 import pathlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from mate_tf.config import AttentionConfig, EncoderConfig
@@ -40,8 +41,21 @@ def write_vocabulary(path: pathlib.Path, pieces: Iterable[str] = PIECES) -> path
     return path
 
 
+@contextlib.contextmanager
+def without_tables() -> Iterator[None]:
+    """Exports within it lack the signature `tables`, whose graph takes most of their time."""
+    import pytest
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mate_tf.serving.export.why_no_tables", lambda *_: "nobody asks it here")
+        yield
+
+
 def export_small(
-    folder: pathlib.Path, max_seq_length: int, pieces: Sequence[str] = PIECES
+    folder: pathlib.Path,
+    max_seq_length: int,
+    pieces: Sequence[str] = PIECES,
+    tables: bool = False,
 ) -> pathlib.Path:
     """Exports a model of table questions with random weights, the same every time.
 
@@ -49,6 +63,7 @@ def export_small(
         folder: where to write it, and beside it its vocabulary.
         max_seq_length: of its features.
         pieces: the vocabulary.
+        tables: whether it has the signature `tables`.
 
     Returns:
         The folder.
@@ -64,7 +79,8 @@ def export_small(
     keras.utils.set_random_seed(0)
     model = TableQuestionAnswering(dataclasses.replace(ENCODER, vocab_size=len(pieces)))
     model.build()
-    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=max_seq_length), folder)
+    with contextlib.nullcontext() if tables else without_tables():
+        export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=max_seq_length), folder)
     return folder
 
 

@@ -23,17 +23,8 @@ TESTS = [
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="oneDNN is for x86")
 def test_computes_the_same_with_onednn():
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-rs",
-        "-p",
-        "no:xdist",
-        "-p",
-        "no:cacheprovider",
-    ]
+    options = ["-q", "-rs", "-m", "not slow", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options]
     result = subprocess.run(
         [*command, *(str(HERE / name) for name in TESTS)],
         env=os.environ | {"TF_ENABLE_ONEDNN_OPTS": "1"},

@@ -4,18 +4,15 @@ import json
 import shutil
 
 import pytest
-import tensorflow as tf
 
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.evaluation.predictions import read_predictions
 from mate_tf.features.config import FeatureConfig
-from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.conversion_file import conversion_of, write_conversion
-from mate_tf.serving.export import export_saved_model
 from mate_tf.serving.folder import read_calibration
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Question, Table
-from tests.small import ENCODER, run_binary, write_vocabulary
+from tests.small import export_small, run_binary, write_vocabulary
 
 TABLE = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]], table_id="letters")
 LONG = Table.from_rows([["a", "b"], *[["c", "d"]] * 40], table_id="long")
@@ -27,13 +24,8 @@ def vocab_file(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def model(vocab_file, tmp_path_factory):
-    tf.keras.utils.set_random_seed(0)
-    model = TableQuestionAnswering(ENCODER)
-    model.build()
-    directory = tmp_path_factory.mktemp("exported") / "model"
-    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=64), directory)
-    return directory
+def model(tmp_path_factory):
+    return export_small(tmp_path_factory.mktemp("exported") / "model", 64)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,8 @@ from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Table
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
 from tests import small
-from tests.small import write_vocabulary
+from tests.small import without_tables, write_vocabulary
+from tests.test_examples import passages_example
 
 PARTS = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ":", "(", ")", "?")
 WORDS = (
@@ -116,6 +117,12 @@ def source(tmp_path_factory):
     return Source("LINKED_JSONL", str(folder), {"train": "train", "dev": "dev", "hidden": "hidden"})
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quick_exports():
+    with without_tables():
+        yield
+
+
 @pytest.fixture(scope="module")
 def vocab_file(tmp_path_factory):
     return write_vocabulary(tmp_path_factory.mktemp("vocab") / "vocab.txt", (*PARTS, *WORDS))
@@ -193,6 +200,9 @@ def test_both_models_answer_without_the_pipeline(made):
     answer = pointr.answer(linked, "what is the river of oslo ?")
     assert answer.answered and answer.text
     assert len(answer.alternatives) == 3
+    names: dict[str, Any] = {}  # the guide's example
+    exec(passages_example().replace("out/pointr/model", str(directory / "model")), names)
+    assert names["answer"].cells
 
 
 def test_what_is_done_is_not_done_again(made, pipeline, monkeypatch):

@@ -54,9 +54,8 @@ def expected(tmp_path_factory, questions, vocab_file):
         (),
         ("--direct_num_workers=2", "--direct_running_mode=multi_threading"),
         ("--direct_num_workers=2", "--direct_running_mode=multi_processing"),
-        ("--direct_num_workers=4", "--direct_running_mode=multi_processing"),
     ],
-    ids=["1 worker", "2 threads", "2 processes", "4 processes"],
+    ids=["1 worker", "2 threads", "2 processes"],
 )
 def test_any_number_of_workers_writes_the_bytes_of_one_process(
     tmp_path, questions, vocab_file, expected, options

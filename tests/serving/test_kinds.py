@@ -19,7 +19,7 @@ from mate_tf.serving.folder import read_calibration, write_calibration
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Table
 from mate_tf.tasks import ANSWERING, TASKS, task_of
-from tests.small import ENCODER, write_vocabulary
+from tests.small import ENCODER, without_tables, write_vocabulary
 
 TABLE = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
 MODELS = {
@@ -39,7 +39,8 @@ def classifier(tmp_path_factory):
     tf.keras.utils.set_random_seed(0)
     model = SequenceClassification(ENCODER, MODELS["classification"].task_config)
     model.build()
-    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=64), directory / "model")
+    with without_tables():
+        export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=64), directory / "model")
     return directory / "model"
 
 

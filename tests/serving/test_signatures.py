@@ -19,10 +19,9 @@ from mate_tf.models.classification import ClassificationConfig, SequenceClassifi
 from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.records.records import serialize_example
-from mate_tf.serving.export import export_saved_model
+from mate_tf.serving.export import export_saved_model, why_no_tables
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.serving.raw_text.features import raw_input
-from mate_tf.serving.signatures import why_no_tables
 from mate_tf.tables.table import Question, Table
 from tests.small import ENCODER, PIECES, write_vocabulary
 
@@ -40,9 +39,8 @@ OF_TENSORFLOW_TEXT = {"FastWordpieceTokenizeWithOffsets", "NormalizeUTF8", "Rege
 
 
 def exported_model(directory, model, features=FEATURES):
-    if not model.built:
-        tf.keras.utils.set_random_seed(0)
-        model.build()
+    tf.keras.utils.set_random_seed(0)
+    model.build()
     vocab_file = write_vocabulary(directory / "vocab.txt", VOCABULARY)
     export_saved_model(model, vocab_file, features, directory / "model")
     return directory / "model"
@@ -68,14 +66,14 @@ def signatures_of(directory):
     return tf.saved_model.load(str(directory)).signatures
 
 
-def ask(directory, questions=QUESTIONS, tables=TABLES):
-    signature = signatures_of(directory)["tables"]
+def ask(signatures, questions=QUESTIONS, tables=TABLES):
     raw = raw_input(questions, tables)
-    return signature(**{name: tf.constant(values.tolist()) for name, values in raw.items()})
+    tensors = {name: tf.constant(values.tolist()) for name, values in raw.items()}
+    return signatures["tables"](**tensors)
 
 
 def test_a_batch_of_raw_tables_is_answered_as_by_the_library(exported):
-    outputs = {name: values.numpy() for name, values in ask(exported).items()}
+    outputs = {name: values.numpy() for name, values in ask(signatures_of(exported)).items()}
     assert outputs["cell_scores"].shape == outputs["selected"].shape == (3, 3, 3)
     predictor = from_pretrained(exported)
     for index, (question, table) in enumerate(zip(QUESTIONS, TABLES, strict=True)):
@@ -88,7 +86,7 @@ def test_a_batch_of_raw_tables_is_answered_as_by_the_library(exported):
 
 
 def test_a_batch_of_raw_tables_is_classified_as_by_the_library(classifier):
-    outputs = {name: values.numpy() for name, values in ask(classifier).items()}
+    outputs = {name: values.numpy() for name, values in ask(signatures_of(classifier)).items()}
     predictor = from_pretrained(classifier)
     assert set(outputs) == {"answers", "class_indices", "class_logits", "scores"}
     for index, (question, table) in enumerate(zip(QUESTIONS, TABLES, strict=True)):
@@ -102,17 +100,15 @@ def test_a_batch_with_one_sequence_too_long_is_refused(exported):
     with pytest.raises(
         tf.errors.InvalidArgumentError, match=r"at most 64 tokens, got 91 \(example 1\)"
     ):
-        ask(exported, ["a", "a b c " * 28], TABLES[:2])
+        ask(signatures_of(exported), ["a", "a b c " * 28], TABLES[:2])
 
 
-def test_outputs_that_are_not_finite_are_an_error(tmp_path):
-    model = SequenceClassification(CONFIG, ClassificationConfig(2))
-    model.build()
-    (bias,) = [weight for weight in model.weights if weight.shape == (2,)]
+def test_outputs_that_are_not_finite_are_an_error(classifier):
+    model = tf.saved_model.load(str(classifier))
+    (bias,) = [weight for weight in model.weights.values() if weight.shape == (2,)]
     bias.assign([np.nan, 0.0])
-    directory = exported_model(tmp_path, model)
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected finite class_logits"):
-        ask(directory)
+        ask(model.signatures)
 
 
 @pytest.mark.parametrize(

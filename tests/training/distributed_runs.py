@@ -26,7 +26,7 @@ from tests import small
 from tests.small import scalars
 
 LENGTHS = (16, 32)
-NUM_STEPS = 50
+NUM_STEPS = 20
 BATCH_SIZE = 8
 PREDICTIONS = 4
 ENCODER = dataclasses.replace(

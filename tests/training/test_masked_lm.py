@@ -37,7 +37,7 @@ CONFIG = MaskedLMTrainingConfig(
         ENCODER,
         initializer_range=0.1,
         hidden_dropout=0.1,
-        attention=AttentionConfig("mate", "multi_view", bucket_size=4, global_size=4),
+        attention=AttentionConfig("tapas"),
     ),
     length_buckets=LENGTHS[:1],
     max_seq_length=LENGTHS[1],

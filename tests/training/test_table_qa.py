@@ -39,7 +39,7 @@ CONFIG = TableQATrainingConfig(
         ENCODER,
         vocab_size=len(VOCABULARY) + 10,
         initializer_range=0.02,
-        attention=AttentionConfig("mate", "multi_view", bucket_size=4, global_size=4),
+        attention=AttentionConfig("tapas"),
     ),
 )
 

@@ -43,6 +43,15 @@ ATTENTIONS = {
         for kind, options in MULTI_VIEW.items()
     },
 }
+# Their sample in `make test`: what the others are made of.
+SAMPLE = (
+    *("linformer", "table_etc", "grammar_soft", "tableformer"),
+    *("mate_tableformer, views", "mate_tableformer, tiles"),
+)
+
+
+def param(name: str, *values: str) -> Any:
+    return pytest.param(name, *values, marks=() if name in SAMPLE else pytest.mark.slow)
 
 
 def batch() -> dict[str, tf.Tensor]:
@@ -82,7 +91,7 @@ def trainer_of(name: str) -> Trainer:
 
 @pytest.mark.parametrize(
     ("name", "policy"),
-    [*((name, "float32") for name in ATTENTIONS), ("mate, views", "mixed_bfloat16")],
+    [*(param(name, "float32") for name in ATTENTIONS), ("mate, views", "mixed_bfloat16")],
     indirect=["policy"],
 )
 def test_a_training_step_compiles_and_learns_what_the_plain_one_does(name, policy):
@@ -106,7 +115,7 @@ def test_a_training_step_compiles_and_learns_what_the_plain_one_does(name, polic
 
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16"], indirect=True)
-@pytest.mark.parametrize("name", ATTENTIONS)
+@pytest.mark.parametrize("name", [*map(param, ATTENTIONS)])
 def test_a_forward_pass_compiles_and_says_what_the_plain_one_does(name, policy):
     model = trainer_of(name)._task.model
     features = TokenFeatures.from_dict(batch())

@@ -1,5 +1,7 @@
 """Answers that the graph reads off a model's outputs, against those of the library."""
 
+import functools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -48,6 +50,7 @@ def features():
     return TokenFeatures(*[tf.zeros_like(ids["row_ids"])] * 9)._replace(**ids)
 
 
+@functools.cache
 def raw_features():
     raw = raw_input([""] * len(TABLES), TABLES)
     headers, cells = (tf.constant(raw[name].tolist()) for name in ("headers", "cells"))
