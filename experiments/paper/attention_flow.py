@@ -14,11 +14,10 @@ the paper's baseline: equal for all tokens of the example, even those that no he
 
 --model takes the same as in `mate-tf ask`, except TableETC. --data_dir is a folder of records
 (experiments/create_data.py); the first --num_examples of --split are read. The program prints the
-table and writes flow.json and a picture, flow.png (`pip install 'mate_tf[plots]'`).
+table and draws it in flow.png (`pip install 'mate_tf[plots]'`).
 """
 
 import importlib
-import json
 import pathlib
 
 from absl import flags
@@ -112,21 +111,11 @@ def draw(kinds, shares, path: pathlib.Path) -> None:
 
 def main(_) -> None:
     from experiments.paper.attention_shares import KINDS
-    from mate_tf.tables.text_files import complete_text_file
 
     importlib.import_module("matplotlib")  # missing, it is known before the work
-    flow = flow_of_records()
-    shares = flow.shares()
+    shares = flow_of_records().shares()
     output = pathlib.Path(_OUTPUT.value)
     output.mkdir(parents=True, exist_ok=True)
-    content = {
-        "tokens": flow.tokens,
-        "shares": {
-            name: dict(zip(KINDS, map(float, of), strict=True)) for name, of in shares.items()
-        },
-    }
-    with complete_text_file(output / "flow.json") as file:
-        file.write(json.dumps(content, indent=1) + "\n")
     draw(KINDS, shares, output / "flow.png")
     print(table_of(KINDS, shares))
 

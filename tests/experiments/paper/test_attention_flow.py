@@ -33,11 +33,9 @@ def test_a_run_s_attention_is_tabulated_and_drawn(tmp_path):
         "| attention goes to | " + " | ".join(f"{n}, %" for n in names) + " | all heads / uniform |"
     )
     assert len(lines) == 2 + 8
-    content = json.loads((tmp_path / "out" / "flow.json").read_text())
-    assert content["tokens"] == 3 * 9  # pieces in the table's body
-    assert list(content["shares"]) == names
-    for shares in content["shares"].values():
-        assert abs(sum(shares.values()) - 1) < 1e-4
+    columns = list(zip(*(line.split(" | ")[1:-1] for line in lines[2:]), strict=True))
+    for shares in columns:  # of two decimals
+        assert abs(sum(map(float, shares)) - 100) < 8 * 0.005 + 1e-2
     assert (tmp_path / "out" / "flow.png").stat().st_size > 1000
     other = tmp_path / "other" / "vocab.txt"
     shutil.copytree(run, other.parent)
