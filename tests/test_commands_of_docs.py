@@ -251,7 +251,8 @@ def test_the_way_from_one_s_own_questions_to_a_model_that_answers_them(scratch):
         f"\n{'denotation accuracy':<32}  80.00%",  # all but the hard question
         "expected calibration error",
         "train: 32 of 32 questions kept",  # about tables with passages
-        "16 in table, 16 in passage",
+        "16 in table",
+        "16 in passage",
         "read: exported the weights of step 2 of 2",
         "| exact match in passage |",
     ):
