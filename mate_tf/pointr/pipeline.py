@@ -21,12 +21,16 @@ from mate_tf.evaluation.hybridqa import write_official
 from mate_tf.evaluation.predictions import write_predictions
 from mate_tf.features.config import FeatureConfig
 from mate_tf.pointr.answering import POINTER, READER, load_pointer, load_pointr, save_inputs
-from mate_tf.pointr.data import Progress, Source, prepare_records, reading_cells, write_split
 from mate_tf.pointr.inputs import (
     PointRConfig,
+    Progress,
+    Source,
     pointing_features,
     pointing_task,
+    prepare_records,
+    reading_cells,
     restrict_pair,
+    write_split,
 )
 from mate_tf.pointr.report import Places, answers_report
 from mate_tf.records.conversion_file import file_sha256

@@ -11,8 +11,7 @@ from mate_tf.config import AttentionConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.answering import load_pointr
-from mate_tf.pointr.data import Source
-from mate_tf.pointr.inputs import PointingInputs, PointRConfig
+from mate_tf.pointr.inputs import PointingInputs, PointRConfig, Source
 from mate_tf.pointr.pipeline import Pipeline
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Table
