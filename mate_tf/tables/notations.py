@@ -112,9 +112,10 @@ def any_of(words: object) -> str:
 _DASHES = "\u2010\u2011\u2012\u2212\u2013\u2014\ufe63"  # hyphens, the minus sign, dashes
 _MINUS = rf"[-{_DASHES}]"
 _CURRENCY = f"(?:{any_of(CURRENCIES)})"
-_ABOUT = (
-    r"(?:(?:~|≈|<|>|≤|≥|±|c\.|ca\.?|circa|about|approx\.?|over|under|around|nearly|almost|#) ?)?"
+_ABOUTS = (
+    "~ ≈ < > ≤ ≥ ± # c. ca ca. circa about approx approx. over under around nearly almost".split()
 )
+_ABOUT = f"(?:(?:{any_of(_ABOUTS)}) ?)?"
 _DIGITS = r"(?:\d|[.,]\d)(?:[.,' ]?\d)*[.,]?(?:e[+-]?\d{1,2})?"
 # Number, unit and signs of a cell. Words of the unit are letters and signs without digits.
 NUMBER = (
@@ -158,12 +159,13 @@ def ungrouped(pattern: str) -> str:
 
 # Dates.
 _TIME = ungrouped(CLOCK.pattern)
-_WEEKDAY = (
-    r"(?:(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?|"
-    r"(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch|lundi|mardi|mercredi|jeudi|vendredi|samedi|"
-    r"dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|mo|di|mi|do|fr|sa|so)"
-    r"[.,]?,? (?:the )?)?"
-)
+_WEEKDAYS = (
+    "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri "
+    "sat sun montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag mo di mi do fr "
+    "sa so lundi mardi mercredi jeudi vendredi samedi dimanche lunes martes miércoles jueves "
+    "viernes sábado domingo"
+).split()
+_WEEKDAY = rf"(?:(?:{any_of(_WEEKDAYS)})[.,]?,? (?:the )?)?"
 _MONTH = f"({any_of(MONTH_NUMBERS)})"
 _DAY = r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?"
 _SURE_YEAR = r"(?:1[5-9]|20)\d\d"
@@ -208,6 +210,13 @@ VALUE_IN_SENTENCE = re.compile(
     )
 )
 
+# A cell that begins with other letters is no value.
+FIRST_WORD = re.compile(r"[^\W\d_]+")
+FIRST_WORDS = frozenset(
+    word[0]
+    for name in (*CURRENCIES, *_ABOUTS, *_WEEKDAYS, *MONTH_NUMBERS, "minus", "negative", "p", "pt")
+    if (word := FIRST_WORD.match(name))
+)
 # Other ways to write a cell, each replaced by the usual one before it is read.
 SPELLINGS = tuple(
     (re.compile(f"^(?:{pattern})$"), usual)

@@ -20,6 +20,8 @@ from mate_tf.tables.notations import (
     CURRENCIES,
     DATES,
     DAY_OF_DIGITS,
+    FIRST_WORD,
+    FIRST_WORDS,
     GLUED_MULTIPLES,
     ISO_DURATION,
     LENGTH,
@@ -96,7 +98,7 @@ _PART_OF_DURATION = re.compile(
 )
 LONGEST = 64  # characters of a cell that can be a value
 _MAY_BE_VALUE = re.compile(r"[\d年]")
-_PLAIN = re.compile(r"-?\d{1,12}(?:\.\d*|,\d*)?")  # nothing but a number
+_PLAIN = re.compile(r"-?[$€£]?\d{1,3}(?:\d{0,9}|(?:,\d{3})*)(?:[.,]\d*)?%?")  # only a number
 
 
 def plain_text(text: str) -> str:
@@ -130,6 +132,8 @@ def read_cell(text: str) -> Cell:
         return Cell(text, NUMBER_WORDS[text], NUMBER_WORDS[text])
     may_be = _MAY_BE_VALUE.search(text) or text in MONTHS
     if len(text) > LONGEST or BAR in text or not may_be:
+        return Cell(text)
+    if (word := FIRST_WORD.match(text)) and word[0] not in FIRST_WORDS:
         return Cell(text)
     if _PLAIN.fullmatch(text):
         return _number(text)
