@@ -38,9 +38,8 @@ def table_of(data: Any, table_id: str = "table") -> Table:
 
 def is_frame(data: Any) -> bool:
     """Whether it is a data frame of a library that narwhals knows, or holds Arrow data."""
-    return hasattr(data, "columns") and (
-        hasattr(data, "__dataframe__") or hasattr(data, "__arrow_c_stream__")
-    )
+    interfaces = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__")
+    return any(hasattr(data, name) for name in interfaces) and hasattr(data, "columns")
 
 
 def of_records(records: Sequence[Any], table_id: str, header: Sequence[Any] | None = None) -> Table:
@@ -68,6 +67,10 @@ def _of_columns(columns: Mapping[Any, Any], table_id: str) -> Table:
 def _of_frame(frame: Any, table_id: str) -> Table:
     import narwhals
 
+    if not narwhals.dependencies.is_into_dataframe(frame):  # a batch of Arrow's rows
+        import pyarrow
+
+        frame = pyarrow.table(frame)
     if narwhals.dependencies.is_pandas_dataframe(frame):
         index = frame.index
         if type(index).__name__ != "RangeIndex" or any(name is not None for name in index.names):

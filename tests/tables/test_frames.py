@@ -23,6 +23,18 @@ GIVEN = {
     "what is left of a numbered index": (SALES[SALES.sales > 2], "region,sales|S,3"),
     "names that are alike": (pd.DataFrame([[1, 2]], columns=["a", "a"]), "a,a|1,2"),
     "lengths of time": (pd.DataFrame({"t": [pd.Timedelta("1h"), pd.NaT]}), "t|1:00:00|"),
+    "two named indexes": (
+        SALES.assign(year=[1, 2, 1]).groupby(["region", "year"]).sum(),
+        "region,year,sales|N,1,1|N,2,2|S,1,3",
+    ),
+    "an index of days": (
+        pd.DataFrame({"v": [1, 2]}, index=pd.date_range("2024-01-05", periods=2)),
+        ",v|2024-01-05,1|2024-01-06,2",
+    ),
+    "names of two levels": (
+        SALES.groupby("region").agg({"sales": ["sum", "max"]}),
+        "region,sales sum,sales max|N,3,2|S,3,3",
+    ),
     "a list of dicts": (
         [{"city": "Lima", "pop": 10}, {"city": "Quito"}],
         "city,pop|Lima,10|Quito,",
@@ -46,7 +58,8 @@ def test_frames_of_other_libraries():
     schema = pa.schema({"city": pa.string(), "size": pa.float32(), "tags": pa.list_(pa.string())})
     expected = (("Lima", "0.1", "x, y"), ("", "2", ""))
     single = pl.DataFrame(columns).with_columns(pl.col("size").cast(pl.Float32))
-    for frame in (single, pa.table(columns, schema=schema)):
+    table = pa.table(columns, schema=schema)
+    for frame in (single, table, table.to_batches()[0]):
         for read in (Table.of, Table.from_rows, Table.from_pandas):
             assert read(frame).rows == expected
 
