@@ -195,25 +195,26 @@ def answer_of_cells(
 ) -> Answer | None:
     """The answer that cells give, by themselves or computed from, in double precision.
 
-    COUNT leaves out empty cells. SUM and AVERAGE take the cells that are numbers in their
-    columns (tables/columns.py). Where their units cannot be added, the answer is the cells
-    themselves, and its note says so.
+    COUNT leaves out empty cells, and all leave out rows that are totals, unless there are no other
+    cells. SUM and AVERAGE take the cells that are numbers in their columns (tables/columns.py).
+    Where their units cannot be added, the answer is the cells themselves, and its note says so.
 
     Returns:
         None where the aggregation needs a number and no cell has one.
     """
-    columns = [table.column(cell.column) for cell in cells]
-    in_columns = list(zip(columns, cells, strict=True))
-    numbers = [column.numbers[cell.row] for column, cell in in_columns]
     by_themselves = Answer(
         tuple(cell.text for cell in cells),
         cells,
         score=score,
-        number=numbers[0] if len(cells) == 1 else None,
+        number=table.column(cells[0].column).numbers[cells[0].row] if len(cells) == 1 else None,
         assumed=table.all_assumed,
     )
     if aggregation == "NONE":
         return by_themselves
+    cells = tuple(cell for cell in cells if cell.row not in table.total_rows) or cells
+    columns = [table.column(cell.column) for cell in cells]
+    in_columns = list(zip(columns, cells, strict=True))
+    numbers = [column.numbers[cell.row] for column, cell in in_columns]
     given = [number for number in numbers if number is not None]
     if aggregation == "COUNT":
         value = float(sum(bool(cell.text.strip()) for cell in cells))
@@ -228,7 +229,12 @@ def answer_of_cells(
     is_time = aggregation != "COUNT" and all(column.kind == "duration" for column in columns)
     text = clock_text(value) if is_time else format_number(value)
     return dataclasses.replace(
-        by_themselves, items=(text,), aggregation=aggregation, value=value, number=value
+        by_themselves,
+        items=(text,),
+        cells=cells,
+        aggregation=aggregation,
+        value=value,
+        number=value,
     )
 
 

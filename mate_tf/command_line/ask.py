@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _lines() -> Iterator[str]:
     """The questions of standard input; blank lines are passed over."""
-    lines = filter(None, map(str.strip, sys.stdin))
+    lines = filter(None, (line.strip("\ufeff \t\r\n") for line in sys.stdin))
     first = next(lines, None)
     if first is None:
         raise ValueError("expected questions on the command line or standard input, got none")

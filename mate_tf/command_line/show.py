@@ -47,7 +47,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prints the table."""
-    from mate_tf.tables.drawing import draw_table
+    from mate_tf.tables.drawing import count, draw_table
 
     table = arguments.read_table(options)
     columns = [table.column(index) for index in range(table.num_columns)]
@@ -58,11 +58,12 @@ def run(options: argparse.Namespace) -> None:
             "header": table.header,
             "rows": table.rows,
             "assumed": table.all_assumed,
-            "columns": [column.to_dict() for column in columns],
+            "columns": [column.to_dict(table.total_rows) for column in columns],
         }
         say_json(record)
         return
-    say(f"{table.table_id}: {table.num_rows} rows, {table.num_columns} columns")
+    size = f"{count(table.num_rows, 'row')}, {count(table.num_columns, 'column')}"
+    say(f"{table.table_id}: {size}")
     for sentence in table.all_assumed:
         say(sentence)
     say("")

@@ -5,14 +5,15 @@ decimal one, whether the day or the month comes first, whether "9:58" is a time 
 cannot be decided keeps a plain reading or none, and `assumed` says so.
 """
 
+import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mate_tf.tables.notations import CURRENCIES, CURRENCY_UNITS, SECONDS, UNITS
+from mate_tf.tables.notations import CURRENCIES, CURRENCY_UNITS, SECONDS, TOTAL, UNITS
 from mate_tf.tables.values import (
     Cell,
     Date,
@@ -23,6 +24,7 @@ from mate_tf.tables.values import (
 )
 
 Kind = Literal["number", "date", "time", "duration", "text", "empty"]
+SAME = 1e-9  # the relative difference of sums that are the same
 SHARE_OF_KIND = 0.7  # of the cells with a value
 
 LENGTH_NAME = re.compile(
@@ -86,10 +88,18 @@ class Column:
         }
         return found.pop() if len(found) == 1 else ""
 
-    def sum_and_average(self) -> tuple[float | None, float | None]:
-        """Both, in the column's unit or in seconds; None where they would make no sense."""
+    def sum_and_average(self, totals: Collection[int] = ()) -> tuple[float | None, float | None]:
+        """Both, in the column's unit or in seconds; None where they would make no sense.
+
+        Args:
+            totals: rows that are left out, because they are totals of others.
+        """
         is_label = self.kind == "number" and _LABEL_NAME.fullmatch(self.name.lower())
-        values = [value for value in self.values if isinstance(value, float)]
+        values = [
+            value
+            for row, value in enumerate(self.values)
+            if isinstance(value, float) and row not in totals
+        ]
         if self.kind not in ("number", "duration") or is_label or not values:
             return None, None
         if unlike_units(self.units):
@@ -97,9 +107,9 @@ class Column:
         total = math.fsum(values)
         return total, total / len(values)
 
-    def to_dict(self) -> dict[str, object]:
-        """The column as `mate-tf show --json` prints it."""
-        total, average = self.sum_and_average()
+    def to_dict(self, totals: Collection[int] = ()) -> dict[str, object]:
+        """The column as `mate-tf show --json` prints it; `totals` are rows left out of its sum."""
+        total, average = self.sum_and_average(totals)
         values: list[object] = [
             value.isoformat()
             if isinstance(value, Date)
@@ -116,6 +126,38 @@ class Column:
             "sum": total,
             "average": average,
         }
+
+
+def total_rows(rows: Sequence[Sequence[str]], column: Callable[[int], Column]) -> tuple[int, ...]:
+    """Rows that are totals: one is called so, and a number in it is the sum of numbers above it.
+
+    The sum is of all rows above, or of those since the last row that is called a total, or of all
+    others for the first row. Rows that are called totals are not added up.
+
+    Args:
+        rows: of a table.
+        column: gives a column by its number; it is not asked where no row is called a total.
+    """
+    firsts = (next(filter(None, (read_cell(cell).text for cell in row)), "") for row in rows)
+    named = [row for row, text in enumerate(firsts) if TOTAL.fullmatch(text)]
+    if not named:
+        return ()
+    found = set()
+    for index in range(len(rows[0])):
+        of_column = column(index)
+        if of_column.kind not in ("number", "duration"):
+            continue
+        numbers = of_column.numbers
+        parts = [0.0 if number is None else number for number in numbers]
+        for row in named:
+            parts[row] = 0.0
+        sums = [0.0, *itertools.accumulate(parts)]  # of the rows above each
+        for row, before in zip(named, [0, *named], strict=False):
+            total = numbers[row]
+            for added in (sums[row], sums[row] - sums[before], sums[-1] if row == 0 else 0.0):
+                if total and math.isclose(total, added, rel_tol=SAME, abs_tol=SAME):
+                    found.add(row)
+    return tuple(sorted(found))
 
 
 def unlike_units(units: Iterable[str]) -> tuple[str, ...]:

@@ -147,7 +147,7 @@ def read_table(path: str | Path, options: ReadOptions = _DEFAULTS) -> Table:
     """
     if str(path) == STANDARD_INPUT:
         return read_content(sys.stdin.buffer.read(), "standard input", options)
-    if re.match(r"(?:https?|ftp|s3|gs)://", str(path), re.I):
+    if re.match(r"[a-z][a-z\d+.-]+://", str(path), re.I):
         raise ValueError(f"expected a file, got the address '{path}'; download it first")
     with open_bytes(path) as file:
         return read_content(file.read(), Path(path).name, options)

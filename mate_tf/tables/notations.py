@@ -16,6 +16,12 @@ MISSING = re.compile(
     r"|#¡?[a-zà-ÿ][a-z0-9à-ÿ_/]*[!?]|#(?:div/0|n/?[adv]|n/a n/a|getting_data)"
     r"|err:\d{3}|-?1\.#[a-z]+"
 )
+# What a row of totals is called.
+TOTAL = re.compile(
+    r"(?:grand |sub-?)?totals?\b.*|.*\btotals?:?|(?:sum|overall|all|altogether):?|sum of .*|"
+    r"(?:gesamt|summe|insgesamt|zwischensumme|zusammen|totale|totales|totaux|suma|somma|soma|"
+    r"итого|всего|合計|合计|总计|總計|小計|小计|총계|합계).*"
+)
 
 MONTHS = (
     "january february march april may june july august september october november december"

@@ -14,7 +14,7 @@ from operator import index
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mate_tf.tables.columns import Column, read_column
+from mate_tf.tables.columns import Column, read_column, total_rows
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
 from mate_tf.tables.text_files import check_width
 from mate_tf.tables.values import clock_text
@@ -98,10 +98,21 @@ class Table:
         return columns[index]
 
     @functools.cached_property
+    def total_rows(self) -> tuple[int, ...]:
+        """The rows that are totals of others, which sums, averages and counts leave out."""
+        return total_rows(self.rows, self.column)
+
+    @functools.cached_property
     def all_assumed(self) -> tuple[str, ...]:
         """What was assumed about the table and about its columns."""
         columns = map(self.column, range(self.num_columns))
-        return (*self.assumed, *(sentence for column in columns for sentence in column.assumed))
+        totals = [
+            f"Row {row}, '{next(filter(str.strip, self.rows[row]))}', is a total of others; sums, "
+            "averages and counts leave it out."
+            for row in self.total_rows
+        ]
+        of_columns = (sentence for column in columns for sentence in column.assumed)
+        return (*self.assumed, *totals, *of_columns)
 
     @classmethod
     def from_rows(

@@ -221,6 +221,19 @@ def test_what_is_computed_is_what_the_column_says(aggregation, texts, item, valu
     )
 
 
+@pytest.mark.parametrize(
+    ("aggregation", "rows", "item"),
+    [("SUM", (0, 1, 2), "300"), ("AVERAGE", (0, 1, 2), "150"), ("COUNT", (0, 1, 2), "2")]
+    + [("SUM", (2,), "300"), ("NONE", (1, 2), "200")],
+)
+def test_a_total_is_not_added_to_what_it_is_the_total_of(aggregation, rows, item):
+    table = Table(("a", "b"), (("x", "100"), ("y", "200"), ("Total", "300")))
+    cells = tuple(SelectedCell(row, 1, table.rows[row][1], 1.0) for row in rows)
+    answer = answer_of_cells(table, cells, aggregation, 0.5)
+    assert answer.items[0] == item
+    assert len(answer.cells) == (len(cells) if aggregation == "NONE" else min(2, len(cells)))
+
+
 def test_the_number_of_a_text_alone():
     assert [number_of_text(text) for text in ("3.5 km", "A3", "")] == [3.5, None, None]
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mate_tf.features.numeric import question_values, ranks, values_of_column
 from mate_tf.tables.columns import Convention, read_column
+from mate_tf.tables.table import Table
 from mate_tf.tables.values import Date
 
 COLUMNS = {
@@ -204,6 +205,27 @@ def test_what_is_assumed_is_said(texts, sentence):
     said = read_column(texts, "x").assumed
     assert len(said) == (sentence is not None)
     assert sentence is None or sentence in said[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "totals", "total"),
+    [
+        ("N,100|S,200|Total,300", (2,), 300.0),
+        ("N,100|S,200|Total,310", (), 610.0),
+        ("N,100|S,200|Totally,300", (), 600.0),
+        ("Sum:,300|N,100|S,200", (0,), 300.0),
+        ("a,1|b,2|Total A,3|c,5|Total B,5|Grand total,8", (2, 4, 5), 8.0),
+        ("N,$1.5B|S,$800M|合計,$2.3B", (2,), 2.3e9),
+        ("a,0:30:00|b,0:45:00|Gesamt,1:15:00", (2,), 4500.0),
+        ("N,|S,0|Total,0", (), 0.0),
+    ],
+)
+def test_rows_that_are_totals_are_left_out_of_sums(rows, totals, total):
+    table = Table.from_rows([["name", "x"], *(row.split(",") for row in rows.split("|"))])
+    assert table.total_rows == totals
+    assert table.column(1).to_dict(table.total_rows)["sum"] == pytest.approx(total)
+    said = [it for it in table.all_assumed if "is a total of others; sums, averages and" in it]
+    assert len(said) == len(totals)
 
 
 def test_eight_digits_are_dates_where_the_name_says_so():

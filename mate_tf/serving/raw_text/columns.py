@@ -1,7 +1,7 @@
 """Columns of tables in the graph: how each was written, its values, their order and comparison.
 
-It computes what mate_tf/tables/columns.py and `values_of_column`, `question_values`, `ranks` and
-`relations` of mate_tf/features/numeric.py make of tables and questions.
+It computes what mate_tf/tables/columns.py and `values_of_column`, `ranks` and `relations` of
+mate_tf/features/numeric.py make of tables and questions.
 
 A value has five fields: number, year, month, day and seconds; one that is not given is NaN. Values
 are compared by keys made of the fields that all of them have.
@@ -14,21 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text as tf_text
 
-from mate_tf.features.numeric import (
-    COMMON_TYPE_SHARE,
-    EQUAL,
-    GREATER,
-    LEAST_TOO_LARGE,
-    LESS,
-)
-from mate_tf.serving.raw_text.cells import Cells, day_of_digits, mapped, plain_text, read_cells
-from mate_tf.serving.raw_text.numbers import TextValues, text_values
+from mate_tf.features.numeric import EQUAL, GREATER, LEAST_TOO_LARGE, LESS
+from mate_tf.serving.raw_text.cells import Cells, day_of_digits, mapped, read_cells
+from mate_tf.serving.raw_text.numbers import QuestionValues, fields_of_texts, text_values
 from mate_tf.tables import notations
 from mate_tf.tables.columns import (
     DAY_NAME,
     LENGTH_NAME,
+    SAME,
     SHARE_OF_KIND,
     TIME_NAME,
     YEAR_NAME,
@@ -55,6 +49,7 @@ class Columns(NamedTuple):
         numbers: float64 [B, R, C], to compute with; NaN for none.
         units: int32 [B, R, C], known ones; -1 for none.
         is_duration: bool [B, C].
+        is_total: bool [B, R], rows that are totals of others.
     """
 
     fields: tf.Tensor
@@ -63,18 +58,7 @@ class Columns(NamedTuple):
     numbers: tf.Tensor
     units: tf.Tensor
     is_duration: tf.Tensor
-
-
-class QuestionValues(NamedTuple):
-    """The values in questions, in each way in which a column can be written.
-
-    Attributes:
-        numbers: float64 [B, Q, 4].
-        dates: float64 [B, Q, 3, 4].
-    """
-
-    numbers: tf.Tensor
-    dates: tf.Tensor
+    is_total: tf.Tensor
 
 
 def read_columns(
@@ -147,16 +131,18 @@ def read_columns(
         is_duration[:, tf.newaxis], -1, _mapped_grid(_bare(units), _UNIT_PLACES, -1, tf.int32)
     )
     amounts = tf.where(is_duration[:, tf.newaxis], lengths, numbers)
+    is_amount = (kind == 2) | (kind == 3)
+    is_total = _total_rows(read.text, tf.where(is_amount[:, tf.newaxis], amounts, _NAN))
 
     old = text_values(flat)
     if version == 1:
-        fields = _fields_of_text(old, shape, is_cell, num_rows)
+        fields = fields_of_texts(old, shape, is_cell, num_rows)
         way = tf.zeros_like(kind)
-        return Columns(_by_column(fields), way, way, amounts, known, is_duration)
+        return Columns(_by_column(fields), way, way, amounts, known, is_duration, is_total)
     is_short = tf.reduce_any(_given(read.dates[..., 1:, :]), axis=[-2, -1])
     is_short &= ~tf.reduce_any(_given(read.dates[..., 0, :]), axis=-1)
     is_read = (read.text != "") & ~is_short
-    of_text = _fields_of_text(old, shape, is_cell & is_read, num_rows)
+    of_text = fields_of_texts(old, shape, is_cell & is_read, num_rows)
     of_kind = kind[:, tf.newaxis]
     has_number = _given(numbers)
     all_years = tf.reduce_all(read.is_year | ~has_number, axis=1, keepdims=True)
@@ -168,7 +154,37 @@ def read_columns(
     date = tf.where((is_of_years & read.is_year)[..., tf.newaxis], as_year, date)
     fields = tf.concat([number[..., tf.newaxis], date], axis=-1)
     fields = tf.where((of_kind == 4)[..., tf.newaxis], of_text, fields)
-    return Columns(_by_column(fields), number_way, date_way, amounts, known, is_duration)
+    return Columns(_by_column(fields), number_way, date_way, amounts, known, is_duration, is_total)
+
+
+def _total_rows(texts: tf.Tensor, amounts: tf.Tensor) -> tf.Tensor:
+    """Which rows are totals of others, as `total_rows` of the library: bool [B, R].
+
+    Args:
+        texts: string [B, R, C], of cells; "" without a value.
+        amounts: float64 [B, R, C], NaN where a column is none of numbers.
+    """
+    first = tf.argmax(texts != "", axis=2)  # [B, R]
+    is_named = tf.strings.regex_full_match(
+        tf.gather(texts, first, batch_dims=2), notations.TOTAL.pattern
+    )
+    none = tf.zeros_like(amounts)
+    parts = tf.where(is_named[..., tf.newaxis] | ~_given(amounts), none, amounts)
+    above = tf.cumsum(parts, axis=1, exclusive=True)
+    # The first row of each block, which ends in a row that is called a total.
+    batch, size = tf.unstack(tf.shape(is_named))
+    rows = tf.broadcast_to(tf.range(size), [batch, size])
+    blocks = tf.cumsum(tf.cast(is_named, tf.int32), axis=1, exclusive=True)
+    blocks += size * tf.range(batch)[:, tf.newaxis]
+    begins = tf.gather(tf.math.unsorted_segment_min(rows, blocks, batch * size), blocks)
+    block = above - tf.gather(above, begins, batch_dims=1)
+    is_first = (rows == 0)[..., tf.newaxis]
+    others = tf.where(is_first, tf.reduce_sum(parts, axis=1, keepdims=True), none)
+    is_sum = tf.zeros_like(amounts, tf.bool)
+    for added in (above, block, others):
+        near = SAME * tf.maximum(tf.maximum(tf.abs(amounts), tf.abs(added)), 1.0)
+        is_sum |= tf.abs(amounts - added) <= near
+    return is_named & tf.reduce_any(is_sum & (amounts != 0.0), axis=2)
 
 
 def _by_column(fields: tf.Tensor) -> tf.Tensor:
@@ -247,94 +263,6 @@ def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     two = tf.where(as_time[:, tf.newaxis], a * 3600 + b * 60, a * 60 + b)
     seconds = tf.where(length == 3, a * 3600 + b * 60 + c, tf.where(length == 2, two, a))
     return seconds, as_time & (num_clocks > 0)
-
-
-def _fields_of_text(
-    values: TextValues, shape: tf.Tensor, is_read: tf.Tensor, num_rows: tf.Tensor
-) -> tf.Tensor:
-    """The first value of each cell, of its column's commonest type, if 70 % of cells have one.
-
-    Args:
-        values: of the texts of all cells, laid out flat.
-        shape: B, R and C.
-        is_read: bool [B, R, C].
-        num_rows: int32 [B].
-
-    Returns:
-        float64 [B, R, C, 5].
-    """
-    numbers, has_number = values.first(values.numbers, values.is_number, shape)
-    dates, has_date = values.first(values.dates, values.is_date, shape)
-    has_number, has_date = has_number & is_read, has_date & is_read
-    num_numbers, num_dates = (
-        tf.math.count_nonzero(has, axis=1, keepdims=True) for has in (has_number, has_date)
-    )  # [B, 1, C]
-    is_of_dates = num_dates >= num_numbers
-    least = COMMON_TYPE_SHARE * tf.cast(num_rows, tf.float64)[:, tf.newaxis, tf.newaxis]
-    is_enough = tf.cast(tf.maximum(num_dates, num_numbers), tf.float64) >= least
-    number = tf.where(has_number & ~is_of_dates & is_enough, _rounded(numbers), _NAN)
-    date = tf.where((has_date & is_of_dates & is_enough)[..., tf.newaxis], _of_four(dates), _NAN)
-    return tf.concat([number[..., tf.newaxis], date], axis=-1)
-
-
-def _rounded(numbers: tf.Tensor) -> tf.Tensor:
-    return tf.cast(tf.cast(numbers, tf.float32), tf.float64)
-
-
-def _of_four(dates: tf.Tensor) -> tf.Tensor:
-    """Year, month and day with 0 for none, as float64 with NaN, also for the seconds."""
-    fields = tf.concat([dates, tf.zeros_like(dates[..., :1])], axis=-1)
-    return tf.where(fields > 0, tf.cast(fields, tf.float64), _NAN)
-
-
-def question_values(questions: tf.Tensor, version: int) -> QuestionValues:
-    """The values in questions, string [B]."""
-    batch = tf.shape(questions, tf.int64)[0]
-    if version == 1:
-        return _dense(batch, *_of_texts(questions))
-    pattern = notations.VALUE_IN_SENTENCE.pattern
-    parts = tf_text.regex_split(plain_text(questions), pattern, pattern)
-    is_value = tf.strings.regex_full_match(parts.values, pattern)
-    examples = parts.value_rowids()
-    places, numbers, dates = _of_texts(tf.boolean_mask(parts.values, ~is_value))
-    others = tf.gather(tf.boolean_mask(examples, ~is_value), places)
-    cells = read_cells(tf.boolean_mask(parts.values, is_value))
-    found = tf.boolean_mask(examples, is_value)
-    as_year = tf.stack([cells.numbers[:, 0], *[tf.fill(tf.shape(found), _NAN)] * 3], axis=1)
-    of_cells = tf.where(
-        cells.is_year[:, tf.newaxis, tf.newaxis], as_year[:, tf.newaxis], cells.dates
-    )
-    a, b, c = tf.unstack(cells.clock, axis=-1)
-    clock = a * 3600 + b * 60 + tf.where(_given(c), c, 0.0)
-    seconds = tf.where(cells.is_time, a, tf.where(_given(b), clock, cells.duration))
-    of_numbers = tf.where(_given(cells.numbers), cells.numbers, seconds[:, tf.newaxis])
-    return _dense(
-        batch,
-        tf.concat([others, found], axis=0),
-        tf.concat([numbers, of_numbers], axis=0),
-        tf.concat([dates, of_cells], axis=0),
-    )
-
-
-def _of_texts(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """As version 1 reads texts: the text of each value, its numbers [V, 4] and dates [V, 3, 4]."""
-    values = text_values(texts)
-    numbers = tf.where(values.is_number, _rounded(values.numbers), _NAN)
-    dates = tf.where(values.is_date[:, tf.newaxis], _of_four(values.dates), _NAN)
-    return values.texts, tf.stack([numbers] * 4, axis=1), tf.stack([dates] * 3, axis=1)
-
-
-def _dense(
-    batch: tf.Tensor, examples: tf.Tensor, numbers: tf.Tensor, dates: tf.Tensor
-) -> QuestionValues:
-    order = tf.argsort(examples, stable=True)
-    dense = (
-        tf.RaggedTensor.from_value_rowids(
-            tf.gather(values, order), tf.gather(examples, order), nrows=batch, validate=False
-        ).to_tensor(_NAN)
-        for values in (numbers, dates)
-    )
-    return QuestionValues(*dense)
 
 
 def ranks(columns: Columns) -> tuple[tf.Tensor, tf.Tensor]:

@@ -22,13 +22,8 @@ from mate_tf.answers.predictor import LENGTH_STEP
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import MAX_WORD_CHARACTERS, Wordpiece
-from mate_tf.serving.raw_text.columns import (
-    Columns,
-    question_values,
-    ranks,
-    read_columns,
-    relations,
-)
+from mate_tf.serving.raw_text.columns import Columns, ranks, read_columns, relations
+from mate_tf.serving.raw_text.numbers import question_values
 from mate_tf.tables.table import Table
 
 _SPACE = r"[\t\n\r\p{Z}]+"

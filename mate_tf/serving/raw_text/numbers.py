@@ -1,8 +1,8 @@
-"""Numbers and dates in texts, in the graph: as version 1 reads them.
+"""Numbers and dates in texts and questions, in the graph.
 
-It computes what `text_values` of mate_tf/features/numeric.py makes of texts: of all cells and
-questions for models of version 1, and of columns of text for those of version 2
-(mate_tf/serving/raw_text/columns.py). Each word is put between two marks, so
+It computes what `text_values` and `question_values` of mate_tf/features/numeric.py make of them.
+`text_values` is version 1: of all cells and questions for its models, and of columns of text for
+those of version 2 (mate_tf/serving/raw_text/columns.py). Each word is put between two marks, so
 that regular expressions without look-around see where it begins and ends. One expression finds the
 values from left to right, the longest first. Rare texts are read differently:
 
@@ -17,13 +17,15 @@ Shapes: N texts, V values of all texts, text by text.
 
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from mate_tf.features.numeric import WEEKDAYS
-from mate_tf.serving.raw_text.cells import SPACE
-from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS
+from mate_tf.features.numeric import COMMON_TYPE_SHARE, WEEKDAYS
+from mate_tf.serving.raw_text.cells import SPACE, plain_text, read_cells
+from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS, VALUE_IN_SENTENCE
 
+_NAN = np.float64("nan")
 _BEGIN, _END = "\x01", "\x02"
 _MINUS = "\N{MINUS SIGN}"
 _SHORT_MONTHS = [month[:3] for month in MONTHS]
@@ -127,6 +129,18 @@ class TextValues(NamedTuple):
         return tf.reshape(of_texts, full_shape), tf.reshape(first < number, shape)
 
 
+class QuestionValues(NamedTuple):
+    """The values in questions, in each way in which a column can be written.
+
+    Attributes:
+        numbers: float64 [B, Q, 4].
+        dates: float64 [B, Q, 3, 4].
+    """
+
+    numbers: tf.Tensor
+    dates: tf.Tensor
+
+
 def text_values(texts: tf.Tensor) -> TextValues:
     """The numbers and dates in texts, string [N], from left to right."""
     marked = _marked(texts)
@@ -137,6 +151,45 @@ def text_values(texts: tf.Tensor) -> TextValues:
     numbers, is_number = _numbers(stretches)
     dates, is_date = _date_fields(stretches)
     return TextValues(of_text, numbers, is_number, dates, is_date)
+
+
+def fields_of_texts(
+    values: TextValues, shape: tf.Tensor, is_read: tf.Tensor, num_rows: tf.Tensor
+) -> tf.Tensor:
+    """The first value of each cell, of its column's commonest type, if 70 % of cells have one.
+
+    Args:
+        values: of the texts of all cells, laid out flat.
+        shape: B, R and C.
+        is_read: bool [B, R, C].
+        num_rows: int32 [B].
+
+    Returns:
+        float64 [B, R, C, 5].
+    """
+    numbers, has_number = values.first(values.numbers, values.is_number, shape)
+    dates, has_date = values.first(values.dates, values.is_date, shape)
+    has_number, has_date = has_number & is_read, has_date & is_read
+    num_numbers, num_dates = (
+        tf.math.count_nonzero(has, axis=1, keepdims=True) for has in (has_number, has_date)
+    )  # [B, 1, C]
+    is_of_dates = num_dates >= num_numbers
+    least = COMMON_TYPE_SHARE * tf.cast(num_rows, tf.float64)[:, tf.newaxis, tf.newaxis]
+    is_enough = tf.cast(tf.maximum(num_dates, num_numbers), tf.float64) >= least
+    number = tf.where(has_number & ~is_of_dates & is_enough, _rounded(numbers), _NAN)
+    date = tf.where((has_date & is_of_dates & is_enough)[..., tf.newaxis], _of_four(dates), _NAN)
+    return tf.concat([number[..., tf.newaxis], date], axis=-1)
+
+
+def _rounded(numbers: tf.Tensor) -> tf.Tensor:
+    """Numbers in single precision, as float64."""
+    return tf.cast(tf.cast(numbers, tf.float32), tf.float64)
+
+
+def _of_four(dates: tf.Tensor) -> tf.Tensor:
+    """Year, month and day with 0 for none, as float64 with NaN, also for the seconds."""
+    fields = tf.concat([dates, tf.zeros_like(dates[..., :1])], axis=-1)
+    return tf.where(fields > 0, tf.cast(fields, tf.float64), _NAN)
 
 
 def _marked(texts: tf.Tensor) -> tf.Tensor:
@@ -191,3 +244,53 @@ def _date_fields(stretches: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     year, month, day = tf.unstack(dates, axis=1)
     is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     return dates, is_date & ~((month == 2) & (day == 29) & ~is_leap)
+
+
+def question_values(questions: tf.Tensor, version: int) -> QuestionValues:
+    """The values in questions, string [B]."""
+    batch = tf.shape(questions, tf.int64)[0]
+    if version == 1:
+        return _dense(batch, *_of_texts(questions))
+    pattern = VALUE_IN_SENTENCE.pattern
+    parts = tf_text.regex_split(plain_text(questions), pattern, pattern)
+    is_value = tf.strings.regex_full_match(parts.values, pattern)
+    examples = parts.value_rowids()
+    places, numbers, dates = _of_texts(tf.boolean_mask(parts.values, ~is_value))
+    others = tf.gather(tf.boolean_mask(examples, ~is_value), places)
+    cells = read_cells(tf.boolean_mask(parts.values, is_value))
+    found = tf.boolean_mask(examples, is_value)
+    as_year = tf.stack([cells.numbers[:, 0], *[tf.fill(tf.shape(found), _NAN)] * 3], axis=1)
+    of_cells = tf.where(
+        cells.is_year[:, tf.newaxis, tf.newaxis], as_year[:, tf.newaxis], cells.dates
+    )
+    a, b, c = tf.unstack(cells.clock, axis=-1)
+    clock = a * 3600 + b * 60 + tf.where(~tf.math.is_nan(c), c, 0.0)
+    seconds = tf.where(cells.is_time, a, tf.where(~tf.math.is_nan(b), clock, cells.duration))
+    of_numbers = tf.where(~tf.math.is_nan(cells.numbers), cells.numbers, seconds[:, tf.newaxis])
+    return _dense(
+        batch,
+        tf.concat([others, found], axis=0),
+        tf.concat([numbers, of_numbers], axis=0),
+        tf.concat([dates, of_cells], axis=0),
+    )
+
+
+def _of_texts(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """As version 1 reads texts: the text of each value, its numbers [V, 4] and dates [V, 3, 4]."""
+    values = text_values(texts)
+    numbers = tf.where(values.is_number, _rounded(values.numbers), _NAN)
+    dates = tf.where(values.is_date[:, tf.newaxis], _of_four(values.dates), _NAN)
+    return values.texts, tf.stack([numbers] * 4, axis=1), tf.stack([dates] * 3, axis=1)
+
+
+def _dense(
+    batch: tf.Tensor, examples: tf.Tensor, numbers: tf.Tensor, dates: tf.Tensor
+) -> QuestionValues:
+    order = tf.argsort(examples, stable=True)
+    dense = (
+        tf.RaggedTensor.from_value_rowids(
+            tf.gather(values, order), tf.gather(examples, order), nrows=batch, validate=False
+        ).to_tensor(_NAN)
+        for values in (numbers, dates)
+    )
+    return QuestionValues(*dense)

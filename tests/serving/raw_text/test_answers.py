@@ -19,7 +19,7 @@ from mate_tf.serving.raw_text.features import RawFeatures, raw_input
 from mate_tf.tables.table import Table
 
 TABLES = [
-    Table.from_rows([["a", "b"], ["1", "2.5"], ["3", "c"], ["-4", "1,000"]]),
+    Table.from_rows([["a", "b"], ["x", "-2.5"], ["y", "1,000"], ["Total", "997.5"]]),
     Table.from_rows([["a"], ["rome"], ["paris"]]),
     Table.from_rows([["a", "b", "c"], ["0.1", "0.2", "2004"], ["may 5", "5 km", "\u22120.1"]]),
 ]
