@@ -56,8 +56,9 @@ def read_html_rows(text: str, name: str, which: int | None = None) -> Rows:
         found = [(table, rows) for table in page.iter("table") if (rows := _rows(table))]
         shown = [rows for table, rows in found if not _is_in_hidden(table)]
         tables = shown or [rows for _, rows in found]
-        # Frames around other tables, and boxes of one text, are no tables where there are others.
-        tables = [rows for rows in tables if _has_cells(rows)] or tables
+        # Frames around a table, and boxes of one text, are passed over where there is one other.
+        real = [number for number, rows in enumerate(tables) if _has_cells(rows)]
+        which = real[0] if which is None and len(real) == 1 else which
     if not tables:
         raise ValueError(f"expected a table, got a page without one (file '{name}')")
     number = chosen_table(which, map(_described, tables), f"(file '{name}')")
