@@ -98,9 +98,8 @@ def names(text: str) -> list[str]:
 
 def delimiter(text: str) -> str:
     """The type of an option that separates columns."""
-    text = {"tab": "\t", "\\t": "\t"}.get(text, text)
     try:
-        check_delimiter(text)
+        check_delimiter("\t" if text in ("tab", "\\t") else text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{error}; tab stands for a tabulator") from None
     return text

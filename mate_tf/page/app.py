@@ -2,28 +2,40 @@
 
 import html
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from mate_tf.answers.drawing import error_html, note_html, result_html
 from mate_tf.private_apis import import_extra
 from mate_tf.serving.folder import DEFAULT_MODEL
 from mate_tf.tables.drawing import table_html
-from mate_tf.tables.files import read_content, read_table
+from mate_tf.tables.files import ReadOptions, read_content, read_table
 from mate_tf.tables.table import Table
 
+# What the panel of reading options begins with: nothing is said.
+NOT_SAID: tuple[Any, ...] = ("", "", None, None, "", None, False)
 
-def given_table(file: str | None, pasted: str) -> Table:
+
+def given_table(file: str | None, pasted: str, said: Sequence[Any] = NOT_SAID) -> Table:
     """The table that somebody pasted, or else the file's.
+
+    Args:
+        file: its path.
+        pasted: a table as text.
+        said: the fields of `ReadOptions` in their order, "" or None for what is not said.
 
     Raises:
         ValueError: if there is neither, or what there is is no table; as `read_table` otherwise.
     """
+    given = dict(zip(ReadOptions.__dataclass_fields__, said, strict=True))
+    options = ReadOptions(**{name: value for name, value in given.items() if value != ""})
     if pasted.strip():
         # Not without its tabs: a spreadsheet's first cell may be empty.
-        return read_content(pasted.strip("\r\n").encode("utf-8", "replace"), "the pasted table")
+        content = pasted.strip("\r\n").encode("utf-8", "replace")
+        return read_content(content, "the pasted table", options)
     if file is None:
         raise ValueError("expected a table, got none; choose a file or paste one")
-    return read_table(file)
+    return read_table(file, options)
 
 
 EXAMPLE_QUESTION = "which mission landed in 1969?"
@@ -51,17 +63,24 @@ class Page:
     def __init__(self, predictor: Any):
         self._predictor = predictor
 
-    def show(self, file: str | None, pasted: str) -> str:
-        """The table, or why it is none, as HTML."""
+    def show(
+        self, file: str | None, pasted: str, said: Sequence[Any] = NOT_SAID
+    ) -> tuple[str, bool]:
+        """The table, or why it is none, as HTML; and whether reading options may change it."""
+        is_said = tuple(said) != NOT_SAID
         try:
-            return _valid(table_html(given_table(file, pasted)))
+            table = given_table(file, pasted, said)
         except _MENDABLE as error:
-            return _valid(error_html(str(error)))
+            is_given = bool(file or pasted.strip()) and isinstance(error, ValueError)
+            return _valid(error_html(str(error))), is_given or is_said
+        return _valid(table_html(table)), bool(table.assumed) or is_said
 
-    def ask(self, file: str | None, pasted: str, question: str) -> str:
+    def ask(
+        self, file: str | None, pasted: str, question: str, said: Sequence[Any] = NOT_SAID
+    ) -> str:
         """The answer, or why there can be none, as HTML with the table where there is one."""
         try:
-            table = given_table(file, pasted)
+            table = given_table(file, pasted, said)
         except _MENDABLE as error:
             return _valid(error_html(str(error)))
         try:
@@ -124,6 +143,10 @@ def build_app(predictor: Any, model_name: str) -> Any:
                     height=150,
                     elem_id="file",
                 )
+                with gr.Accordion(
+                    "How the table is read", open=False, visible=False, elem_id="reading"
+                ) as panel:
+                    reading = _reading_options(gr)
             with gr.Column(scale=3, min_width=320, elem_id="asking"):
                 with gr.Row(elem_id="line"):
                     question = gr.Textbox(
@@ -131,10 +154,11 @@ def build_app(predictor: Any, model_name: str) -> Any:
                     )
                     ask = gr.Button("Ask", variant="primary", elem_id="ask")
                 result = gr.HTML(
-                    page.show(None, EXAMPLE_TABLE),
+                    page.show(None, EXAMPLE_TABLE)[0],
                     js_on_load=None,
                     elem_id="result",
                 )
+        table = [result, panel, *reading]
         # One after the other, in one queue: side by side a table could be shown after the answer
         # to its question, in its place.
         in_turn = {
@@ -146,37 +170,66 @@ def build_app(predictor: Any, model_name: str) -> Any:
         # pasted may come before the event of pasting, which must not take the answer away.
         asked = gr.State(None)
 
-        def show_pasted(path: str | None, text: str, asked: str | None) -> tuple[Any, Any, Any]:
+        def shown(path: str | None, text: str, said: Sequence[Any] = NOT_SAID) -> list[Any]:
+            html, is_open = page.show(path, text, said)
+            return [html, gr.update(visible=is_open), *said]
+
+        def show_pasted(path: str | None, text: str, asked: str | None) -> list[Any]:
             is_file = path and not text.strip()  # which has just taken its place
             if is_file or (not path and text == asked):
-                return gr.skip(), gr.skip(), gr.skip()
-            return page.show(None, text), None, None
+                return [gr.skip() for _ in range(4 + len(reading))]
+            return [None, None, *shown(None, text)]
 
-        def ask_given(path: str | None, text: str, words: str) -> tuple[str, str | None]:
-            return page.ask(path, text, words), None if path else text
+        def ask_given(
+            path: str | None, text: str, words: str, *said: Any
+        ) -> tuple[str, str | None]:
+            return page.ask(path, text, words, said), None if path else text
 
         # A table is either pasted or a file: the later one takes the other's place. Gradio's
         # `input` does not notice what is pasted, `change` does.
         pasted.change(
             show_pasted,
             [file, pasted, asked],
-            [result, file, asked],
+            [file, asked, *table],
             show_progress="hidden",
             **in_turn,
         )
         file.upload(
-            lambda path: (page.show(path, ""), "", None), file, [result, pasted, asked], **in_turn
+            lambda path: ["", None, *shown(path, "")], file, [pasted, asked, *table], **in_turn
         )
-        file.clear(lambda text: page.show(None, text), pasted, result, **in_turn)
+        file.clear(lambda text: shown(None, text), pasted, table, **in_turn)
+        gr.on(
+            [field.input for field in reading],
+            lambda path, text, *said: [None, *shown(path, text, said)[:2]],
+            [file, pasted, *reading],
+            [asked, result, panel],
+            show_progress="hidden",
+            **in_turn,
+        )
         gr.on(
             [question.submit, ask.click],
             ask_given,
-            [file, pasted, question],
+            [file, pasted, question, *reading],
             [result, asked],
             show_progress="minimal",
             **in_turn,
         )
     return app
+
+
+def _reading_options(gr: Any) -> list[Any]:
+    """The fields of `ReadOptions`, in their order, each to be said by whoever reads the table."""
+    with gr.Row():
+        delimiter = gr.Textbox(label="Delimiter", placeholder="; or tab", min_width=100)
+        encoding = gr.Textbox(label="Encoding", placeholder="cp1252", min_width=100)
+    with gr.Row():
+        header_rows = gr.Number(None, label="Header rows", precision=0, minimum=0, min_width=100)
+        skip_rows = gr.Number(None, label="Rows to skip", precision=0, minimum=0, min_width=100)
+    with gr.Row():
+        sheet = gr.Textbox(label="Sheet", min_width=100)
+        which = gr.Number(None, label="Table number", precision=0, minimum=0, min_width=100)
+    show_hidden = gr.Checkbox(label="Show hidden rows and columns")
+    return [delimiter, encoding, header_rows, skip_rows, sheet, which, show_hidden]
 
 
 def launch(app: Any, host: str, port: int | None) -> str:
@@ -249,6 +302,7 @@ STYLE = """
 #source, #asking { gap: 14px; }
 #pasted textarea { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 12.5px;
   white-space: pre; overflow-x: auto; }
+#reading { font-size: 14px; }
 #question input, #question textarea { font-size: 17px; }
 #line { gap: 10px; align-items: flex-end; flex-wrap: nowrap; }
 #ask { flex: 0 0 96px; min-width: 96px; height: 46px; border-radius: 8px; font-size: 16px;

@@ -55,7 +55,7 @@ def read_delimited_rows(
             assumed.append("The columns are separated by two or more blanks.")
         elif not delimiter:
             delimiter = _NONE
-        elif delimiter != usual:
+        elif delimiter != usual and (ending or delimiter != "\t"):  # spreadsheets paste tabs
             named = _NAMES.get(delimiter, f"'{delimiter}'")
             assumed.append(f"The columns are separated by {named}.")
     has_blanks = _BLANK_BEFORE_QUOTE.search(text[:_CHARACTERS_LOOKED_AT]) is not None

@@ -94,6 +94,8 @@ class ReadOptions:
     show_hidden: bool = False
 
     def __post_init__(self) -> None:
+        if self.delimiter in ("tab", "\\t"):
+            object.__setattr__(self, "delimiter", "\t")
         for name in ("header_rows", "skip_rows", "which"):
             value = getattr(self, name)
             if value is not None and value < 0:

@@ -114,16 +114,32 @@ def test_a_defect_is_not_hidden():
 def test_a_table_is_shown_before_it_is_asked(tmp_path):
     path = tmp_path / "capitals.tsv"
     path.write_text(CAPITALS)
-    text = Page(FirstCell()).show(str(path), "")
-    assert "capitals.tsv: 2 rows, 2 columns" in text and "paris" in text
-    text = Page(FirstCell()).show(str(tmp_path / "gone.csv"), "")
-    assert 'role="alert"' in text and "gone.csv" in text
+    text, is_open = Page(FirstCell()).show(str(path), "")
+    assert "capitals.tsv: 2 rows, 2 columns" in text and "paris" in text and not is_open
+    text, is_open = Page(FirstCell()).show(str(tmp_path / "gone.csv"), "")
+    assert 'role="alert"' in text and "gone.csv" in text and not is_open
+
+
+def test_how_a_table_is_read_can_be_said_where_something_was_assumed():
+    page = Page(FirstCell())
+    pasted = "A report\ncity;size\nRome;1,5\nParis;2,5\n"
+    text, is_open = page.show(None, pasted)
+    assert is_open and "separated by &#x27;;&#x27;" in text and "<td>Rome</td>" in text
+    said = (";", "", 0, 2, "", None, False)
+    text, is_open = page.show(None, pasted, said)
+    assert is_open and "column 1" in text and "city" not in text
+    assert '<p class="text">Rome</p>' in page.ask(None, pasted, "which city?", said)
+    two = "<table><tr><th>a<tr><td>1</table>" * 2
+    text, is_open = page.show(None, two)
+    assert is_open and "the number of a table as which, from 0 to 1" in text
+    assert "1 row, 1 column" in page.show(None, two, ("", "", None, None, "", 1, False))[0]
+    assert page.show(None, "") == (page.show(None, "")[0], False)
 
 
 def test_half_a_surrogate_pair_can_be_sent_to_the_browser():
     pasted = json.dumps(["a\ud800"]) + "\n" + json.dumps(["b\ud800"])
     page = Page(FirstCell())
-    for text in (page.show(None, pasted), page.ask(None, pasted, "a\udfff?")):
+    for text in (page.show(None, pasted)[0], page.ask(None, pasted, "a\udfff?")):
         assert "b?" in text.encode().decode()
 
 
@@ -293,6 +309,22 @@ def test_a_file_takes_the_place_of_what_was_pasted_and_gives_it_back(page, tmp_p
     page.wait_for_selector("#result :text('towns.csv: 3 rows')")
     page.get_by_label("Clear").click()
     page.wait_for_selector("#result :text('Expected a table, got none')")
+
+
+def test_a_panel_says_how_the_table_is_read(page):
+    panel = page.locator("#reading")
+    assert not panel.is_visible()
+    paste(page, "Ann;1,5\nBob;2,5\n")
+    page.wait_for_selector("#result :text('There is no header')")
+    panel.click()
+    page.get_by_label("Header rows").fill("1")
+    page.wait_for_selector("#result :text('1 row, 2 columns')")
+    ask(page, "which city?")
+    page.wait_for_selector("#result .answer")
+    assert shown_cells(page)[0].startswith("Bob")
+    paste(page, CAPITALS)
+    page.wait_for_selector("#result :text('2 rows, 2 columns')")
+    panel.wait_for(state="hidden")
 
 
 @pytest.mark.parametrize(
