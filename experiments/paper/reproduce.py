@@ -7,8 +7,8 @@
 The steps stand in experiments/paper/steps.toml. Each is a few commands of this project, which are
 printed before they run. A step leaves NAME.json in {output_dir}/{size}: its commands, what the last
 one printed and, for a comparison, its runs. A step that is done by the same commands is not done
-again; an interrupted one goes on where its commands can. At the end tables.md has all that was
-printed, and results.md is docs/results.md with the figures of these steps.
+again; an interrupted one goes on where its commands can. At the end results.md is docs/results.md
+with the figures of these steps.
 
 --size=small takes a few steps of training, one seed and few questions: less than an hour on one
 core, to see that everything runs. --size=full takes the budgets of docs/results.md: days on two
@@ -55,7 +55,7 @@ class Step(NamedTuple):
 
     Attributes:
         name: names its file, NAME.json, and stands in --only.
-        title: a heading; "" for data.
+        title: what it shows; "" for data.
         needs: names of the steps before it that write what it reads.
         commands: a module and its flags each; what the last one prints is the result.
     """
@@ -179,13 +179,6 @@ def run_step(step: Step, path: pathlib.Path) -> None:
         file.write(json.dumps(content, indent=1) + "\n")
 
 
-def in_markdown(lines: list[str]) -> str:
-    """Tables as they are, with headings below those of steps; other text in fixed width."""
-    if any(re.match(r"\| ?---", line) for line in lines):
-        return "".join(f"{'##' if line.startswith('#') else ''}{line}\n" for line in lines)
-    return "".join(f"    {line}\n" for line in lines)
-
-
 def main(_) -> None:
     given = {"wtq": _WTQ, "tabfact": _TABFACT, "sst2": _SST2, "minilm": _MINILM}
     output = pathlib.Path(_OUTPUT.value) / _SIZE.value
@@ -201,19 +194,14 @@ def main(_) -> None:
         if not pathlib.Path(flag.value).is_dir():
             raise FileNotFoundError(f"expected a folder at {flag.value} (--{name}), found none")
     output.mkdir(parents=True, exist_ok=True)
-    tables = []
     for step in chosen(every, _ONLY.value):
         path = output / f"{step.name}.json"
         if not is_done(step, path):
             began = time.monotonic()
             run_step(step, path)
             print(f"{step.name}: {time.monotonic() - began:.0f} s", flush=True)
-        if step.title:
-            tables.append(f"## {step.title}\n\n{in_markdown(read_json(path)['printed'])}")
-    with complete_text_file(output / "tables.md") as file:
-        file.write("\n".join(tables))
     write_document(output, output / "results.md", is_partial=True)
-    print(f"written to {output / 'tables.md'} and {output / 'results.md'}")
+    print(f"written to {output / 'results.md'}")
 
 
 if __name__ == "__main__":

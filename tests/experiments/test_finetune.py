@@ -58,23 +58,17 @@ def data_dir(tmp_path_factory):
 
 
 @pytest.mark.medium
-def test_damaged_records_stop_a_run_unless_they_are_to_be_passed_over(data_dir, tmp_path):
-    damaged = tmp_path / "data"
-    shutil.copytree(data_dir, damaged)
-    records = [
-        record.numpy() for record in tf.data.TFRecordDataset(damaged / "train.tfrecord", "GZIP")
-    ]
-    with tf.io.TFRecordWriter(str(damaged / "train.tfrecord")) as writer:
+def test_damaged_records_are_passed_over_on_request(data_dir, tmp_path):
+    damaged = shutil.copytree(data_dir, tmp_path / "data")
+    path = damaged / "train.tfrecord"
+    records = [record.numpy() for record in tf.data.TFRecordDataset(path, "GZIP")]
+    with tf.io.TFRecordWriter(str(path)) as writer:
         for record in [*records, *records]:
             writer.write(record)
-    content = bytearray((damaged / "train.tfrecord").read_bytes())
+    content = bytearray(path.read_bytes())
     content[-20] ^= 1
-    (damaged / "train.tfrecord").write_bytes(content)
+    path.write_bytes(content)
     flags = (*SMALL, f"--data_dir={damaged}", f"--model_dir={tmp_path / 'run'}")
-    stopped = run_finetune(*flags)
-    assert stopped.returncode == 1
-    number = 2 * len(records) - 1
-    assert re.search(rf"train.tfrecord.*record {number}, .*byte \d+", stopped.stderr)
     done = run_finetune(*flags, "--skip_corrupt")
     assert done.returncode == 0, done.stderr
     assert "1 records skipped in" in done.stderr
