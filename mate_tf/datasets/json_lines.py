@@ -96,8 +96,10 @@ def _reader(
         path, options, titles = key
         # Files of several folders may share a name, so that the path is the table's name.
         name = posixpath.normpath(Path(path).as_posix())
-        for chosen in (options.sheet, options.which):
-            name += "" if chosen is None else f"#{chosen}"
+        for field in fields(ReadOptions):
+            said = getattr(options, field.name)
+            if said != field.default:  # other options make another table of the same file
+                name += f"#{said}" if field.name in ("sheet", "which") else f"#{field.name}={said}"
         found: Any = read_file(folder / path, name, options)
         titled = replace(plain_table(found), **dict[str, Any](titles))
         return replace(found, table=titled) if isinstance(found, LinkedTable) else titled

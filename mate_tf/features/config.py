@@ -76,8 +76,13 @@ class FeatureConfig:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise ValueError(f"expected {name} to be at least {least}, got {value}")
-        if self.numbers_version not in (1, 2):
-            raise ValueError(f"expected numbers_version 1 or 2, got {self.numbers_version}")
+        check_numbers_version(self.numbers_version)
+
+
+def check_numbers_version(version: int) -> None:
+    """Raises ValueError unless there is such a reading of numbers."""
+    if version not in (1, 2):
+        raise ValueError(f"expected numbers_version 1 or 2, got {version}")
 
 
 class ConversionError(ValueError):
@@ -116,7 +121,8 @@ class MaskedLmConfig:
         numbers_version: as of FeatureConfig.
 
     Raises:
-        ValueError: if a limit leaves no room for anything or the probability is not from 0 to 1.
+        ValueError: if a limit leaves no room for anything, the probability is not from 0 to 1, or
+            there is no such version.
     """
 
     max_seq_length: int = 128
@@ -150,6 +156,7 @@ class MaskedLmConfig:
             raise ValueError(
                 f"expected a masking_probability from 0 to 1, got {self.masking_probability}"
             )
+        check_numbers_version(self.numbers_version)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ import json
 import math
 import re
 import warnings
+import zipfile
 from collections.abc import Iterator, Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -20,6 +21,7 @@ from mate_tf.tables.table import plain_value
 
 # A small file may hold a very large table: files are compressed, and cells may span others.
 MOST_CELLS = 10_000_000
+_FORMULA = re.compile(rb"<(?:\w+:)?f[ />]")
 
 
 def reading_package(name: str, path: str | Path) -> Any:
@@ -182,13 +184,12 @@ def read_excel_rows(
     check_size(chosen.max_row * chosen.max_column, path)
     with broken_named("a workbook of Excel", path):
         rows = [[_excel_value(cell) for cell in row] for row in chosen.iter_rows()]
+        formula = None
         # A program that computes nothing stores no result at all; with others some are empty.
-        if any(None in row for row in rows):
+        if any(None in row for row in rows) and _has_formulas(content):
             formula = _without_results(
                 openpyxl.load_workbook(io.BytesIO(content), read_only=True)[name], rows
             )
-        else:
-            formula = None
     if formula is not None:
         raise ValueError(
             f"expected formulas with their last results, got none in {formula}; open the "
@@ -309,6 +310,12 @@ def _masked(value: float, plain: str) -> str:
                 character = "".join(digits) + character
         filled.append(character)
     return ("-" if value < 0 else "") + "".join(reversed(filled))
+
+
+def _has_formulas(content: bytes) -> bool:
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        sheets = [name for name in file.namelist() if name.startswith("xl/worksheets/")]
+        return any(_FORMULA.search(file.read(name)) for name in sheets if name.endswith(".xml"))
 
 
 def _without_results(sheet: Any, rows: list[list[Any]]) -> str | None:

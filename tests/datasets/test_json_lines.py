@@ -113,7 +113,9 @@ def test_a_table_file_of_any_kind_is_read_with_what_is_said_about_it(tmp_path):
     path = write(tmp_path / "q.jsonl", *({"question": "?", "table": table} for table in tables))
     assert [table for table, _ in read_json_lines(path)] == [
         Table(("City",), (("Lima",),), "c.xlsx#Cities"),
-        Table(("City", "People"), (("Oslo", "709037"),), "c.csv", context_heading="Norway"),
+        Table(
+            ("City", "People"), (("Oslo", "709037"),), "c.csv#delimiter=;", context_heading="Norway"
+        ),
         Table(("City",), (("Bergen",),), "c.json"),
     ]
 

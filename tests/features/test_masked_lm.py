@@ -196,6 +196,7 @@ def test_neither_table_nor_text_is_an_error(wordpiece):
         ("max_text_length", 7),
         ("max_column_id", 1),
         ("max_row_id", 1),
+        ("numbers_version", 3),
     ],
 )
 def test_limits_that_leave_no_room_are_errors(limit, value):

@@ -1,5 +1,7 @@
 import functools
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mate_tf.datasets.json_lines import read_json_lines, write_json_lines
@@ -7,11 +9,13 @@ from mate_tf.datasets.tasks import TASKS
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.beam import convert_split, make_builder
 from mate_tf.records.conversion import Summary, convert_all
+from mate_tf.records.records import write_records
 from mate_tf.records.splits import split_writer
 from mate_tf.tables.table import Question, Table
 from tests.small import assert_same_files
+from tests.test_examples import blocks_of
 
-pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')
+beam = pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')
 pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
 
 CONFIG = FeatureConfig(max_seq_length=20)
@@ -46,6 +50,21 @@ def expected(tmp_path_factory, questions, vocab_file):
             write(outcome)
     assert {"left out: too long", "left out: answer not found", "kept"} <= set(summary.counts)
     return directory, summary.counts
+
+
+def test_records_are_opened_as_the_guide_says(tmp_path, monkeypatch):
+    from apache_beam.testing.util import assert_that, equal_to
+
+    monkeypatch.chdir(tmp_path)
+    write_records(Path("out/records/train.tfrecord"), [{"a": np.array([1])}, {"a": np.array([2])}])
+    names: dict = {}
+    for block in blocks_of("docs/training.md"):
+        exec(compile(block, "docs/training.md", "exec"), names)
+    found = sorted(names["examples"].as_numpy_iterator())
+    assert len(found) == 2
+    with beam.Pipeline() as pipeline:
+        read = pipeline | names["read"] | beam.combiners.ToList()
+        assert_that(read | beam.Map(sorted), equal_to([found]))
 
 
 @pytest.mark.parametrize(

@@ -334,6 +334,17 @@ def write_formulas(path, results):
     return path
 
 
+def test_a_workbook_with_an_empty_cell_and_no_formula_is_opened_once(tmp_path, monkeypatch):
+    path = write_workbook(tmp_path / "t.xlsx", [["a", "b"], ["x", None]])
+    opened = []
+    load = openpyxl.load_workbook
+    monkeypatch.setattr(
+        openpyxl, "load_workbook", lambda *a, **k: opened.append(a) or load(*a, **k)
+    )
+    assert read_table(path).rows == (("x", ""),)
+    assert len(opened) == 1
+
+
 def test_formulas_have_the_results_that_were_stored(tmp_path):
     path = write_formulas(tmp_path / "t.xlsx", [b"2</v>", b"</v>"])
     assert read_table(path).rows == (("1", "2"), ("2", ""))  # as IF(...; "") gives
