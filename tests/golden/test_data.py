@@ -12,6 +12,8 @@ import pytest
 
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import ConversionError
+from mate_tf.features.normalization import normalize_denotation, normalize_for_match
+from mate_tf.features.numeric import NumericSpan, parse_text
 from mate_tf.features.tokenized_table import table_features
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.batches import read_records
@@ -31,6 +33,7 @@ from tests.golden.interactions import (
     selected_tokens,
     to_question,
     to_table,
+    value,
 )
 
 FAMILY = "data"
@@ -137,3 +140,38 @@ def test_wordpieces_of_texts_equal_the_originals(golden):
     actual = Wordpiece(vocab_file).ids(texts)
     assert list(map(len, actual)) == list(map(len, expected))
     golden.compare(FAMILY, "tokenize", np.concatenate(actual), np.concatenate(expected), 0.0)
+
+
+def load_cases(golden, family: str):
+    (file,) = golden.require("data/text_goldens.json.gz")
+    return load(file)[family]
+
+
+def test_numbers_and_dates_in_texts_equal_the_originals(golden):
+    cases = load_cases(golden, "parse_text")
+    different = []
+    for case in cases:
+        expected = [
+            NumericSpan(
+                span.get("begin_index", 0), span["end_index"], tuple(map(value, span["values"]))
+            )
+            for span in case["spans"]
+        ]
+        if parse_text(case["text"], original=True) != expected:
+            different.append(case["text"])
+    assert not different
+    golden.compare("texts", "parse_text", len(cases) - len(different), len(cases), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("family", "function"),
+    [
+        ("normalize_for_match", normalize_for_match),
+        ("wtq_normalize", lambda text: normalize_denotation(text, original=True)),
+    ],
+)
+def test_texts_are_normalised_as_the_original_does(golden, family, function):
+    cases = load_cases(golden, family)
+    different = [(text, expected) for text, expected in cases if function(text) != expected]
+    assert not different
+    golden.compare("texts", family, len(cases) - len(different), len(cases), 0.0)
