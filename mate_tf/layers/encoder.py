@@ -45,7 +45,7 @@ def recomputed(block: keras.layers.Layer, hidden_states: tf.Tensor, plan: Any) -
         is_nan = tf.reduce_any(tf.math.is_nan(tf.reshape(hidden_states, [-1])[:1]))
         waiting_seeds = seeds + tf.cast(is_nan, seeds.dtype)
         with tf.control_dependencies([hidden_states]):
-            return block(hidden_states, plan, training=True, seeds=waiting_seeds)
+            return block(hidden_states, plan=plan, training=True, seeds=waiting_seeds)
 
     return run(hidden_states)
 
@@ -228,7 +228,7 @@ class TableEncoder(keras.layers.Layer):
             if training and self.recompute and block is not self.blocks[-1]:
                 hidden_states = recomputed(block, hidden_states, plan)
             else:
-                hidden_states = block(hidden_states, plan, training=training)
+                hidden_states = block(hidden_states, plan=plan, training=training)
             intermediates[f"layer_{index}"] = self._of_tokens(hidden_states)
         sequence_output = self._of_tokens(hidden_states)
         return EncoderOutput(

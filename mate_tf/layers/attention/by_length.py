@@ -5,8 +5,9 @@ Both give the same result. All pairs cost the square of the length, but need no 
 Shapes: B batch, S sequence, H heads, E head size.
 """
 
+import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
@@ -18,7 +19,8 @@ from mate_tf.layers.basic import SeededDropout
 from mate_tf.private_apis import compiles_with_xla
 
 
-class EitherPlan(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)  # no tuple: Keras refuses one with other things
+class EitherPlan:
     """What an encoder's layers share if the faster way is known only when the graph runs.
 
     Attributes:

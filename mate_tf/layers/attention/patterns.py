@@ -155,12 +155,12 @@ def group_mask(group: HeadGroup, features: TokenFeatures) -> tf.Tensor:
     return mask
 
 
-def num_buckets(length: int | tf.Tensor, bucket_size: int, global_size: int) -> int | tf.Tensor:
+def num_buckets(
+    length: int | tf.Tensor, bucket_size: int | tf.Tensor, global_size: int
+) -> int | tf.Tensor:
     """The number of buckets of the long part; at least one."""
-    tail = length - global_size
-    if isinstance(length, int):
-        return max(1, -(-tail // bucket_size))
-    return tf.maximum(1, -(-tail // bucket_size))
+    number = -(-(length - global_size) // bucket_size)
+    return max(1, number) if isinstance(number, int) else tf.maximum(1, number)
 
 
 def sequence_length(features: TokenFeatures) -> int | tf.Tensor:

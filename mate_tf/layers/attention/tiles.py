@@ -2,20 +2,19 @@
 
 In a head group's order, tokens that may attend to each other are neighbours. So a tile of
 consecutive queries meets few tiles of keys: those of its row or column, and those of the question.
-Only pairs of tiles that meet are computed, once each, and a segmented softmax joins those of a
-query. The cost is the sum of the squared lengths of rows or columns. All pairs would cost the
-squared length of the sequence, and the window of `MultiViewAttention` leaves pairs out.
+Only pairs of tiles that meet are computed, once each, a few at a time (`rounds.py`). The cost is
+the sum of the squared lengths of rows or columns, and the memory is linear in the length. All pairs
+would cost the squared length of the sequence, and the window of `MultiViewAttention` leaves pairs
+out.
 
-The number of tiles that meet depends on the tables. XLA has no lists of unknown length, so the list
-is padded to the next of a few static sizes.
-
-Shapes: B batch, S sequence, R tile (bucket size), N tiles of a sequence, M pairs of tiles that
-are computed, H heads, E head size, K relations, F from, T to.
+Shapes: B batch, S sequence, R tile (bucket size), N tiles of a sequence, M pairs of tiles of a
+round, H heads, E head size, K relations, F from, T to.
 """
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Mapping
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import keras
 import tensorflow as tf
@@ -34,51 +33,21 @@ from mate_tf.layers.attention.patterns import (
     token_order,
     token_rank,
 )
-from mate_tf.layers.attention.relations import RelationBias, relation_scores
-from mate_tf.layers.attention.softmax import MASKED, exponentials
+from mate_tf.layers.attention.relations import RelationBias
+from mate_tf.layers.attention.rounds import (
+    Rounds,
+    TilePairs,
+    Weighing,
+    attend_in_rounds,
+    round_size,
+)
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.layers.custom_gradient import custom_gradient
 from mate_tf.private_apis import compiles_with_xla
 
-
-def at_chosen_size(
-    function: Callable[..., tf.Tensor], sizes: list[int], needed: tf.Tensor, *inputs: tf.Tensor
-) -> tf.Tensor:
-    """Calls a function with the smallest size that suffices, because XLA's shapes are static.
-
-    The gradient computes the function again at that size. TensorFlow's own would keep the results
-    of all sizes for all layers.
-
-    Args:
-        function: takes a size and the inputs, and returns a tensor, the same at each call.
-        sizes: ascending; the last always suffices.
-        needed: int32, the size that is needed.
-        *inputs: float, the inputs to differentiate by.
-    """
-    index = tf.reduce_sum(tf.cast(needed > tf.constant(sizes[:-1], tf.int32), tf.int32))
-
-    @custom_gradient
-    def call(*inputs: tf.Tensor):
-        def gradient(upstream: tf.Tensor) -> list[tf.Tensor]:
-            def gradient_at(size: int) -> list[tf.Tensor]:
-                sources = [tf.identity(tensor) for tensor in inputs]
-                with tf.GradientTape() as tape:
-                    tape.watch(sources)
-                    result = function(size, *sources)
-                gradients = tape.gradient(result, sources, upstream)
-                # The gradient of a gather is a list of slices, whose length depends on the size.
-                return [tf.convert_to_tensor(one) for one in gradients]
-
-            return tf.switch_case(index, [partial(gradient_at, size) for size in sizes])
-
-        branches = [partial(function, size, *inputs) for size in sizes]
-        return tf.switch_case(index, branches), gradient
-
-    return call(*inputs)
-
-
-# With a larger share of the pairs of tiles, all pairs are faster (on a CPU).
-_MOST = 0.6
+# Where most tiles meet, as in one long column, larger tiles are faster: so many times larger, and
+# this share of the time for as many pairs of tokens (on a CPU).
+_COARSER, _COARSER_TIME = 8, 0.55
 
 
 @custom_gradient
@@ -95,23 +64,8 @@ def permuted(tensor: tf.Tensor, order: tf.Tensor):
     return tf.gather(tensor, order, axis=2, batch_dims=1), gradient
 
 
-class TilePairs(NamedTuple):
-    """The pairs of tiles that one head group computes.
-
-    Attributes:
-        query_tile: int32 [M], indices of tiles.
-        key_tile: int32 [M].
-        mask: bool [M, 1, R, R], the pattern.
-        relations: one-hot, float [M, K, R, R], or None.
-    """
-
-    query_tile: tf.Tensor
-    key_tile: tf.Tensor
-    mask: tf.Tensor
-    relations: tf.Tensor | None
-
-
-class TilePlan(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)  # no tuple: Keras refuses one with other things
+class TilePlan:
     """What the layers of an encoder share for one head group.
 
     Attributes:
@@ -122,7 +76,8 @@ class TilePlan(NamedTuple):
             through the batch.
         key_tile: int32 [B * N * N].
         num_pairs: int32, the number of pairs that meet.
-        pairs: the pairs that meet; None in XLA, where each layer makes them at its size.
+        tile_size: R; known only when the graph runs, except in XLA.
+        rounds: the pairs that meet, with their masks; `tile_plan` leaves them out.
     """
 
     order: tf.Tensor
@@ -131,7 +86,8 @@ class TilePlan(NamedTuple):
     query_tile: tf.Tensor
     key_tile: tf.Tensor
     num_pairs: tf.Tensor
-    pairs: TilePairs | None = None
+    tile_size: int | tf.Tensor
+    rounds: Rounds | None = None
 
 
 def tile_plan(features: TokenFeatures, sort_by: str, tile_size: int) -> TilePlan:
@@ -140,62 +96,73 @@ def tile_plan(features: TokenFeatures, sort_by: str, tile_size: int) -> TilePlan
     Args:
         features: int [B, S] each.
         sort_by: the feature to sort by; tokens of the table that attend to each other share it.
-        tile_size: R.
+        tile_size: R; or the smaller of two, of which the faster one is taken.
     """
     order = token_order(features, sort_by)  # [B, S]
-    tiles = num_buckets(sequence_length(features), tile_size, 0)
-    ordered = ordered_features(features, order, tiles * tile_size)
-    ordered = ordered.map(lambda feature: tf.reshape(feature, [-1, tiles, tile_size]))  # [B, N, R]
-    meet = tf.reshape(tiles_meet(ordered, sort_by), [-1])  # [B * N * N]
+    length = sequence_length(features)
+
+    def tiles_of(size: int | tf.Tensor) -> TokenFeatures:
+        number = num_buckets(length, size, 0)
+        ordered = ordered_features(features, order, number * size)
+        return ordered.map(lambda feature: tf.reshape(feature, [-1, number, size]))  # [B, N, R]
+
+    def count(size: int) -> tf.Tensor:
+        meet = tiles_meet(tiles_of(size), sort_by)
+        return tf.reduce_sum(tf.cast(meet, tf.float32))
+
+    fine, coarse = tile_size, _COARSER * tile_size
+    size: int | tf.Tensor = fine
+    if not compiles_with_xla() and not (isinstance(length, int) and length <= fine):
+        coarse_is_faster = count(coarse) * _COARSER**2 * _COARSER_TIME < count(fine)
+        size = tf.where(coarse_is_faster, coarse, fine)
+    tiles = tiles_of(size)
+    number = tf.shape(tiles.input_ids)[1]
+    meet = tf.reshape(tiles_meet(tiles, sort_by), [-1])  # [B * N * N]
     pairs = tf.argsort(tf.where(meet, 0, 1), stable=True)
-    query_tile = pairs // tiles  # of the batch's B * N
+    query_tile = pairs // number  # of the batch's B * N
     return TilePlan(
         order=order,
         rank=token_rank(order),
-        tiles=ordered.map(lambda feature: tf.reshape(feature, [-1, tile_size])),
+        tiles=tiles.map(lambda feature: tf.reshape(feature, [-1, size])),
         query_tile=query_tile,
-        key_tile=query_tile // tiles * tiles + pairs % tiles,
+        key_tile=query_tile // number * number + pairs % number,
         num_pairs=tf.reduce_sum(tf.cast(meet, tf.int32)),
+        tile_size=size,
     )
 
 
-def list_sizes(num_tiles: int, batch_size: int) -> list[int]:
-    """The lengths to which a list of pairs is padded, up to all N * N of each example.
-
-    As a rule each tile meets itself and, both ways, the question's tile: three pairs for a tile.
-    What is added to these doubles from size to size.
-    """
-    of_a_tile, more = [3], 2
-    while of_a_tile[-1] < num_tiles:
-        of_a_tile.append(3 + more)
-        more *= 2
-    return [batch_size * num_tiles * min(size, num_tiles) for size in of_a_tile]
-
-
-def tile_pairs(
+def pairs_of_round(
     plan: TilePlan,
-    size: int | tf.Tensor,
+    most: int | tf.Tensor,
     pattern: Pattern,
-    relations: RelationBias | None = None,
+    relations: RelationBias | None,
+    start: tf.Tensor,
 ) -> TilePairs:
-    """The first pairs of a plan, masked by a pattern; all False where the tiles do not meet.
+    """Up to `most` pairs that meet, masked by a pattern.
+
+    XLA's shapes are static: there the list is filled up with pairs that are all masked.
 
     Args:
         plan: the order and the pairs.
-        size: M.
+        most: M, or more at the end of the list.
         pattern: the pattern of the head group.
         relations: those of any layer of the encoder, or None.
+        start: int32, the first of the pairs, below their number.
     """
-    meets = tf.range(size) < plan.num_pairs  # [M]
-    # The first tile with itself fills up the list, so no example depends on another.
-    query_tile = tf.where(meets, plan.query_tile[:size], 0)
-    key_tile = tf.where(meets, plan.key_tile[:size], 0)
+    size = most if compiles_with_xla() else tf.minimum(most, plan.num_pairs - start)
+    index = start + tf.range(size)  # [M]
+    meets = index < plan.num_pairs
+    index = tf.minimum(index, plan.num_pairs - 1)
+    query_tile, key_tile = (tf.gather(tiles, index) for tiles in (plan.query_tile, plan.key_tile))
     query = plan.tiles.map(lambda feature: tf.gather(feature, query_tile))  # [M, R]
     key = plan.tiles.map(lambda feature: tf.gather(feature, key_tile))  # [M, R]
+    mask = pattern_mask(pattern, query, key)  # [M, R, R]
+    if compiles_with_xla():
+        mask &= meets[:, None, None]
     return TilePairs(
         query_tile=query_tile,
         key_tile=key_tile,
-        mask=(pattern_mask(pattern, query, key) & meets[:, None, None])[:, None],
+        mask=mask[:, None],
         relations=None if relations is None else relations.one_hot(query, key),
     )
 
@@ -226,71 +193,6 @@ def tiles_meet(tiles: TokenFeatures, sort_by: str) -> tf.Tensor:
     return meet | tf.eye(tf.shape(real)[1], dtype=tf.bool)
 
 
-def tiled_attention(
-    pairs: TilePairs,
-    query: tf.Tensor,
-    key: tf.Tensor,
-    value: tf.Tensor,
-    *tables: tf.Tensor,
-    temperature: float = 1.0,
-    dropout: SeededDropout | None = None,
-    scores_are_small: tf.Tensor | None = None,
-) -> tf.Tensor:
-    """Attention between some pairs of tiles.
-
-    Args:
-        pairs: the pairs of tiles, their masks and relations.
-        query: float [B * N, H, R, E], tiles in the group's order.
-        key: float [B * N, H, R, E].
-        value: float [B * N, H, R, E].
-        *tables: the heads' weights of the relations; see `relation_scores`.
-        temperature: the scores are divided by it and by sqrt(E).
-        dropout: applied to the attention probabilities.
-        scores_are_small: bool, the result of `softmax.scores_are_small`; None with relations.
-
-    Returns:
-        float [B * N, H, R, E].
-    """
-    num_tiles = tf.shape(query)[0]
-    query_tile, key_tile = pairs.query_tile, pairs.key_tile
-    scale = tf.cast(1.0 / (temperature * query.shape[-1] ** 0.5), query.dtype)
-    scores = tf.einsum(
-        "MHFE,MHTE->MHFT", tf.gather(query * scale, query_tile), tf.gather(key, key_tile)
-    )
-    if pairs.relations is not None:
-        scores += relation_scores(tf.gather(query, query_tile), pairs.relations, *tables)
-
-    def by_exponentials() -> tuple[tf.Tensor, tf.Tensor]:
-        weights, totals = exponentials(scores, pairs.mask)
-        return tf.ensure_shape(weights, scores.shape), totals[..., 0]
-
-    def by_softmax() -> tuple[tf.Tensor, tf.Tensor]:
-        logits = tf.cast(scores, tf.float32) + tf.where(pairs.mask, 0.0, MASKED)  # [M, H, R, R]
-        # The softmax does not depend on what is subtracted, so no gradient is needed.
-        highest = tf.stop_gradient(tf.reduce_max(logits, axis=-1))  # [M, H, R]
-        highest = tf.math.unsorted_segment_max(highest, query_tile, num_tiles)  # [B * N, H, R]
-        weights = tf.exp(logits - tf.gather(highest, query_tile)[..., None])  # [M, H, R, R]
-        return tf.cast(weights, scores.dtype), tf.reduce_sum(weights, axis=-1)
-
-    if scores_are_small is None:
-        weights, totals = by_softmax()  # [M, H, R, R], [M, H, R]
-    else:
-        weights, totals = tf.cond(scores_are_small, by_exponentials, by_softmax)
-    if dropout is not None:
-        weights = dropout(weights)
-    parts = tf.einsum("MHFT,MHTE->MHFE", weights, tf.gather(value, key_tile))
-    context = _sums_by_tile(parts, query_tile, num_tiles)  # [B * N, H, R, E]
-    total = _sums_by_tile(totals, query_tile, num_tiles)  # [B * N, H, R]
-    return tf.math.divide_no_nan(context, tf.cast(total, context.dtype)[..., None])
-
-
-def _sums_by_tile(values: tf.Tensor, tile: tf.Tensor, num_tiles: tf.Tensor) -> tf.Tensor:
-    """Sums the values of each tile: [M, ...] to [B * N, ...]."""
-    if compiles_with_xla():  # there the pairs that fill up the list are not sorted
-        return tf.math.unsorted_segment_sum(values, tile, num_tiles)
-    return tf.math.segment_sum(values, tile)
-
-
 @keras.saving.register_keras_serializable(package="mate_tf")
 class TiledAttention(LinearAttention):
     """Self-attention of an architecture with sorted heads, at coverage 1.0.
@@ -315,33 +217,17 @@ class TiledAttention(LinearAttention):
                 "got None; a MultiViewAttention attends within a window"
             )
 
-    def dense_is_faster(self, features: TokenFeatures, training: bool) -> bool | tf.Tensor:
-        """Also if most tiles of a table meet, as when one column holds most of the text."""
-        is_short = super().dense_is_faster(features, training)
-        if is_short is True or training or not self.dense_up_to() or compiles_with_xla():
-            return is_short
-        tile_size = self.attention.bucket_size
-        tiles = num_buckets(tf.shape(features.input_ids)[1], tile_size, 0)
-        all_pairs = tf.shape(features.input_ids)[0] * tiles * tiles
-        meet = tf.zeros([], tf.float32)
-        for group in head_groups(self.attention, self.num_heads):
-            assert group.sort_by is not None
-            pairs = tile_plan(features, group.sort_by, tile_size).num_pairs
-            share = tf.cast(pairs, tf.float32) / tf.cast(all_pairs, tf.float32)
-            meet += share * group.num_heads / self.num_heads
-        is_dense = is_short | (meet > _MOST)
-        return bool(is_dense) if tf.executing_eagerly() else is_dense
-
     def linear_plan(self, features: TokenFeatures) -> tuple[TilePlan, ...]:
         """The orders and the pairs of tiles."""
         plans = []
         for group in head_groups(self.attention, self.num_heads):
             assert group.sort_by is not None
             plan = tile_plan(features, group.sort_by, self.attention.bucket_size)
-            if not compiles_with_xla():
-                pairs = tile_pairs(plan, plan.num_pairs, group.pattern, self.relations)
-                plan = plan._replace(pairs=pairs)
-            plans.append(plan)
+            most = round_size(group.num_heads, plan.tile_size, self.head_size)
+            if compiles_with_xla():  # a list that is filled up should not be long
+                most = min(most, 2 * (plan.tiles.input_ids.shape[0] or most))
+            pairs = partial(pairs_of_round, plan, most, group.pattern, self.relations)
+            plans.append(dataclasses.replace(plan, rounds=Rounds(plan.num_pairs, most, pairs)))
         return tuple(plans)
 
     def attend_linear(
@@ -369,46 +255,20 @@ class TiledAttention(LinearAttention):
         are_small: tf.Tensor | None,
     ) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
-        inputs = [self._to_tiles(tensor, plan) for tensor in (query, key, value)]
+        assert plan.rounds is not None
+        scale = tf.cast(1.0 / (self.temperature * self.head_size**0.5), query.dtype)
+        query, key, value = (self._to_tiles(one, plan) for one in (query * scale, key, value))
+        tables: tuple[tf.Tensor, ...] = ()
         if self.relations is not None:
-            inputs += self.relation_tables(first_head, query.shape[1])
-        attention = partial(
-            tiled_attention,
-            temperature=self.temperature,
-            dropout=dropout,
-            scores_are_small=are_small,
-        )
-
-        def attention_at(size: int, *inputs: tf.Tensor) -> tf.Tensor:
-            pairs = tile_pairs(plan, size, self._pattern(first_head), self.relations)
-            return attention(pairs, *inputs)
-
-        if plan.pairs is not None:
-            context = attention(plan.pairs, *inputs)  # [B * N, h, R, E]
-        else:
-            sizes = list_sizes(*self._static_sizes(plan))
-            context = at_chosen_size(attention_at, sizes, plan.num_pairs, *inputs)
+            bias, *vectors = self.relation_tables(first_head, query.shape[1])
+            tables = bias, *(table / scale for table in vectors)
+        weighing = Weighing(tables, dropout, are_small)
+        context = attend_in_rounds(plan.rounds, query, key, value, weighing)
         return self._from_tiles(context, plan)
-
-    def _static_sizes(self, plan: TilePlan) -> tuple[int, int]:
-        """N and B."""
-        batch_size, length = plan.order.shape
-        if batch_size is None or length is None:
-            raise ValueError(
-                "expected a batch size and a sequence length known to the graph, for XLA, got "
-                f"{batch_size} and {length}; trace the function with shapes, or without jit_compile"
-            )
-        return num_buckets(length, self.attention.bucket_size, 0), batch_size
-
-    def _pattern(self, first_head: int) -> Pattern:
-        """The pattern of the group that starts with a head."""
-        groups = head_groups(self.attention, self.num_heads)
-        return [group.pattern for group in groups for _ in range(group.num_heads)][first_head]
 
     def _to_tiles(self, tensor: tf.Tensor, plan: TilePlan) -> tf.Tensor:
         """[B, h, S, E] to [B * N, h, R, E]."""
-        size = self.attention.bucket_size
-        heads = tensor.shape[1]
+        size, heads = plan.tile_size, tensor.shape[1]
         length = _length(plan)
         tiles = num_buckets(length, size, 0)
         tensor = permuted(tensor, plan.order)
@@ -419,7 +279,7 @@ class TiledAttention(LinearAttention):
 
     def _from_tiles(self, tensor: tf.Tensor, plan: TilePlan) -> tf.Tensor:
         """[B * N, h, R, E] to [B, h, S, E]."""
-        size, heads = self.attention.bucket_size, tensor.shape[1]
+        size, heads = plan.tile_size, tensor.shape[1]
         length = _length(plan)
         tiles = num_buckets(length, size, 0)
         tensor = tf.reshape(tensor, [-1, tiles, heads, size, self.head_size])

@@ -70,7 +70,6 @@ def test_a_static_length_leaves_one_path_and_gradients_pass_through_a_dynamic_on
     )
     for length in (LONGEST, LONGEST + 1):
         hidden, features = inputs_of(length)
-        # In training no table is asked for what it holds.
         plan = chosen.plan(features, training=True)[0]
         assert isinstance(plan, DensePlan) == (length == LONGEST)
         expected = small.gradients(forced, hidden, features, features.input_mask, training=True)
@@ -119,22 +118,6 @@ def test_the_break_even_length_follows_the_dtype_and_the_configuration():
     half = MultiViewAttention(2, 4, dense_up_to=None, dtype="float16")
     assert half.dense_up_to() == longest()  # not measured
     assert MultiViewAttention(2, 4).dense_up_to() == 0
-
-
-@pytest.mark.parametrize("num_columns", [1, 9])
-def test_a_table_of_one_long_column_is_computed_over_all_pairs(num_columns):
-    attention = AttentionConfig("mate", bucket_size=4, coverage=1.0, dense_up_to=10)
-    layer = layer_of(attention)
-    # A question, two rows and padding.
-    tokens = [small.QUESTION] * 4 + [(1, cell % num_columns + 1, cell // 43) for cell in range(85)]
-    hidden, features = small.hidden_states(1, 90), small.features_of([tokens], 90)
-    assert layer.dense_is_faster(features, training=False) == (num_columns == 1)
-    assert not layer.dense_is_faster(features, training=True)
-    forced = layer_of(dataclasses.replace(attention, evaluator="multi_view"))
-    for call in (layer, small.of_any_length(layer)):
-        small.assert_same_where(
-            features.input_mask, call(hidden, features), forced(hidden, features)
-        )
 
 
 def test_training_takes_the_linear_path_earlier():

@@ -13,7 +13,7 @@ from mate_tf.layers.attention.dense import DenseAttention
 from mate_tf.layers.attention.multi_view import MultiViewAttention
 from mate_tf.layers.attention.patterns import head_groups, pattern_mask
 from mate_tf.layers.attention.projections import heads_first
-from mate_tf.layers.attention.tiles import TiledAttention, list_sizes, tile_plan, tiles_meet
+from mate_tf.layers.attention.tiles import TiledAttention, tile_plan, tiles_meet
 from mate_tf.layers.basic import SeededDropout
 from tests.layers import small_layers as small
 
@@ -81,6 +81,15 @@ def test_only_tiles_of_one_column_and_of_the_question_meet():
     np.testing.assert_array_equal(tiles_meet(tiles, "column_ids").numpy()[0], expected)
 
 
+@pytest.mark.parametrize(
+    ("cells", "by_row", "by_column"), [((60, 1), 4, 32), ((1, 60), 32, 4), ((8, 8), 4, 4)]
+)
+def test_tiles_are_larger_where_most_of_them_meet(cells, by_row, by_column):
+    features = small.features_of([small.cells(*cells)], 64)
+    plans = [tile_plan(features, sort_by, 4) for sort_by in ("row_ids", "column_ids")]
+    assert [int(plan.tile_size) for plan in plans] == [by_row, by_column]
+
+
 def test_lengths_unknown_to_the_graph_work():
     tiled, dense = tiled_and_dense()
     run = small.of_any_length(tiled)
@@ -103,18 +112,11 @@ def test_the_same_program_of_xla_serves_any_number_of_pairs():
     assert compiled.experimental_get_tracing_count() == 1
 
 
-def test_xla_without_lengths_is_refused():
-    run = small.of_any_length(tiled_and_dense()[0], jit_compile=True)
-    with pytest.raises(ValueError, match=r"batch size and a sequence length known.*got None and"):
-        run(small.hidden_states(1, 24), small.features_of([TABLE], 24))
-
-
-@pytest.mark.parametrize(
-    ("num_tiles", "batch_size", "sizes"),
-    [(1, 1, [1]), (2, 3, [12]), (3, 1, [9]), (32, 2, [192, 320, 448, 704, 1216, 2048])],
-)
-def test_lists_are_padded_to_few_sizes_of_which_the_last_holds_all(num_tiles, batch_size, sizes):
-    assert list_sizes(num_tiles, batch_size) == sizes
+def test_xla_without_lengths_computes_the_same():
+    tiled, dense = tiled_and_dense()
+    inputs = small.hidden_states(1, 24), small.features_of([TABLE], 24)
+    found = small.of_any_length(tiled, jit_compile=True)(*inputs)
+    small.assert_same_where(inputs[1].input_mask, found, dense(*inputs))
 
 
 def test_the_pairs_of_a_plan_are_those_that_meet_and_then_the_others():
