@@ -55,13 +55,14 @@ ORDINALS = (
 NUMBER_WORDS = {word: float(n) for words in (CARDINALS, ORDINALS) for n, word in enumerate(words)}
 YEARS = range(1500, 2101)  # four digits alone that may be a year
 
-# Powers of ten in words; those of WEAK_MULTIPLES are so only beside a currency or others of these.
+# Powers of ten in words, "mm" only beside a currency. Those of WEAK_MULTIPLES are so only beside a
+# currency or others of these.
 _MULTIPLES = {
     2: "百",
     3: "k thousand thousands tsd tsd. tausend mille 千 천 тыс тыс. tys tys. tis tis.",
     4: "万 萬 만",
     5: "lakh lakhs lac lacs",
-    6: "million millions mn mln mln. mio mio. mil. millionen millón millones milhões milhão млн "
+    6: "mm million millions mn mln mln. mio mio. mil. millionen millón millones milhões milhão млн "
     "млн.",
     7: "crore crores",
     8: "億 亿 억",
@@ -70,7 +71,7 @@ _MULTIPLES = {
     12: "tn trillion trillions bio bio. 兆 조",
 }
 MULTIPLES = {word: power for power, words in _MULTIPLES.items() for word in words.split()}
-WEAK_MULTIPLES = {"m": 6, "mm": 6, "b": 9, "t": 12, "cr": 7, "l": 5, "md": 9}
+WEAK_MULTIPLES = {"m": 6, "b": 9, "t": 12, "cr": 7, "l": 5, "md": 9}
 GLUED_MULTIPLES = {"k": 3, "m": 6, "b": 9}
 _SIGNS_OF_CURRENCIES = "$€£¥₹₽₩₺₪₫₴₦฿¢"
 _NAMES_OF_SIGNS = {
@@ -81,7 +82,7 @@ _NAMES_OF_SIGNS = {
     "₹": "inr rs rs.",
     "₽": "rub руб руб.",
     "₩": "krw 원",
-    "₺": "try tl",
+    "₺": "try",
 }
 _CODES = (
     "cny chf cad aud nzd hkd sgd sek nok dkk pln czk huf brl mxn zar au$ ca$ a$ c$ nz$ hk$ s$ r$ "

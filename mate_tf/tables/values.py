@@ -179,7 +179,8 @@ def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
     word, _, more = words.partition(" ")
     currency = CURRENCIES.get((found["currency"] or "").strip(), "")
     unit, factor, weak_factor = words, 0, 0
-    if word in MULTIPLES and (word != "k" or not rest.startswith(" ") or currency):
+    is_length = word == "mm" or (word == "k" and rest.startswith(" "))  # 5 mm, 5 K
+    if word in MULTIPLES and (currency or not is_length):
         unit, factor = more, MULTIPLES[word]
     elif word in WEAK_MULTIPLES and (not more or more in CURRENCIES):
         weak_factor = WEAK_MULTIPLES[word]

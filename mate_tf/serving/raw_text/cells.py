@@ -350,7 +350,8 @@ def _unit(found: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
     currency = mapped(sign, notations.CURRENCIES, "", tf.string)
     has_currency = currency != ""
     multiple = mapped(word, notations.MULTIPLES, 0, tf.int32)
-    multiple = tf.where((word != "k") | is_glued | has_currency, multiple, 0)
+    is_length = (word == "mm") | ((word == "k") & ~is_glued)
+    multiple = tf.where(has_currency | ~is_length, multiple, 0)
     is_multiple = multiple > 0
     weak = mapped(word, notations.WEAK_MULTIPLES, 0, tf.int32)
     weak = tf.where(~is_multiple & ((more == "") | _is_one_of(more, notations.CURRENCIES)), weak, 0)
