@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import re
 from collections import Counter
 from typing import Any
@@ -102,8 +103,9 @@ def find_delimiter(text: str, usual: str = ",") -> str:
             best, best_share = delimiter, share
     if best_share < _LEAST_SHARE:
         lines = [line for line in _ALONE.split(head)[:_LINES_LOOKED_AT] if line.strip()]
-        sizes = Counter(len(_APART.findall(line.strip())) for line in lines)
-        if len(lines) > 2 and list(sizes) == [sizes.most_common(1)[0][0]] and 0 not in sizes:
+        sizes = [len(_APART.findall(line.strip())) for line in lines]
+        sizes = list(itertools.dropwhile(lambda size: size == 0, sizes))  # titles
+        if len(sizes) > 2 and len(set(sizes)) == 1:
             return " "
         return usual if lines and usual in lines[0] else ""
     return best

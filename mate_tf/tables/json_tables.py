@@ -117,12 +117,12 @@ def _with_labels(labels: Any, rows: list[list[Any]]) -> list[list[Any]]:
 
 
 def _holds_table(value: Mapping[str, Any]) -> bool:
-    """Whether an object is or holds a table of its own: a list of objects or of lists."""
+    """Whether an object is or holds a table of its own: lists or objects of objects."""
     return any(
         (item and (_is_list_of(item, Mapping) or _is_list_of(item, list)))
         or (isinstance(item, Mapping) and _holds_table(item))
         for item in value.values()
-    )
+    ) or (len(value) > 1 and all(isinstance(item, Mapping) for item in value.values()))
 
 
 def _kind(value: Any) -> str:

@@ -21,6 +21,7 @@ _NOTE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _SOURCE = re.compile(r"(?:sources?|notes?|quellen?|hinweise?|fuente) ?: ?\S", re.IGNORECASE)
+_RULE = re.compile(r" *[-=]{2,} *")
 _TABLES_NAMED = 5
 _ROWS_LOOKED_AT = 200  # when it is decided what is a header
 _LONGEST_TITLE = 60  # characters of it in a sentence
@@ -99,6 +100,8 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
             rows = _without_empty_columns(rows)
             width = max((len(row) for _, row in rows), default=0)
     rows = _rectangular(found, rows, width)
+    if found.header_rows is None and found.is_ragged and skip_rows is None and width > 1:
+        rows = _without_empty_columns(rows)
     body = []
     for number, row in rows:
         try:
@@ -236,9 +239,10 @@ def _is_certain_header(rows: Numbered, width: int) -> bool:
 
 
 def _without_comments(found: Rows, rows: Numbered, width: int) -> Numbered:
-    """The rows without lines between them that begin with "#" and are shorter."""
+    """The rows without rules of dashes, and shorter lines between them that begin with "#"."""
     if not found.is_ragged or width < 2:
         return rows
+    rows = [(n, row) for n, row in rows if not all(map(_RULE.fullmatch, row))]
     kept = [(n, row) for n, row in rows if len(row) == width or not row[0].startswith("#")]
     if num := len(rows) - len(kept):
         found.assumed.append(f"{num} comment{'s are' if num > 1 else ' is'} left out.")
@@ -307,11 +311,12 @@ def _count_header_rows(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _is_value(cell: Cell) -> bool:
-    return (
-        cell.point is not None
-        or cell.comma is not None
-        or bool(cell.date or cell.day_first or cell.month_first or cell.clock)
-    )
+    has_number = cell.point is not None or cell.comma is not None
+    return has_number or _is_date(cell) or bool(cell.clock)
+
+
+def _is_date(cell: Cell) -> bool:
+    return bool(cell.date or cell.day_first or cell.month_first)
 
 
 def _columns_of_values(below: Sequence[Sequence[Cell]]) -> list[int]:
@@ -330,6 +335,8 @@ def _is_data(first: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
     if not columns or not all(_is_value(first[index]) for index in columns):
         return False
     heads = [first[index] for index in columns]
+    if any(_is_date(first[i]) and not any(_is_date(row[i]) for row in below) for i in columns):
+        return False  # days above other values
     if any(cell.is_year for cell in heads):  # "Region, 2023, 2024" above other numbers
         years = [
             cell.is_year and below[0][i].is_year for cell, i in zip(heads, columns, strict=True)
@@ -348,11 +355,12 @@ def _continues(
 ) -> bool:
     """Whether the second row is part of the header."""
     columns = _columns_of_values(below)
-    is_partial = "" in second or len(set(first)) < len(first)
+    others = [index for index in range(len(first)) if index not in columns]
+    is_partial = "" in second or len(set(first)) < len(first) or not others  # all are units
     if not columns or not is_partial:
         return False
-    others = [index for index in range(len(first)) if index not in columns]
-    if any(second[i].strip() not in ("", first[i].strip()) for i in others if first[i].strip()):
+    named = (index for index in others if first[index].strip())
+    if any(second_read[i].text and second[i].strip() != first[i].strip() for i in named):
         return False
     return all(
         second_read[i].text and (not _is_value(second_read[i]) or second_read[i].is_year)

@@ -92,6 +92,18 @@ CASES = {
         [["name", "mass kg", "height cm"], ["Ann", "60", "170"], ["Bob", "80", "180"]],
         "The header is lines 1 and 2.",
     ),
+    "a line of units below all names": (
+        "r.csv",
+        "Time;Speed\n[s];[m/s]\n0,1;5\n0,2;6\n",
+        [["Time [s]", "Speed [m/s]"], ["0,1", "5"], ["0,2", "6"]],
+        "The header is lines 1 and 2.",
+    ),
+    "days above numbers are a header": (
+        "r.csv",
+        "City,2024-01-01,2024-01-02\nLima,1,2\nQuito,3,4\n",
+        [["City", "2024-01-01", "2024-01-02"], ["Lima", "1", "2"], ["Quito", "3", "4"]],
+        None,
+    ),
     "years above numbers are a header": (
         "r.csv",
         "Region,2023,2024\nNorth,17,18\nSouth,19,20\n",
@@ -149,6 +161,13 @@ CASES = {
         ],
         "The header is in line 2",
     ),
+    "columns of blanks below a title, with a rule": (
+        "r.txt",
+        "People of 2024\n\nname      age\n----      ---\nAnn        30\nBob        25\n",
+        PEOPLE,
+        "separated by two or more blanks",
+    ),
+    "delimiters without columns": ("r.csv", "name;;age;;\nAnn;;30;;\nBob;;25;;\n", PEOPLE, None),
     "blanks before quotes": ("r.csv", 'name, age\n"Ann", "30"\n"Bob", "25"\n', PEOPLE, None),
     "texts as Excel keeps them": (
         "r.csv",
@@ -335,6 +354,12 @@ CASES = {
         "r.jsonl",
         '{"a": 1, "b": "x"}\n{"a": 2}\n',
         [["a", "b"], ["1", "x"], ["2", ""]],
+        None,
+    ),
+    "objects by name within a key": (
+        "r.json",
+        '{"items": {"Ann": {"age": 30}, "Bob": {"age": 25}}}',
+        [["key", "age"], ["Ann", "30"], ["Bob", "25"]],
         None,
     ),
     "objects within a key": (
