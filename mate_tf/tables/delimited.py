@@ -60,6 +60,7 @@ def read_delimited_rows(
             named = _NAMES.get(delimiter, f"'{delimiter}'")
             assumed.append(f"The columns are separated by {named}.")
     has_blanks = _BLANK_BEFORE_QUOTE.search(text[:_CHARACTERS_LOOKED_AT]) is not None
+    has_texts = '="' in text
     reader = csv.reader(
         io.StringIO(text, newline=""),
         strict=True,
@@ -72,7 +73,7 @@ def read_delimited_rows(
     try:
         for row in reader:
             if row:
-                rows.append([_AS_TEXT.sub(r"\1", cell) for cell in row] if '="' in text else row)
+                rows.append([_AS_TEXT.sub(r"\1", cell) for cell in row] if has_texts else row)
                 numbers.append(line)
             line = reader.line_num + 1
     except csv.Error as error:

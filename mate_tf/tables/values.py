@@ -98,6 +98,9 @@ _PART_OF_DURATION = re.compile(
 )
 LONGEST = 64  # characters of a cell that can be a value
 _MAY_BE_VALUE = re.compile(r"[\d年]")
+_DATE_OF_DIGITS = re.compile(
+    r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[t ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?z?)?"
+)
 _PLAIN = re.compile(r"-?[$€£]?\d{1,3}(?:\d{0,9}|(?:,\d{3})*)(?:[.,]\d*)?%?")  # only a number
 
 
@@ -137,8 +140,9 @@ def read_cell(text: str) -> Cell:
         return Cell(text)
     if _PLAIN.fullmatch(text):
         return _number(text)
-    for spelling, usual in SPELLINGS:
-        text = spelling.sub(usual, text)
+    for spelling, usual in () if _DATE_OF_DIGITS.fullmatch(text) else SPELLINGS:
+        if found := spelling.fullmatch(text):
+            text = found.expand(usual)
     return _date(text) or _clock(text) or _duration(text) or _number(text)
 
 

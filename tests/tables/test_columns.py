@@ -145,6 +145,7 @@ COLUMNS = {
         [1.5e6, 2e5, 1.5e6, 2000.0, 500.0],
     ),
     "multiples with a currency": (["$5MM", "US$1.5bn", "200 k€"], "number", [5e6, 1.5e9, 2e5]),
+    "multiples that are about": (["~1.2M", "300k+", "5 mm"], "number", [1.2e6, 3e5, 5.0]),
     "metres": (["5 m", "12 m"], "number", [5.0, 12.0]),
     "percent": (["12.5%", "-4 %"], "number", [12.5, -4.0]),
     "powers of ten": (["1e5", "2.5e-05"], "number", [1e5, 2.5e-05]),

@@ -91,7 +91,7 @@ def read_cells(texts: tf.Tensor) -> Cells:
     words = mapped(text, notations.NUMBER_WORDS, _NAN, tf.float64)[:, tf.newaxis]
     bare = tf.where(may_be, text, "")
     for spelling, usual in notations.SPELLINGS:
-        bare = tf.strings.regex_replace(bare, spelling.pattern, usual)
+        bare = tf.strings.regex_replace(bare, f"^(?:{spelling.pattern})$", usual)
     text = tf.where(may_be, bare, text)
 
     dates, seconds, is_day = _dates(bare)
