@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mate_tf.tables.columns import read_column
 from mate_tf.tables.drawing import cut
 from mate_tf.tables.table import Table, cell_text
 from mate_tf.tables.values import Cell, read_cell
@@ -196,7 +197,8 @@ def _without_titles(found: Rows, rows: Numbered, width: int) -> Numbered:
             break
         num_certain += is_title and num_certain == num_titles
         num_titles += 1
-    if num_titles > num_certain and not _is_certain_header(rows[num_titles:], width):
+    is_header = num_titles > num_certain and _is_certain_header(rows[num_titles:], width)
+    if not is_header or _is_table(rows[num_certain:num_titles]):
         num_titles = num_certain
     if num_titles == len(looked_at) and num_titles:
         return rows  # then all are short, and the first is the header
@@ -236,6 +238,16 @@ def _is_certain_header(rows: Numbered, width: int) -> bool:
         return False
     is_named = all(not _is_value(cell) or cell.is_year for cell in read[0])
     return is_named and bool(_columns_of_values(read[1:]))
+
+
+def _is_table(rows: Numbered) -> bool:
+    """Whether pairs above a table are one themselves: names, and numbers below one of them."""
+    numbers = [str(row[1]) for _, row in rows[1:] if len(row) > 1 and _has_text(row[1])]
+    return (
+        len(numbers) > 1
+        and _is_certain_header([(n, row[:2]) for n, row in rows], 2)
+        and read_column(numbers).kind == "number"
+    )
 
 
 def _without_comments(found: Rows, rows: Numbered, width: int) -> Numbered:

@@ -461,6 +461,10 @@ def test_options_decide_what_is_otherwise_assumed():
     with pytest.raises(ValueError, match=r"may be in .* or in .*, so set its encoding"):
         read_content("产品,价格\n".encode("gb18030") + b"a,1\n", "r.csv")
     with pytest.raises(
+        ValueError, match=r"expected 2 cells as in the header, got 3 .*set skip_rows"
+    ):
+        read_content(b"a,b\nx,1\ny,2\n\nc,d,e\nz,3,5\nw,4,6\n", "two.csv")
+    with pytest.raises(
         ValueError, match=r"expected a file, got the address 'https://x\.org/t\.csv'"
     ):
         read_table("https://x.org/t.csv")
