@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "AttentionConfig": "mate_tf.config",
     "EncoderConfig": "mate_tf.config",
-    "MultiViewAttention": "mate_tf.layers.attention.multi_view",
+    "MultiViewAttention": "mate_tf.layers.attention.kinds",
     "MultiViewEmbedding": "mate_tf.layers.attention.views",
     "Question": "mate_tf.tables.table",
     "Table": "mate_tf.tables.table",
@@ -26,11 +26,9 @@ __all__ = sorted(_WHERE)
 if TYPE_CHECKING:
     from mate_tf.config import AttentionConfig, EncoderConfig
     from mate_tf.features.token_features import TokenFeatures
-    from mate_tf.layers.attention.multi_view import (
-        MultiViewAttention,
-        MultiViewEmbedding,
-        multi_view_attention,
-    )
+    from mate_tf.layers.attention.kinds import MultiViewAttention
+    from mate_tf.layers.attention.multi_view import multi_view_attention
+    from mate_tf.layers.attention.views import MultiViewEmbedding
     from mate_tf.layers.encoder import TableEncoder
     from mate_tf.models import register_keras_classes
     from mate_tf.serving.loading import from_pretrained

@@ -118,7 +118,7 @@ class AttentionConfig:
         share_global_tokens: if a table has more rows or columns than TableETC has global tokens,
             the count begins again with the first of them; otherwise such a table is an error.
         dense_up_to: with evaluator None, the longest sequence of which all pairs are computed.
-            None is about 500 tokens (`LinearAttention.break_even`), measured on a CPU.
+            None is about 500 tokens (mate_tf/layers/attention/by_length.py), measured on a CPU.
             original_bucketing never computes all pairs, for the result would differ.
     """
 

@@ -11,11 +11,9 @@ import pytest
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
-from mate_tf.layers.attention.dense import DenseAttention
+from mate_tf.layers.attention.kinds import DenseAttention, MultiViewAttention, TiledAttention
 from mate_tf.layers.attention.linformer import LinformerAttention
-from mate_tf.layers.attention.multi_view import MultiViewAttention
 from mate_tf.layers.attention.table_etc import TableETCAttention
-from mate_tf.layers.attention.tiles import TiledAttention
 from mate_tf.layers.attention.views import MultiViewEmbedding
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.tasks import TASKS

@@ -11,12 +11,7 @@ import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.dense import DenseAttention
-from mate_tf.layers.attention.linformer import LinformerAttention
-from mate_tf.layers.attention.multi_view import OPTIONS, MultiViewAttention
-from mate_tf.layers.attention.projections import HeadProjections
-from mate_tf.layers.attention.table_etc import TableETCAttention
-from mate_tf.layers.attention.tiles import TiledAttention
+from mate_tf.layers.attention.kinds import attention_layer
 from mate_tf.layers.basic import Dropout, LayerNorm, Linear
 from mate_tf.layers.embedding import TableEmbedding
 
@@ -62,32 +57,6 @@ class EncoderOutput(NamedTuple):
     sequence_output: tf.Tensor
     pooled_output: tf.Tensor
     intermediates: dict[str, tf.Tensor]
-
-
-def attention_layer(config: EncoderConfig, **options: Any) -> HeadProjections:
-    """The attention layer of a configuration; the options are Keras's."""
-    attention = config.attention
-    common: dict[str, Any] = dict(
-        num_heads=config.num_heads,
-        head_size=config.head_size,
-        temperature=config.softmax_temperature,
-        dropout=config.attention_dropout,
-        initializer_range=config.initializer_range,
-        **options,
-    )
-    if attention.architecture == "linformer":
-        return LinformerAttention(attention=attention, **common)
-    if attention.has_global_tokens:
-        return TableETCAttention(attention=attention, **common)
-    if not attention.is_multi_view:
-        return DenseAttention(attention=attention, **common)
-    if attention.coverage is not None:
-        return TiledAttention(attention=attention, **common)
-    return MultiViewAttention(
-        dense_up_to=0 if attention.evaluator else attention.dense_up_to,
-        **{option: getattr(attention, option) for option in OPTIONS},
-        **common,
-    )
 
 
 class EncoderBlock(keras.layers.Layer):

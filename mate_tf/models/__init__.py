@@ -3,11 +3,9 @@
 import importlib
 
 _OF_KERAS = (
-    "layers.attention.dense",
+    "layers.attention.kinds",
     "layers.attention.linformer",
-    "layers.attention.multi_view",
     "layers.attention.table_etc",
-    "layers.attention.tiles",
     "layers.attention.views",
     "layers.encoder",
     "layers.basic",

@@ -1,4 +1,4 @@
-"""Attention that depends on the length: all pairs of short sequences, linear for longer ones.
+"""Attention that depends on the length: one implementation for short sequences, one for others.
 
 Both give the same result. All pairs cost the square of the length, but need no sort or gather.
 
@@ -6,87 +6,93 @@ Shapes: B batch, S sequence, H heads, E head size.
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 import tensorflow as tf
 
-from mate_tf.config import SORTED_ARCHITECTURES
+from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.dense import DenseAttention, DensePlan
-from mate_tf.layers.attention.softmax import scores_are_small
+from mate_tf.layers.attention.heads import Implementation
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.private_apis import compiles_with_xla
+
+# The longest sequence of which all pairs are computed, by dtype, for inference and training;
+# measured with BERT base on a CPU: against a window, and against full coverage.
+BREAK_EVEN_WINDOW: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {"float32": (512, 448), "bfloat16": (480, 384)}
+)
+BREAK_EVEN_FULL: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {"float32": (512, 448), "bfloat16": (832, 384)}
+)
+
+
+def longest_dense(
+    attention: AttentionConfig,
+    break_even: Mapping[str, tuple[int, int]],
+    dtype: str,
+    training: bool = False,
+) -> int:
+    """The longest sequence that is computed over all pairs."""
+    if attention.evaluator is not None or attention.original_bucketing:
+        return 0  # all pairs would differ from the release's bucketing
+    if attention.dense_up_to is not None:
+        return attention.dense_up_to
+    return break_even.get(dtype, break_even["float32"])[training]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)  # no tuple: Keras refuses one with other things
 class EitherPlan:
-    """What an encoder's layers share if the faster way is known only when the graph runs.
+    """What an encoder's layers share.
 
     Attributes:
-        is_dense: bool, whether all pairs are computed.
-        dense: the plan of all pairs; of the first token only, if it is not used.
-        linear: the linear plan; the same.
+        is_short: whether the short implementation computes; a bool [] if it is known only when the
+            graph runs.
+        short: the plan of the short implementation; None, or of the first token only, if it is not
+            used.
+        long: the plan of the other one; the same.
     """
 
-    is_dense: tf.Tensor
-    dense: tuple[DensePlan, ...]
-    linear: Any
+    is_short: bool | tf.Tensor
+    short: Any = None
+    long: Any = None
 
 
-class LinearAttention(DenseAttention):
-    """Self-attention that is linear in the length of long sequences.
+class ByLength:
+    """One implementation up to a length, another beyond; see `heads.Implementation`.
 
-    A subclass defines `linear_plan(features)` and `attend_linear`, with the arguments of `attend`.
-    If the configuration names no evaluator, sequences up to `dense_up_to` tokens are computed over
-    all pairs.
-
-    Attributes:
-        break_even: the default of `dense_up_to` by dtype, for inference and training; measured with
-            BERT base on a CPU.
+    Args:
+        short: of sequences up to a length.
+        long: of longer ones; it gives the same result.
+        longest: returns the largest length of short sequences, by whether it is training.
     """
 
-    architectures = SORTED_ARCHITECTURES
-    break_even: ClassVar[Mapping[str, tuple[int, int]]] = {
-        "float32": (512, 448),
-        "bfloat16": (480, 384),
-    }
+    def __init__(
+        self, short: Implementation, long: Implementation, longest: Callable[[bool], int]
+    ) -> None:
+        self._short = short
+        self._long = long
+        self.longest = longest
 
-    def dense_up_to(self, training: bool = False) -> int:
-        """The longest sequence that is computed over all pairs."""
-        attention = self.attention
-        if attention.evaluator is not None or attention.original_bucketing:
-            return 0  # all pairs would differ from the release's bucketing
-        if attention.dense_up_to is not None:
-            return attention.dense_up_to
-        dtype = self.compute_dtype if self.compute_dtype in self.break_even else "float32"
-        return self.break_even[dtype][training]
-
-    def plan(self, features: TokenFeatures, training: bool = False) -> Any:
-        """The orders and masks, which depend only on the token features."""
-        is_dense = self.dense_is_faster(features, training)
-        if not isinstance(is_dense, bool):
-            return self._either_plan(features, is_dense)
-        return super().plan(features) if is_dense else self.linear_plan(features)
-
-    def dense_is_faster(self, features: TokenFeatures, training: bool) -> bool | tf.Tensor:
-        """Whether all pairs are computed; a bool [] if it is known only when the graph runs."""
-        longest, length = self.dense_up_to(training), features.input_ids.shape[1]
-        if length is None and longest and not compiles_with_xla():
-            return tf.shape(features.input_ids)[1] <= longest
-        return length is not None and length <= longest
-
-    def _either_plan(self, features: TokenFeatures, is_dense: tf.Tensor) -> EitherPlan:
+    def plan(self, features: TokenFeatures, training: bool = False) -> EitherPlan:
+        """The plan of the one that computes, or both in a graph that does not know the length."""
+        longest, length = self.longest(training), features.input_ids.shape[1]
+        if length is not None or not longest or compiles_with_xla():
+            if length is not None and length <= longest:
+                return EitherPlan(True, short=self._short.plan(features, training))
+            return EitherPlan(False, long=self._long.plan(features, training))
         length = tf.shape(features.input_ids)[1]
+        is_short = length <= longest
 
         def first(size: tf.Tensor) -> TokenFeatures:
             return features.map(lambda feature: feature[:, :size])
 
         # The plan that is not used covers one token, so it costs nothing.
         return EitherPlan(
-            is_dense,
-            super().plan(first(tf.where(is_dense, length, 1))),
-            self.linear_plan(first(tf.where(is_dense, 1, length))),
+            is_short,
+            self._short.plan(first(tf.where(is_short, length, 1)), training),
+            self._long.plan(first(tf.where(is_short, 1, length)), training),
         )
 
     def attend(
@@ -94,44 +100,18 @@ class LinearAttention(DenseAttention):
         query: tf.Tensor,
         key: tf.Tensor,
         value: tf.Tensor,
-        plan: Any,
+        plan: EitherPlan,
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
         """The context. float [B, S, H, E]."""
-        given = (query, key, value)
 
-        def by_all_pairs(plan: tuple[DensePlan, ...]) -> tf.Tensor:
-            return super(LinearAttention, self).attend(*given, plan, dropout, training)
+        def short() -> tf.Tensor:
+            return self._short.attend(query, key, value, plan.short, dropout, training)
 
-        def linear(plan: Any) -> tf.Tensor:
-            return self.attend_linear(*given, plan, dropout, training)
+        def long() -> tf.Tensor:
+            return self._long.attend(query, key, value, plan.long, dropout, training)
 
-        if isinstance(plan, EitherPlan):
-            return tf.cond(
-                plan.is_dense, lambda: by_all_pairs(plan.dense), lambda: linear(plan.linear)
-            )
-        is_dense = isinstance(plan, tuple) and isinstance(plan[0], DensePlan)
-        return by_all_pairs(plan) if is_dense else linear(plan)
-
-    def scores_are_small(
-        self, query: tf.Tensor, key: tf.Tensor, training: bool
-    ) -> tf.Tensor | None:
-        """As `softmax.scores_are_small` for heads [B, S, H, E]; None also with relations."""
-        if self.relations is not None or training:
-            return None
-        return scores_are_small(query, key, 1.0 / (self.temperature * self.head_size**0.5))
-
-    def linear_plan(self, features: TokenFeatures) -> Any:
-        raise NotImplementedError
-
-    def attend_linear(
-        self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
-        plan: Any,
-        dropout: SeededDropout | None,
-        training: bool = False,
-    ) -> tf.Tensor:
-        raise NotImplementedError
+        if isinstance(plan.is_short, bool):
+            return short() if plan.is_short else long()
+        return tf.cond(plan.is_short, short, long)

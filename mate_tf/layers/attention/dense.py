@@ -6,20 +6,12 @@ Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to.
 import functools
 from typing import NamedTuple
 
-import keras
 import tensorflow as tf
 
-from mate_tf.config import ARCHITECTURES, AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.grammar import RelatedTags, favoured_tags
-from mate_tf.layers.attention.patterns import (
-    HeadGroup,
-    group_mask,
-    head_groups,
-    pattern_mask,
-    window_pairs,
-)
-from mate_tf.layers.attention.projections import HeadProjections
+from mate_tf.layers.attention.heads import Heads, by_groups
+from mate_tf.layers.attention.patterns import HeadGroup, group_mask, pattern_mask, window_pairs
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.private_apis import compiles_with_xla
@@ -85,30 +77,28 @@ def _hides_nothing(mask: tf.Tensor) -> tf.Tensor | None:
     return tf.reduce_all(mask)
 
 
-@keras.saving.register_keras_serializable(package="mate_tf")
-class DenseAttention(HeadProjections):
-    """Self-attention over all pairs, for architectures that mask pairs or add to their scores.
+class Dense:
+    """All pairs, under the mask of a pattern; see `heads.Implementation`.
 
-    Called on hidden states float [B, S, D] and token features int [B, S]; returns float
-    [B, S, D]. With a bucket size it attends only to the pairs that `MultiViewAttention` computes.
+    With a bucket size only the pairs that `MultiViewAttention` computes attend to each other.
     """
 
-    architectures = tuple(name for name in ARCHITECTURES if name not in ("linformer", "table_etc"))
+    def __init__(self, heads: Heads) -> None:
+        self._heads = heads
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[DensePlan, ...]:
         """The masks, relations and biases, which depend only on the token features."""
+        heads, attention = self._heads, self._heads.attention
         relations = bias = favoured = None
-        if self.relations is not None:
-            relations = self.relations.one_hot(features, features)  # [B, K, F, T]
-        if self.attention.architecture == "grammar_soft":
-            related = RelatedTags(favoured_tags(self.attention.grammar_rules))
+        if heads.relations is not None:
+            relations = heads.relations.one_hot(features, features)  # [B, K, F, T]
+        if attention.architecture == "grammar_soft":
+            related = RelatedTags(favoured_tags(attention.grammar_rules))
             favoured = pattern_mask(related, features, features)[:, None]  # [B, 1, F, T]
-            favoured = tf.cast(favoured, self.compute_dtype)
-            if self.grammar_bias is None:
-                bias, favoured = self.attention.grammar_bias * favoured, None
-        masks = [
-            self._mask(features, group) for group in head_groups(self.attention, self.num_heads)
-        ]
+            favoured = tf.cast(favoured, heads.compute_dtype)
+            if heads.grammar_bias is None:
+                bias, favoured = attention.grammar_bias * favoured, None
+        masks = [self._mask(features, group) for group in heads.groups]
         return tuple(
             DensePlan(mask, _hides_nothing(mask), relations, bias, favoured) for mask in masks
         )
@@ -116,12 +106,25 @@ class DenseAttention(HeadProjections):
     def _mask(self, features: TokenFeatures, group: HeadGroup) -> tf.Tensor:
         """Bool [B, 1, F or 1, T]."""
         mask = group_mask(group, features)  # [B, F or 1, T]
-        in_window = window_pairs(features, group.sort_by, self.attention)
+        in_window = window_pairs(features, group.sort_by, self._heads.attention)
         if in_window is not None:
             mask &= in_window
         return mask[:, None]
 
-    def attend_group(
+    def attend(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: tuple[DensePlan, ...],
+        dropout: SeededDropout | None,
+        training: bool = False,
+    ) -> tf.Tensor:
+        """The context, group by group. float [B, S, H, E]."""
+        sizes = [group.num_heads for group in self._heads.groups]
+        return by_groups(self._attend_group, sizes, query, key, value, plan, dropout)
+
+    def _attend_group(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
@@ -133,23 +136,19 @@ class DenseAttention(HeadProjections):
         """The context under the group's mask. float [B, h, S, E]."""
         biases = [] if plan.bias is None else [plan.bias]
         if plan.relations is not None:
-            biases.append(self.relation_scores(query, plan.relations, first_head))
-        if self.grammar_bias is not None and plan.favoured is not None:
-            biases.append(self.grammar_bias.scores(plan.favoured))
+            biases.append(self._heads.relation_scores(query, plan.relations, first_head))
+        grammar_bias = self._heads.grammar_bias
+        if grammar_bias is not None and plan.favoured is not None:
+            biases.append(grammar_bias.scores(plan.favoured))
         attention = functools.partial(
             dense_attention,
             query,
             key,
             value,
             bias=sum(biases[1:], biases[0]) if biases else None,
-            temperature=self.temperature,
+            temperature=self._heads.temperature,
             dropout=dropout,
         )
         if plan.hides_nothing is None:
             return attention(plan.mask)
         return tf.cond(plan.hides_nothing, attention, lambda: attention(plan.mask))
-
-    @classmethod
-    def default_attention(cls) -> AttentionConfig:
-        """TAPAS: every token to every token."""
-        return AttentionConfig(architecture="tapas", evaluator="dense")

@@ -15,6 +15,7 @@ import tensorflow as tf
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import dense_attention
+from mate_tf.layers.attention.heads import by_groups
 from mate_tf.layers.attention.projections import HeadProjections
 from mate_tf.layers.basic import SeededDropout
 
@@ -72,7 +73,19 @@ class LinformerAttention(HeadProjections):
             weights = tf.cast(features.input_mask, self.compute_dtype)
         return (LinformerPlan(weights[..., None]),)
 
-    def attend_group(
+    def attend(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: tuple[LinformerPlan],
+        dropout: SeededDropout | None,
+        training: bool = False,
+    ) -> tf.Tensor:
+        """The context of all heads, which are one group. float [B, S, H, E]."""
+        return by_groups(self._attend_group, [self.num_heads], query, key, value, plan, dropout)
+
+    def _attend_group(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
@@ -81,7 +94,7 @@ class LinformerAttention(HeadProjections):
         first_head: int,
         dropout: SeededDropout | None,
     ) -> tf.Tensor:
-        """The context of all heads, which are one group. float [B, h, S, E]."""
+        """The context. float [B, H, S, E]."""
         del first_head
         weights = tf.convert_to_tensor(self.length_projection) * plan.key_weights  # [B, S, P]
         return dense_attention(

@@ -11,16 +11,13 @@ D hidden, F from, T to.
 
 from typing import Any, NamedTuple
 
-import keras
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
-from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.by_length import LinearAttention
+from mate_tf.layers.attention.heads import Heads
 from mate_tf.layers.attention.patterns import (
     HeadGroup,
-    head_groups,
     num_buckets,
     ordered_features,
     pattern_mask,
@@ -40,18 +37,6 @@ from mate_tf.layers.attention.views import (
     with_neighbours,
 )
 from mate_tf.layers.basic import SeededDropout
-
-# The fields of AttentionConfig that MultiViewAttention takes one by one.
-OPTIONS = (
-    "row_heads_ratio",
-    "bucket_size",
-    "global_size",
-    "original_bucketing",
-    "architecture",
-    "relation_kind",
-    "disabled_relations",
-    "num_neighbours",
-)
 
 
 def multi_view_attention(
@@ -235,91 +220,25 @@ def _neighbour_exists(buckets: int | tf.Tensor, bucket_size: int, num_neighbours
     return tf.repeat(exists, bucket_size, axis=1)[:, None]
 
 
-@keras.saving.register_keras_serializable(package="mate_tf")
-class MultiViewAttention(LinearAttention):
-    """MATE's self-attention, linear in the sequence length (MATE paper, section 3).
+class MultiViews:
+    """A window of buckets in each head's order; see `heads.Implementation`."""
 
-    Called on hidden states float [B, S, D] and token features int [B, S]; returns float
-    [B, S, D], for any S. Question tokens beyond the global part see only neighbouring buckets.
+    def __init__(self, heads: Heads, views: MultiViewEmbedding) -> None:
+        self._heads = heads
+        self._views = views
 
-    Args:
-        num_heads: H.
-        head_size: E.
-        row_heads_ratio: the share of heads that attend within rows, rounded down to heads.
-        bucket_size: R; a token sees its own bucket and its neighbours.
-        global_size: G; the first tokens of each order, which see all and are seen by all.
-        original_bucketing: whether to join the first and last bucket, and repeat keys with fewer
-            than three buckets, as the authors' release does.
-        architecture: "mate", or "mate_tableformer" to learn biases for TableFormer's relations.
-        relation_kind, disabled_relations: see `AttentionConfig`.
-        num_neighbours: the neighbours that a token sees on each side.
-        dense_up_to: the longest sequence that is computed over all pairs, with the same result;
-            None for the longest one where this is faster.
-        **kwargs: temperature, dropout and initializer_range of `HeadProjections`, and Keras's.
-
-    Raises:
-        ValueError: if a size or the ratio cannot work.
-
-    Example:
-        >>> from mate_tf.features.token_features import TokenFeatures
-        >>> ids = tf.constant([[0, 0, 1, 1, 2, 2]])
-        >>> zeros, ones = tf.zeros_like(ids), tf.ones_like(ids)
-        >>> features = TokenFeatures(
-        ...     input_ids=ones, input_mask=ones, segment_ids=tf.minimum(ids, 1),
-        ...     column_ids=tf.constant([[0, 0, 1, 2, 1, 2]]), row_ids=ids, prev_label_ids=zeros,
-        ...     column_ranks=zeros, inv_column_ranks=zeros, numeric_relations=zeros)
-        >>> layer = MultiViewAttention(num_heads=2, head_size=4, bucket_size=2, global_size=2)
-        >>> layer(tf.ones([1, 6, 8]), features).shape
-        TensorShape([1, 6, 8])
-    """
-
-    def __init__(
-        self,
-        num_heads: int,
-        head_size: int,
-        row_heads_ratio: float = 0.5,
-        bucket_size: int = 42,
-        global_size: int = 116,
-        original_bucketing: bool = False,
-        architecture: str = "mate",
-        relation_kind: str = "scalar",
-        disabled_relations: tuple[int, ...] = (),
-        num_neighbours: int = 1,
-        dense_up_to: int | None = 0,
-        **kwargs,
-    ):
-        attention = AttentionConfig(
-            architecture=architecture,
-            dense_up_to=dense_up_to,
-            row_heads_ratio=row_heads_ratio,
-            bucket_size=bucket_size,
-            global_size=global_size,
-            original_bucketing=original_bucketing,
-            relation_kind=relation_kind,
-            disabled_relations=tuple(disabled_relations),
-            num_neighbours=num_neighbours,
-        )
-        super().__init__(num_heads, head_size, attention, **kwargs)
-        self.views = MultiViewEmbedding(
-            bucket_size, global_size, num_neighbours, name="views", dtype=self.dtype_policy
-        )
-
-    def linear_plan(self, features: TokenFeatures) -> MultiViewPlan:
+    def plan(self, features: TokenFeatures, training: bool = False) -> MultiViewPlan:
         """The orders and masks of the views."""
-        groups = head_groups(self.attention, self.num_heads)
-        orders = []
-        for group in groups:
-            assert group.sort_by is not None
-            orders.append(token_order(features, group.sort_by))
+        heads = self._heads
+        orders = [token_order(features, sort_by) for _, sort_by in heads.sorted_groups]
         plans = (
-            group_plan(features, order, group, self.attention, self.relations)
-            for order, group in zip(orders, groups, strict=True)
+            group_plan(features, order, group, heads.attention, heads.relations)
+            for order, group in zip(orders, heads.groups, strict=True)
         )
-        return MultiViewPlan(
-            tuple(plans), self.views.places(orders, [group.num_heads for group in groups])
-        )
+        sizes = [group.num_heads for group in heads.groups]
+        return MultiViewPlan(tuple(plans), self._views.places(orders, sizes))
 
-    def attend_linear(
+    def attend(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
@@ -329,7 +248,7 @@ class MultiViewAttention(LinearAttention):
         training: bool = False,
     ) -> tf.Tensor:
         """The context, computed in each group's order. float [B, S, H, E]."""
-        are_small = self.scores_are_small(query, key, training)
+        are_small = self._heads.scores_are_small(query, key, training)
         given = ((query, _QUERY_VIEWS), (key, _KEY_VIEWS), (value, _KEY_VIEWS))
         of_all = [views_of(tensor, plan.places, names) for tensor, names in given if training]
         contexts: list[tuple[tf.Tensor, tf.Tensor]] = []
@@ -344,11 +263,11 @@ class MultiViewAttention(LinearAttention):
                         for tensor, names in given
                     )
             global_bias = long_bias = None
-            if self.relations is not None:
-                global_bias = self.relation_scores(
+            if self._heads.relations is not None:
+                global_bias = self._heads.relation_scores(
                     views.global_, group.global_relations, first_head
                 )  # [B, h, G, S]
-                long_bias = self.relation_scores(
+                long_bias = self._heads.relation_scores(
                     views.long, group.long_relations, first_head
                 )  # [B, h, N, R, G + W]
             contexts.append(
@@ -360,21 +279,10 @@ class MultiViewAttention(LinearAttention):
                     long_mask=group.long_mask,
                     global_bias=global_bias,
                     long_bias=long_bias,
-                    temperature=self.temperature,
+                    temperature=self._heads.temperature,
                     dropout=None if dropout is None else dropout.fold_in(index),
                     scores_are_small=are_small,
                 )
             )
             first_head += views.long.shape[1]
         return in_sequence(contexts, plan.places)
-
-    def get_config(self):
-        config = super().get_config()
-        attention = config.pop("attention")
-        return config | {name: attention[name] for name in (*OPTIONS, "dense_up_to")}
-
-    @classmethod
-    def from_config(cls, config):
-        former = {key: config[key] for key in AttentionConfig.FORMER_FIELDS if key in config}
-        from_dict(AttentionConfig, former, "attention")  # refuses what is not as it was
-        return cls(**{key: value for key, value in config.items() if key not in former})

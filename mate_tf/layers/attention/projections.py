@@ -4,8 +4,6 @@ Shapes: B batch, S sequence, H heads, E head size, D hidden.
 """
 
 import dataclasses
-import itertools
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import keras
@@ -15,22 +13,16 @@ from mate_tf.config import AttentionConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.grammar import GrammarBias
-from mate_tf.layers.attention.patterns import head_groups
-from mate_tf.layers.attention.relations import RelationBias, relation_scores
+from mate_tf.layers.attention.heads import Heads, Implementation
+from mate_tf.layers.attention.relations import RelationBias
 from mate_tf.layers.basic import Dropout, Linear, SeededDropout
 
 
-def heads_first(tensor: tf.Tensor) -> tf.Tensor:
-    """[B, S, H, E] to [B, H, S, E], or back."""
-    return tf.transpose(tensor, [0, 2, 1, 3])
-
-
 class HeadProjections(keras.layers.Layer):
-    """Multi-head self-attention; a subclass defines how the heads attend.
+    """Multi-head self-attention: projections to heads and back around an implementation.
 
-    Its `plan(features, training)` computes, once for all layers of an encoder, what does not depend
-    on the hidden states, one plan for each head group. It also defines
-    `attend_group(query, key, value, plan, first_head, dropout)`, or `attend` for all groups.
+    A subclass names the implementation, `implementation_of` the heads, or computes `plan` and
+    `attend` itself where it has weights of its own (see `heads.Implementation`).
 
     Args:
         num_heads: H.
@@ -101,36 +93,31 @@ class HeadProjections(keras.layers.Layer):
             )
         self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
+        self.implementation = self.implementation_of(
+            Heads(
+                num_heads,
+                head_size,
+                attention,
+                temperature,
+                self.compute_dtype,
+                self.relations,
+                self.grammar_bias,
+            )
+        )
+
     @classmethod
     def default_attention(cls) -> AttentionConfig:
         raise NotImplementedError
 
-    def plan(self, features: TokenFeatures, training: bool = False) -> tuple[Any, ...]:
-        raise NotImplementedError
+    def implementation_of(self, heads: Heads) -> Implementation | None:
+        """How these heads attend; None if the layer computes it itself."""
+        del heads
+        return None
 
-    def attend_group(
-        self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
-        plan: Any,
-        first_head: int,
-        dropout: SeededDropout | None,
-    ) -> tf.Tensor:
-        """The context of the h heads of one group.
-
-        Args:
-            query: float [B, h, S, E].
-            key: float [B, h, S, E].
-            value: float [B, h, S, E].
-            plan: the plan of the group.
-            first_head: the index of the group's first head among all heads.
-            dropout: applied to the attention probabilities.
-
-        Returns:
-            float [B, h, S, E].
-        """
-        raise NotImplementedError
+    def plan(self, features: TokenFeatures, training: bool = False) -> Any:
+        """What the layers of an encoder share; as `Implementation.plan`."""
+        assert self.implementation is not None
+        return self.implementation.plan(features, training)
 
     def attend(
         self,
@@ -141,43 +128,9 @@ class HeadProjections(keras.layers.Layer):
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context of all heads.
-
-        Args:
-            query: float [B, S, H, E].
-            key: float [B, S, H, E].
-            value: float [B, S, H, E].
-            plan: the result of `plan`.
-            dropout: applied to the attention probabilities.
-            training: whether a gradient will be computed.
-
-        Returns:
-            float [B, S, H, E].
-        """
-        return self.by_groups(self.attend_group, query, key, value, plan, dropout)
-
-    def by_groups(
-        self,
-        attend_group: Callable[..., tf.Tensor],
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
-        plan: Any,
-        dropout: SeededDropout | None,
-    ) -> tf.Tensor:
-        """Attends group by group, with a function like `attend_group`; as `attend`."""
-        heads = [group.num_heads for group in head_groups(self.attention, self.num_heads)]
-        first_heads = itertools.accumulate([0, *heads[:-1]])
-        parts = (tf.split(heads_first(tensor), heads, axis=1) for tensor in (query, key, value))
-        queries, keys, values = parts
-        contexts = [
-            attend_group(*group, dropout=None if dropout is None else dropout.fold_in(index))
-            for index, group in enumerate(
-                zip(queries, keys, values, plan, first_heads, strict=True)
-            )
-        ]
-        context = tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
-        return heads_first(context)  # and back: [B, S, H, E]
+        """The context of all heads, float [B, S, H, E]; as `Implementation.attend`."""
+        assert self.implementation is not None
+        return self.implementation.attend(query, key, value, plan, dropout, training)
 
     def build(self, hidden_shape, *_) -> None:
         hidden_size = hidden_shape[-1]
@@ -241,24 +194,6 @@ class HeadProjections(keras.layers.Layer):
             for projection in (self.query, self.key, self.value)
         )
         return query, key, value
-
-    def relation_scores(self, query: tf.Tensor, one_hot: tf.Tensor, first_head: int) -> tf.Tensor:
-        """What the relations add to the scores of h consecutive heads.
-
-        Args:
-            query: float [B, h, ..., F, E].
-            one_hot: float [B, K, ..., F, T].
-            first_head: the index of the first of them.
-
-        Returns:
-            float [B, h, ..., F, T], for the scores after their division.
-        """
-        return relation_scores(query, one_hot, *self.relation_tables(first_head, query.shape[1]))
-
-    def relation_tables(self, first_head: int, num_heads: int) -> tuple[tf.Tensor, ...]:
-        """What h consecutive heads learned of the relations, for `relation_scores`."""
-        assert self.relations is not None
-        return self.relations.tables(first_head, num_heads)
 
     def _split_heads(self, projected: tf.Tensor) -> tf.Tensor:
         """[B, S, H * E] to [B, S, H, E]."""

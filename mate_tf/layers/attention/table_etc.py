@@ -21,9 +21,10 @@ import tensorflow as tf
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import dense_attention
+from mate_tf.layers.attention.heads import heads_first
 from mate_tf.layers.attention.multi_view import multi_view_attention
 from mate_tf.layers.attention.patterns import first_tokens, num_buckets, sequence_length
-from mate_tf.layers.attention.projections import HeadProjections, heads_first
+from mate_tf.layers.attention.projections import HeadProjections
 from mate_tf.layers.attention.views import MultiView
 from mate_tf.layers.basic import SeededDropout
 

@@ -12,20 +12,15 @@ round, H heads, E head size, K relations, F from, T to.
 """
 
 import dataclasses
-from collections.abc import Mapping
 from functools import partial
-from typing import ClassVar
 
-import keras
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.by_length import LinearAttention
+from mate_tf.layers.attention.heads import Heads, by_groups
 from mate_tf.layers.attention.patterns import (
     Pattern,
     first_tokens,
-    head_groups,
     num_buckets,
     ordered_features,
     pattern_mask,
@@ -193,44 +188,28 @@ def tiles_meet(tiles: TokenFeatures, sort_by: str) -> tf.Tensor:
     return meet | tf.eye(tf.shape(real)[1], dtype=tf.bool)
 
 
-@keras.saving.register_keras_serializable(package="mate_tf")
-class TiledAttention(LinearAttention):
-    """Self-attention of an architecture with sorted heads, at coverage 1.0.
+class Tiles:
+    """All pairs that a sorted pattern allows, and few others; see `heads.Implementation`.
 
-    Called on hidden states float [B, S, D] and token features int [B, S]; returns float
-    [B, S, D]: what `DenseAttention` returns for the pattern without a window.
-
-    Raises:
-        ValueError: if the attention has no coverage of 1.0, or its architecture is another layer's.
+    It computes what `dense.Dense` computes for the pattern without a window.
     """
 
-    break_even: ClassVar[Mapping[str, tuple[int, int]]] = {
-        "float32": (512, 448),
-        "bfloat16": (832, 384),
-    }
+    def __init__(self, heads: Heads) -> None:
+        self._heads = heads
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        if self.attention.coverage is None:
-            raise ValueError(
-                f"layer {self.name!r}, a TiledAttention, expected an attention with coverage 1.0, "
-                "got None; a MultiViewAttention attends within a window"
-            )
-
-    def linear_plan(self, features: TokenFeatures) -> tuple[TilePlan, ...]:
+    def plan(self, features: TokenFeatures, training: bool = False) -> tuple[TilePlan, ...]:
         """The orders and the pairs of tiles."""
-        plans = []
-        for group in head_groups(self.attention, self.num_heads):
-            assert group.sort_by is not None
-            plan = tile_plan(features, group.sort_by, self.attention.bucket_size)
-            most = round_size(group.num_heads, plan.tile_size, self.head_size)
+        heads, plans = self._heads, []
+        for group, sort_by in heads.sorted_groups:
+            plan = tile_plan(features, sort_by, heads.attention.bucket_size)
+            most = round_size(group.num_heads, plan.tile_size, heads.head_size)
             if compiles_with_xla():  # a list that is filled up should not be long
                 most = min(most, 2 * (plan.tiles.input_ids.shape[0] or most))
-            pairs = partial(pairs_of_round, plan, most, group.pattern, self.relations)
+            pairs = partial(pairs_of_round, plan, most, group.pattern, heads.relations)
             plans.append(dataclasses.replace(plan, rounds=Rounds(plan.num_pairs, most, pairs)))
         return tuple(plans)
 
-    def attend_linear(
+    def attend(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
@@ -240,9 +219,10 @@ class TiledAttention(LinearAttention):
         training: bool = False,
     ) -> tf.Tensor:
         """The context, group by group. float [B, S, H, E]."""
-        are_small = self.scores_are_small(query, key, training)
+        are_small = self._heads.scores_are_small(query, key, training)
         attend_group = partial(self._attend_tiles, are_small=are_small)
-        return self.by_groups(attend_group, query, key, value, plan, dropout)
+        sizes = [group.num_heads for group in self._heads.groups]
+        return by_groups(attend_group, sizes, query, key, value, plan, dropout)
 
     def _attend_tiles(
         self,
@@ -255,42 +235,40 @@ class TiledAttention(LinearAttention):
         are_small: tf.Tensor | None,
     ) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
+        heads = self._heads
         assert plan.rounds is not None
-        scale = tf.cast(1.0 / (self.temperature * self.head_size**0.5), query.dtype)
-        query, key, value = (self._to_tiles(one, plan) for one in (query * scale, key, value))
+        scale = tf.cast(1.0 / (heads.temperature * heads.head_size**0.5), query.dtype)
+        query, key, value = (_to_tiles(one, plan) for one in (query * scale, key, value))
         tables: tuple[tf.Tensor, ...] = ()
-        if self.relations is not None:
-            bias, *vectors = self.relation_tables(first_head, query.shape[1])
+        if heads.relations is not None:
+            bias, *vectors = heads.relation_tables(first_head, query.shape[1])
             tables = bias, *(table / scale for table in vectors)
         weighing = Weighing(tables, dropout, are_small)
         context = attend_in_rounds(plan.rounds, query, key, value, weighing)
-        return self._from_tiles(context, plan)
+        return _from_tiles(context, plan)
 
-    def _to_tiles(self, tensor: tf.Tensor, plan: TilePlan) -> tf.Tensor:
-        """[B, h, S, E] to [B * N, h, R, E]."""
-        size, heads = plan.tile_size, tensor.shape[1]
-        length = _length(plan)
-        tiles = num_buckets(length, size, 0)
-        tensor = permuted(tensor, plan.order)
-        tensor = tf.pad(tensor, [[0, 0], [0, 0], [0, tiles * size - length], [0, 0]])
-        tensor = tf.reshape(tensor, [-1, heads, tiles, size, self.head_size])
-        tensor = tf.transpose(tensor, [0, 2, 1, 3, 4])  # [B, N, h, R, E]
-        return tf.reshape(tensor, [-1, heads, size, self.head_size])
 
-    def _from_tiles(self, tensor: tf.Tensor, plan: TilePlan) -> tf.Tensor:
-        """[B * N, h, R, E] to [B, h, S, E]."""
-        size, heads = plan.tile_size, tensor.shape[1]
-        length = _length(plan)
-        tiles = num_buckets(length, size, 0)
-        tensor = tf.reshape(tensor, [-1, tiles, heads, size, self.head_size])
-        tensor = tf.transpose(tensor, [0, 2, 1, 3, 4])  # [B, h, N, R, E]
-        tensor = tf.reshape(tensor, [-1, heads, tiles * size, self.head_size])
-        return permuted(first_tokens(tensor, length), plan.rank)
+def _to_tiles(tensor: tf.Tensor, plan: TilePlan) -> tf.Tensor:
+    """[B, h, S, E] to [B * N, h, R, E]."""
+    size, heads = plan.tile_size, tensor.shape[1]
+    length = _length(plan)
+    tiles = num_buckets(length, size, 0)
+    tensor = permuted(tensor, plan.order)
+    tensor = tf.pad(tensor, [[0, 0], [0, 0], [0, tiles * size - length], [0, 0]])
+    tensor = tf.reshape(tensor, [-1, heads, tiles, size, tensor.shape[-1]])
+    tensor = tf.transpose(tensor, [0, 2, 1, 3, 4])  # [B, N, h, R, E]
+    return tf.reshape(tensor, [-1, heads, size, tensor.shape[-1]])
 
-    @classmethod
-    def default_attention(cls) -> AttentionConfig:
-        """MATE, in tiles of 64."""
-        return AttentionConfig("mate", "multi_view", bucket_size=64, coverage=1.0)
+
+def _from_tiles(tensor: tf.Tensor, plan: TilePlan) -> tf.Tensor:
+    """[B * N, h, R, E] to [B, h, S, E]."""
+    size, heads = plan.tile_size, tensor.shape[1]
+    length = _length(plan)
+    tiles = num_buckets(length, size, 0)
+    tensor = tf.reshape(tensor, [-1, tiles, heads, size, tensor.shape[-1]])
+    tensor = tf.transpose(tensor, [0, 2, 1, 3, 4])  # [B, h, N, R, E]
+    tensor = tf.reshape(tensor, [-1, heads, tiles * size, tensor.shape[-1]])
+    return permuted(first_tokens(tensor, length), plan.rank)
 
 
 def _length(plan: TilePlan) -> int | tf.Tensor:

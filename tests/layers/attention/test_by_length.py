@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.by_length import EitherPlan
-from mate_tf.layers.attention.dense import DensePlan
-from mate_tf.layers.attention.multi_view import MultiViewAttention
-from mate_tf.layers.attention.tiles import TiledAttention
-from mate_tf.layers.encoder import attention_layer
+from mate_tf.layers.attention.by_length import BREAK_EVEN_FULL, BREAK_EVEN_WINDOW
+from mate_tf.layers.attention.kinds import MultiViewAttention, attention_layer
 from tests.layers import small_layers as small
 
 LONGEST = 20
@@ -70,8 +67,7 @@ def test_a_static_length_leaves_one_path_and_gradients_pass_through_a_dynamic_on
     )
     for length in (LONGEST, LONGEST + 1):
         hidden, features = inputs_of(length)
-        plan = chosen.plan(features, training=True)[0]
-        assert isinstance(plan, DensePlan) == (length == LONGEST)
+        assert chosen.plan(features, training=True).is_short == (length == LONGEST)
         expected = small.gradients(forced, hidden, features, features.input_mask, training=True)
         small.assert_same_gradients(found(hidden, features), expected)
 
@@ -82,8 +78,7 @@ def test_the_path_that_is_not_taken_costs_no_plan():
 
     def plan_sizes(hidden, features):
         plan = layer.plan(features)
-        assert isinstance(plan, EitherPlan)
-        return tf.size(plan.dense[0].mask), tf.size(plan.linear.groups[0].global_mask)
+        return tf.size(plan.short[0].mask), tf.size(plan.long.groups[0].global_mask)
 
     for length in (LONGEST, 10 * LONGEST):
         dense, linear = small.of_any_length(plan_sizes)(*inputs_of(length))
@@ -99,29 +94,23 @@ def test_xla_takes_the_linear_path_of_a_length_it_does_not_know():
 
 
 def test_the_break_even_length_follows_the_dtype_and_the_configuration():
-    def longest(training=False, **options):
+    def longest(training=False, dtype="float32", **options):
         attention = AttentionConfig("mate", **options)
-        kind = MultiViewAttention if attention.coverage is None else TiledAttention
-        layer = layer_of(attention)
-        assert isinstance(layer, kind)
-        return layer.dense_up_to(training)
+        config = EncoderConfig(hidden_size=small.HIDDEN, num_heads=2, attention=attention)
+        return attention_layer(config, dtype=dtype).implementation.longest(training)
 
-    assert longest() == MultiViewAttention.break_even["float32"][0]
-    assert longest(training=True) == MultiViewAttention.break_even["float32"][1]
+    assert longest() == BREAK_EVEN_WINDOW["float32"][0]
+    assert longest(training=True) == BREAK_EVEN_WINDOW["float32"][1]
     assert longest(dense_up_to=7) == longest(dense_up_to=7, training=True) == 7
     assert longest(evaluator="multi_view") == longest(original_bucketing=True) == 0
     assert longest(coverage=1.0, evaluator="multi_view") == 0
-    narrow = MultiViewAttention(2, 4, dense_up_to=None, dtype="mixed_bfloat16")
-    assert narrow.dense_up_to() == MultiViewAttention.break_even["bfloat16"][0]
-    tiled = TiledAttention(2, 4, AttentionConfig(coverage=1.0), dtype="bfloat16")
-    assert tiled.dense_up_to() == TiledAttention.break_even["bfloat16"][0]
-    half = MultiViewAttention(2, 4, dense_up_to=None, dtype="float16")
-    assert half.dense_up_to() == longest()  # not measured
-    assert MultiViewAttention(2, 4).dense_up_to() == 0
+    assert longest(dtype="mixed_bfloat16") == BREAK_EVEN_WINDOW["bfloat16"][0]
+    assert longest(coverage=1.0, dtype="bfloat16") == BREAK_EVEN_FULL["bfloat16"][0]
+    assert longest(dtype="float16") == longest()  # not measured
+    assert MultiViewAttention(2, 4).implementation.longest(False) == 0
 
 
 def test_training_takes_the_linear_path_earlier():
     layer = layer_of(AttentionConfig("mate"))
     features = inputs_of(500)[1]
-    kinds = [type(layer.plan(features, training=training)[0]) for training in (False, True)]
-    assert kinds == [DensePlan, tuple]
+    assert [layer.plan(features, training).is_short for training in (False, True)] == [True, False]

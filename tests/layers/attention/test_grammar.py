@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.dense import DenseAttention
 from mate_tf.layers.attention.grammar import allowed_tags, favoured_tags
+from mate_tf.layers.attention.kinds import DenseAttention
 from mate_tf.layers.attention.patterns import group_mask, head_groups
 from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
 from tests.layers.small_layers import HIDDEN, TOLERANCE, attention_in_float64, token_features

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention.dense import DenseAttention
-from mate_tf.layers.attention.multi_view import OPTIONS, MultiViewAttention, multi_view_attention
+from mate_tf.layers.attention.kinds import OPTIONS, DenseAttention, MultiViewAttention
+from mate_tf.layers.attention.multi_view import multi_view_attention
 from mate_tf.layers.attention.views import MultiView, MultiViewEmbedding
 from tests.layers import small_layers as small
 

@@ -5,12 +5,14 @@ import dataclasses
 import pytest
 
 from mate_tf.config import ARCHITECTURES, AttentionConfig, EncoderConfig
-from mate_tf.layers.attention.dense import DenseAttention
+from mate_tf.layers.attention.kinds import (
+    DenseAttention,
+    MultiViewAttention,
+    TiledAttention,
+    attention_layer,
+)
 from mate_tf.layers.attention.linformer import LinformerAttention
-from mate_tf.layers.attention.multi_view import MultiViewAttention
 from mate_tf.layers.attention.table_etc import TableETCAttention
-from mate_tf.layers.attention.tiles import TiledAttention
-from mate_tf.layers.encoder import attention_layer
 
 SMALL = EncoderConfig(hidden_size=8, num_heads=2)
 CONFIGS = {

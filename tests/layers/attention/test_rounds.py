@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention import rounds
-from mate_tf.layers.attention.dense import DenseAttention
+from mate_tf.layers.attention.kinds import DenseAttention, TiledAttention
 from mate_tf.layers.attention.patterns import everywhere
 from mate_tf.layers.attention.rounds import Rounds, Weighing, attend_in_rounds
-from mate_tf.layers.attention.tiles import TiledAttention, pairs_of_round, tile_plan
+from mate_tf.layers.attention.tiles import pairs_of_round, tile_plan
 from mate_tf.layers.basic import SeededDropout
 from tests.layers import small_layers as small
 
@@ -143,7 +143,6 @@ MEMORY = """
 import resource
 import tensorflow as tf
 from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention.tiles import TiledAttention
 from tests.layers import small_layers as small
 
 layer = TiledAttention(2, 4, AttentionConfig("mate", "multi_view", coverage=1.0))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.attention.heads import heads_first
 from mate_tf.layers.attention.patterns import head_groups
-from mate_tf.layers.attention.projections import heads_first
 from mate_tf.layers.attention.table_etc import TableETCAttention, global_local_plan
 from tests.layers import small_layers as small
 

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention.dense import DenseAttention
-from mate_tf.layers.attention.multi_view import MultiViewAttention
+from mate_tf.layers.attention.heads import heads_first
+from mate_tf.layers.attention.kinds import DenseAttention, MultiViewAttention, TiledAttention
 from mate_tf.layers.attention.patterns import head_groups, pattern_mask
-from mate_tf.layers.attention.projections import heads_first
-from mate_tf.layers.attention.tiles import TiledAttention, tile_plan, tiles_meet
+from mate_tf.layers.attention.tiles import tile_plan, tiles_meet
 from mate_tf.layers.basic import SeededDropout
 from tests.layers import small_layers as small
 
