@@ -34,7 +34,7 @@ def passages_example() -> str:
 
 
 def test_there_are_examples():
-    assert "mate_tf.layers.attention.multi_view" in MODULES
+    assert "mate_tf.layers.attention.kinds" in MODULES
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -92,7 +92,6 @@ class HeadProjections(keras.layers.Layer):
                 num_heads, attention.grammar_bias, name="grammar", dtype=self.dtype_policy
             )
         self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
-
         self.implementation = self.implementation_of(
             Heads(
                 num_heads,
