@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells, is_repeated
-from mate_tf.tables.table import AGGREGATIONS, Table
+from mate_tf.answers.answer import Answer, SelectedCell, is_repeated
+from mate_tf.answers.computed import TokenFacts, answer_of_cells
+from mate_tf.tables.table import AGGREGATIONS, PAIRED, Table
 
-_NONE = AGGREGATIONS.index("NONE")
+_NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
 
 
 class CellProbabilities(NamedTuple):
@@ -27,15 +28,28 @@ class CellProbabilities(NamedTuple):
     with_columns: np.ndarray  # float64 [k], these times the probability of the column
     aggregations: np.ndarray  # float64 [A]
     selected_in_columns: np.ndarray  # bool [k], those of each column if it is the answer's
+    facts: TokenFacts | None = None
+    plain: bool = False  # `TableQAConfig.plain_answers`
 
 
 def likeliest_answer(probabilities: CellProbabilities, places: np.ndarray) -> Answer:
     """The likeliest aggregation of the cells at some places, int [at least one].
 
-    It is the cells themselves where the aggregation needs a number and no cell has one.
+    It is the cells themselves where they lack what the aggregation needs, such as a number; and
+    the cell itself where a single number would be counted, if answers are to be plain.
     """
     cells, score = _cells(probabilities, places), probabilities.with_columns[places].mean()
-    for aggregation in (int(probabilities.aggregations.argmax()), _NONE):
+    likeliest = int(probabilities.aggregations.argmax())
+    if likeliest == _COUNT and probabilities.plain and len(cells) == 1:
+        (cell,) = cells
+        if probabilities.table.column(cell.column).numbers[cell.row] is not None:
+            score *= probabilities.aggregations[[_NONE, _COUNT]].sum()
+            score /= probabilities.aggregations[_NONE]
+            likeliest = _NONE
+    for aggregation in (likeliest, _NONE):
+        if aggregation == _NONE != likeliest and AGGREGATIONS[likeliest] in PAIRED:
+            best = places[probabilities.cells[places].argmax()][np.newaxis]
+            cells = _cells(probabilities, best)
         answer = _answer(probabilities, cells, score, aggregation)
         if answer is not None:
             return answer
@@ -103,5 +117,9 @@ def _answer(
 ) -> Answer | None:
     of_aggregation = probabilities.aggregations[aggregation]
     return answer_of_cells(
-        probabilities.table, cells, AGGREGATIONS[aggregation], float(score * of_aggregation)
+        probabilities.table,
+        cells,
+        AGGREGATIONS[aggregation],
+        float(score * of_aggregation),
+        probabilities.facts,
     )

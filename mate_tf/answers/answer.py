@@ -1,4 +1,4 @@
-"""An answer, its JSON form, and the numbers in cells that it is computed from.
+"""An answer and its JSON form.
 
 The JSON form is what `mate-tf ask --json` prints, the server replies and files of predictions
 hold; docs/tables.md says what its keys mean.
@@ -13,9 +13,8 @@ import numpy as np
 
 from mate_tf.answers.calibration import Calibration
 from mate_tf.dataclass_json import from_dict, require
-from mate_tf.tables.columns import read_column, unlike_units
+from mate_tf.tables.columns import read_column
 from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table
-from mate_tf.tables.values import clock_text
 
 
 def format_number(value: float) -> str:
@@ -188,54 +187,6 @@ def _check(answer: Answer, name: str) -> None:
 
 def _finite(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
-
-
-def answer_of_cells(
-    table: Table, cells: tuple[SelectedCell, ...], aggregation: str, score: float
-) -> Answer | None:
-    """The answer that cells give, by themselves or computed from, in double precision.
-
-    COUNT leaves out empty cells, and all leave out rows that are totals, unless there are no other
-    cells. SUM and AVERAGE take the cells that are numbers in their columns (tables/columns.py).
-    Where their units cannot be added, the answer is the cells themselves, and its note says so.
-
-    Returns:
-        None where the aggregation needs a number and no cell has one.
-    """
-    by_themselves = Answer(
-        tuple(cell.text for cell in cells),
-        cells,
-        score=score,
-        number=table.column(cells[0].column).numbers[cells[0].row] if len(cells) == 1 else None,
-        assumed=table.all_assumed,
-    )
-    if aggregation == "NONE":
-        return by_themselves
-    cells = tuple(cell for cell in cells if cell.row not in table.total_rows) or cells
-    columns = [table.column(cell.column) for cell in cells]
-    in_columns = list(zip(columns, cells, strict=True))
-    numbers = [column.numbers[cell.row] for column, cell in in_columns]
-    given = [number for number in numbers if number is not None]
-    if aggregation == "COUNT":
-        value = float(sum(bool(cell.text.strip()) for cell in cells))
-    elif not given:
-        return None
-    elif unlike := unlike_units(column.units[cell.row] for column, cell in in_columns):
-        name = "sum" if aggregation == "SUM" else "average"
-        note = f"no {name} was computed, because the numbers are in {' and '.join(unlike)}"
-        return dataclasses.replace(by_themselves, note=note)
-    else:
-        value = math.fsum(given) / (1 if aggregation == "SUM" else len(given))
-    is_time = aggregation != "COUNT" and all(column.kind == "duration" for column in columns)
-    text = clock_text(value) if is_time else format_number(value)
-    return dataclasses.replace(
-        by_themselves,
-        items=(text,),
-        cells=cells,
-        aggregation=aggregation,
-        value=value,
-        number=value,
-    )
 
 
 def number_of_text(text: str) -> float | None:

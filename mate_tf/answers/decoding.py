@@ -2,10 +2,11 @@
 
 A cell is as probable as its tokens are on average. Cells above one half are selected; where none
 is, the most probable one. For COUNT it is then as many of the most probable ones as are expected:
-the sum of all probabilities, which training fits to the answer. A softmax over cells always selects
-the most probable one. A model that chooses no column, if it may, answers from the likeliest one.
-SUM and AVERAGE take the cells that have a number; without any, the answer is the cells themselves,
-with aggregation NONE.
+the sum of all probabilities, which training fits to the answer. What needs two cells, such as a
+difference, takes the two most probable ones. A softmax over cells always selects the most probable
+one. A model that chooses no column, if it may, answers from the likeliest one.
+Where the cells lack what is to be computed from, the answer is the cells themselves, with
+aggregation NONE. With `plain_answers` several cells are selected only where the words ask for them.
 
 A span's probability is among all spans within one cell of the body. Headers and histogram rows are
 never part of an answer.
@@ -16,6 +17,7 @@ cells, such as tables or columns.
 """
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -25,16 +27,20 @@ import tensorflow as tf
 from mate_tf.answers.alternatives import CellProbabilities, best_others, likeliest_answer
 from mate_tf.answers.answer import Answer, SelectedCell, no_answer, number_of_text
 from mate_tf.answers.calibration import sigmoid, softmax
+from mate_tf.answers.computed import TokenFacts
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig, span_bounds
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.tables.table import AGGREGATIONS, Table
+from mate_tf.tables.table import AGGREGATIONS, PAIRED, Table
 
 SELECTION_THRESHOLD = 0.5  # a more probable cell is part of the answer
-_COUNT = AGGREGATIONS.index("COUNT")
+# Words that ask for several cells; others ask for one. RE2 reads it too.
+ASKS_FOR_SEVERAL = r"(?s).*\b(?:all|list|both|each|every|name the|names|who are|who were)\b.*"
+_NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
+_OF_TWO = np.isin(AGGREGATIONS, PAIRED)
 # Spans looked at for each that is wanted: neighbours often say the same, in another cell.
 _SPANS_EACH = 8
 
@@ -47,12 +53,14 @@ class Asked(NamedTuple):
         features: int32 [B, S].
         wordpiece: made the features; finds a span's text in its cell.
         histogram_row: whether the features end in a histogram row.
+        questions: their texts; () where they are not known.
     """
 
     tables: Sequence[Table | None]
     features: TokenFeatures
     wordpiece: Wordpiece | None = None
     histogram_row: bool = False
+    questions: Sequence[str] = ()
 
     @property
     def given_tables(self) -> list[Table]:
@@ -126,14 +134,17 @@ def mean_by_cell(values, cells: BodyCells) -> np.ndarray:
 
 
 def select_cells(
-    probabilities: np.ndarray, groups: np.ndarray, threshold: float, otherwise: np.ndarray
+    probabilities: np.ndarray,
+    groups: np.ndarray,
+    threshold: float | np.ndarray,
+    otherwise: np.ndarray,
 ) -> np.ndarray:
     """Selects in each group the cells above a threshold, or else the most probable ones.
 
     Args:
         probabilities: float64 [K]; a cell with -inf is never selected.
         groups: int64 [K], the group of each cell.
-        threshold: a more probable cell is selected.
+        threshold: a more probable cell is selected; one for all cells, or float [K].
         otherwise: int [G], how many of the most probable cells are selected where none is above the
             threshold; of equally probable ones the first.
 
@@ -169,20 +180,31 @@ def decode_cells(
         logits = np.asarray(outputs["aggregation_logits"], np.float64)
         aggregations = softmax(logits)  # [B, A]
 
-    threshold, number = SELECTION_THRESHOLD, np.ones(len(tables), np.int64)  # [B]
-    if config.cell_cross_entropy:
-        threshold = np.inf
-    else:
+    threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
+    thresholds, number = np.full(len(tables), threshold), np.ones(len(tables), np.int64)  # [B]
+    if not config.cell_cross_entropy:
         expected = np.bincount(cells.examples, np.maximum(probabilities, 0.0), len(tables))
-        is_count = aggregations.argmax(axis=1) == _COUNT
+        likeliest = aggregations.argmax(axis=1)
+        is_count = likeliest == _COUNT
         number = np.where(is_count, np.maximum(np.rint(expected), 1), 1).astype(np.int64)
-    selected = select_cells(probabilities, cells.examples, threshold, number)  # [K]
+        is_of_two = _OF_TWO[likeliest]
+        number[is_of_two] = 2
+        thresholds[is_of_two] = np.inf
+        if config.plain_answers and asked.questions:
+            asks_for_one = [
+                re.fullmatch(ASKS_FOR_SEVERAL, text.lower()) is None for text in asked.questions
+            ]
+            thresholds[(likeliest == _NONE) & asks_for_one] = np.inf
+    selected = select_cells(
+        probabilities, cells.examples, thresholds[cells.examples], number
+    )  # [K]
     selected_in_columns = np.zeros_like(selected)
     if num_alternatives and "column_logits" in outputs:
         columns = cells.examples * (cells.columns.max() + 1) + cells.columns  # [K]
         one_each = np.ones(columns.max() + 1, np.int64)
         selected_in_columns = select_cells(in_columns, columns, threshold, one_each)
 
+    facts = _token_facts(asked, cells)
     answers = []
     for index, table in enumerate(tables):
         part = slice(cells.begins[index], cells.begins[index + 1])
@@ -196,6 +218,8 @@ def decode_cells(
             with_columns[part],
             aggregations[index],
             selected_in_columns[part],
+            TokenFacts(*(values[part] for values in facts)),
+            config.plain_answers,
         )
         answer = likeliest_answer(of_table, places)
         if num_alternatives:
@@ -203,6 +227,27 @@ def decode_cells(
             answer = dataclasses.replace(answer, alternatives=tuple(others))
         answers.append(answer)
     return answers
+
+
+def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
+    """The facts of all body cells, float64 [K]."""
+    features = TokenFeatures(
+        *(None if values is None else np.asarray(values) for values in asked.features)
+    )
+    is_question = (features.segment_ids == 0) & (features.input_mask > 0)  # [B, S]
+    mentioned = np.zeros(is_question.shape)
+    places = np.zeros(is_question.shape)
+    for index, (ids, in_question) in enumerate(zip(features.input_ids, is_question, strict=True)):
+        words, first = np.unique(ids[in_question], return_index=True)
+        found = np.searchsorted(words, ids).clip(max=len(words) - 1)
+        mentioned[index] = words[found] == ids
+        places[index] = first[found] * mentioned[index]
+    shares = np.maximum(mean_by_cell(mentioned, cells), 0.0)
+    return TokenFacts(
+        np.maximum(mean_by_cell(features.column_ranks, cells), 0.0),
+        shares,
+        np.maximum(mean_by_cell(places, cells), 0.0) / np.where(shares > 0, shares, 1.0),
+    )
 
 
 def _cell_probabilities(

@@ -234,7 +234,7 @@ class Predictor:
                 else:
                     examples[index] = example
             for batch in self._batches(examples):
-                answers = self._answer_batch([(chunk[i][0], examples[i]) for i in batch])
+                answers = self._answer_batch([(*chunk[i], examples[i]) for i in batch])
                 for index, answer in zip(batch, answers, strict=True):
                     results[index] = answer
             for (table, question), result in zip(chunk, results, strict=True):
@@ -252,20 +252,23 @@ class Predictor:
             for start in range(0, len(members), size):
                 yield members[start : start + size]
 
-    def _answer_batch(self, batch: Sequence[tuple[Table | None, Example]]) -> list[Answer]:
-        length = self._padded_length(max(example.report.num_tokens for _, example in batch))
-        features = self._features([example for _, example in batch], length)
+    def _answer_batch(
+        self, batch: Sequence[tuple[Table | None, Question, Example]]
+    ) -> list[Answer]:
+        length = self._padded_length(max(example.report.num_tokens for _, _, example in batch))
+        features = self._features([example for _, _, example in batch], length)
         asked = Asked(
-            [table for table, _ in batch],
+            [table for table, _, _ in batch],
             features,
             self._builder.wordpiece,
             self._builder.config.histogram_row,
+            [question.text for _, question, _ in batch],
         )
         outputs = self._model(features)
         answers = self._decode(outputs, asked, self._num_alternatives)
         return [
             self._finished(answer, example.report.rows_dropped)
-            for answer, (_, example) in zip(answers, batch, strict=True)
+            for answer, (_, _, example) in zip(answers, batch, strict=True)
         ]
 
     def _features(self, examples: Sequence[Example], length: int) -> TokenFeatures:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from mate_tf.datasets.operators import Derived, derive, of_cells
 from mate_tf.features.normalization import (
     normalize_denotation,
     normalize_for_match,
@@ -51,6 +52,10 @@ def supervise(
     also sets `answer_number`, even if no cell holds it. Supervision that the question already has
     is kept.
 
+    Before all that, the operator and its cells are derived from what the question mentions
+    (operators.py), or from the cells that it already has; they say more than the text alone. An
+    answer in several cells is then the one whose row or column is mentioned.
+
     Args:
         table: the table of the question.
         question: a question with answers.
@@ -67,13 +72,22 @@ def supervise(
     Raises:
         SupervisionError: if there is no answer, or one is not found or in too many cells.
     """
+    known = None if original or question.aggregation else derived(table, question)
+    if known is not None:
+        answers, number = question.answers, question.answer_number
+        return replace(
+            question,
+            aggregation=known.aggregation,
+            answer_coordinates=known.coordinates,
+            answer_number=_number_of(answers) if number is None else number,
+        )
     if _has_supervision(question, original):
         return question
     where = _where(table, question)
     if not question.answers:
         raise SupervisionError("no answer given", f"expected an answer, got none {where}")
     find = _find_as_original if original else _find
-    number = parse_number(question.answers[0], original) if len(question.answers) == 1 else None
+    number = _number_of(question.answers, original)
     try:
         coordinates = find(table, question.answers, strict)
     except SupervisionError as error:
@@ -83,6 +97,30 @@ def supervise(
             raise SupervisionError(reason, f"{detail.partition(': ')[2]} {where}") from None
         coordinates = ()
     return replace(question, answer_coordinates=coordinates, answer_number=number)
+
+
+def derived(table: Table, question: Question) -> Derived | None:
+    """The operator and the cells of a question, from its cells or else its answers.
+
+    None where nothing decides them (operators.py).
+    """
+    answers, number = question.answers, question.answer_number
+    if number is None:
+        number = _number_of(answers)
+    if question.answer_coordinates:
+        return of_cells(table, question.answer_coordinates, answers, number)
+    candidates = []
+    for text in map(_denotation, answers):
+        cells = _cells_by(_denotation, table).get(text, ())
+        if not cells and parse_number(text or "0") is None:
+            named = _cells_by(_first_line, table).get(text, ())
+            cells = named if len(named) == 1 else ()
+        candidates.append(tuple(cells or _cells_of_value(table, text)))
+    return derive(table, question, candidates, number) if answers else None
+
+
+def _number_of(answers: Sequence[str], original: bool = False) -> float | None:
+    return parse_number(answers[0], original) if len(answers) == 1 else None
 
 
 def check_supervision(

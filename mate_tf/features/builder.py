@@ -200,7 +200,7 @@ class FeatureBuilder:
                 question_relations(tokens, question.text, config.original_conversion)
             ),
             "label_ids": layout.place(labels.labels),
-            **_scalars(question),
+            **_scalars(question, self.config.original_conversion),
             **table_features(table),
         }
         if self.tagger is not None:
@@ -252,8 +252,13 @@ class FeatureBuilder:
         return [0 if id_ == unknown else tag for id_, tag in zip(ids, tag_ids, strict=True)]
 
 
-def _scalars(question: Question) -> dict[str, np.ndarray]:
-    """The features of the whole example that come from the question."""
+def _scalars(question: Question, original: bool) -> dict[str, np.ndarray]:
+    """The features of the whole example that come from the question.
+
+    The release's records, as `original`, do not say whether the aggregation is known.
+    """
+    aggregation = AGGREGATIONS.index(question.aggregation or "NONE")
+    is_known = np.array([bool(question.aggregation)], np.int32)
     question_id_ints = np.zeros(_QUESTION_ID_LENGTH, np.int32)
     end = question.question_id[-_QUESTION_ID_LENGTH:]  # questions differ at the end
     question_id_ints[: len(end)] = [ord(character) + 1 for character in end]
@@ -262,7 +267,8 @@ def _scalars(question: Question) -> dict[str, np.ndarray]:
         answer = np.nan
     return {
         "answer": np.array([answer], np.float32),
-        "aggregation_function_id": np.array([AGGREGATIONS.index(question.aggregation)], np.int32),
+        "aggregation_function_id": np.array([aggregation], np.int32),
+        **({} if original else {"aggregation_is_known": is_known}),
         "classification_class_index": np.array([question.class_index or 0], np.int32),
         "question_id": np.array([id_bytes(question.question_id)], object),
         "question_id_ints": question_id_ints,

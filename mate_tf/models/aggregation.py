@@ -1,7 +1,7 @@
 """Choosing what to compute from the selected cells: logits and losses (TAPAS, section 3).
 
 Shapes: B batch, S sequence, D hidden, A aggregations, of which 0 is NONE, 1 SUM, 2 AVERAGE and
-3 COUNT.
+3 COUNT; others are learned only where they are known.
 """
 
 from typing import Literal
@@ -63,7 +63,7 @@ def expected_result(
         numeric_values_scale: float32 [B, S], the number of the cell's tokens; infinite for a token
             that counts for nothing.
         row_ids: int32 [B, S]; question, padding and headers (row 0) do not count.
-        logits: float32 [B, 4].
+        logits: float32 [B, A].
         temperature: softens the choice among SUM, AVERAGE and COUNT.
         average_approximation: how the expected average is estimated: as the ratio of the expected
             sum and count, or by a Taylor expansion of 1 / count to the given order.
@@ -89,7 +89,7 @@ def expected_result(
         average = tf.reduce_sum(weights * values * inverse, axis=1, keepdims=True)  # [B, 1]
         average = tf.clip_by_value(average, -_LARGEST, _LARGEST)
     results = tf.concat([total, average, count], axis=1)  # [B, 3]
-    return tf.reduce_sum(results * tf.nn.softmax(logits[:, 1:] / temperature), axis=1)
+    return tf.reduce_sum(results * tf.nn.softmax(logits[:, 1:4] / temperature), axis=1)
 
 
 def logistic_noise(shape, seed):

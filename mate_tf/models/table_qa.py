@@ -16,6 +16,10 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout, draw_seed
 from mate_tf.models import aggregation, cell_selection
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
+from mate_tf.tables.table import AGGREGATIONS, TAPAS_AGGREGATIONS
+
+
+_NUMBERS_OF_LABELS = (0, len(TAPAS_AGGREGATIONS), len(AGGREGATIONS))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,9 +30,13 @@ class TableQAConfig(TaskConfig):
     rows and 32 columns.
 
     Attributes:
-        num_aggregation_labels: 4 (NONE, SUM, AVERAGE, COUNT), or 0 for cell selection alone.
+        num_aggregation_labels: 4 (NONE, SUM, AVERAGE, COUNT), 13 for all of AGGREGATIONS, or 0 for
+            cell selection alone.
         use_answer_as_supervision: learns from the answer only (weak supervision, as for WTQ), not
-            from `aggregation_function_id` and the labelled cells.
+            from `aggregation_function_id` and the labelled cells. Examples whose
+            `aggregation_is_known` is 1 are learned from both all the same.
+        plain_answers: applies two rules of decoding that need no training. A COUNT of one cell that
+            is a number is that number, and one cell is selected unless the words ask for several.
         select_one_column: chooses a column first and then cells in it.
         allow_empty_column_selection: whether no column may be chosen.
         cell_cross_entropy: chooses one of all cells by a softmax, instead of deciding on each
@@ -91,6 +99,7 @@ class TableQAConfig(TaskConfig):
     max_num_columns: int = 512
     max_num_rows: int | None = None
     count_padding: bool = False
+    plain_answers: bool = False
 
     def __post_init__(self) -> None:
         choices, labels = get_args(aggregation.AverageApproximation), self.num_aggregation_labels
@@ -103,7 +112,7 @@ class TableQAConfig(TaskConfig):
             (lambda v: 0 <= v <= 1, "from 0 to 1", "cell_select_pref"),
             (lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout"),
             (lambda v: v in choices, f"in {choices}", "average_approximation_function"),
-            (lambda v: v in (0, 4), "of 0 or 4", "num_aggregation_labels"),
+            (lambda v: v in _NUMBERS_OF_LABELS, "of 0, 4 or 13", "num_aggregation_labels"),
             (lambda v: v >= 2, "of at least 2", "max_num_columns"),
             (lambda v: v >= 2, "of at least 2 or None", "max_num_rows"),
         ):
@@ -236,7 +245,8 @@ class TableQuestionAnswering(EncoderTask):
         Args:
             batch: the token features and label_ids [B, S]; with aggregation also
                 aggregation_function_id [B, 1] or, learning from answers, answer [B, 1],
-                numeric_values and numeric_values_scale [B, S], which may be NaN.
+                numeric_values and numeric_values_scale [B, S], which may be NaN, and perhaps
+                aggregation_is_known [B, 1].
             outputs: the model's.
 
         Returns:
@@ -248,18 +258,25 @@ class TableQuestionAnswering(EncoderTask):
         config = self.task_config
         example_loss = config.cell_loss_importance * self._selection_loss(batch, outputs)
         losses = {"selection_loss": example_loss}
-        if config.is_weakly_supervised:
-            losses |= self._weak_aggregation_losses(batch, outputs)
-            example_loss *= 1.0 - losses["aggregate_mask"]
-            computed = losses["aggregation_loss"] + losses["answer_loss"]
-            is_kept = losses["large_answer_loss_mask"] > 0
-            example_loss += tf.where(is_kept, computed, 0.0)  # the others may be infinite
-        elif config.num_aggregation_labels:
-            known = aggregation.aggregation_loss(
+        of_known = 0.0
+        if config.num_aggregation_labels and "aggregation_function_id" in batch:
+            of_known = config.aggregation_loss_importance * aggregation.aggregation_loss(
                 outputs["aggregation_logits"], tf.reshape(batch["aggregation_function_id"], [-1])
             )
-            losses["aggregation_loss"] = config.aggregation_loss_importance * known
-            example_loss += losses["aggregation_loss"]
+        if config.is_weakly_supervised:
+            losses |= self._weak_aggregation_losses(batch, outputs)
+            weak_loss = example_loss * (1.0 - losses["aggregate_mask"])
+            computed = losses["aggregation_loss"] + losses["answer_loss"]
+            is_kept = losses["large_answer_loss_mask"] > 0
+            weak_loss += tf.where(is_kept, computed, 0.0)  # the others may be infinite
+            if "aggregation_is_known" in batch:
+                is_known = tf.reshape(batch["aggregation_is_known"], [-1]) > 0
+                example_loss = tf.where(is_known, example_loss + of_known, weak_loss)
+            else:
+                example_loss = weak_loss
+        elif config.num_aggregation_labels:
+            losses["aggregation_loss"] = of_known
+            example_loss += of_known
         return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss} | losses
 
     def _drawn_logits(self, outputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:

@@ -31,6 +31,7 @@ OF_TOKENS = {
 OF_EXAMPLES = {
     "answer": tf.float32,
     "aggregation_function_id": tf.int64,
+    "aggregation_is_known": tf.int64,  # not in the release's records
     "classification_class_index": tf.int64,
     "question_id": tf.string,
     "question_id_ints": tf.int64,

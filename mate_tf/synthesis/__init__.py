@@ -4,4 +4,5 @@
 `statements` make them of one table, and `typed_table` is how both see it.
 """
 
-LAYOUTS = ("TABLES", "TEXTS", "WTQ", "TABFACT")  # of folders of tables (docs/training.md)
+MADE = "MADE"  # no folder: tables are made (made_tables.py)
+LAYOUTS = ("TABLES", "TEXTS", "WTQ", "TABFACT", MADE)  # of folders of tables (docs/training.md)

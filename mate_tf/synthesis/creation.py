@@ -23,7 +23,8 @@ from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.datasets.tasks import Division
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.synthesis import LAYOUTS
+from mate_tf.synthesis import LAYOUTS, MADE
+from mate_tf.synthesis.made_tables import made_tables
 from mate_tf.synthesis.questions import QuestionsConfig, synthetic_questions
 from mate_tf.synthesis.statements import (
     ENTAILED,
@@ -210,14 +211,17 @@ def read_sources(
     Args:
         layout: one of LAYOUTS. "TABLES" and "TEXTS" are as in `read_corpus`; texts have to be true
             of their tables. "WTQ" has no such texts. TabFact's are the entailed statements.
-        directory: the folder.
-        splits: those that are read; "TABLES" has none.
+        directory: the folder; for "MADE" the number of tables.
+        splits: those that are read; "TABLES" and "MADE" have none.
 
     Raises:
         FileNotFoundError: if there is no table.
         ValueError: if a file that lists tables is malformed, or a table of WTQ or TABFACT. Another
             malformed table is yielded as its error.
     """
+    if layout == MADE:
+        yield from made_tables(int(os.fspath(directory)), seed=0)
+        return
     directory = Path(directory)
     if layout == TABLES:
         yield from _read_each(read_table_folder(directory))

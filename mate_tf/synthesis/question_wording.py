@@ -15,6 +15,7 @@ from mate_tf.synthesis.typed_table import Kind, TypedTable
 _PARENTHESES = re.compile(r"\s*[(\[][^)\]]*[)\]]")
 _NO_WORDS = re.compile(r"[^\w%$]+")
 _CHOICE = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
+_OF_SEVERAL = ("count", "beyond", "select", "having", "not_having", "distinct")
 _LONGEST_CELL = 10  # words of a cell that are quoted at most
 _PEOPLE = frozenset(
     "name names player players driver drivers rider winner champion director author artist singer "
@@ -71,6 +72,43 @@ average: what is the average {N} ? / what is the mean {N} ? / what was the avera
   average {N} ?
 average_where: what is the average {N} of {v} ? / what is the average {N} with {K} {v} ? /
   what is the mean {N} for {v} ? / what was the average {N} when the {K} was {v} ?
+largest_where: what is the highest {N} of {v} ? / what was the largest {N} with {K} {v} ? /
+  what is the maximum {N} for {v} ? / what is the most {N} that {v} had ?
+smallest_where: what is the lowest {N} of {v} ? / what was the smallest {N} with {K} {v} ? /
+  what is the minimum {N} for {v} ? / what is the least {N} that {v} had ?
+difference: what is the difference in {N} between {a} and {b} ? /
+  how many more {N} does {a} have than {b} ? / how much more {N} does {a} have than {b} ? /
+  what is the difference between the {N} of {a} and {b} ? / how much higher is the {N} of {a} than
+  that of {b} ? / by how much does the {N} of {a} and {b} differ ? / how far apart are {a} and {b}
+  in {N} ? / {N} : difference between {a} and {b} ?
+is_[more|less]_number: does {a} have [more|less] {N} than {b} ? /
+  did {a} have [more|fewer] {N} than {b} ? / is the {N} of {a} [higher|lower] than that of {b} ? /
+  was the {N} of {a} [larger|smaller] than the {N} of {b} ? /
+  is {a} [above|below] {b} in {N} ? / has {a} [more|less] {N} than {b} ?
+is_[more|less]_date: is {a} [later|earlier] than {b} ? / was {a} [after|before] {b} ? /
+  is the {N} of {a} [later|earlier] than that of {b} ? / did {a} come [after|before] {b} ?
+is_equal: do {a} and {b} have the same {N} ? / did {a} have the same {N} as {b} ? /
+  is the {N} of {a} equal to that of {b} ? / are {a} and {b} the same in {N} ?
+distinct: how many different {K} are there ? / how many distinct {K} are listed ? /
+  how many different {K} were there ? / number of unique {K} ? / how many {K} are there in all ,
+  counting each once ?
+has: does {a} have {K} ? / is {a} {K} ? / was {a} {K} ? / is {K} true for {a} ? / {a} : {K} ? /
+  did {a} get {K} ? / what does it say under {K} for {a} ?
+having: which {T} have {K} ? / which {T} are {K} ? / {who} is {K} ? / {who} was {K} ? /
+  list all {T} that are {K} . / what {T} have {K} ? / all {T} with {K} ?
+not_having: which {T} have no {K} ? / which {T} are not {K} ? / {who} is not {K} ? /
+  {who} was not {K} ? / list all {T} that are not {K} . / which {T} do not have {K} ?
+count_having: how many {T} have {K} ? / how many {T} are {K} ? / how many {T} were {K} ? /
+  number of {T} that are {K} ? / how many are {K} ?
+count_not_having: how many {T} have no {K} ? / how many {T} are not {K} ? /
+  how many {T} were not {K} ? / how many are not {K} ?
+amount: how much is {v} ? / how much does {v} cost ? / how much was {v} ? /
+  how much did {v} cost ? / how much {T} does {v} have ? / how much {T} did {v} have ? /
+  how much is the {T} of {v} ? / what is the {T} of {v} ? / how much did we pay for {v} ? /
+  what does {v} cost ?
+how_many: how many {T} does {v} have ? / how many {T} did {v} have ? / how many {T} has {v} ? /
+  how many {T} did {v} get ? / how many {T} were there for {v} ? / how many {T} for {v} ? /
+  how many {T} are there of {v} ? / {v} has how many {T} ?
 [largest|smallest]_number: {who} has the [most|least] {N} ? / {who} had the [highest|lowest] {N} ? /
   {who} has the [largest|smallest] {N} ? / {who} has the [greatest number of|fewest] {N} ? /
   which {T} has the [highest|lowest] {N} ? / what {T} has the [most|least] {N} ? /
@@ -154,7 +192,8 @@ class Drawn:
         rows: the rows of these cells, ascending.
         columns: the columns that the words name, by the name of their place.
         cells: the cells (row, column) that the words quote, by the name of their place.
-        aggregation: NONE, COUNT, SUM or AVERAGE.
+        aggregation: one of AGGREGATIONS.
+        answer: where it is not a cell's text or a number that is computed.
     """
 
     form: str
@@ -163,6 +202,7 @@ class Drawn:
     columns: Mapping[str, int]
     cells: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     aggregation: str = "NONE"
+    answer: str = ""
 
 
 def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool = False) -> str:
@@ -180,10 +220,19 @@ def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool =
     form = rng.choice((HELD_OUT if held_out else FORMS)[drawn.form])
     places = {name: _column_mention(table, column, rng) for name, column in drawn.columns.items()}
     places |= {name: _cell_mention(table, *cell, rng) for name, cell in drawn.cells.items()}
+    if drawn.form.startswith(_OF_SEVERAL) and rng.random() < 0.8:
+        name = "K" if drawn.form == "distinct" else "T"
+        places |= {name: _plural(places[name])} if name in places else {}
     if "T" in drawn.columns:
         places["who"] = _asking_for(table.columns[drawn.columns["T"]].kind, places["T"], rng)
     text = form.format(**places)
     return text if rng.random() < 0.85 else text.rstrip(" ?.")
+
+
+def _plural(name: str) -> str:
+    if not name or not name[-1].isalpha() or name.endswith("s"):
+        return name
+    return f"{name[:-1]}ies" if re.search(r"[^aeiou]y$", name) else f"{name}s"
 
 
 def _column_mention(table: TypedTable, column: int, rng: random.Random) -> str:

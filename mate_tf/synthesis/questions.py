@@ -2,8 +2,9 @@
 
 A question is about an excerpt, a run of rows and some columns that fit a sequence, or about a whole
 table. Its operation is what has to be done with the table to answer it. The operations are those of
-WikiTableQuestions that one column's cells answer: selected, counted, added up or averaged (Pasupat
-and Liang, 2015, table 3; their differences have no such answer).
+WikiTableQuestions (Pasupat and Liang, 2015, table 3): cells of one column are selected, counted,
+added up or averaged, or two of them are compared; and what else people ask about tables of their
+own, such as "how much is" and "which are paid?" of a column that says yes or no.
 """
 
 import random
@@ -34,6 +35,9 @@ _ATTEMPTS = 3  # for each question, each time with another operation
 _ATTEMPTS_OF_OPERATION = 12
 _MOST_SELECTED = 4  # cells that answer a question without aggregation
 _LARGEST_SUM = 1e7
+_YES, _NO = ("yes", "y"), ("no", "n")
+# What "how much" asks for.
+_OF_AMOUNTS = ("price", "cost", "amount", "total", "fare", "ticket", "salary", "pay", "budget")
 
 
 def _look_up(table: TypedTable, rng: random.Random) -> Drawn:
@@ -118,7 +122,101 @@ def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
     name, row = rng.choice((("less", less), ("more", more)))
     form = f"comparison_{name}_{table.columns[by].kind}"
     cells = {"a": (pair[0], target), "b": (pair[1], target)}
-    return Drawn(form, target, (row,), {"T": target, "N": by}, cells)
+    operator = {"more": "GREATER", "less": "LESS"}[name]
+    answer = table.columns[target].cells[row]
+    rows = tuple(sorted(pair))
+    return Drawn(form, by, rows, {"T": target, "N": by}, cells, operator, answer)
+
+
+def _of_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
+    """The difference of two rows' numbers, or whether the first has more, less or as much."""
+    by = pick(table.of_kind("number", *(("date",) if operation == "is_more" else ())), rng)
+    target = pick(table.subjects(but=by), rng)
+    rows = [row for row in table.unique_rows(target) if table.has_values((row,), by)]
+    need(len(rows) >= 2)
+    first, second = rng.sample(rows, 2)
+    cells, columns = {"a": (first, target), "b": (second, target)}, {"N": by}
+    pair = tuple(sorted((first, second)))
+    if operation == "difference":
+        one, other = _numbers(table, (first, second), by)
+        need(one != other)
+        if one < other:
+            cells = {"a": cells["b"], "b": cells["a"]}
+        return Drawn("difference", by, pair, columns, cells, "DIFFERENCE")
+    order = _ordered_rows(table, by)
+    is_same = second in table.rows_like(first, by)
+    if operation == "is_equal":
+        answer = "yes" if is_same else "no"
+        return Drawn("is_equal", by, pair, columns, cells, "IS_EQUAL", answer)
+    need(not is_same)
+    name = rng.choice(("more", "less"))
+    is_more = order.index(first) > order.index(second)
+    answer = "yes" if is_more == (name == "more") else "no"
+    form = f"is_{name}_{table.columns[by].kind}"
+    operator = {"more": "IS_GREATER", "less": "IS_LESS"}[name]
+    return Drawn(form, by, pair, columns, cells, operator, answer)
+
+
+def _extreme_where(table: TypedTable, rng: random.Random) -> Drawn:
+    """The largest or smallest number of the rows, at least two, that have a value."""
+    by = pick(table.of_kind("number"), rng)
+    key = pick(table.of_kind("text", but=by), rng)
+    row, rows = _frequent_value(table, key, rng)
+    need(len(rows) > 1 and table.has_values(rows, by))
+    name, choose = rng.choice((("largest", max), ("smallest", min)))
+    values = table.columns[by].values
+    best = choose(rows, key=lambda r: values[r])
+    columns, cells = {"N": by, "K": key}, {"v": (row, key)}
+    operator = {"largest": "MAX", "smallest": "MIN"}[name]
+    answer = table.columns[by].cells[best]
+    return Drawn(f"{name}_where", by, rows, columns, cells, operator, answer)
+
+
+def _distinct(table: TypedTable, rng: random.Random) -> Drawn:
+    """How many different values a column has."""
+    key = pick(table.of_kind("text"), rng)
+    cells = table.columns[key].cells
+    different = {cell.strip().lower() for cell in cells}
+    need(all(cells) and len(different) < len(cells))
+    rows, answer = tuple(range(table.num_rows)), str(len(different))
+    return Drawn("distinct", key, rows, {"K": key}, {}, "DISTINCT", answer)
+
+
+def _of_yes_and_no(table: TypedTable, rng: random.Random) -> Drawn:
+    """What a column of yes and no says: of a row, or which rows, or how many."""
+    key = pick([c for c in table.of_kind("text") if _says_yes_or_no(table, c)], rng)
+    target = pick(table.subjects(but=key), rng)
+    if rng.random() < 0.35:
+        row = pick(table.unique_rows(target), rng)
+        return Drawn("has", key, (row,), {"K": key}, {"a": (row, target)})
+    row = rng.randrange(table.num_rows)
+    rows = table.rows_like(row, key)
+    is_yes = table.columns[key].cells[row].strip().lower() in _YES
+    form = "having" if is_yes else "not_having"
+    columns = {"T": target, "K": key}
+    need(table.has_values(rows, target))
+    if rng.random() < 0.4:
+        return Drawn(f"count_{form}", target, rows, columns, {}, "COUNT")
+    need(table.are_different(rows, target) and len(rows) <= 2 * _MOST_SELECTED)
+    return Drawn(form, target, rows, columns)
+
+
+def _says_yes_or_no(table: TypedTable, column: int) -> bool:
+    said = {cell.strip().lower() for cell in table.columns[column].cells}
+    return said <= {*_YES, *_NO} and len(said) == 2
+
+
+def _amount(form: str, table: TypedTable, rng: random.Random) -> Drawn:
+    """The number beside another cell, asked for by "how much" or "how many"."""
+    names = _OF_AMOUNTS if form == "amount" else ()
+    numbers = table.of_kind("number")
+    if names:
+        numbers = [c for c in numbers if any(n in table.columns[c].name.lower() for n in names)]
+    target = pick(numbers, rng)
+    key = pick(table.subjects(but=target), rng)
+    row = pick(table.unique_rows(key), rng)
+    need(table.has_values((row,), target))
+    return Drawn(form, target, (row,), {"T": target}, {"v": (row, key)})
 
 
 def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
@@ -224,8 +322,16 @@ _OPERATIONS: dict[str, tuple[int, _Drawer]] = {
     "count_of_value": (3, _count_of_value),
     "count_beyond": (4, partial(_beyond, "COUNT")),
     "count_all": (3, _count_all),
-    "sum": (3, partial(_total, "SUM")),
-    "average": (2, partial(_total, "AVERAGE")),
+    "sum": (6, partial(_total, "SUM")),
+    "average": (5, partial(_total, "AVERAGE")),
+    "difference": (5, partial(_of_two, "difference")),
+    "is_more": (3, partial(_of_two, "is_more")),
+    "is_equal": (1, partial(_of_two, "is_equal")),
+    "extreme_where": (2, _extreme_where),
+    "distinct": (2, _distinct),
+    "yes_and_no": (5, _of_yes_and_no),
+    "amount": (5, partial(_amount, "amount")),
+    "how_many": (6, partial(_amount, "how_many")),
 }
 OPERATIONS = tuple(_OPERATIONS)
 
@@ -351,12 +457,16 @@ def _draw_several(
 
 def _question(text: str, name: str, drawn: Drawn, table: TypedTable) -> Question:
     coordinates = tuple((row, drawn.column) for row in drawn.rows)
-    if drawn.aggregation == "NONE":
-        cells = table.columns[drawn.column].cells
-        return Question(text, name, tuple(cells[row] for row in drawn.rows), coordinates)
+    aggregation, cells = drawn.aggregation, table.columns[drawn.column].cells
+    if aggregation == "NONE":
+        answers = tuple(cells[row] for row in drawn.rows)
+        return Question(text, name, answers, coordinates, aggregation=aggregation)
+    if drawn.answer:
+        return Question(text, name, (drawn.answer,), coordinates, aggregation=aggregation)
     result = float(len(drawn.rows))
-    if drawn.aggregation != "COUNT":
-        result = sum(_numbers(table, drawn.rows, drawn.column))
-        result /= len(drawn.rows) if drawn.aggregation == "AVERAGE" else 1
+    if aggregation != "COUNT":
+        numbers = _numbers(table, drawn.rows, drawn.column)
+        result = abs(numbers[0] - numbers[1]) if aggregation == "DIFFERENCE" else sum(numbers)
+        result /= len(drawn.rows) if aggregation == "AVERAGE" else 1
     answer = f"{result:.10g}"
-    return Question(text, name, (answer,), coordinates, float(answer), drawn.aggregation)
+    return Question(text, name, (answer,), coordinates, float(answer), aggregation)

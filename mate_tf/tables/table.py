@@ -19,7 +19,12 @@ from mate_tf.tables.part_of_speech import tag_id, words_with_tags
 from mate_tf.tables.text_files import check_width
 from mate_tf.tables.values import clock_text
 
-AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
+# What is done with the selected cells. The first four are those of TAPAS, in its order.
+TAPAS_AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
+# Of two cells: their difference; "which of the two", by what their rows are called; yes or no.
+PAIRED = ("DIFFERENCE", "GREATER", "LESS", "IS_GREATER", "IS_LESS", "IS_EQUAL")
+# The number of different texts, and the extreme.
+AGGREGATIONS = (*TAPAS_AGGREGATIONS, "DISTINCT", "MAX", "MIN", *PAIRED)
 _MOST_CLASSES = 2**31  # records hold 32 bits
 
 Coordinates = tuple[tuple[int, int], ...]
@@ -237,7 +242,8 @@ class Question:
         answer_coordinates: the cells that hold the answer.
         answer_number: the answer as a number, of one cell or computed from several. A number that
             is not finite in single precision is ignored, except with `original_conversion`.
-        aggregation: one of AGGREGATIONS, the label if aggregation is supervised.
+        aggregation: one of AGGREGATIONS, which is computed from `answer_coordinates`; "" where it
+            is not known.
         previous_coordinates: the cells that answered the previous question of a conversation.
         class_index: the label if the question is classified, below 2**31; otherwise None.
         part_of_speech_tags: universal or Penn Treebank tags of the words between the text's
@@ -256,7 +262,7 @@ class Question:
     answers: tuple[str, ...] = ()
     answer_coordinates: Coordinates = ()
     answer_number: float | None = None
-    aggregation: str = "NONE"
+    aggregation: str = ""
     previous_coordinates: Coordinates = ()
     class_index: int | None = None
     part_of_speech_tags: tuple[str, ...] = ()
@@ -266,7 +272,7 @@ class Question:
         where = f"(question '{self.question_id}')"
         _check_text(self.text, "text", where)
         _check_text(self.question_id, "question_id", where)
-        if self.aggregation not in AGGREGATIONS:
+        if self.aggregation not in ("", *AGGREGATIONS):
             raise ValueError(
                 f"expected an aggregation of {AGGREGATIONS}, got {self.aggregation!r} {where}"
             )

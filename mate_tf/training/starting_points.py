@@ -20,6 +20,7 @@ from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import has_conversion, read_conversion
 from mate_tf.records.splits import read_questions
+from mate_tf.tables.table import AGGREGATIONS
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     ExamplesConfig,
@@ -62,8 +63,10 @@ _SHARED: dict[str, Any] = dict(
 STARTING_POINTS: dict[str, Any] = {
     "table_questions": TableQATrainingConfig(
         # TAPAS's values for WTQ, but for the temperature and the preference, which it tuned to
-        # training a thousand times as long.
+        # training a thousand times as long. They matter only where the operator is not known.
         task=TableQAConfig(
+            num_aggregation_labels=len(AGGREGATIONS),
+            plain_answers=True,
             init_cell_selection_weights_to_zero=True,
             temperature=0.1,
             cell_select_pref=0.3,
@@ -71,13 +74,14 @@ STARTING_POINTS: dict[str, Any] = {
             huber_loss_delta=0.121194,
             output_dropout=0.0,
         ),
-        num_steps=800,
+        num_steps=1_200,
         learning_rate=5e-5,
         head_learning_rate_ratio=2.0,
         eval_questions=400,
         # At the end alone: half-way it answers as much, but its scores tell less.
-        eval_interval=800,
-        **_SHARED,
+        eval_interval=1_200,
+        **_SHARED
+        | {"max_seq_length": 2048, "length_buckets": (128, 192, 256, 384, 512, 768, 1024)},
     ),
     "classification": ClassificationTrainingConfig(
         task=ClassificationConfig(output_dropout=0.0),

@@ -92,17 +92,19 @@ def _check_example(
             f"{name_example(example, where)}; make records and questions together"
         )
     number_of = task.num_aggregation_labels
-    if number_of and not task.use_answer_as_supervision:
+    is_known = any(features["aggregation_is_known"].int64_list.value)
+    if number_of and (is_known or not task.use_answer_as_supervision):
         (index,) = features["aggregation_function_id"].int64_list.value
         if not 0 <= index < number_of:
             raise ValueError(
                 f"expected aggregation_function_id from 0 to {number_of - 1}, got {index} "
-                f"{name_example(example, where)}"
+                f"{name_example(example, where)}; set task.num_aggregation_labels="
+                f"{len(AGGREGATIONS)} for all operators"
             )
     if split != "train" or not task.needs_labels:
         return
     has_number = np.isfinite(features["answer"].float_list.value).any()
-    is_computed = task.is_weakly_supervised and has_number
+    is_computed = task.is_weakly_supervised and has_number and not is_known
     if not (is_computed or any(features["label_ids"].int64_list.value)):
         raise ValueError(
             f"expected a labelled cell to select, got none {name_example(example, where)}; with "
@@ -155,7 +157,10 @@ def dev_evaluation(
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables = [asked[key][0] for key in keys]
             features = TokenFeatures.from_dict(batch)
-            of_batch = Asked(tables, features, histogram_row=histogram_row)
+            texts_of = [asked[key][1].text for key in keys]
+            of_batch = Asked(
+                tables, features, histogram_row=histogram_row, questions=texts_of
+            )
             answers = decode_cells(config.task, outputs, of_batch)
             for key, answer in zip(keys, answers, strict=True):
                 if key in predictions:
@@ -190,10 +195,10 @@ def _aggregation_confusion(
     predictions: Mapping[str, Answer], pairs: Iterable[tuple[Table, Question]]
 ) -> dict[str, str]:
     known = [
-        (question.aggregation, predictions[question.question_id])
+        (question.aggregation or "NONE", predictions[question.question_id])
         for _, question in pairs
         # Without cells the answer may have been computed in an unknown way.
-        if question.aggregation != "NONE" or question.answer_coordinates
+        if question.aggregation or question.answer_coordinates
     ]
     if not known:
         return {}

@@ -24,6 +24,7 @@ _WORDS = "bert/embeddings/word_embeddings"
 _POOLER = "bert/pooler/dense/"
 # The heads that read the pooled token. TapasForMaskedLM has none of them, and no pooler.
 _OF_POOLED = {"output_weights_agg", "output_weights_cls", "cls/seq_relationship/output_weights"}
+_BIAS_OF_NEW_OPERATORS = -4.0
 _LAYER = re.compile(r"bert/encoder/layer_(\d+)/")
 # What TableFormer, Linformer, TableETC and a learned grammar bias add to BERT; checkpoints to
 # start from lack it.
@@ -180,7 +181,10 @@ def _check_layers(num_layers: int, tensors: Tensors, source: str) -> None:
 def _fitted(
     name: str, value: np.ndarray, variable: keras.Variable, is_bert: bool, source: str
 ) -> np.ndarray:
-    """The value in the variable's shape: [V, D] tables may be cut or filled up, nothing else."""
+    """The value in the variable's shape: [V, D] tables may be cut or filled up.
+
+    A head of fewer aggregations is filled up too; nothing else is.
+    """
     expected = tuple(variable.shape)
     if value.shape == expected:
         return value
@@ -190,6 +194,13 @@ def _fitted(
         filled = variable.numpy()
         rows = min(len(value), len(filled))
         filled[:rows] = value[:rows]
+        return filled
+    if name.endswith("_agg") and value.shape[1:] == expected[1:] and len(value) < expected[0]:
+        # More operators than the checkpoint has; the new ones start as they are, but unlikely.
+        filled = variable.numpy()
+        filled[: len(value)] = value
+        if value.ndim == 1:
+            filled[len(value) :] = _BIAS_OF_NEW_OPERATORS
         return filled
     hint = "" if name.startswith(ENCODER) else "; reset_heads leaves the heads out"
     raise ValueError(

@@ -1,0 +1,445 @@
+"""Supervision by operator and cells: what a question asks to do with which cells of its table.
+
+An answer's text alone leaves open how it came about: "3" may stand in a cell, be a count of three
+rows or a difference. What the question mentions often decides it. Cells are mentioned by their
+whole text, columns by the words of their name.
+
+Shapes: R rows and C columns of a table.
+"""
+
+import functools
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from mate_tf.features.normalization import normalize_denotation
+from mate_tf.features.numeric import ranks, values_of_column
+from mate_tf.tables.table import Coordinates, Question, Table, remember
+
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_LONGEST_MENTION = 12  # words
+_MOST_ROWS_OF_PAIRS = 8
+_HOW_MANY = re.compile(r"\bhow (?:many|often)\b|\bnumber of\b|\bcount\b")
+_DIFFERENT = re.compile(r"\b(?:different|distinct|unique|separate)\b")
+_DIFFERENCE = re.compile(
+    r"\bdifferen(?:ce|t)\b|\bhow (?:many|much) (?:\w+ ){0,3}(?:more|less|fewer|longer|older|taller|"
+    r"higher|larger|bigger|heavier|faster|later|earlier|younger|shorter)\b|\b(?:more|less|fewer|"
+    r"longer|older|taller|higher|larger|later|earlier) than\b|\b(?:between|apart|passed|elapsed|"
+    r"until|margin|gap|from)\b"
+)
+_TOTAL = re.compile(r"\b(?:total|sum|combined|together|altogether|overall|in all)\b")
+_AVERAGE = re.compile(r"\b(?:average|mean|avg)\b")
+_BEYOND = re.compile(
+    r"\b(more than|over|above|greater than|higher than|after|at least|less than|fewer than|under|"
+    r"below|lower than|before|at most|or more|or less|exceed\w*)\b"
+)
+_LESS = re.compile(
+    r"\b(?:less|fewer|fewest|least|lower|lowest|smaller|smallest|earlier|earliest|first|before|"
+    r"shorter|shortest|younger|lighter|cheaper|worse|older|oldest)\b"
+)
+_MORE = re.compile(
+    r"\b(?:more|most|higher|highest|larger|largest|bigger|biggest|greater|greatest|longer|longest|"
+    r"taller|tallest|later|latest|last|after|heavier|better|recent|newer)\b"
+)
+_EITHER = re.compile(r"\bor\b")
+
+
+@dataclass(frozen=True)
+class Derived:
+    """An operator, the cells that it is applied to, and how they were found."""
+
+    aggregation: str
+    coordinates: Coordinates
+    how: str
+
+
+class _Mentions:
+    """What a question mentions of a table.
+
+    Attributes:
+        cells: the mentioned texts of each column, with their rows: [C].
+        columns: how much of each column's name the question has, from 0 to 1: [C].
+        rows: the columns in which each row's cell is mentioned.
+    """
+
+    def __init__(self, table: Table, text: str):
+        words = _words(text)
+        runs = {
+            words[begin:end]
+            for begin in range(len(words))
+            for end in range(begin + 1, min(len(words), begin + _LONGEST_MENTION) + 1)
+        }
+        by_words = _remembered_words(table)
+        self.cells = [
+            {cell: rows for cell, rows in of_column.items() if cell in runs}
+            for of_column in by_words.cells
+        ]
+        stems = set(map(_stem, words))
+        self.columns = [
+            len(name & stems) / len(name) if name else 0.0 for name in by_words.columns
+        ]
+        self.rows: defaultdict[int, set[int]] = defaultdict(set)
+        for column, of_column in enumerate(self.cells):
+            for rows in of_column.values():
+                for row in rows:
+                    self.rows[row].add(column)
+
+    def others(self, row: int, column: int) -> bool:
+        """Whether a cell of the row in another column is mentioned."""
+        return bool(self.rows[row] - {column}) if row in self.rows else False
+
+
+@dataclass(frozen=True)
+class _TableWords:
+    cells: tuple[dict[tuple[str, ...], tuple[int, ...]], ...]
+    columns: tuple[frozenset[str], ...]
+
+
+def _table_words(table: Table) -> _TableWords:
+    cells = []
+    for column in range(table.num_columns):
+        rows_of: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+        for row in range(table.num_rows):
+            rows_of[_words(normalize_denotation(table.rows[row][column]))].append(row)
+        rows_of.pop((), None)
+        cells.append({words: tuple(rows) for words, rows in rows_of.items()})
+    names = (frozenset(map(_stem, _words(name))) for name in table.header)
+    return _TableWords(tuple(cells), tuple(names))
+
+
+_remembered_words = remember(_table_words, lambda table, _: table.num_rows * table.num_columns)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(normalize_denotation(text)))
+
+
+@functools.lru_cache(1 << 12)
+def _stem(word: str) -> str:
+    for end in ("ies", "es", "s"):
+        if len(word) > len(end) + 2 and word.endswith(end):
+            return word[: -len(end)] + ("y" if end == "ies" else "")
+    return word
+
+
+def derive(
+    table: Table, question: Question, candidates: Sequence[Coordinates], number: float | None
+) -> Derived | None:
+    """The operator and the cells that give a question's answer; None where nothing decides it.
+
+    Args:
+        table: the table of the question.
+        question: with its answers.
+        candidates: for each answer the cells that hold it, which may be none.
+        number: the answer as a number, if it is one.
+    """
+    mentions = _Mentions(table, question.text)
+    text = question.text.lower()
+    if len(candidates) > 1:
+        return _listed(mentions, candidates)
+    if number is not None:
+        return _of_number(table, text, mentions, candidates[0], number)
+    if not candidates[0] and question.answers[0].strip().lower() in ("yes", "no"):
+        return _yes_or_no(table, text, mentions, question.answers[0].strip().lower() == "yes")
+    return _of_two(table, text, mentions, candidates[0]) or _looked_up(mentions, candidates[0])
+
+
+def _listed(mentions: _Mentions, candidates: Sequence[Coordinates]) -> Derived | None:
+    """Several answers that stand in one column, each in one row or in one that is mentioned."""
+    if not all(candidates):
+        return None
+    columns = set.intersection(*({column for _, column in cells} for cells in candidates))
+    for column in sorted(columns, key=lambda c: (-mentions.columns[c], c)):
+        found = []
+        for cells in candidates:
+            best = _best_of(mentions, [cell for cell in cells if cell[1] == column])
+            if best is None:
+                break
+            found.append(best)
+        else:
+            if len(set(found)) == len(found):
+                return Derived("NONE", tuple(sorted(found)), "several cells")
+    return None
+
+
+def _best_of(mentions: _Mentions, cells: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    """The only cell, or the one whose row the question mentions, or else whose column it names."""
+    if len(cells) == 1:
+        return cells[0]
+    weights = [len(mentions.rows.get(row, set()) - {column}) for row, column in cells]
+    best = [
+        cell for cell, weight in zip(cells, weights, strict=True) if 0 < weight == max(weights)
+    ]
+    if len(best) == 1:
+        return best[0]
+    cells = best or cells
+    names = [mentions.columns[column] for _, column in cells]
+    named = [cell for cell, share in zip(cells, names, strict=True) if 0 < share == max(names)]
+    return named[0] if len(named) == 1 else None
+
+
+def _looked_up(mentions: _Mentions, cells: Coordinates) -> Derived | None:
+    best = _best_of(mentions, cells) if cells else None
+    return None if best is None else Derived("NONE", (best,), "a cell")
+
+
+def _of_number(
+    table: Table, text: str, mentions: _Mentions, cells: Coordinates, number: float
+) -> Derived | None:
+    asks_count = bool(_HOW_MANY.search(text))
+    in_cell = _cell_of_number(mentions, cells, asks_count)
+    if in_cell is not None and in_cell.how == "a cell of a mentioned row and column":
+        return in_cell
+    found = None
+    if _AVERAGE.search(text):
+        found = _total(table, mentions, number, "AVERAGE")
+    if found is None and _DIFFERENCE.search(text):
+        found = _difference(table, mentions, number)
+    if found is None and _TOTAL.search(text):
+        found = _total(table, mentions, number, "SUM")
+    if found is None and asks_count:
+        found = _count(table, text, mentions, number) or _total(table, mentions, number, "SUM")
+    return found or in_cell
+
+
+def _cell_of_number(mentions: _Mentions, cells: Coordinates, asks_count: bool) -> Derived | None:
+    cells = tuple(cell for cell in cells if cell[1] not in mentions.rows.get(cell[0], ()))
+    best = _best_of(mentions, cells) if cells else None
+    if best is None:
+        return None
+    row, column = best
+    if mentions.others(row, column) and mentions.columns[column] > 0:
+        return Derived("NONE", (best,), "a cell of a mentioned row and column")
+    if mentions.others(row, column) or mentions.columns[column] >= (1.0 if asks_count else 0.01):
+        return Derived("NONE", (best,), "a cell of a mentioned row or column")
+    return None if asks_count else Derived("NONE", (best,), "a cell")
+
+
+def _count(table: Table, text: str, mentions: _Mentions, number: float) -> Derived | None:
+    if number < 1 or number > table.num_rows or not number.is_integer():
+        return None
+    subject = _subject(mentions)
+    if _DIFFERENT.search(text):
+        for column in _by_name(mentions):
+            distinct = {normalize_denotation(row[column]) for row in table.rows} - {""}
+            if len(distinct) == number < table.num_rows and mentions.columns[column] > 0:
+                return _derived("DISTINCT", range(table.num_rows), column, "different values")
+    if _BEYOND.search(text):
+        for column, rows in _rows_beyond(table, text, mentions):
+            if len(rows) == number:
+                return _derived("COUNT", rows, column, "rows beyond a value")
+    sets = {
+        rows: column
+        for column, of_column in reversed(list(enumerate(mentions.cells)))
+        for rows in _unions(list(of_column.values()))
+    }
+    fitting = [(rows, column) for rows, column in sets.items() if len(rows) == number]
+    for (first, column), (second, _) in combinations(sets.items(), 2):
+        both = tuple(sorted(set(first) & set(second)))
+        if both and len(both) == number and len(both) < min(len(first), len(second)):
+            fitting.insert(0, (both, column))
+    if fitting:
+        rows, column = fitting[0]
+        return _derived("COUNT", rows, column if subject is None else subject, "rows with a value")
+    if number == table.num_rows and not sets:
+        column = 0 if subject is None else subject
+        return _derived("COUNT", range(table.num_rows), column, "all rows")
+    return None
+
+
+def _subject(mentions: _Mentions) -> int | None:
+    """The column that is named best, if one is."""
+    best = max(range(len(mentions.columns)), key=lambda c: (mentions.columns[c], -c))
+    return best if mentions.columns[best] >= 0.5 else None
+
+
+def _derived(aggregation: str, rows: Sequence[int], column: int, how: str) -> Derived:
+    return Derived(aggregation, tuple((row, column) for row in rows), how)
+
+
+def _by_name(mentions: _Mentions) -> list[int]:
+    return sorted(range(len(mentions.columns)), key=lambda c: (-mentions.columns[c], c))
+
+
+def _unions(sets: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    """The rows of each mentioned value of a column, and of all of them."""
+    yield from sets
+    if len(sets) > 1:
+        yield tuple(sorted(set().union(*map(set, sets))))
+
+
+def _rows_beyond(
+    table: Table, text: str, mentions: _Mentions
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The rows with more or less than a number of the question, column by column."""
+    bounds = [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
+    for column in _by_name(mentions):
+        numbers = table.column(column).numbers
+        given = [(row, value) for row, value in enumerate(numbers) if value is not None]
+        if len(given) < 0.7 * table.num_rows:
+            continue
+        for bound in bounds:
+            is_less = re.search(r"less|fewer|under|below|lower|before|at most", text) is not None
+            or_equal = re.search(r"at least|at most|or more|or less", text) is not None
+            rows = tuple(
+                row
+                for row, value in given
+                if (value < bound if is_less else value > bound) or (or_equal and value == bound)
+            )
+            if rows:
+                yield column, rows
+
+
+def _total(table: Table, mentions: _Mentions, number: float, aggregation: str) -> Derived | None:
+    """The rows, all or those of mentioned values, whose numbers have the sum or average."""
+    sets: list[tuple[int, ...]] = [
+        rows for of_column in mentions.cells for rows in _unions(list(of_column.values()))
+    ]
+    sets.append(tuple(sorted(mentions.rows)))
+    sets.append(tuple(range(table.num_rows)))
+    found = []
+    for column in _by_name(mentions):
+        numbers = table.column(column).numbers
+        for rows in sets:
+            given = [value for row in rows if (value := numbers[row]) is not None]
+            if len(given) < 2 or len(given) < 0.7 * len(rows):
+                continue
+            result = math.fsum(given) / (len(given) if aggregation == "AVERAGE" else 1)
+            digits = 0.0051 if aggregation == "AVERAGE" else 1e-6
+            if abs(result - number) <= digits * max(1.0, abs(number) * 1e-3):
+                found.append(_derived(aggregation, rows, column, "numbers of rows"))
+        if found and mentions.columns[column] > 0:
+            return found[0]
+    return found[0] if len(found) == 1 else None
+
+
+def _pairs(table: Table, mentions: _Mentions) -> Iterator[tuple[int, int, int]]:
+    """Two rows of different mentioned values of one column: both rows, and the column."""
+    for column, of_column in enumerate(mentions.cells):
+        single = [rows[0] for rows in of_column.values() if len(rows) == 1]
+        if 2 <= len(single) <= _MOST_ROWS_OF_PAIRS:
+            for first, second in combinations(sorted(single), 2):
+                yield first, second, column
+
+
+def _difference(table: Table, mentions: _Mentions, number: float) -> Derived | None:
+    found = []
+    for first, second, by in _pairs(table, mentions):
+        for column in range(table.num_columns):
+            numbers = table.column(column).numbers
+            one, other = numbers[first], numbers[second]
+            if one is None or other is None or (column == by and one == other):
+                continue
+            if abs(abs(one - other) - number) <= 1e-6 * max(1.0, abs(number)):
+                found.append((mentions.columns[column], -column, first, second))
+    if not found:
+        return None
+    found.sort(reverse=True)
+    if len(found) > 1 and found[0][0] == found[1][0] and found[0][1] != found[1][1]:
+        return None
+    _, column, first, second = found[0]
+    return _derived("DIFFERENCE", (first, second), -column, "two mentioned rows")
+
+
+def _compared(table: Table, column: int, first: int, second: int) -> int:
+    """Whether the first row's value is larger (1), smaller (-1) or equal; 0 where none is known."""
+    column_ranks = _remembered_ranks(table)[column]
+    one, other = column_ranks.get(first), column_ranks.get(second)
+    return 0 if one is None or other is None else (one > other) - (one < other)
+
+
+def _all_ranks(table: Table) -> tuple[dict[int, int], ...]:
+    return tuple(
+        {
+            row: rank
+            for row, (rank, _) in ranks(
+                values_of_column(table.column(column), [row[column] for row in table.rows])
+            ).items()
+        }
+        for column in range(table.num_columns)
+    )
+
+
+_remembered_ranks = remember(_all_ranks, lambda table, _: table.num_rows * table.num_columns)
+
+
+def _direction(text: str) -> int:
+    more, less = bool(_MORE.search(text)), bool(_LESS.search(text))
+    return more - less
+
+
+def _of_two(table: Table, text: str, mentions: _Mentions, cells: Coordinates) -> Derived | None:
+    """The one of two mentioned cells whose row has more or less of something."""
+    direction = _direction(text)
+    if not direction or not _EITHER.search(text):
+        return None
+    for first, second, by in _pairs(table, mentions):
+        for row, other in ((first, second), (second, first)):
+            if (row, by) not in cells:
+                continue
+            fitting = [
+                column
+                for column in _by_name(mentions)
+                if column != by and _compared(table, column, row, other) == direction
+            ]
+            named = [column for column in fitting if mentions.columns[column] > 0]
+            if len(named or fitting) == 1 or named:
+                name = "GREATER" if direction > 0 else "LESS"
+                return _derived(name, (first, second), (named or fitting)[0], "one of two rows")
+    return None
+
+
+def _yes_or_no(table: Table, text: str, mentions: _Mentions, is_true: bool) -> Derived | None:
+    """Whether the row that is mentioned first has more, less or as much of something."""
+    direction = _direction(text)
+    is_equal = re.search(r"\b(?:same|equal|as \w+ as)\b", text) is not None
+    if not direction and not is_equal:
+        return None
+    found = []
+    for first, second, by in _pairs(table, mentions):
+        names = [normalize_denotation(table.rows[row][by]) for row in (first, second)]
+        places = [normalize_denotation(text).find(name) for name in names]
+        row, other = (first, second) if places[0] <= places[1] else (second, first)
+        for column in range(table.num_columns):
+            if column == by or mentions.columns[column] <= 0:
+                continue
+            compared = _compared(table, column, row, other)
+            holds = compared == (0 if is_equal else direction)
+            if holds == is_true and row in _remembered_ranks(table)[column]:
+                found.append((mentions.columns[column], -column, first, second))
+    if not found:
+        return None
+    _, column, first, second = max(found)
+    name = "IS_EQUAL" if is_equal else "IS_GREATER" if direction > 0 else "IS_LESS"
+    return _derived(name, (first, second), -column, "two rows compared")
+
+
+def of_cells(
+    table: Table, coordinates: Coordinates, answers: Sequence[str], number: float | None
+) -> Derived | None:
+    """The operator that gives an answer from cells that are known; None where none does."""
+    texts = [normalize_denotation(table.rows[row][column]) for row, column in coordinates]
+    if sorted(texts) == sorted(map(normalize_denotation, answers)):
+        return Derived("NONE", coordinates, "given cells")
+    values = [table.column(column).numbers[row] for row, column in coordinates]
+    given = [value for value in values if value is not None]
+    if number is None or not texts:
+        return None
+    if len(given) == len(texts):
+        results = {"NONE": given[0], "SUM": math.fsum(given)}
+        results |= {"AVERAGE": math.fsum(given) / len(given), "MAX": max(given), "MIN": min(given)}
+        if len(texts) == 1:
+            results = {"NONE": given[0]}
+        elif len(texts) == 2:
+            results["DIFFERENCE"] = abs(given[0] - given[1])
+    else:
+        results = {}
+    results |= {"COUNT": float(len(texts))} | ({"DISTINCT": float(len(set(texts)))})
+    for name, result in results.items():
+        if math.isclose(result, number, rel_tol=1e-6, abs_tol=1e-6):
+            return Derived(name, coordinates, "given cells")
+    return None
