@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mate_tf.answers.answer import Answer, SelectedCell, format_number
+from mate_tf.features.numeric import values_of_column
 from mate_tf.tables.columns import Column, unlike_units
 from mate_tf.tables.table import PAIRED, Table
 from mate_tf.tables.values import Date, clock_text
@@ -89,7 +90,7 @@ def answer_of_cells(
             note = f"no {name} was computed, because the numbers are in {' and '.join(unlike)}"
             has_number = any(number is not None for number in numbers)
             return dataclasses.replace(by_themselves, note=note) if has_number else None
-        value = _calculated(columns, cells, numbers, aggregation)
+        value = _calculated(table, columns, cells, numbers, aggregation)
         if value is None:
             return None
         is_time = all(column.kind == "duration" for column in columns)
@@ -129,6 +130,7 @@ def _yes_or_no(holds: bool) -> str:
 
 
 def _calculated(
+    table: Table,
     columns: list[Column],
     cells: tuple[SelectedCell, ...],
     numbers: list[float | None],
@@ -141,8 +143,11 @@ def _calculated(
         return (total if aggregation == "SUM" else total / len(given)) if given else None
     if len(given) == 2:
         return abs(given[0] - given[1])
-    dates = [column.values[cell.row] for column, cell in zip(columns, cells, strict=True)]
-    return _between(*(date if isinstance(date, Date) else None for date in dates))
+    values = [
+        values_of_column(column, [row[cell.column] for row in table.rows]).get(cell.row)
+        for column, cell in zip(columns, cells, strict=True)
+    ]
+    return _between(*(value if isinstance(value, Date) else None for value in values))
 
 
 def _between(one: Date | None, other: Date | None) -> float | None:

@@ -188,7 +188,9 @@ def decode_cells(
         is_count = likeliest == _COUNT
         number = np.where(is_count, np.maximum(np.rint(expected), 1), 1).astype(np.int64)
         is_of_two = _OF_TWO[likeliest]
-        number[is_of_two] = 2
+        # Of one column: outside the chosen one, cells have a probability of 0.
+        possible = np.bincount(cells.examples, probabilities > 0.0, len(tables)).astype(np.int64)
+        number[is_of_two] = np.clip(possible[is_of_two], 1, 2)
         thresholds[is_of_two] = np.inf
         if config.plain_answers and asked.questions:
             asks_for_one = [
@@ -239,6 +241,8 @@ def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
     places = np.zeros(is_question.shape)
     for index, (ids, in_question) in enumerate(zip(features.input_ids, is_question, strict=True)):
         words, first = np.unique(ids[in_question], return_index=True)
+        if not len(words):
+            continue
         found = np.searchsorted(words, ids).clip(max=len(words) - 1)
         mentioned[index] = words[found] == ids
         places[index] = first[found] * mentioned[index]

@@ -10,11 +10,21 @@ import numpy as np
 
 from mate_tf.answers.answer import Answer, SelectedCell, format_number
 from mate_tf.tables.drawing import Marks, count, cut, marked_table_html, rows_shown, short
-from mate_tf.tables.table import Table
+from mate_tf.tables.table import PAIRED, Table
 
 _MOST_ATTENDED_ROWS = 10
 _LEAST_SHARE = 0.005  # a smaller one would be labelled 0 %
-_COMPUTED = {"NONE": "read from", "SUM": "sum of", "AVERAGE": "average of", "COUNT": "count of"}
+_COMPUTED = {
+    "NONE": "read from",
+    "SUM": "sum of",
+    "AVERAGE": "average of",
+    "COUNT": "count of",
+    "DISTINCT": "different texts of",
+    "MAX": "largest of",
+    "MIN": "smallest of",
+    "DIFFERENCE": "difference of",
+    **dict.fromkeys(PAIRED[1:], "comparison of"),
+}
 
 
 def error_html(message: str) -> str:

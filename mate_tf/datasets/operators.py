@@ -143,8 +143,9 @@ def derive(
         return _listed(mentions, candidates)
     if number is not None:
         return _of_number(table, text, mentions, candidates[0], number)
-    if not candidates[0] and question.answers[0].strip().lower() in ("yes", "no"):
-        return _yes_or_no(table, text, mentions, question.answers[0].strip().lower() == "yes")
+    if (said := question.answers[0].strip().lower()) in ("yes", "no"):
+        compared = _yes_or_no(table, text, mentions, said == "yes")
+        return compared or _looked_up(mentions, candidates[0])
     return _of_two(table, text, mentions, candidates[0]) or _looked_up(mentions, candidates[0])
 
 

@@ -200,7 +200,8 @@ def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
 
 def found_by_value(table: Any, before: Question, after: Question) -> bool:
     """Whether `supervise` found a cell only by its value; `before` is the question without it."""
-    if before.answer_coordinates or not isinstance(table, Table):
+    is_computed = after.aggregation not in ("", "NONE")
+    if before.answer_coordinates or is_computed or not isinstance(table, Table):
         return False
     texts = set(map(_denotation, before.answers))
     cells = (table.rows[row][column] for row, column in after.answer_coordinates)

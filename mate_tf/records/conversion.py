@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from absl import logging
 
-from mate_tf.datasets.supervision import SupervisionError, found_by_value
+from mate_tf.datasets.supervision import SupervisionError, derived, found_by_value
 from mate_tf.datasets.tasks import Task
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, ConversionReport, FeatureBuilder
 from mate_tf.features.config import ConversionError
@@ -95,7 +95,9 @@ def convert_all(
             ((table, question) for table, question, error in found if not (error and is_training)),
             require_answers=is_training,
         )
-        for (table, question, error), lacks, of_value in zip(found, lacking, by_value, strict=True):
+        for (item, before), (table, question, error), lacks, of_value in zip(
+            chunk, found, lacking, by_value, strict=True
+        ):
             if error and is_training:
                 yield _left_out(table, question, error)
                 continue
@@ -105,6 +107,7 @@ def convert_all(
                 continue
             notes = [f"no labels ({error.reason})"] if error else []
             notes += ["answers found by value"] if of_value else []
+            notes += _operator(item, before, question)
             notes += [*_notes(example.report), *lacks]
             num_tokens = example.report.num_tokens
             yield Outcome(
@@ -126,6 +129,16 @@ def _supervised(
     if task.expand is not None:
         table = task.expand(item, question, original=original)
     return table, question, error
+
+
+def _operator(table: Any, before: Question, after: Question) -> list[str]:
+    """Names the operator of a question, and what it was derived from."""
+    if not after.aggregation or not isinstance(table, Table):
+        return []
+    how = "given" if before.aggregation else None
+    if how is None and (found := derived(table, before)) is not None:
+        how = found.how
+    return [f"operator {after.aggregation} ({how})"] if how else []
 
 
 def _left_out(

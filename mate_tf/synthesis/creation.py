@@ -220,7 +220,9 @@ def read_sources(
             malformed table is yielded as its error.
     """
     if layout == MADE:
-        yield from made_tables(int(os.fspath(directory)), seed=0)
+        number = os.fspath(directory)
+        require(number.isdecimal(), f"expected a number of tables to make, got {number!r}")
+        yield from made_tables(int(number), seed=0)
         return
     directory = Path(directory)
     if layout == TABLES:

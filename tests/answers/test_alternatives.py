@@ -58,7 +58,7 @@ def candidates_by_loops(held: CellProbabilities, places: list[int]):
         if column not in {place % 3 for place in places}
     ]
     for members in [places, *column_sets]:
-        for aggregation in AGGREGATIONS if members else ():
+        for aggregation in AGGREGATIONS[: len(held.aggregations)] if members else ():
             yield members, aggregation
     for place in range(NUM_CELLS):
         if place not in places and held.cells[place] > -np.inf:
@@ -75,7 +75,7 @@ def answers_by_loops(held: CellProbabilities, places: list[int]):
         )
         mean = np.mean([held.with_columns[place] for place in members])
         score = mean * held.aggregations[AGGREGATIONS.index(aggregation)]
-        answer = answer_of_cells(TABLE, cells, aggregation, float(score))
+        answer = answer_of_cells(TABLE, cells, aggregation, float(score), held.facts)
         if answer is not None and answer.score > 0.0:
             yield answer
 

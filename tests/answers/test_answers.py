@@ -165,7 +165,7 @@ def test_a_number_that_json_cannot_hold_is_left_to_the_text(value):
         ({"cells": [[0, 1]]}, "expected answer.cells to be set by its keys row, column"),
         ({"cells": [{"row": -1, "column": 0, "text": "", "score": 0.5}]}, "a place in answer.ce"),
         ({"cells": [{"row": True, "column": 0, "text": "", "score": 0.5}]}, "answer.cells.row"),
-        ({"aggregation": "MAX"}, "expected one of .* as answer.aggregation, got 'MAX'"),
+        ({"aggregation": "MOST"}, "expected one of .* as answer.aggregation, got 'MOST'"),
         ({"value": "1"}, "expected float for answer.value, got '1'"),
         ({"value": math.nan}, "expected finite numbers in answer, got nan"),
         ({"class_index": -1}, "expected an index as answer.class_index, got -1"),

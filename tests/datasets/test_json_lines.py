@@ -171,7 +171,7 @@ def test_a_line_may_ask_for_what_a_workbook_hides_and_for_one_of_several_tables(
         ({"question": "?", "table": {"header": ["a"], "rows": []}}, "expected at least 1 row"),
         ({"question": "?", "table": TABLE, "answers": "3"}, "expected a list for 'answers'"),
         ({"question": "?", "table": TABLE, "answer_number": "3"}, "expected a number"),
-        ({"question": "?", "table": TABLE, "aggregation": "MIN"}, "expected an aggregation"),
+        ({"question": "?", "table": TABLE, "aggregation": "MOST"}, "expected an aggregation"),
         (
             {"question": "?", "table": TABLE, "answer_coordinates": [[2, 0]]},
             r"expected cells within 2 rows and 2 columns, got \(2, 0\)",

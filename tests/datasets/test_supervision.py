@@ -116,8 +116,9 @@ def test_an_ambiguous_answer_is_its_last_cell_when_not_strict():
 
 def test_supervision_that_is_given_is_kept():
     for given_one in (
-        Question("?", answers=["Peru"], answer_coordinates=((2, 0),)),
-        Question("?", answers=["Peru"], answer_number=2.0),
+        Question("?", answers=["Peru"], answer_coordinates=((2, 0),), aggregation="NONE"),
+        Question("?", answers=["Lima"], answer_number=2.0),
+        Question("?", answers=["a"], answer_coordinates=((2, 0), (1, 0))),
     ):
         assert supervise(TABLE, given_one) is given_one
 

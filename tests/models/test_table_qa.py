@@ -247,7 +247,7 @@ def test_training_answers_the_batch(batch):
     [
         ({"temperature": 0.0}, "expected temperature above 0, got 0.0"),
         ({"huber_loss_delta": -1.0}, "expected huber_loss_delta above 0, got -1.0"),
-        ({"num_aggregation_labels": 3}, "expected num_aggregation_labels of 0 or 4, got 3"),
+        ({"num_aggregation_labels": 3}, "expected num_aggregation_labels of 0, 4 or 13, got 3"),
         ({"average_approximation_function": "third_order"}, "got 'third_order'"),
         ({"output_dropout": 1.0}, "expected output_dropout from 0 to below 1, got 1.0"),
         ({"max_num_columns": 1}, "expected max_num_columns of at least 2, got 1"),

@@ -6,6 +6,7 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion import Summary, convert_all, outcome_counts
 from mate_tf.tables.table import Question, Table
 
+A_CELL = "operator NONE (a cell)"
 TABLE = Table.from_rows([["a", "b"], ["c", "1"], ["d", "1"], ["e", "3"]], table_id="t")
 
 
@@ -22,17 +23,17 @@ def convert(builder, table, asked: Question, is_training: bool, task: str = "WTQ
 @pytest.mark.parametrize(
     ("asked", "config", "reason", "notes"),
     [
-        (question("a", "c"), {}, "", []),
+        (question("a", "c"), {}, "", [A_CELL]),
         (question("a", "17"), {}, "", []),
         (question("a", "1"), {}, "ambiguous answer", []),
         (question("a", "k"), {}, "answer not found", ["no labels (answer not found)"]),
         (question("a " * 99, "c"), {}, "too long", None),
-        (question("a", "c"), {"drop_rows_to_fit": True, "max_seq_length": 8}, "", ["rows dropped"]),
+        (question("a", "c"), {"drop_rows_to_fit": True, "max_seq_length": 8}, "", [A_CELL, "rows dropped"]),
         (
             question("a", "e"),
             {"drop_rows_to_fit": True, "max_seq_length": 8},
             "answer cut off",
-            ["rows dropped", "answers cut off"],
+            [A_CELL, "rows dropped", "answers cut off"],
         ),
         (question("a", "c"), {"max_column_id": 2}, "too many columns", None),
         (question("a", "c"), {"max_row_id": 2}, "too many rows", None),
@@ -79,7 +80,8 @@ def test_a_summary_counts_names_the_first_of_each_reason_and_tells_the_padding(w
     assert lines[:2] == ["1 of 6 questions kept", "  left out: 5 answer not found"]
     assert [f"'q{number}'" in lines[2 + number] for number in range(3)] == [True] * 3
     # [CLS] a [SEP] and eight cells are 11 tokens of 256, or of 64 in a batch of its length.
-    assert lines[5:] == ["  padding: 96% of the records, 83% batched by length"]
+    padding = "  padding: 96% of the records, 83% batched by length"
+    assert lines[5:] == [f"  kept with {A_CELL}: 1", padding]
     # Counters of several workers come to the same, but for the messages.
     again = str(Summary(counts=summary.counts)).split("\n")
     assert again == [line for line in lines if not line.startswith("    ")]

@@ -170,7 +170,7 @@ def test_a_folder_without_a_head_of_ours_describes_none(described, config):
             {"aggregation_labels": {"0": "NONE", "1": "COUNT", "2": "SUM", "3": "AVERAGE"}},
             r"expected aggregation_labels \['NONE', 'SUM'.* in .*config\.json, got \['NONE', 'COU",
         ),
-        ({"num_aggregation_labels": 3}, "num_aggregation_labels of 0 or 4, got 3"),
+        ({"num_aggregation_labels": 3}, "num_aggregation_labels of 0, 4 or 13, got 3"),
         ({"temperature": "1"}, r"expected float for .*config\.json\.temperature, got '1'"),
         ({"model_type": "tapex"}, r"model_type 'bert' or 'tapas' in .*config\.json, got 'tapex'"),
     ],

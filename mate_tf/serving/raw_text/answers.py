@@ -7,18 +7,20 @@ Shapes: B batch, S sequence, R rows and C columns of the largest table of the ba
 K body cells of all tables, padded, in one line.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.answers.decoding import SELECTION_THRESHOLD
+from mate_tf.answers.computed import TokenFacts
+from mate_tf.answers.decoding import ASKS_FOR_SEVERAL, SELECTION_THRESHOLD
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.cells import SPACE
 from mate_tf.serving.raw_text.features import RawFeatures
-from mate_tf.tables.table import AGGREGATIONS
+from mate_tf.tables.table import AGGREGATIONS, PAIRED
 
-_NONE, _SUM, _COUNT = (AGGREGATIONS.index(name) for name in ("NONE", "SUM", "COUNT"))
+_NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
 _DIGITS = 12  # of a number that is no integer
 _ZEROS = "0" * 330
 
@@ -45,64 +47,246 @@ def cell_answers(
     if "aggregation_logits" in outputs:
         aggregations = tf.nn.softmax(tf.cast(outputs["aggregation_logits"], tf.float64))  # [B, A]
     likeliest = tf.argmax(aggregations, axis=1, output_type=tf.int32)  # [B]
-
-    selected = tf.zeros_like(probabilities, tf.bool)
-    number = tf.ones([batch], tf.int32)
-    if not config.cell_cross_entropy:
-        selected = probabilities > SELECTION_THRESHOLD
-        expected = tf.reduce_sum(tf.maximum(probabilities, 0.0), axis=1)
-        counted = tf.cast(tf.maximum(tf.round(expected), 1.0), tf.int32)
-        number = tf.where(likeliest == _COUNT, counted, number)
-    order = tf.math.top_k(probabilities, k=size).indices  # of equal ones the first comes first
-    ranks = tf.math.top_k(-order, k=size).indices  # the place of each cell in that order
-    is_likely = (ranks < number[:, tf.newaxis]) & (probabilities > -float("inf"))
-    has_any = tf.reduce_any(selected, axis=1, keepdims=True)
-    selected = tf.where(has_any, selected, is_likely)  # [B, R*C]
-
-    count = tf.math.count_nonzero(selected, axis=1, dtype=tf.float64)  # [B]
-    total = tf.reduce_sum(tf.where(selected, with_columns, tf.zeros_like(with_columns)), axis=1)
-    score = tf.math.divide_no_nan(total, count)
-    numbers, units = (
-        tf.reshape(of_cells, [batch, size])
-        for of_cells in (asked.columns.numbers, asked.columns.units)
-    )
+    selected = _selected(config, asked, probabilities, likeliest)
     is_total = tf.broadcast_to(asked.columns.is_total[..., tf.newaxis], shape)
     counted = selected & ~tf.reshape(is_total, [batch, size])
-    counted = tf.where(tf.reduce_any(counted, axis=1, keepdims=True), counted, selected)
-    is_summed = counted & ~tf.math.is_nan(numbers)
-    num_numbers = tf.math.count_nonzero(is_summed, axis=1, dtype=tf.float64)
-    is_computed = (likeliest == _COUNT) | ((likeliest != _NONE) & (num_numbers > 0.0))
-    chosen = tf.where(is_computed & (count > 0.0), likeliest, _NONE)
-    has_unit = counted & (units >= 0)
-    least = tf.reduce_min(tf.where(has_unit, units, units.dtype.max), axis=1)
-    is_unlike = least < tf.reduce_max(tf.where(has_unit, units, -1), axis=1)
-    aggregation = tf.where(is_unlike & (chosen != _COUNT), _NONE, chosen)
-    sums = tf.reduce_sum(tf.where(is_summed, numbers, tf.zeros_like(numbers)), axis=1)
-    averages = tf.math.divide_no_nan(sums, num_numbers)
-    value = tf.where(aggregation == _SUM, sums, averages)
-    texts = tf.reshape(asked.cells, [batch, size])
-    has_text = ~tf.strings.regex_full_match(texts, f"(?:{SPACE})?")
-    filled = tf.math.count_nonzero(counted & has_text, axis=1, dtype=tf.float64)
-    value = tf.where(aggregation == _COUNT, filled, value)
-    is_duration = tf.broadcast_to(asked.columns.is_duration[:, tf.newaxis], shape)
-    is_duration = tf.reduce_all(tf.reshape(is_duration, [batch, size]) | ~counted, axis=1)
-    is_time = is_duration & (aggregation != _COUNT)
-    computed = tf.where(is_time, clock_texts(value), format_numbers(value))
-
+    is_kept = tf.reduce_any(counted, axis=1) & ~_is_one_of(likeliest, PAIRED)
+    counted = tf.where(is_kept[:, tf.newaxis], counted, selected)
+    result = _computed(asked, counted, likeliest)
+    # What needs two cells and cannot be computed leaves the likelier one.
+    best = tf.one_hot(tf.argmax(probabilities, axis=1), size, True, False)
+    is_left = _is_one_of(likeliest, PAIRED) & ~result.is_possible
+    chosen = tf.where(result.is_possible, likeliest, _NONE)
+    of_aggregation = tf.gather(aggregations, chosen, batch_dims=1)
+    count = tf.math.count_nonzero(selected, axis=1, dtype=tf.float64)  # [B]
+    if config.plain_answers:
+        number = tf.reduce_sum(tf.where(selected, result.numbers, 0.0), axis=1)  # NaN for none
+        is_number = (likeliest == _COUNT) & (count == 1.0) & ~tf.math.is_nan(number)
+        chosen = tf.where(is_number, _NONE, chosen)
+        of_both = tf.reduce_sum(tf.gather(aggregations, _both(aggregations), axis=1), axis=1)
+        of_aggregation = tf.where(is_number, of_both, of_aggregation)
+    total = tf.reduce_sum(tf.where(selected, with_columns, tf.zeros_like(with_columns)), axis=1)
+    score = tf.math.divide_no_nan(total, count) * of_aggregation
+    selected = tf.where(is_left[:, tf.newaxis], selected & best, selected)
+    aggregation = tf.where(result.is_unlike, _NONE, chosen)
     selected = tf.where((aggregation == _NONE)[:, tf.newaxis], selected, counted)
-    texts = tf.boolean_mask(texts, selected)
+
+    texts = tf.boolean_mask(tf.reshape(asked.cells, [batch, size]), selected)
     by_example = tf.RaggedTensor.from_value_rowids(
         texts, tf.where(selected)[:, 0], nrows=tf.cast(batch, tf.int64), validate=False
     )
     joined = tf.strings.reduce_join(by_example, axis=1, separator=", ")
-    score *= tf.gather(aggregations, chosen, batch_dims=1)
     return {
         "cell_scores": tf.cast(tf.reshape(tf.maximum(probabilities, 0.0), shape), tf.float32),
         "selected": tf.reshape(selected, shape),
         "aggregations": tf.gather(tf.constant(AGGREGATIONS), aggregation),
-        "answers": tf.where(aggregation == _NONE, joined, computed),
+        "answers": tf.where(aggregation == _NONE, joined, result.texts),
         "scores": tf.cast(score, tf.float32),
     }
+
+
+def _both(aggregations: tf.Tensor) -> list[int]:
+    """NONE and COUNT, of a model that has them."""
+    return [_NONE, _COUNT] if (aggregations.shape[1] or _COUNT + 1) > _COUNT else [_NONE]
+
+
+def _is_one_of(aggregations: tf.Tensor, names: Sequence[str]) -> tf.Tensor:
+    """Whether each of int32 [B] is one of some aggregations: bool [B]."""
+    return tf.gather(tf.constant([name in names for name in AGGREGATIONS]), aggregations)
+
+
+def _selected(
+    config: TableQAConfig, asked: RawFeatures, probabilities: tf.Tensor, likeliest: tf.Tensor
+) -> tf.Tensor:
+    """The cells that are selected: bool [B, R*C]."""
+    batch, size = tf.unstack(tf.shape(probabilities))
+    above = tf.zeros_like(probabilities, tf.bool)
+    number = tf.ones([batch], tf.int32)
+    if not config.cell_cross_entropy:
+        above = probabilities > SELECTION_THRESHOLD
+        expected = tf.reduce_sum(tf.maximum(probabilities, 0.0), axis=1)
+        counted = tf.cast(tf.maximum(tf.round(expected), 1.0), tf.int32)
+        is_of_two = _is_one_of(likeliest, PAIRED)
+        possible = tf.math.count_nonzero(probabilities > 0.0, axis=1, dtype=tf.int32)
+        of_two = tf.where(is_of_two, tf.clip_by_value(possible, 1, 2), number)
+        number = tf.where(likeliest == _COUNT, counted, of_two)
+        is_fixed = is_of_two
+        if config.plain_answers:
+            asks_for_several = tf.strings.regex_full_match(
+                tf.strings.lower(asked.questions, encoding="utf-8"), ASKS_FOR_SEVERAL
+            )
+            is_fixed |= (likeliest == _NONE) & ~asks_for_several
+        above &= ~is_fixed[:, tf.newaxis]
+    order = tf.math.top_k(probabilities, k=size).indices  # of equal ones the first comes first
+    ranks = tf.math.top_k(-order, k=size).indices  # the place of each cell in that order
+    is_likely = (ranks < number[:, tf.newaxis]) & (probabilities > -float("inf"))
+    return tf.where(tf.reduce_any(above, axis=1, keepdims=True), above, is_likely)
+
+
+class _Result(NamedTuple):
+    """What is computed from the selected cells.
+
+    Attributes:
+        texts: string [B]; "" for NONE.
+        is_possible: bool [B], whether the cells have what the aggregation needs.
+        is_unlike: bool [B], whether units cannot be added: the answer is the cells themselves.
+        numbers: float64 [B, R*C], of all cells; NaN for none.
+    """
+
+    texts: tf.Tensor
+    is_possible: tf.Tensor
+    is_unlike: tf.Tensor
+    numbers: tf.Tensor
+
+
+def _computed(asked: RawFeatures, selected: tf.Tensor, likeliest: tf.Tensor) -> _Result:
+    """What `answer_of_cells` computes (mate_tf/answers/computed.py)."""
+    shape = tf.shape(asked.cells)
+    batch, size = tf.unstack(tf.shape(selected))
+    numbers, units, texts = (
+        tf.reshape(of_cells, [batch, size])
+        for of_cells in (asked.columns.numbers, asked.columns.units, asked.cells)
+    )
+    count = tf.math.count_nonzero(selected, axis=1)
+    is_summed = selected & ~tf.math.is_nan(numbers)
+    num_numbers = tf.math.count_nonzero(is_summed, axis=1, dtype=tf.float64)
+    sums = tf.reduce_sum(tf.where(is_summed, numbers, tf.zeros_like(numbers)), axis=1)
+    plain = tf.strings.regex_replace(texts, f"^(?:{SPACE})|(?:{SPACE})$", "")
+    plain = tf.strings.lower(plain, encoding="utf-8")
+    is_filled = selected & (plain != "")
+
+    pair = tf.math.top_k(tf.cast(selected, tf.int32), k=tf.minimum(size, 2)).indices
+    pair = tf.concat([pair, pair], axis=1)[:, :2]  # of a table of one cell
+    has_two = count == 2
+    facts = _token_facts(asked)
+    ranks = tf.gather(facts.ranks, pair, batch_dims=1)  # [B, 2]
+    first, second = ranks[:, 0], ranks[:, 1]
+    are_ranked = has_two & tf.reduce_all(ranks > 0.0, axis=1)
+    names = _named_cells(shape, pair, facts)  # [B, 2]
+    places = tf.gather(facts.places, names, batch_dims=1)
+    is_turned = places[:, 0] > places[:, 1]
+    one, other = tf.where(is_turned, second, first), tf.where(is_turned, first, second)
+    of_pair = tf.gather(plain, pair, batch_dims=1)
+    is_equal = tf.where(are_ranked, first == second, of_pair[:, 0] == of_pair[:, 1])
+    apart = _difference(asked, tf.gather(numbers, pair, batch_dims=1), pair)
+    order = tf.where(selected & (facts.ranks > 0.0), facts.ranks, -float("inf"))
+    largest = tf.argmax(order, axis=1)
+    smallest = tf.argmin(tf.where(order > 0.0, order, float("inf")), axis=1)
+
+    has_unit = selected & (units >= 0)
+    least = tf.reduce_min(tf.where(has_unit, units, units.dtype.max), axis=1)
+    is_unlike = least < tf.reduce_max(tf.where(has_unit, units, -1), axis=1)
+    is_unlike &= _is_one_of(likeliest, ("SUM", "AVERAGE", "DIFFERENCE")) & (num_numbers > 0.0)
+    values = {
+        "SUM": sums,
+        "AVERAGE": tf.math.divide_no_nan(sums, num_numbers),
+        "COUNT": tf.math.count_nonzero(is_filled, axis=1, dtype=tf.float64),
+        "DISTINCT": _num_different(plain, is_filled),
+        "DIFFERENCE": apart,
+    }
+    value = tf.zeros([batch], tf.float64)
+    for name, of_name in values.items():
+        value = tf.where(_is_one_of(likeliest, (name,)), of_name, value)
+    value = tf.where(tf.math.is_nan(value), tf.zeros_like(value), value)
+    is_duration = tf.broadcast_to(asked.columns.is_duration[:, tf.newaxis], shape)
+    is_duration = tf.reduce_all(tf.reshape(is_duration, [batch, size]) | ~selected, axis=1)
+    is_time = is_duration & _is_one_of(likeliest, ("SUM", "AVERAGE", "DIFFERENCE"))
+    text = tf.where(is_time, clock_texts(value), format_numbers(value))
+
+    def read(cells: tf.Tensor) -> tf.Tensor:
+        return tf.gather(texts, cells, batch_dims=1)
+
+    others = {
+        "NONE": tf.fill([batch], ""),
+        "MAX": read(largest),
+        "MIN": read(smallest),
+        "GREATER": read(tf.where(second > first, names[:, 1], names[:, 0])),
+        "LESS": read(tf.where(second < first, names[:, 1], names[:, 0])),
+        "IS_GREATER": tf.where(one > other, "yes", "no"),
+        "IS_LESS": tf.where(one < other, "yes", "no"),
+        "IS_EQUAL": tf.where(is_equal, "yes", "no"),
+    }
+    for name, of_name in others.items():
+        text = tf.where(_is_one_of(likeliest, (name,)), of_name, text)
+    conditions = {
+        ("SUM", "AVERAGE"): num_numbers > 0.0,
+        ("DIFFERENCE",): has_two & (is_unlike | ~tf.math.is_nan(apart)),
+        ("MAX", "MIN"): tf.reduce_any(order > 0.0, axis=1),
+        ("GREATER", "LESS", "IS_GREATER", "IS_LESS"): are_ranked,
+        ("IS_EQUAL",): has_two,
+    }
+    is_possible = count > 0
+    for of_condition, holds in conditions.items():
+        is_possible &= holds | ~_is_one_of(likeliest, of_condition)
+    return _Result(text, is_possible, is_unlike & is_possible, numbers)
+
+
+def _num_different(texts: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
+    """The number of different texts, [B, K] to float64 [B]; those that do not count are left out."""
+    keys = tf.strings.to_hash_bucket_fast(texts, 2**62)
+    keys = tf.sort(tf.where(is_counted, keys, -1), axis=1)
+    is_new = tf.concat([keys[:, :1] >= 0, keys[:, 1:] != keys[:, :-1]], axis=1)
+    return tf.math.count_nonzero(is_new, axis=1, dtype=tf.float64)
+
+
+def _difference(asked: RawFeatures, numbers: tf.Tensor, pair: tf.Tensor) -> tf.Tensor:
+    """The difference of two cells' numbers or dates: float64 [B], NaN where there is none."""
+    fields = tf.transpose(asked.columns.fields, [0, 2, 1, 3])
+    shape = tf.shape(fields)
+    fields = tf.reshape(fields, [shape[0], shape[1] * shape[2], 5])
+    year, month, day = tf.unstack(tf.gather(fields, pair, batch_dims=1)[..., 1:4], axis=-1)
+    days = _days(year, month, day)  # [B, 2], NaN where one is missing
+
+    def apart(values: tf.Tensor) -> tf.Tensor:
+        return tf.abs(values[:, 0] - values[:, 1])
+
+    of_dates = tf.where(tf.math.is_nan(apart(days)), apart(year), apart(days))
+    return tf.where(tf.math.is_nan(apart(numbers)), of_dates, apart(numbers))
+
+
+def _days(year: tf.Tensor, month: tf.Tensor, day: tf.Tensor) -> tf.Tensor:
+    """Days since a fixed one, in the Gregorian calendar, whose years here begin in March."""
+    is_early = month <= 2.0
+    year = tf.where(is_early, year - 1.0, year)
+    since_march = tf.where(is_early, month + 9.0, month - 3.0)
+    leap_days = year // 4.0 - year // 100.0 + year // 400.0
+    return 365.0 * year + leap_days + (153.0 * since_march + 2.0) // 5.0 + day
+
+
+def _token_facts(asked: RawFeatures) -> TokenFacts:
+    """The facts of all cells, float64 [B, R*C], as the library has them."""
+    tokens = asked.tokens
+    is_question = (tokens.segment_ids == 0) & (tokens.input_mask > 0)  # [B, S]
+    longest = tf.maximum(tf.reduce_max(tf.reduce_sum(tf.cast(is_question, tf.int32), axis=1)), 1)
+    words = tf.where(is_question, tokens.input_ids, -1)[:, tf.newaxis, :longest]  # [B, 1, Q]
+    is_same = tf.cast(tokens.input_ids[..., tf.newaxis] == words, tf.int32)  # [B, S, Q]
+    mentioned = tf.reduce_max(is_same, axis=-1)
+    places = tf.argmax(is_same, axis=-1, output_type=tf.int32)
+    shares = _mean_by_cell(asked, mentioned)
+    of_places = tf.math.divide_no_nan(_mean_by_cell(asked, places), shares)
+    return TokenFacts(_mean_by_cell(asked, tokens.column_ranks), shares, of_places)
+
+
+def _named_cells(shape: tf.Tensor, pair: tf.Tensor, facts: TokenFacts) -> tf.Tensor:
+    """The cells that name the rows of two cells: int32 [B, 2]."""
+    width = shape[2]
+    rows, columns = pair // width, pair % width
+    mentioned = tf.reshape(facts.mentioned, shape)
+    of_columns = tf.reduce_sum(tf.gather(mentioned, rows, batch_dims=1), axis=1)  # [B, C]
+    is_theirs = tf.reduce_any(columns[..., tf.newaxis] == tf.range(width), axis=1)
+    of_columns = tf.where(is_theirs & (width > 1), tf.constant(-1.0, tf.float64), of_columns)
+    column = tf.argmax(of_columns, axis=1, output_type=tf.int32)
+    return rows * width + column[:, tf.newaxis]
+
+
+def _mean_by_cell(asked: RawFeatures, values: tf.Tensor) -> tf.Tensor:
+    """Averages token values [B, S] over each cell: float64 [B, R*C], 0 where it has no token."""
+    shape = tf.shape(asked.cells)
+    cells, num_tokens = _token_cells(asked)  # [B * S], [B, R*C]
+    flat = tf.reshape(tf.cast(values, tf.float64), [-1])
+    sums = tf.math.unsorted_segment_sum(flat, cells, tf.reduce_prod(shape))
+    sums = tf.reshape(sums, [shape[0], shape[1] * shape[2]])
+    return sums / tf.cast(tf.maximum(num_tokens, 1), tf.float64)
 
 
 def class_answers(
@@ -173,17 +357,9 @@ def _cell_probabilities(
         column's probability.
     """
     shape = tf.shape(asked.cells)
-    cells, num_tokens = _token_cells(asked)  # [B * S], [B, R*C]
-    is_seen = num_tokens > 0
-    flat = [shape[0], shape[1] * shape[2]]
-
-    def mean_by_cell(name: str) -> tf.Tensor:
-        values = tf.reshape(tf.cast(outputs[name], tf.float64), [-1])
-        sums = tf.math.unsorted_segment_sum(values, cells, tf.reduce_prod(shape))
-        return tf.reshape(sums, flat) / tf.cast(tf.maximum(num_tokens, 1), tf.float64)
-
+    is_seen = _token_cells(asked)[1] > 0
     unseen = tf.constant(-float("inf"), tf.float64)
-    probabilities = tf.where(is_seen, mean_by_cell("token_probabilities"), unseen)
+    probabilities = tf.where(is_seen, _mean_by_cell(asked, outputs["token_probabilities"]), unseen)
     if "column_logits" not in outputs:
         return probabilities, probabilities
     column_logits = tf.cast(outputs["column_logits"], tf.float64)
@@ -191,7 +367,7 @@ def _cell_probabilities(
     columns = tf.minimum(columns, tf.shape(column_logits)[1] - 1)
     likeliest = 1 + tf.argmax(column_logits[:, 1:], axis=1, output_type=tf.int32)  # [B]
     of_columns = tf.gather(tf.nn.softmax(column_logits), columns, axis=1)  # [B, R*C]
-    in_columns = tf.sigmoid(mean_by_cell("token_logits"))
+    in_columns = tf.sigmoid(_mean_by_cell(asked, outputs["token_logits"]))
     in_columns = tf.where(probabilities > 0.0, probabilities, in_columns)
     in_columns = tf.where(is_seen, in_columns, unseen)
     is_chosen = columns == likeliest[:, tf.newaxis]

@@ -207,11 +207,13 @@ class RawFeatures(NamedTuple):
         tokens: int32 [B, S].
         cells: string [B, R, C], padded with empty texts.
         columns: of the tables, with the numbers in the cells.
+        questions: string [B].
     """
 
     tokens: TokenFeatures
     cells: tf.Tensor
     columns: Columns
+    questions: tf.Tensor
 
 
 def build_features(
@@ -289,7 +291,7 @@ def build_features(
         input_ids=tokens.input_ids + text_ids.to_tensor(shape=tf.stack([-1, length])),
         input_mask=tokens.input_mask + tf.sequence_mask(starts, length, tf.int32),
     )
-    return RawFeatures(tokens, cells, columns)
+    return RawFeatures(tokens, cells, columns, given.questions)
 
 
 def _padded_length(

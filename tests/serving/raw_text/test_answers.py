@@ -22,9 +22,11 @@ TABLES = [
     Table.from_rows([["a", "b"], ["x", "-2.5"], ["y", "1,000"], ["Total", "997.5"]]),
     Table.from_rows([["a"], ["rome"], ["paris"]]),
     Table.from_rows([["a", "b", "c"], ["0.1", "0.2", "2004"], ["may 5", "5 km", "\u22120.1"]]),
+    Table.from_rows([["on", "x"], ["2024-03-01", "A"], ["2023-12-31", " a"], ["2020-02-29", ""]]),
 ]
 # Of each table two tokens of the question, one for each cell and a second for some, and padding.
 LENGTH = 20
+QUESTIONS = ["which is it?", "list all of them", "Who were they?", "when?"]
 CELLS = st.floats(0, 1, width=32) | st.sampled_from([0.0, 0.5, 1.0])
 # Alike or well apart: which of two cells is the larger by less than the rounding is not defined.
 LOGITS = st.integers(-72, 72).map(lambda eighths: eighths / 8)
@@ -45,9 +47,21 @@ COLUMN_IDS, ROW_IDS = np.stack([places(table) for table in TABLES], axis=1).asty
 
 
 def features():
-    """Token features of all tables, of which only the places matter."""
-    ids = dict(column_ids=tf.constant(COLUMN_IDS), row_ids=tf.constant(ROW_IDS))
-    return TokenFeatures(*[tf.zeros_like(ids["row_ids"])] * 9)._replace(**ids)
+    """Token features of all tables: places, ranks, and words that the question has or not."""
+    draw = np.random.default_rng(0)
+    is_cell = ROW_IDS > 0
+    ids = {
+        "column_ids": COLUMN_IDS,
+        "row_ids": ROW_IDS,
+        "segment_ids": (COLUMN_IDS > 0).astype(np.int32),
+        "input_mask": ((np.arange(LENGTH) < 2) | (COLUMN_IDS > 0)).astype(np.int32),
+        "input_ids": draw.integers(0, 4, COLUMN_IDS.shape, np.int32),
+        # The same for all tokens of a cell, equal for some cells, and 0 for others.
+        "column_ranks": is_cell * ((ROW_IDS * 7 + COLUMN_IDS * 3) % 4).astype(np.int32),
+    }
+    zeros = tf.zeros(COLUMN_IDS.shape, tf.int32)
+    given = {name: tf.constant(values) for name, values in ids.items()}
+    return TokenFeatures(*[zeros] * 9)._replace(**given)
 
 
 @functools.cache
@@ -55,23 +69,23 @@ def raw_features():
     raw = raw_input([""] * len(TABLES), TABLES)
     headers, cells = (tf.constant(raw[name].tolist()) for name in ("headers", "cells"))
     columns = read_columns(headers, cells, tf.ones_like(cells, tf.bool), raw["num_rows"], 2)
-    return RawFeatures(features(), cells, columns)
+    return RawFeatures(features(), cells, columns, tf.constant(QUESTIONS))
 
 
 def of_tokens(values):
-    return st.lists(values, min_size=3 * LENGTH, max_size=3 * LENGTH).map(
-        lambda drawn: np.array(drawn, np.float32).reshape(3, LENGTH)
+    return st.lists(values, min_size=4 * LENGTH, max_size=4 * LENGTH).map(
+        lambda drawn: np.array(drawn, np.float32).reshape(4, LENGTH)
     )
 
 
 def of_tables(number):
-    return st.lists(LOGITS, min_size=3 * number, max_size=3 * number).map(
-        lambda drawn: np.array(drawn, np.float32).reshape(3, number)
+    return st.lists(LOGITS, min_size=4 * number, max_size=4 * number).map(
+        lambda drawn: np.array(drawn, np.float32).reshape(4, number)
     )
 
 
 def assert_read_like_the_library(config, outputs):
-    expected = decode_cells(config, outputs, Asked(TABLES, features()))
+    expected = decode_cells(config, outputs, Asked(TABLES, features(), questions=QUESTIONS))
     tensors = {name: tf.constant(values) for name, values in outputs.items()}
     actual = {n: v.numpy() for n, v in cell_answers(config, raw_features(), tensors).items()}
     for index, answer in enumerate(expected):
@@ -90,11 +104,11 @@ def assert_read_like_the_library(config, outputs):
 
 @pytest.mark.medium
 @settings(max_examples=60)
-@given(of_tokens(CELLS), of_tables(4), st.booleans())
-@example(np.zeros((3, LENGTH), np.float32), np.eye(3, 4, dtype=np.float32), False)
-@example(np.ones((3, LENGTH), np.float32), np.eye(3, 4, 1, dtype=np.float32), False)
+@given(of_tokens(CELLS), of_tables(13), st.booleans())
+@example(np.zeros((4, LENGTH), np.float32), np.eye(4, 13, dtype=np.float32), False)
+@example(np.ones((4, LENGTH), np.float32), np.eye(4, 13, 1, dtype=np.float32), False)
 @example(
-    np.full((3, LENGTH), 0.3, np.float32), np.eye(1, 4, 3, dtype=np.float32).repeat(3, 0), False
+    np.full((4, LENGTH), 0.3, np.float32), np.eye(1, 13, 3, dtype=np.float32).repeat(4, 0), False
 )
 def test_cells_and_what_is_computed_of_them_are_the_library_s(cells, aggregations, of_cells):
     if of_cells:  # a softmax over cells, which knows no aggregation
@@ -106,14 +120,14 @@ def test_cells_and_what_is_computed_of_them_are_the_library_s(cells, aggregation
         )
         assert_read_like_the_library(config, {"token_probabilities": cells})
     else:
-        config = TableQAConfig(select_one_column=False)
+        config = TableQAConfig(num_aggregation_labels=13, select_one_column=False)
         outputs = {"token_probabilities": cells, "aggregation_logits": aggregations}
         assert_read_like_the_library(config, outputs)
 
 
 @pytest.mark.medium
 @settings(max_examples=60)
-@given(of_tokens(LOGITS), of_tables(4), of_tables(4))
+@given(of_tokens(LOGITS), of_tables(4), of_tables(13))
 def test_a_column_that_is_chosen_first_is_the_library_s(cells, columns, aggregations):
     # As a model has them: next to nothing for columns that are not there, and a probability of 0
     # outside the column that is chosen, which may be none.
@@ -127,16 +141,17 @@ def test_a_column_that_is_chosen_first_is_the_library_s(cells, columns, aggregat
         "aggregation_logits": aggregations,
     }
     outputs = {name: values.astype(np.float32) for name, values in outputs.items()}
-    assert_read_like_the_library(TableQAConfig(), outputs)
+    config = TableQAConfig(num_aggregation_labels=13, plain_answers=True)
+    assert_read_like_the_library(config, outputs)
 
 
 def test_a_table_of_which_nothing_was_seen_has_no_answer():
     unseen = raw_features()
-    unseen = unseen._replace(tokens=unseen.tokens._replace(row_ids=tf.zeros([3, LENGTH], tf.int32)))
-    outputs = {"token_probabilities": tf.ones([3, LENGTH])}
+    unseen = unseen._replace(tokens=unseen.tokens._replace(row_ids=tf.zeros([4, LENGTH], tf.int32)))
+    outputs = {"token_probabilities": tf.ones([4, LENGTH])}
     answers = cell_answers(TableQAConfig(), unseen, outputs)
-    assert answers["answers"].numpy().tolist() == [b""] * 3
-    assert answers["aggregations"].numpy().tolist() == [b"NONE"] * 3
+    assert answers["answers"].numpy().tolist() == [b""] * 4
+    assert answers["aggregations"].numpy().tolist() == [b"NONE"] * 4
     assert not answers["scores"].numpy().any() and not answers["selected"].numpy().any()
 
 
