@@ -14,7 +14,7 @@ import numpy as np
 from mate_tf.answers.calibration import Calibration
 from mate_tf.dataclass_json import from_dict, require
 from mate_tf.tables.columns import read_column
-from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table
+from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question
 
 
 def format_number(value: float) -> str:

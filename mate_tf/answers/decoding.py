@@ -38,7 +38,9 @@ from mate_tf.tables.table import AGGREGATIONS, PAIRED, Table
 
 SELECTION_THRESHOLD = 0.5  # a more probable cell is part of the answer
 # Words that ask for several cells; others ask for one. RE2 reads it too.
-ASKS_FOR_SEVERAL = r"(?s).*\b(?:all|list|both|each|every|name the|names|who are|who were)\b.*"
+ASKS_FOR_SEVERAL = (
+    r"(?s).*\b(?:all|list|both|each|every|names?|who are|who were|are|were|have|and)\b.*"
+)
 _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
 _OF_TWO = np.isin(AGGREGATIONS, PAIRED)
 # Spans looked at for each that is wanted: neighbours often say the same, in another cell.

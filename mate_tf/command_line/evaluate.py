@@ -26,7 +26,7 @@ in ten bins, and the AUROC (if some answers are right and some wrong).
 EPILOG = """\
 examples:
   mate-tf predict --data=my_data/dev.jsonl --output=answers.jsonl
-  mate-tf evaluate --data=my_data/dev.jsonl --predictions=answers.jsonl
+  mate-tf evaluate --data=my_data/dev.jsonl --predictions=answers.jsonl --by-kind
 """
 
 
@@ -40,6 +40,9 @@ def add_arguments(parser: Any) -> None:
         --official-dir=FOLDER  folder of the data set's release, for scores that need it: the
             simple, complex and small parts of TabFact's test split; HybridQA's answers in the table
             and in passages; the numbers and dates in WTQ's gold answers
+        --by-kind  also print how many questions of each kind are right: look-up, superlative, how
+            many, difference and so on, by their words
+        --kinds=FILE  the kinds for --by-kind: a JSON object of question ids and kinds
         --json  print one JSON object, with scores from 0 to 1
         """,
         required=["predictions"],
@@ -48,9 +51,10 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Scores the answers and prints the scores."""
+    from mate_tf.evaluation.kinds import by_kind, read_kinds
     from mate_tf.evaluation.official import read_official
     from mate_tf.evaluation.predictions import match_predictions, read_predictions
-    from mate_tf.evaluation.scoring import score
+    from mate_tf.evaluation.scoring import is_correct, score
 
     predictions = read_predictions(options.predictions)
     task, split, pairs = arguments.read_asked(options)
@@ -59,6 +63,18 @@ def run(options: argparse.Namespace) -> None:
     if options.official_dir:
         official = read_official(task, options.official_dir, split, pairs)
     scores = score(task, predictions, pairs, official)
+    kinds = {}
+    if options.by_kind or options.kinds:
+        right = {
+            question.question_id: is_correct(
+                task,
+                predictions[question.question_id],
+                question,
+                official.golds.get(question.question_id) if official else None,
+            )
+            for _, question in pairs
+        }
+        kinds = by_kind(right, pairs, read_kinds(options.kinds) if options.kinds else None)
     not_accepted = [(id_, answer.error) for id_, answer in predictions.items() if answer.error]
     counts = {
         "questions": len(predictions),
@@ -68,10 +84,15 @@ def run(options: argparse.Namespace) -> None:
     }
     if options.json:
         keys = {name.replace(" ", "_"): count for name, count in counts.items()}
-        say(json.dumps({"task": task, **keys, "scores": scores}))
+        of_kinds = {"kinds": {name: kind._asdict() for name, kind in kinds.items()}}
+        say(json.dumps({"task": task, **keys, "scores": scores} | (of_kinds if kinds else {})))
         return
     lines = [f"{name:<32} {count:7}" for name, count in counts.items()]
     lines += [f"{name.replace('_', ' '):<32} {value:7.2%}" for name, value in scores.items()]
+    lines += [
+        f"{name:<32} {kind.right / kind.questions:7.2%}  {kind.right} of {kind.questions}"
+        for name, kind in kinds.items()
+    ]
     if not_accepted:
         id_, error = not_accepted[0]
         lines.insert(2, f"  the first: {id_}: {error}")

@@ -79,9 +79,7 @@ class _Mentions:
             for of_column in by_words.cells
         ]
         stems = set(map(_stem, words))
-        self.columns = [
-            len(name & stems) / len(name) if name else 0.0 for name in by_words.columns
-        ]
+        self.columns = [len(name & stems) / len(name) if name else 0.0 for name in by_words.columns]
         self.rows: defaultdict[int, set[int]] = defaultdict(set)
         for column, of_column in enumerate(self.cells):
             for rows in of_column.values():
@@ -172,9 +170,7 @@ def _best_of(mentions: _Mentions, cells: Sequence[tuple[int, int]]) -> tuple[int
     if len(cells) == 1:
         return cells[0]
     weights = [len(mentions.rows.get(row, set()) - {column}) for row, column in cells]
-    best = [
-        cell for cell, weight in zip(cells, weights, strict=True) if 0 < weight == max(weights)
-    ]
+    best = [cell for cell, weight in zip(cells, weights, strict=True) if 0 < weight == max(weights)]
     if len(best) == 1:
         return best[0]
     cells = best or cells

@@ -18,7 +18,6 @@ from mate_tf.models import aggregation, cell_selection
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.tables.table import AGGREGATIONS, TAPAS_AGGREGATIONS
 
-
 _NUMBERS_OF_LABELS = (0, len(TAPAS_AGGREGATIONS), len(AGGREGATIONS))
 
 

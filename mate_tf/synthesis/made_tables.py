@@ -153,8 +153,10 @@ def _number_maker(kind: str, rng: random.Random) -> Callable[[], str]:
     if kind == "price":
         sign = rng.choice(("", "", "", "$", "€", "£"))
         cents = rng.random() < 0.7
-        return lambda: f"{sign}{rng.uniform(low, high):,.2f}" if cents else (
-            f"{sign}{rng.randint(low, high):,}"
+        return lambda: (
+            f"{sign}{rng.uniform(low, high):,.2f}"
+            if cents
+            else (f"{sign}{rng.randint(low, high):,}")
         )
     if kind in ("pay", "large", "distance", "area"):
         step = rng.choice((1, 100, 500)) if kind in ("pay", "large") else 1

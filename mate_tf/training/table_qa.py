@@ -158,9 +158,7 @@ def dev_evaluation(
             tables = [asked[key][0] for key in keys]
             features = TokenFeatures.from_dict(batch)
             texts_of = [asked[key][1].text for key in keys]
-            of_batch = Asked(
-                tables, features, histogram_row=histogram_row, questions=texts_of
-            )
+            of_batch = Asked(tables, features, histogram_row=histogram_row, questions=texts_of)
             answers = decode_cells(config.task, outputs, of_batch)
             for key, answer in zip(keys, answers, strict=True):
                 if key in predictions:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from mate_tf.answers.answer import Answer, SelectedCell
-from mate_tf.answers.computed import answer_of_cells
 from mate_tf.answers.attended_cells import AttendedCells
+from mate_tf.answers.computed import answer_of_cells
 from mate_tf.page.app import (
     EXAMPLE_QUESTION,
     EXAMPLE_TABLE,

@@ -28,7 +28,12 @@ def convert(builder, table, asked: Question, is_training: bool, task: str = "WTQ
         (question("a", "1"), {}, "ambiguous answer", []),
         (question("a", "k"), {}, "answer not found", ["no labels (answer not found)"]),
         (question("a " * 99, "c"), {}, "too long", None),
-        (question("a", "c"), {"drop_rows_to_fit": True, "max_seq_length": 8}, "", [A_CELL, "rows dropped"]),
+        (
+            question("a", "c"),
+            {"drop_rows_to_fit": True, "max_seq_length": 8},
+            "",
+            [A_CELL, "rows dropped"],
+        ),
         (
             question("a", "e"),
             {"drop_rows_to_fit": True, "max_seq_length": 8},

@@ -12,7 +12,6 @@ from mate_tf.synthesis.typed_table import NothingMadeError, TypedTable
 from mate_tf.tables.table import Table
 from tests.synthesis.small_tables import CITIES, COUNTRY, PEOPLE, TYPED_CITIES, tables
 
-
 OPERATORS = {
     "count": ("COUNT",),
     "sum": ("SUM",),
