@@ -209,8 +209,9 @@ class Predictor:
         if self._keras_model is None:
             raise ValueError("expected a predictor with a keras_model, of from_pretrained")
         table = Table.of(table)
-        example = self._builder.build(table, _question(question), require_answers=False)
-        answer = self._answer_batch([(table, example)])[0]
+        asked = _question(question)
+        example = self._builder.build(table, asked, require_answers=False)
+        answer = self._answer_batch([(table, asked, example)])[0]
         features = self._features([example], self._padded_length(example.report.num_tokens))
         histogram_row = self._builder.config.histogram_row
         return attended_cells(self._keras_model().encoder, table, features, answer, histogram_row)

@@ -17,7 +17,7 @@ _PATTERNS = [
     for kind, pattern in (
         (
             "yes or no",
-            r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will)\b(?!.*\bor\b)",
+            r"^(?:is|are|was|were|do|does|did|has|have|had|can|will)\b(?!.*\bor\b)",
         ),
         ("average", r"\b(?:average|mean)\b"),
         (

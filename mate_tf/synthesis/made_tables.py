@@ -48,7 +48,8 @@ _WORDS = {
     "person": "Anna Berg,Tom Keller,Maria Silva,John Smith,Lena Fischer,Omar Haddad,Wei Chen,"
     "Priya Patel,Lucas Martin,Emma Jones,Noah Wilson,Sofia Rossi,Ivan Petrov,Aisha Khan,Paul Meyer,"
     "Clara Novak,David Lee,Julia Wagner,Peter Olsen,Nina Laurent,Carlos Vega,Hannah Moore,"
-    "Yuki Tanaka,Grace Okafor,Leo Braun,Mia Lindberg,Samuel Cohen,Rosa Torres,Ben Carter,Ella Young",
+    "Yuki Tanaka,Grace Okafor,Leo Braun,Mia Lindberg,Samuel Cohen,Rosa Torres,Ben Carter,"
+    "Ella Young",
     "company": "Acme,Globex,Initech,Umbrella Works,Northwind,Contoso,Bluebird Ltd,Green Valley,"
     "Harbour & Sons,Silverline,Baker Brothers,Summit Group,Oakwood,Riverside GmbH,Delta Trade,"
     "Sunrise Foods,Ironclad,Pioneer Inc,Lakeview,Orchard Partners",
@@ -64,7 +65,8 @@ _WORDS = {
     "printer ink,phone bill,internet,electricity,water,insurance,gym,cinema,haircut,dentist,books,"
     "coffee,birthday gift,repairs,bus pass,museum,pharmacy,shoes",
     "subject": "Maths,Physics,History,Biology,Art,Music,English,Geography,Chemistry",
-    "title": "The Long River,Silent Hills,A Winter Garden,Beyond the Bridge,Seven Lamps,Paper Boats,"
+    "title": "The Long River,Silent Hills,A Winter Garden,Beyond the Bridge,Seven Lamps,"
+    "Paper Boats,"
     "The Last Orchard,Northern Lights,City of Glass,Small Wonders,The Clockmaker,Red Sand,"
     "Letters Home,Under Oaks,The Salt Road,Blue Hour,Stone and Sky,The Quiet Sea",
     "project": "website relaunch,new warehouse,customer survey,data migration,app update,"
@@ -73,7 +75,8 @@ _WORDS = {
     "status": "open,done,in progress,blocked,planned",
     "dish": "lentil soup,lasagne,fried rice,greek salad,pumpkin curry,fish tacos,ramen,pancakes,"
     "risotto,chili,couscous,omelette,goulash,falafel,apple pie,paella",
-    "month": "January,February,March,April,May,June,July,August,September,October,November,December",
+    "month": "January,February,March,April,May,June,July,August,September,October,"
+    "November,December",
 }
 _IN_TURN = ("month",)
 _FEW = {"team": 4, "group": 4, "country": 6, "status": 4, "subject": 4, "company": 8, "city": 8}
@@ -81,7 +84,7 @@ _FEW = {"team": 4, "group": 4, "country": 6, "status": 4, "subject": 4, "company
 
 def made_tables(number: int, seed: int) -> Iterator[DescribedTable]:
     """Yields tables; the same number and seed give the same."""
-    kinds = [kind for kind in _KINDS.strip().replace("\n  ", " ").split("\n")]
+    kinds = _KINDS.strip().replace("\n  ", " ").split("\n")
     for index in range(number):
         rng = random.Random(f"{seed}/{index}")
         table = _table(rng.choice(kinds).split("; "), f"made-{seed}-{index}", rng)

@@ -124,8 +124,8 @@ def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
     cells = {"a": (pair[0], target), "b": (pair[1], target)}
     operator = {"more": "GREATER", "less": "LESS"}[name]
     answer = table.columns[target].cells[row]
-    rows = tuple(sorted(pair))
-    return Drawn(form, by, rows, {"T": target, "N": by}, cells, operator, answer)
+    columns = {"T": target, "N": by}
+    return Drawn(form, by, tuple(sorted(pair)), columns, cells, operator, answer)
 
 
 def _of_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
@@ -164,8 +164,8 @@ def _extreme_where(table: TypedTable, rng: random.Random) -> Drawn:
     row, rows = _frequent_value(table, key, rng)
     need(len(rows) > 1 and table.has_values(rows, by))
     name, choose = rng.choice((("largest", max), ("smallest", min)))
-    values = table.columns[by].values
-    best = choose(rows, key=lambda r: values[r])
+    order = _ordered_rows(table, by)
+    best = choose(rows, key=order.index)
     columns, cells = {"N": by, "K": key}, {"v": (row, key)}
     operator = {"largest": "MAX", "smallest": "MIN"}[name]
     answer = table.columns[by].cells[best]

@@ -222,7 +222,7 @@ def _computed(asked: RawFeatures, selected: tf.Tensor, likeliest: tf.Tensor) -> 
 
 
 def _num_different(texts: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
-    """The number of different texts, [B, K] to float64 [B]; those that do not count are left out."""
+    """The number of different texts that count: string and bool [B, K] to float64 [B]."""
     keys = tf.strings.to_hash_bucket_fast(texts, 2**62)
     keys = tf.sort(tf.where(is_counted, keys, -1), axis=1)
     is_new = tf.concat([keys[:, :1] >= 0, keys[:, 1:] != keys[:, :-1]], axis=1)
