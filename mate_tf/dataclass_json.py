@@ -1,7 +1,7 @@
 """Frozen dataclasses from JSON, the inverse of dataclasses.asdict, and their checks and changes.
 
 Values must have the types that the fields are annotated with: bool, int, float, str, Literal,
-tuple[X, ...], X | None and other dataclasses.
+tuple[X, ...], Mapping[str, X], X | None and other dataclasses.
 """
 
 import copy
@@ -75,6 +75,11 @@ def convert(
         return convert(value, kind, name, current, read)
     if origin is tuple and isinstance(value, list | tuple):
         return tuple(convert(item, options[0], name, None, read) for item in value)
+    if origin is Mapping and isinstance(value, Mapping):
+        return {
+            str(key): convert(item, options[1], f"{name}.{key}", None, read)
+            for key, item in value.items()
+        }
     if origin is typing.Literal:
         if value in options:
             return value

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mate_tf.answers.calibration import Calibration
+from mate_tf.answers.calibration import Calibration, logit_of, signs_of
 from mate_tf.dataclass_json import from_dict, require
 from mate_tf.tables.columns import read_column
 from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question
@@ -60,6 +60,7 @@ class Answer:
         class_index: the number of the class; of classifiers only.
         rows_dropped: rows at the table's end that the model did not see.
         alternatives: the best other answers, best first; these have no alternatives themselves.
+        sure: False where the score is below the model's threshold.
         answered: False where there is no answer: nothing of the table was seen, or the score is
             below the least one asked for. The alternatives then begin with the answer not given,
             and the score is its score.
@@ -77,6 +78,7 @@ class Answer:
     class_index: int | None = None
     rows_dropped: int = 0
     alternatives: tuple["Answer", ...] = ()
+    sure: bool = True
     answered: bool = True
     error: str = ""
     note: str = ""
@@ -111,6 +113,7 @@ class Answer:
         return {
             "answered": self.answered,
             **self._own_dict(),
+            **({} if self.sure else {"sure": False}),
             "rows_dropped": self.rows_dropped,
             "alternatives": [other._own_dict() for other in self.alternatives],
             "assumed": list(self.assumed),
@@ -215,11 +218,38 @@ def is_repeated(answer: Answer, others: list[Answer]) -> bool:
     )
 
 
-def calibrated(answer: Answer, calibration: Calibration) -> Answer:
-    """The answer with its score and its alternatives' scores calibrated; their order stays."""
-    alternatives = tuple(calibrated(other, calibration) for other in answer.alternatives)
-    score = float(calibration.apply(answer.score)) if answer.items else answer.score
-    return dataclasses.replace(answer, score=score, alternatives=alternatives)
+def calibrated(
+    answer: Answer, calibration: Calibration, size: tuple[int, int], question: str
+) -> Answer:
+    """The answer with its score and its alternatives' scores calibrated; their order stays.
+
+    Args:
+        answer: with at least one alternative, if there is one, for the signs.
+        calibration: of the model.
+        size: rows and columns of the table.
+        question: the question's text.
+    """
+    if not answer.items:
+        return answer
+    signs = answer_signs(answer, size, question) if calibration.weights else None
+    score, *others = calibration.apply(
+        [answer.score, *(other.score for other in answer.alternatives)], signs
+    ).tolist()
+    alternatives = tuple(
+        dataclasses.replace(other, score=of_other)
+        for other, of_other in zip(answer.alternatives, others, strict=True)
+    )
+    is_sure = score >= calibration.threshold
+    return dataclasses.replace(answer, score=score, alternatives=alternatives, sure=is_sure)
+
+
+def answer_signs(answer: Answer, size: tuple[int, int], question: str) -> dict[str, float]:
+    """The signs by which an answer's score is calibrated; arguments as of `calibrated`."""
+    ahead = 0.0
+    if answer.alternatives:
+        ahead = logit_of(answer.score) - logit_of(answer.alternatives[0].score)
+    scores = [cell.score for cell in answer.cells]
+    return signs_of(answer.aggregation, scores, ahead, size, question)
 
 
 def apply_min_score(answer: Answer, min_score: float) -> Answer:

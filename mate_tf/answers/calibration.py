@@ -1,9 +1,16 @@
-"""Calibrated scores: of the answers with a score of 0.8, eight of ten are right."""
+"""Calibrated scores: of the answers with a score of 0.8, eight of ten are right.
+
+A score alone says less than what else is known of an answer: its operator, how many cells it
+takes, how far ahead of the next best answer it is, how large the table is, what the question asks.
+These are its signs; a logistic regression on score and signs gives the calibrated score.
+"""
 
 import dataclasses
 import json
+import math
 import pathlib
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +19,29 @@ from mate_tf.dataclass_json import from_dict
 
 # Half the distance from 1 to the next number in single precision: nearer scores are rounding.
 _EPSILON = 2.0**-24
+_FARTHEST = 6.0  # a logit beyond it says no more, as a sign
+_WORDS = {
+    "asks how many": r"\bhow (?:many|much|often)\b|\bnumber of\b|\btotal\b",
+    "asks for an extreme": r"\b(?:most|least|fewest|highest|lowest|best|worst|top|\w{4,}est)\b",
+    "asks for a neighbour": r"\b(?:next|previous|before|after|above|below|following)\b",
+    "asks for a place": r"\b(?:first|last|second|third|final)\b",
+    "asks for a difference": r"\bdifference\b|\b(?:more|less|fewer|longer|older|higher) than\b",
+    "asks for one of two": r"\bor\b",
+}
+SIGNS = (
+    "count",
+    "sum or average",
+    "of two cells",
+    "other operator",
+    "several cells",
+    "count of one cell",
+    "least cell",
+    "ahead of the next answer",
+    "rows",
+    "columns",
+    "words",
+    *_WORDS,
+)
 _LEAST_SLOPE = 0.01  # of logits: the highest temperature is 100
 _MOST_STEPS = 100
 _SMALLEST = 1e-10
@@ -19,38 +49,49 @@ _SMALLEST = 1e-10
 
 @dataclasses.dataclass(frozen=True)
 class Calibration:
-    """A map of scores to probabilities that keeps their order (Guo et al., 2017, section 4.2).
+    """A map of scores to probabilities (Platt, 1999; Guo et al., 2017, section 4.2).
 
-    The logit of a score is divided by the temperature and shifted by the offset. The defaults
-    change nothing.
+    The logit of a score is divided by the temperature and shifted by the offset, and by the weights
+    of the answer's signs. The defaults change nothing.
 
     Attributes:
         temperature: above 1 where scores are too extreme.
         offset: below 0 where they are too high throughout.
+        weights: of SIGNS by name; those that are missing are 0.
+        threshold: an answer with a lower calibrated score is not sure.
 
     Raises:
-        ValueError: if the temperature is not above 0, or one of the two is not finite.
+        ValueError: if the temperature is not above 0, a number is not finite, a sign is unknown, or
+            the threshold is not from 0 to 1.
     """
 
     temperature: float = 1.0
     offset: float = 0.0
+    weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    threshold: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (0.0 < self.temperature < np.inf and np.isfinite(self.offset)):
+        numbers = [self.offset, *self.weights.values()]
+        if not (0.0 < self.temperature < np.inf and np.isfinite(numbers).all()):
             raise ValueError(
-                "expected a finite temperature above 0 and a finite offset, got "
-                f"{self.temperature} and {self.offset}"
+                "expected a finite temperature above 0, a finite offset and finite weights, got "
+                f"{self.temperature}, {self.offset} and {dict(self.weights)}"
             )
+        if unknown := [name for name in self.weights if name not in SIGNS]:
+            raise ValueError(f"expected weights of {SIGNS}, got {unknown}")
+        if not 0.0 <= self.threshold <= 1.0:
+            raise ValueError(f"expected a threshold from 0 to 1, got {self.threshold}")
 
-    def apply(self, scores: ArrayLike) -> np.ndarray:
-        """Calibrated scores, float64 of the same shape.
+    def apply(self, scores: ArrayLike, signs: Mapping[str, float] | None = None) -> np.ndarray:
+        """Calibrated scores, float64 of the same shape, of answers with the same signs.
 
         A score within 2^-24 of 0 or 1 counts as 2^-24 away: even a sure model may be wrong.
 
         Raises:
             ValueError: if a score is not between 0 and 1.
         """
-        return sigmoid(_logits(scores) / self.temperature + self.offset)
+        shift = sum(weight * (signs or {}).get(name, 0.0) for name, weight in self.weights.items())
+        return sigmoid(_logits(scores) / self.temperature + self.offset + shift)
 
 
 def calibration_in(path: pathlib.Path) -> Calibration | None:
@@ -63,17 +104,78 @@ def calibration_in(path: pathlib.Path) -> Calibration | None:
         raise ValueError(f"{path}: {error}") from None
 
 
-def fit_calibration(scores: ArrayLike, correct: Sequence[bool] | np.ndarray) -> Calibration:
+def signs_of(
+    aggregation: str,
+    scores: Sequence[float],
+    ahead: float,
+    size: tuple[int, int],
+    question: str,
+) -> dict[str, float]:
+    """The signs of an answer, each between about -6 and 6.
+
+    Args:
+        aggregation: its operator.
+        scores: of its cells, none for an answer without cells.
+        ahead: by how much its logit is above that of the next best answer.
+        size: rows and columns of the table.
+        question: the question's text.
+    """
+    text, one = question.lower(), len(scores) == 1
+    kinds = {"COUNT": 0, "SUM": 1, "AVERAGE": 1, "DISTINCT": 3, "MAX": 3, "MIN": 3, "NONE": 4}
+    is_kind = [float(kinds.get(aggregation, 2) == kind) for kind in range(4)]
+    values = [
+        *is_kind,
+        float(aggregation == "NONE" and len(scores) > 1),
+        float(aggregation == "COUNT" and one),
+        float(_near(_logits(min(scores, default=0.5)))),
+        _near(ahead),
+        math.log(max(size[0], 1)),
+        math.log(max(size[1], 1)),
+        len(text.split()) / 10,
+        *(float(re.search(pattern, text) is not None) for pattern in _WORDS.values()),
+    ]
+    return dict(zip(SIGNS, values, strict=True))
+
+
+def _near(logit: ArrayLike) -> float:
+    return float(np.clip(logit, -_FARTHEST, _FARTHEST))
+
+
+def logit_of(score: float) -> float:
+    """The logit of a score, at most 2^-24 away from 0 and 1."""
+    return float(_logits(score))
+
+
+def surest_threshold(
+    scores: ArrayLike, correct: Sequence[bool] | np.ndarray, precision: float
+) -> float:
+    """The lowest score above which at least a share of the answers is right; 1 without one."""
+    scores = np.asarray(scores, np.float64)
+    order = np.argsort(-scores, kind="stable")
+    right = np.cumsum(np.asarray(correct, np.float64)[order]) / np.arange(1, len(order) + 1)
+    fits = np.flatnonzero(right >= precision)
+    return float(scores[order[fits[-1]]]) if len(fits) else 1.0
+
+
+def fit_calibration(
+    scores: ArrayLike,
+    correct: Sequence[bool] | np.ndarray,
+    signs: Sequence[Mapping[str, float]] | None = None,
+    precision: float = 0.0,
+) -> Calibration:
     """The calibration that makes observed answers most likely.
 
     Maximum likelihood (Platt, 1999). The prior is normal around "change nothing" (1 for the inverse
     of the temperature, 0 for the offset, standard deviations 1). It hardly matters with hundreds of
     answers; with few, or with scores that separate right from wrong, it keeps both numbers finite.
-    The order of scores is kept even where it is wrong: the temperature is then 100, the highest.
+    The weights of signs have 0 as their prior's mean. The order of scores is kept even where it is
+    wrong: the temperature is then 100, the highest.
 
     Args:
         scores: float [N], between 0 and 1.
         correct: bool [N], whether the answer was right.
+        signs: of each answer; None to leave them out.
+        precision: the threshold is chosen so that this share of the sure answers is right.
 
     Raises:
         ValueError: if there are not as many scores as verdicts, a score is not between 0 and 1, or
@@ -91,23 +193,27 @@ def fit_calibration(scores: ArrayLike, correct: Sequence[bool] | np.ndarray) -> 
             "expected right and wrong answers to fit a calibration to, got "
             f"{right} right of {len(is_correct)}; ask more questions"
         )
-    signs = np.where(is_correct, 1.0, -1.0)  # [N]
+    sides = np.where(is_correct, 1.0, -1.0)  # [N]
 
-    design = np.stack([logits, np.ones_like(logits)])  # [2, N]
-    unchanged = np.array([1.0, 0.0])  # a slope, the inverse of the temperature, and an offset
+    rows = [logits, np.ones_like(logits)]
+    if signs is not None:
+        rows += [np.array([of_answer[name] for of_answer in signs]) for name in SIGNS]
+    design = np.stack(rows)  # [P, N]
+    # A slope, the inverse of the temperature; an offset; the weights.
+    unchanged = np.array([1.0] + [0.0] * (len(rows) - 1))
 
     def loss(found: np.ndarray) -> float:
         """The negative log posterior, which is strictly convex."""
         prior = 0.5 * np.square(found - unchanged).sum()
-        return float(np.logaddexp(0.0, -signs * (found @ design)).sum() + prior)
+        return float(np.logaddexp(0.0, -sides * (found @ design)).sum() + prior)
 
     found = unchanged
     for _ in range(_MOST_STEPS):
         chances = sigmoid(found @ design)  # [N]
         gradient = design @ (chances - is_correct) + found - unchanged
-        hessian = (design * (chances * (1.0 - chances))) @ design.T + np.eye(2)
-        if found[0] == _LEAST_SLOPE and gradient[0] > 0.0:  # only the offset is left to change
-            step = np.array([0.0, -gradient[1] / hessian[1, 1]])
+        hessian = (design * (chances * (1.0 - chances))) @ design.T + np.eye(len(rows))
+        if found[0] == _LEAST_SLOPE and gradient[0] > 0.0:  # only the others are left to change
+            step = np.concatenate([[0.0], -np.linalg.solve(hessian[1:, 1:], gradient[1:])])
         else:
             step = -np.linalg.solve(hessian, gradient)
         before, size = found, 1.0
@@ -119,7 +225,11 @@ def fit_calibration(scores: ArrayLike, correct: Sequence[bool] | np.ndarray) -> 
             size, found = size / 2, before
         if np.abs(found - before).max() < _SMALLEST:
             break
-    return Calibration(temperature=float(1.0 / found[0]), offset=float(found[1]))
+    weights = {} if signs is None else dict(zip(SIGNS, found[2:].tolist(), strict=True))
+    threshold = 0.0
+    if precision > 0.0:
+        threshold = surest_threshold(sigmoid(found @ design), is_correct, precision)
+    return Calibration(float(1.0 / found[0]), float(found[1]), weights, threshold)
 
 
 def sigmoid(values: ArrayLike) -> np.ndarray:

@@ -76,7 +76,11 @@ def _shown(answer: Answer) -> Answer:
 def answer_html(answer: Answer, header: Sequence[str] = ()) -> str:
     """An answer without its table; with the header, columns are named too."""
     shown, others = _shown(answer), answer.alternatives
-    facts = [f"score {shown.score:.2f}", _source(header, shown)]
+    facts = [
+        f"score {shown.score:.2f}",
+        *(() if shown.sure else ("not sure",)),
+        _source(header, shown),
+    ]
     if shown.number is not None and format_number(shown.number) != shown.text:
         facts.append(f"as a number {format_number(shown.number)}")
     if answer.answered:

@@ -266,10 +266,13 @@ class Predictor:
             [question.text for _, question, _ in batch],
         )
         outputs = self._model(features)
-        answers = self._decode(outputs, asked, self._num_alternatives)
+        # How far ahead an answer is of the next best is a sign for its calibration.
+        needs_other = self._calibration is not None and bool(self._calibration.weights)
+        number = max(self._num_alternatives, int(needs_other))
+        answers = self._decode(outputs, asked, number)
         return [
-            self._finished(answer, example.report.rows_dropped)
-            for answer, (_, _, example) in zip(answers, batch, strict=True)
+            self._finished(answer, *of_question)
+            for answer, of_question in zip(answers, batch, strict=True)
         ]
 
     def _features(self, examples: Sequence[Example], length: int) -> TokenFeatures:
@@ -284,11 +287,16 @@ class Predictor:
             }
         )
 
-    def _finished(self, answer: Answer, rows_dropped: int) -> Answer:
+    def _finished(
+        self, answer: Answer, table: Table | None, question: Question, example: Example
+    ) -> Answer:
         if self._calibration is not None:
-            answer = calibrated(answer, self._calibration)
+            size = (0, 0) if table is None else (table.num_rows, table.num_columns)
+            answer = calibrated(answer, self._calibration, size, question.text)
+        others = answer.alternatives[: self._num_alternatives]
+        answer = dataclasses.replace(answer, alternatives=others)
         answer = apply_min_score(answer, self._min_score)
-        return dataclasses.replace(answer, rows_dropped=rows_dropped)
+        return dataclasses.replace(answer, rows_dropped=example.report.rows_dropped)
 
     def _padded_length(self, num_tokens: int) -> int:
         if self._fixed_length is not None:

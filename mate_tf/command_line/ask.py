@@ -157,7 +157,7 @@ def answer_lines(table: Table, answer: "Answer") -> Iterator[str]:
         if others:
             shown = others.pop(0)
             yield f"would have been: {shown.text}"
-    yield f"score: {shown.score:.2f}"
+    yield f"score: {shown.score:.2f}" + ("" if shown.sure else " (not sure)")
     if shown.class_index is not None:
         yield f"class: {shown.class_index}"
     else:

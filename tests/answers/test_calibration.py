@@ -1,5 +1,8 @@
 """Calibrations keep the order of scores and make them probabilities."""
 
+import dataclasses
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,8 +10,16 @@ from hypothesis import strategies as st
 from scipy import special
 from sklearn.metrics import roc_auc_score
 
-from mate_tf.answers.calibration import Calibration, fit_calibration
+from mate_tf.answers.calibration import (
+    SIGNS,
+    Calibration,
+    calibration_in,
+    fit_calibration,
+    signs_of,
+    surest_threshold,
+)
 from mate_tf.evaluation.scoring import expected_calibration_error
+from mate_tf.tables.table import AGGREGATIONS
 
 NUMBER = 4000
 
@@ -137,5 +148,65 @@ def test_what_cannot_be_fitted_says_what_is_missing(scores, correct, message):
 
 @pytest.mark.parametrize(("temperature", "offset"), [(0.0, 0.0), (-1.0, 0.0), (1.0, np.nan)])
 def test_a_calibration_that_would_lose_the_order_is_refused(temperature, offset):
-    with pytest.raises(ValueError, match="a finite temperature above 0 and a finite offset"):
+    with pytest.raises(ValueError, match="a finite temperature above 0, a finite offset"):
         Calibration(temperature, offset)
+
+
+def test_signs_that_tell_right_from_wrong_get_weights():
+    rng = np.random.default_rng(0)
+    logits, is_count = rng.normal(0.0, 1.0, NUMBER), rng.random(NUMBER) < 0.5
+    correct = rng.random(NUMBER) < special.expit(logits - 2.0 * is_count)
+    none = dict.fromkeys(SIGNS, 0.0)
+    signs = [none | {"count": float(one)} for one in is_count]
+    found = fit_calibration(special.expit(logits), correct, signs, precision=0.7)
+    # Five standard errors, as of slope and offset above.
+    assert found.weights["count"] == pytest.approx(-2.0, abs=0.5)
+    assert all(abs(found.weights[name]) < 1e-6 for name in SIGNS if name != "count")
+    after = np.array(
+        [
+            found.apply(score, of_answer)
+            for score, of_answer in zip(special.expit(logits), signs, strict=True)
+        ]
+    )
+    assert roc_auc_score(correct, after) > roc_auc_score(correct, logits) + 0.03
+    is_sure = after >= found.threshold
+    assert correct[is_sure].mean() == pytest.approx(0.7, abs=1e-3)
+    assert 0.1 < is_sure.mean() < 0.9
+
+
+@pytest.mark.parametrize(
+    ("correct", "precision", "threshold"),
+    [
+        ([True, True, False, True], 0.7, 0.2),
+        ([True, True, False, False], 0.7, 0.6),
+        ([False, False, False, False], 0.5, 1.0),
+    ],
+)
+def test_the_threshold_is_the_lowest_above_which_enough_is_right(correct, precision, threshold):
+    assert surest_threshold([0.9, 0.6, 0.4, 0.2], correct, precision) == threshold
+
+
+@given(
+    st.sampled_from(AGGREGATIONS),
+    st.lists(st.floats(0, 1), max_size=4),
+    st.floats(-40, 40),
+    st.tuples(st.integers(0, 10**6), st.integers(0, 10**4)),
+    st.text(max_size=30),
+)
+def test_every_answer_has_all_signs_and_none_is_extreme(aggregation, scores, ahead, size, question):
+    signs = signs_of(aggregation, scores, ahead, size, question)
+    assert tuple(signs) == SIGNS
+    assert all(abs(value) < 20.0 for value in signs.values())
+
+
+def test_a_calibration_comes_back_from_its_file(tmp_path):
+    calibration = Calibration(1.5, -0.5, {"count": 0.25}, 0.4)
+    path = tmp_path / "calibration.json"
+    path.write_text(json.dumps(dataclasses.asdict(calibration)))
+    assert calibration_in(path) == calibration
+    path.write_text('{"temperature": 2.0, "offset": 0.5}')  # as the first version wrote it
+    assert calibration_in(path) == Calibration(2.0, 0.5)
+    for text in ('{"weights": {"luck": 1.0}}', '{"threshold": 2.0}'):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"expected (weights of|a threshold from 0 to 1)"):
+            calibration_in(path)
