@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from mate_tf.answers.answer import answer_signs
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.evaluation.predictions import read_predictions
 from mate_tf.features.config import FeatureConfig
@@ -117,7 +118,10 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     assert "questions: 8, answered 8, right 6" in done.stdout
     calibration = read_calibration(exported)
     after = from_pretrained(exported).answer(TABLE, "c d")
-    assert after.score == pytest.approx(float(calibration.apply(answer.score)))
+    before = from_pretrained(model, num_alternatives=1).answer(TABLE, "c d")
+    signs = answer_signs(before, (TABLE.num_rows, TABLE.num_columns), "c d")
+    assert after.score == pytest.approx(float(calibration.apply(answer.score, signs)))
+    assert after.alternatives == () and after.sure == (after.score >= calibration.threshold)
     assert abs(after.score - 0.75) < abs(answer.score - 0.75)
 
     done = run_binary(
