@@ -45,6 +45,8 @@ _MORE = re.compile(
     r"\b(?:more|most|higher|highest|larger|largest|bigger|biggest|greater|greatest|longer|longest|"
     r"taller|tallest|later|latest|last|after|heavier|better|recent|newer)\b"
 )
+_NEGATED = re.compile(r"\b(?:no|not|without|\w+n't|un\w+)\b")
+_SUPERLATIVE = re.compile(r"\b(?:most|least|\w{3,}est|best|worst|top)\b")
 _EITHER = re.compile(r"\bor\b")
 
 
@@ -144,7 +146,11 @@ def derive(
     if (said := question.answers[0].strip().lower()) in ("yes", "no"):
         compared = _yes_or_no(table, text, mentions, said == "yes")
         return compared or _looked_up(mentions, candidates[0])
-    return _of_two(table, text, mentions, candidates[0]) or _looked_up(mentions, candidates[0])
+    return (
+        _of_two(table, text, mentions, candidates[0])
+        or _looked_up(mentions, candidates[0])
+        or _placed(table, text, mentions, candidates[0])
+    )
 
 
 def _listed(mentions: _Mentions, candidates: Sequence[Coordinates]) -> Derived | None:
@@ -182,6 +188,39 @@ def _best_of(mentions: _Mentions, cells: Sequence[tuple[int, int]]) -> tuple[int
 def _looked_up(mentions: _Mentions, cells: Coordinates) -> Derived | None:
     best = _best_of(mentions, cells) if cells else None
     return None if best is None else Derived("NONE", (best,), "a cell")
+
+
+def _placed(table: Table, text: str, mentions: _Mentions, cells: Coordinates) -> Derived | None:
+    """Of several cells with the answer the one whose row the words place.
+
+    It is beside a mentioned row, at an end of the table, or the extreme of a named column.
+    """
+    by_row = {row: (row, column) for row, column in cells}
+    rows: list[int] = []
+    mentioned = [row for row in mentions.rows if mentions.rows[row]]
+    if len(mentioned) == 1 and (step := _step(text)):
+        rows = [mentioned[0] + step]
+    elif re.search(r"\b(?:first|top)\b", text):
+        rows = [0]
+    elif re.search(r"\b(?:last|final|bottom)\b", text):
+        rows = [table.num_rows - 1]
+    found = [by_row[row] for row in rows if row in by_row]
+    if not found and _SUPERLATIVE.search(text) and (direction := _direction(text)):
+        choose = max if direction > 0 else min
+        for column, ranks_of_rows in enumerate(_remembered_ranks(table)):
+            if len(ranks_of_rows) < 0.7 * table.num_rows or mentions.columns[column] <= 0:
+                continue
+            best = choose(ranks_of_rows.values())
+            extreme = [row for row, rank in ranks_of_rows.items() if rank == best]
+            found += [by_row[row] for row in extreme if row in by_row and by_row[row][1] != column]
+    found = list(dict.fromkeys(found))
+    return Derived("NONE", (found[0],), "a cell of a placed row") if len(found) == 1 else None
+
+
+def _step(text: str) -> int:
+    if re.search(r"\b(?:next|after|follow\w*|below)\b", text):
+        return 1
+    return -bool(re.search(r"\b(?:previous|before|preced\w*|above|prior)\b", text))
 
 
 def _of_number(
@@ -229,6 +268,11 @@ def _count(table: Table, text: str, mentions: _Mentions, number: float) -> Deriv
         for column, rows in _rows_beyond(table, text, mentions):
             if len(rows) == number:
                 return _derived("COUNT", rows, column, "rows beyond a value")
+    for column in _by_name(mentions):
+        rows = _rows_that_say(table, text, column) if mentions.columns[column] >= 0.5 else ()
+        if len(rows) == number:
+            best = column if subject is None else subject
+            return _derived("COUNT", rows, best, "rows that say yes or no")
     sets = {
         rows: column
         for column, of_column in reversed(list(enumerate(mentions.cells)))
@@ -246,6 +290,15 @@ def _count(table: Table, text: str, mentions: _Mentions, number: float) -> Deriv
         column = 0 if subject is None else subject
         return _derived("COUNT", range(table.num_rows), column, "all rows")
     return None
+
+
+def _rows_that_say(table: Table, text: str, column: int) -> tuple[int, ...]:
+    """The rows with a yes, or with a no where the words negate; () for another column."""
+    cells = [row[column].strip().lower() for row in table.rows]
+    if not {"yes", "no"} >= set(cells):
+        return ()
+    said = "no" if _NEGATED.search(text) else "yes"
+    return tuple(row for row, cell in enumerate(cells) if cell == said)
 
 
 def _subject(mentions: _Mentions) -> int | None:
