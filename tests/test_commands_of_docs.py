@@ -63,7 +63,7 @@ CUT = {
 }
 # What the default model answers to the questions that are shown.
 ANSWERS = {
-    "which mission landed in 1969?": "Apollo 11, Apollo 12",
+    "which missions landed in 1969?": "Apollo 11, Apollo 12",
     "which city hosted in 1992?": "Barcelona",
     "what is the type of Saturn?": "gas giant",
     "which city is in Italy?": "Rome",
@@ -200,7 +200,7 @@ def write_files(folder: pathlib.Path) -> None:
         sheet.append(row)
     book.save(folder / "report.xlsx")
     (folder / "log.csv").write_text("Author,Status\nAda,draft\nLuis,final\nEva,error\n")
-    (folder / "questions.txt").write_text("which mission landed in 1969?\n")
+    (folder / "questions.txt").write_text("which missions landed in 1969?\n")
     landings = (folder / "moon_landings.csv").read_text(encoding="utf-8").splitlines()
     rows = ["".join(f"<td>{cell}</td>" for cell in line.split(",")) for line in landings]
     table = "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"

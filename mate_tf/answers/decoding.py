@@ -39,7 +39,8 @@ from mate_tf.tables.table import AGGREGATIONS, PAIRED, Table
 SELECTION_THRESHOLD = 0.5  # a more probable cell is part of the answer
 # Words that ask for several cells; others ask for one. RE2 reads it too.
 ASKS_FOR_SEVERAL = (
-    r"(?s).*\b(?:all|list|both|each|every|names?|who are|who were|are|were|have|and)\b.*"
+    r"(?s).*(?:\b(?:all|list|both|each|every|names?|are|were)\b|"
+    r"\b(?:which|what|other) \w+[^s\W]s\b).*"
 )
 _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
 _OF_TWO = np.isin(AGGREGATIONS, PAIRED)

@@ -27,7 +27,7 @@ questions are typed, until an empty line, or read from standard input, one on ea
 """
 EPILOG = """\
 examples:
-  mate-tf ask moon_landings.csv "which mission landed in 1969?"
+  mate-tf ask moon_landings.csv "which missions landed in 1969?"
   mate-tf ask moon_landings.csv                (asks for questions, until an empty line)
   mate-tf ask report.xlsx --sheet=2024 "what was the revenue in Norway?" --alternatives=3
   mate-tf ask page.html --which=2 --json < questions.txt

@@ -38,7 +38,7 @@ def given_table(file: str | None, pasted: str, said: Sequence[Any] = NOT_SAID) -
     return read_table(file, options)
 
 
-EXAMPLE_QUESTION = "which mission landed in 1969?"
+EXAMPLE_QUESTION = "which missions landed in 1969?"
 EXAMPLE_TABLE = """\
 Mission,Year,Commander,Lunar module pilot,Landing site,Number of moonwalks
 Apollo 11,1969,Neil Armstrong,Buzz Aldrin,Sea of Tranquility,1
