@@ -162,7 +162,7 @@ def _computed(asked: RawFeatures, selected: tf.Tensor, likeliest: tf.Tensor) -> 
     ranks = tf.gather(facts.ranks, pair, batch_dims=1)  # [B, 2]
     first, second = ranks[:, 0], ranks[:, 1]
     are_ranked = has_two & tf.reduce_all(ranks > 0.0, axis=1)
-    names = _named_cells(shape, pair, facts)  # [B, 2]
+    names = _named_cells(asked, pair, facts)  # [B, 2]
     places = tf.gather(facts.places, names, batch_dims=1)
     is_turned = places[:, 0] > places[:, 1]
     one, other = tf.where(is_turned, second, first), tf.where(is_turned, first, second)
@@ -267,14 +267,17 @@ def _token_facts(asked: RawFeatures) -> TokenFacts:
     return TokenFacts(_mean_by_cell(asked, tokens.column_ranks), shares, of_places)
 
 
-def _named_cells(shape: tf.Tensor, pair: tf.Tensor, facts: TokenFacts) -> tf.Tensor:
+def _named_cells(asked: RawFeatures, pair: tf.Tensor, facts: TokenFacts) -> tf.Tensor:
     """The cells that name the rows of two cells: int32 [B, 2]."""
-    width = shape[2]
+    shape = tf.shape(asked.cells)
+    width, num_columns = shape[2], asked.num_columns[:, tf.newaxis]
     rows, columns = pair // width, pair % width
     mentioned = tf.reshape(facts.mentioned, shape)
     of_columns = tf.reduce_sum(tf.gather(mentioned, rows, batch_dims=1), axis=1)  # [B, C]
     is_theirs = tf.reduce_any(columns[..., tf.newaxis] == tf.range(width), axis=1)
-    of_columns = tf.where(is_theirs & (width > 1), tf.constant(-1.0, tf.float64), of_columns)
+    of_columns = tf.where(is_theirs & (num_columns > 1), tf.constant(-1.0, tf.float64), of_columns)
+    is_padding = tf.range(width) >= num_columns
+    of_columns = tf.where(is_padding, tf.constant(-2.0, tf.float64), of_columns)
     column = tf.argmax(of_columns, axis=1, output_type=tf.int32)
     return rows * width + column[:, tf.newaxis]
 

@@ -208,12 +208,14 @@ class RawFeatures(NamedTuple):
         cells: string [B, R, C], padded with empty texts.
         columns: of the tables, with the numbers in the cells.
         questions: string [B].
+        num_columns: int32 [B], of each table.
     """
 
     tokens: TokenFeatures
     cells: tf.Tensor
     columns: Columns
     questions: tf.Tensor
+    num_columns: tf.Tensor
 
 
 def build_features(
@@ -291,7 +293,7 @@ def build_features(
         input_ids=tokens.input_ids + text_ids.to_tensor(shape=tf.stack([-1, length])),
         input_mask=tokens.input_mask + tf.sequence_mask(starts, length, tf.int32),
     )
-    return RawFeatures(tokens, cells, columns, given.questions)
+    return RawFeatures(tokens, cells, columns, given.questions, given.num_columns)
 
 
 def _padded_length(

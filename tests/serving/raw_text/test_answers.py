@@ -69,7 +69,9 @@ def raw_features():
     raw = raw_input([""] * len(TABLES), TABLES)
     headers, cells = (tf.constant(raw[name].tolist()) for name in ("headers", "cells"))
     columns = read_columns(headers, cells, tf.ones_like(cells, tf.bool), raw["num_rows"], 2)
-    return RawFeatures(features(), cells, columns, tf.constant(QUESTIONS))
+    return RawFeatures(
+        features(), cells, columns, tf.constant(QUESTIONS), tf.constant(raw["num_columns"])
+    )
 
 
 def of_tokens(values):
