@@ -69,7 +69,8 @@ def to_question(questions: list[dict[str, Any]], index: int) -> Question:
         answers=answers(question),
         answer_coordinates=coordinates(question),
         answer_number=answer.get("float_value"),
-        aggregation=answer.get("aggregation_function", "NONE"),
+        # A statement has none.
+        aggregation=answer.get("aggregation_function", "" if "class_index" in answer else "NONE"),
         previous_coordinates=coordinates(questions[index - 1]) if index else (),
         class_index=answer.get("class_index"),
         previous_answers=answers(questions[index - 1]) if index else (),
