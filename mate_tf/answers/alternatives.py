@@ -40,12 +40,11 @@ def likeliest_answer(probabilities: CellProbabilities, places: np.ndarray) -> An
     """
     cells, score = _cells(probabilities, places), probabilities.with_columns[places].mean()
     likeliest = int(probabilities.aggregations.argmax())
-    if likeliest == _COUNT and probabilities.plain and len(cells) == 1:
-        (cell,) = cells
-        if probabilities.table.column(cell.column).numbers[cell.row] is not None:
-            score *= probabilities.aggregations[[_NONE, _COUNT]].sum()
-            score /= probabilities.aggregations[_NONE]
-            likeliest = _NONE
+    if probabilities.plain and likeliest == _COUNT and len(cells) == 1:
+        of_both = float(score * probabilities.aggregations[[_NONE, _COUNT]].sum())
+        itself = answer_of_cells(probabilities.table, cells, "NONE", of_both)
+        if itself is not None and itself.number is not None:
+            return itself
     for aggregation in (likeliest, _NONE):
         if aggregation == _NONE != likeliest and AGGREGATIONS[likeliest] in PAIRED:
             best = places[probabilities.cells[places].argmax()][np.newaxis]

@@ -34,7 +34,7 @@ from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig, span_bounds
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.tables.table import AGGREGATIONS, PAIRED, Table
+from mate_tf.tables.table import AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS, Table
 
 SELECTION_THRESHOLD = 0.5  # a more probable cell is part of the answer
 # Words that ask for several cells; others ask for one. RE2 reads it too.
@@ -209,7 +209,9 @@ def decode_cells(
         one_each = np.ones(columns.max() + 1, np.int64)
         selected_in_columns = select_cells(in_columns, columns, threshold, one_each)
 
-    facts = _token_facts(asked, cells)
+    # TAPAS's own operators do not ask for them.
+    compares = aggregations.shape[1] > len(TAPAS_AGGREGATIONS)
+    facts = _token_facts(asked, cells) if compares else None
     answers = []
     for index, table in enumerate(tables):
         part = slice(cells.begins[index], cells.begins[index + 1])
@@ -223,7 +225,7 @@ def decode_cells(
             with_columns[part],
             aggregations[index],
             selected_in_columns[part],
-            TokenFacts(*(values[part] for values in facts)),
+            facts and TokenFacts(*(values[part] for values in facts)),
             config.plain_answers,
         )
         answer = likeliest_answer(of_table, places)

@@ -257,11 +257,6 @@ class TableQuestionAnswering(EncoderTask):
         config = self.task_config
         example_loss = config.cell_loss_importance * self._selection_loss(batch, outputs)
         losses = {"selection_loss": example_loss}
-        of_known = 0.0
-        if config.num_aggregation_labels and "aggregation_function_id" in batch:
-            of_known = config.aggregation_loss_importance * aggregation.aggregation_loss(
-                outputs["aggregation_logits"], tf.reshape(batch["aggregation_function_id"], [-1])
-            )
         if config.is_weakly_supervised:
             losses |= self._weak_aggregation_losses(batch, outputs)
             weak_loss = example_loss * (1.0 - losses["aggregate_mask"])
@@ -270,12 +265,12 @@ class TableQuestionAnswering(EncoderTask):
             weak_loss += tf.where(is_kept, computed, 0.0)  # the others may be infinite
             if "aggregation_is_known" in batch:
                 is_known = tf.reshape(batch["aggregation_is_known"], [-1]) > 0
-                example_loss = tf.where(is_known, example_loss + of_known, weak_loss)
-            else:
-                example_loss = weak_loss
+                known_loss = example_loss + self._known_aggregation_loss(batch, outputs)
+                weak_loss = tf.where(is_known, known_loss, weak_loss)
+            example_loss = weak_loss
         elif config.num_aggregation_labels:
-            losses["aggregation_loss"] = of_known
-            example_loss += of_known
+            losses["aggregation_loss"] = self._known_aggregation_loss(batch, outputs)
+            example_loss += losses["aggregation_loss"]
         return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss} | losses
 
     def _drawn_logits(self, outputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
@@ -328,6 +323,11 @@ class TableQuestionAnswering(EncoderTask):
         if config.mask_examples_without_labels:
             loss = tf.where(tf.reduce_any(batch["label_ids"] > 0, axis=1), loss, 0.0)
         return loss
+
+    def _known_aggregation_loss(self, batch, outputs):
+        return self.task_config.aggregation_loss_importance * aggregation.aggregation_loss(
+            outputs["aggregation_logits"], tf.reshape(batch["aggregation_function_id"], [-1])
+        )
 
     def _weak_aggregation_losses(self, batch, outputs):
         config = self.task_config

@@ -18,9 +18,10 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.cells import SPACE
 from mate_tf.serving.raw_text.features import RawFeatures
-from mate_tf.tables.table import AGGREGATIONS, PAIRED
+from mate_tf.tables.table import AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS
 
 _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
+_OF_UNITS = ("SUM", "AVERAGE", "DIFFERENCE")  # of numbers with units, or of lengths of time
 _DIGITS = 12  # of a number that is no integer
 _ZEROS = "0" * 330
 
@@ -52,18 +53,18 @@ def cell_answers(
     counted = selected & ~tf.reshape(is_total, [batch, size])
     is_kept = tf.reduce_any(counted, axis=1) & ~_is_one_of(likeliest, PAIRED)
     counted = tf.where(is_kept[:, tf.newaxis], counted, selected)
-    result = _computed(asked, counted, likeliest)
+    result = _computed(config, asked, counted, likeliest)
     # What needs two cells and cannot be computed leaves the likelier one.
     best = tf.one_hot(tf.argmax(probabilities, axis=1), size, True, False)
     is_left = _is_one_of(likeliest, PAIRED) & ~result.is_possible
     chosen = tf.where(result.is_possible, likeliest, _NONE)
     of_aggregation = tf.gather(aggregations, chosen, batch_dims=1)
     count = tf.math.count_nonzero(selected, axis=1, dtype=tf.float64)  # [B]
-    if config.plain_answers:
+    if config.plain_answers and "aggregation_logits" in outputs:
         number = tf.reduce_sum(tf.where(selected, result.numbers, 0.0), axis=1)  # NaN for none
         is_number = (likeliest == _COUNT) & (count == 1.0) & ~tf.math.is_nan(number)
         chosen = tf.where(is_number, _NONE, chosen)
-        of_both = tf.reduce_sum(tf.gather(aggregations, _both(aggregations), axis=1), axis=1)
+        of_both = aggregations[:, _NONE] + aggregations[:, _COUNT]
         of_aggregation = tf.where(is_number, of_both, of_aggregation)
     total = tf.reduce_sum(tf.where(selected, with_columns, tf.zeros_like(with_columns)), axis=1)
     score = tf.math.divide_no_nan(total, count) * of_aggregation
@@ -83,11 +84,6 @@ def cell_answers(
         "answers": tf.where(aggregation == _NONE, joined, result.texts),
         "scores": tf.cast(score, tf.float32),
     }
-
-
-def _both(aggregations: tf.Tensor) -> list[int]:
-    """NONE and COUNT, of a model that has them."""
-    return [_NONE, _COUNT] if (aggregations.shape[1] or _COUNT + 1) > _COUNT else [_NONE]
 
 
 def _is_one_of(aggregations: tf.Tensor, names: Sequence[str]) -> tf.Tensor:
@@ -139,7 +135,9 @@ class _Result(NamedTuple):
     numbers: tf.Tensor
 
 
-def _computed(asked: RawFeatures, selected: tf.Tensor, likeliest: tf.Tensor) -> _Result:
+def _computed(
+    config: TableQAConfig, asked: RawFeatures, selected: tf.Tensor, likeliest: tf.Tensor
+) -> _Result:
     """What `answer_of_cells` computes (mate_tf/answers/computed.py)."""
     shape = tf.shape(asked.cells)
     batch, size = tf.unstack(tf.shape(selected))
@@ -147,17 +145,70 @@ def _computed(asked: RawFeatures, selected: tf.Tensor, likeliest: tf.Tensor) -> 
         tf.reshape(of_cells, [batch, size])
         for of_cells in (asked.columns.numbers, asked.columns.units, asked.cells)
     )
-    count = tf.math.count_nonzero(selected, axis=1)
     is_summed = selected & ~tf.math.is_nan(numbers)
     num_numbers = tf.math.count_nonzero(is_summed, axis=1, dtype=tf.float64)
     sums = tf.reduce_sum(tf.where(is_summed, numbers, tf.zeros_like(numbers)), axis=1)
     plain = tf.strings.regex_replace(texts, f"^(?:{SPACE})|(?:{SPACE})$", "")
     plain = tf.strings.lower(plain, encoding="utf-8")
     is_filled = selected & (plain != "")
+    has_unit = selected & (units >= 0)
+    least = tf.reduce_min(tf.where(has_unit, units, units.dtype.max), axis=1)
+    is_unlike = least < tf.reduce_max(tf.where(has_unit, units, -1), axis=1)
+    is_unlike &= _is_one_of(likeliest, _OF_UNITS) & (num_numbers > 0.0)
 
-    pair = tf.math.top_k(tf.cast(selected, tf.int32), k=tf.minimum(size, 2)).indices
-    pair = tf.concat([pair, pair], axis=1)[:, :2]  # of a table of one cell
-    has_two = count == 2
+    values = {
+        "SUM": sums,
+        "AVERAGE": tf.math.divide_no_nan(sums, num_numbers),
+        "COUNT": tf.math.count_nonzero(is_filled, axis=1, dtype=tf.float64),
+    }
+    others = {"NONE": tf.fill([batch], "")}
+    conditions: dict[tuple[str, ...], tf.Tensor] = {("SUM", "AVERAGE"): num_numbers > 0.0}
+    if config.num_aggregation_labels > len(TAPAS_AGGREGATIONS):
+        values["DISTINCT"] = _num_different(plain, is_filled)
+        pair = tf.math.top_k(tf.cast(selected, tf.int32), k=tf.minimum(size, 2)).indices
+        pair = tf.concat([pair, pair], axis=1)[:, :2]  # of a table of one cell
+        apart = _difference(asked, tf.gather(numbers, pair, batch_dims=1), pair)
+        has_two = tf.math.count_nonzero(selected, axis=1) == 2
+        values["DIFFERENCE"] = tf.where(tf.math.is_nan(apart), tf.zeros_like(apart), apart)
+        conditions["DIFFERENCE",] = has_two & (is_unlike | ~tf.math.is_nan(apart))
+        texts_of, conditions_of = _compared(asked, selected, pair, has_two, texts, plain)
+        others, conditions = others | texts_of, conditions | conditions_of
+    value = tf.zeros([batch], tf.float64)
+    for name, of_name in values.items():
+        value = tf.where(_is_one_of(likeliest, (name,)), of_name, value)
+    is_duration = tf.broadcast_to(asked.columns.is_duration[:, tf.newaxis], shape)
+    is_duration = tf.reduce_all(tf.reshape(is_duration, [batch, size]) | ~selected, axis=1)
+    is_time = is_duration & _is_one_of(likeliest, _OF_UNITS)
+    text = tf.where(is_time, clock_texts(value), format_numbers(value))
+    for name, of_name in others.items():
+        text = tf.where(_is_one_of(likeliest, (name,)), of_name, text)
+    is_possible = tf.reduce_any(selected, axis=1)
+    for of_condition, holds in conditions.items():
+        is_possible &= holds | ~_is_one_of(likeliest, of_condition)
+    return _Result(text, is_possible, is_unlike & is_possible, numbers)
+
+
+def _compared(
+    asked: RawFeatures,
+    selected: tf.Tensor,
+    pair: tf.Tensor,
+    has_two: tf.Tensor,
+    texts: tf.Tensor,
+    plain: tf.Tensor,
+) -> tuple[dict[str, tf.Tensor], dict[tuple[str, ...], tf.Tensor]]:
+    """What comparing cells by their ranks gives, by operator, and where it is possible.
+
+    Args:
+        asked: the questions and tables.
+        selected: bool [B, R*C].
+        pair: int32 [B, 2], the first two selected cells.
+        has_two: bool [B], whether two are selected.
+        texts: string [B, R*C].
+        plain: the same in lower case, without blanks around it.
+
+    Returns:
+        string [B] and bool [B].
+    """
     facts = _token_facts(asked)
     ranks = tf.gather(facts.ranks, pair, batch_dims=1)  # [B, 2]
     first, second = ranks[:, 0], ranks[:, 1]
@@ -168,37 +219,14 @@ def _computed(asked: RawFeatures, selected: tf.Tensor, likeliest: tf.Tensor) -> 
     one, other = tf.where(is_turned, second, first), tf.where(is_turned, first, second)
     of_pair = tf.gather(plain, pair, batch_dims=1)
     is_equal = tf.where(are_ranked, first == second, of_pair[:, 0] == of_pair[:, 1])
-    apart = _difference(asked, tf.gather(numbers, pair, batch_dims=1), pair)
     order = tf.where(selected & (facts.ranks > 0.0), facts.ranks, -float("inf"))
-    largest = tf.argmax(order, axis=1)
     smallest = tf.argmin(tf.where(order > 0.0, order, float("inf")), axis=1)
-
-    has_unit = selected & (units >= 0)
-    least = tf.reduce_min(tf.where(has_unit, units, units.dtype.max), axis=1)
-    is_unlike = least < tf.reduce_max(tf.where(has_unit, units, -1), axis=1)
-    is_unlike &= _is_one_of(likeliest, ("SUM", "AVERAGE", "DIFFERENCE")) & (num_numbers > 0.0)
-    values = {
-        "SUM": sums,
-        "AVERAGE": tf.math.divide_no_nan(sums, num_numbers),
-        "COUNT": tf.math.count_nonzero(is_filled, axis=1, dtype=tf.float64),
-        "DISTINCT": _num_different(plain, is_filled),
-        "DIFFERENCE": apart,
-    }
-    value = tf.zeros([batch], tf.float64)
-    for name, of_name in values.items():
-        value = tf.where(_is_one_of(likeliest, (name,)), of_name, value)
-    value = tf.where(tf.math.is_nan(value), tf.zeros_like(value), value)
-    is_duration = tf.broadcast_to(asked.columns.is_duration[:, tf.newaxis], shape)
-    is_duration = tf.reduce_all(tf.reshape(is_duration, [batch, size]) | ~selected, axis=1)
-    is_time = is_duration & _is_one_of(likeliest, ("SUM", "AVERAGE", "DIFFERENCE"))
-    text = tf.where(is_time, clock_texts(value), format_numbers(value))
 
     def read(cells: tf.Tensor) -> tf.Tensor:
         return tf.gather(texts, cells, batch_dims=1)
 
-    others = {
-        "NONE": tf.fill([batch], ""),
-        "MAX": read(largest),
+    of_operators = {
+        "MAX": read(tf.argmax(order, axis=1)),
         "MIN": read(smallest),
         "GREATER": read(tf.where(second > first, names[:, 1], names[:, 0])),
         "LESS": read(tf.where(second < first, names[:, 1], names[:, 0])),
@@ -206,19 +234,11 @@ def _computed(asked: RawFeatures, selected: tf.Tensor, likeliest: tf.Tensor) -> 
         "IS_LESS": tf.where(one < other, "yes", "no"),
         "IS_EQUAL": tf.where(is_equal, "yes", "no"),
     }
-    for name, of_name in others.items():
-        text = tf.where(_is_one_of(likeliest, (name,)), of_name, text)
-    conditions = {
-        ("SUM", "AVERAGE"): num_numbers > 0.0,
-        ("DIFFERENCE",): has_two & (is_unlike | ~tf.math.is_nan(apart)),
+    return of_operators, {
         ("MAX", "MIN"): tf.reduce_any(order > 0.0, axis=1),
         ("GREATER", "LESS", "IS_GREATER", "IS_LESS"): are_ranked,
         ("IS_EQUAL",): has_two,
     }
-    is_possible = count > 0
-    for of_condition, holds in conditions.items():
-        is_possible &= holds | ~_is_one_of(likeliest, of_condition)
-    return _Result(text, is_possible, is_unlike & is_possible, numbers)
 
 
 def _num_different(texts: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
