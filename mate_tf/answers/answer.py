@@ -14,7 +14,7 @@ import numpy as np
 from mate_tf.answers.calibration import Calibration, logit_of, signs_of
 from mate_tf.dataclass_json import from_dict, require
 from mate_tf.tables.columns import read_column
-from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question
+from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table
 
 
 def format_number(value: float) -> str:
@@ -219,19 +219,19 @@ def is_repeated(answer: Answer, others: list[Answer]) -> bool:
 
 
 def calibrated(
-    answer: Answer, calibration: Calibration, size: tuple[int, int], question: str
+    answer: Answer, calibration: Calibration, table: Table | None, question: str
 ) -> Answer:
     """The answer with its score and its alternatives' scores calibrated; their order stays.
 
     Args:
         answer: with at least one alternative, if there is one, for the signs.
         calibration: of the model.
-        size: rows and columns of the table.
+        table: what was asked; None for a sentence alone.
         question: the question's text.
     """
     if not answer.items:
         return answer
-    signs = answer_signs(answer, size, question) if calibration.weights else None
+    signs = answer_signs(answer, table, question) if calibration.weights else None
     score, *others = calibration.apply(
         [answer.score, *(other.score for other in answer.alternatives)], signs
     ).tolist()
@@ -243,12 +243,13 @@ def calibrated(
     return dataclasses.replace(answer, score=score, alternatives=alternatives, sure=is_sure)
 
 
-def answer_signs(answer: Answer, size: tuple[int, int], question: str) -> dict[str, float]:
+def answer_signs(answer: Answer, table: Table | None, question: str) -> dict[str, float]:
     """The signs by which an answer's score is calibrated; arguments as of `calibrated`."""
     ahead = 0.0
     if answer.alternatives:
         ahead = logit_of(answer.score) - logit_of(answer.alternatives[0].score)
     scores = [cell.score for cell in answer.cells]
+    size = (0, 0) if table is None else (table.num_rows, table.num_columns)
     return signs_of(answer.aggregation, scores, ahead, size, question)
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mate_tf.answers.answer import Answer, SelectedCell, format_number
-from mate_tf.features.numeric import values_of_column
+from mate_tf.features.numeric import values_in_column
 from mate_tf.tables.columns import Column, unlike_units
 from mate_tf.tables.table import PAIRED, Table
 from mate_tf.tables.values import Date, clock_text
@@ -143,10 +143,7 @@ def _calculated(
         return (total if aggregation == "SUM" else total / len(given)) if given else None
     if len(given) == 2:
         return abs(given[0] - given[1])
-    values = [
-        values_of_column(column, [row[cell.column] for row in table.rows]).get(cell.row)
-        for column, cell in zip(columns, cells, strict=True)
-    ]
+    values = [values_in_column(table, cell.column).get(cell.row) for cell in cells]
     return _between(*(value if isinstance(value, Date) else None for value in values))
 
 

@@ -291,8 +291,7 @@ class Predictor:
         self, answer: Answer, table: Table | None, question: Question, example: Example
     ) -> Answer:
         if self._calibration is not None:
-            size = (0, 0) if table is None else (table.num_rows, table.num_columns)
-            answer = calibrated(answer, self._calibration, size, question.text)
+            answer = calibrated(answer, self._calibration, table, question.text)
         others = answer.alternatives[: self._num_alternatives]
         answer = dataclasses.replace(answer, alternatives=others)
         answer = apply_min_score(answer, self._min_score)

@@ -63,10 +63,9 @@ def run(options: argparse.Namespace) -> None:
     for table, question, answer in arguments.answers(predictor, asked):
         prediction = Answer.of(answer)
         if prediction.answered:
-            size = (0, 0) if table is None else (table.num_rows, table.num_columns)
             scores.append(prediction.score)
             correct.append(is_correct(asked.task, prediction, question))
-            signs.append(answer_signs(prediction, size, question.text))
+            signs.append(answer_signs(prediction, table, question.text))
     try:
         calibration = fit_calibration(scores, correct, signs, _RIGHT_OF_SURE)
     except ValueError as error:

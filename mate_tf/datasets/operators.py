@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from mate_tf.features.normalization import normalize_denotation
-from mate_tf.features.numeric import ranks, values_of_column
+from mate_tf.features.numeric import ranks, values_in_column
 from mate_tf.tables.table import Coordinates, Question, Table, remember
 
 _WORD = re.compile(r"\w+")
@@ -327,14 +327,14 @@ def _rows_beyond(
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     """The rows with more or less than a number of the question, column by column."""
     bounds = [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
+    is_less = re.search(r"less|fewer|under|below|lower|before|at most", text) is not None
+    or_equal = re.search(r"at least|at most|or more|or less", text) is not None
     for column in _by_name(mentions):
         numbers = table.column(column).numbers
         given = [(row, value) for row, value in enumerate(numbers) if value is not None]
         if len(given) < 0.7 * table.num_rows:
             continue
         for bound in bounds:
-            is_less = re.search(r"less|fewer|under|below|lower|before|at most", text) is not None
-            or_equal = re.search(r"at least|at most|or more|or less", text) is not None
             rows = tuple(
                 row
                 for row, value in given
@@ -404,12 +404,7 @@ def _compared(table: Table, column: int, first: int, second: int) -> int:
 
 def _all_ranks(table: Table) -> tuple[dict[int, int], ...]:
     return tuple(
-        {
-            row: rank
-            for row, (rank, _) in ranks(
-                values_of_column(table.column(column), [row[column] for row in table.rows])
-            ).items()
-        }
+        {row: rank for row, (rank, _) in ranks(values_in_column(table, column)).items()}
         for column in range(table.num_columns)
     )
 
@@ -437,7 +432,7 @@ def _of_two(table: Table, text: str, mentions: _Mentions, cells: Coordinates) ->
                 if column != by and _compared(table, column, row, other) == direction
             ]
             named = [column for column in fitting if mentions.columns[column] > 0]
-            if len(named or fitting) == 1 or named:
+            if named or len(fitting) == 1:
                 name = "GREATER" if direction > 0 else "LESS"
                 return _derived(name, (first, second), (named or fitting)[0], "one of two rows")
     return None

@@ -102,8 +102,14 @@ def supervise(
 def derived(table: Table, question: Question) -> Derived | None:
     """The operator and the cells of a question, from its cells or else its answers.
 
-    None where nothing decides them (operators.py).
+    None where nothing decides them (operators.py). The last questions are remembered: records are
+    made of what was derived, and then say how.
     """
+    return _remembered_derived((table, question))
+
+
+def _derived(key: tuple[Table, Question]) -> Derived | None:
+    table, question = key
     answers, number = question.answers, question.answer_number
     if number is None:
         number = _number_of(answers)
@@ -117,6 +123,9 @@ def derived(table: Table, question: Question) -> Derived | None:
             cells = named if len(named) == 1 else ()
         candidates.append(tuple(cells or _cells_of_value(table, text)))
     return derive(table, question, candidates, number) if answers else None
+
+
+_remembered_derived = remember(_derived, lambda key, _: key[0].num_rows * key[0].num_columns)
 
 
 def _number_of(answers: Sequence[str], original: bool = False) -> float | None:

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.tables.columns import Column, Convention, date_of, number_of
 from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS, VALUE_IN_SENTENCE
+from mate_tf.tables.table import Table
 from mate_tf.tables.values import Date, plain_text, read_cell
 
 NumericValue = float | Date
@@ -191,6 +192,11 @@ def values_of_column(column: Column, cells: Sequence[str]) -> dict[int, NumericV
             return {row: Date(int(value), None, None) for row, value in numbers.items()}
         return {row: value for row, value in numbers.items() if is_single(value)}
     return {row: value for row, value in enumerate(column.values) if value is not None}
+
+
+def values_in_column(table: Table, index: int) -> dict[int, NumericValue]:
+    """The same of a table's column."""
+    return values_of_column(table.column(index), [row[index] for row in table.rows])
 
 
 def question_values(text: str, convention: Convention) -> tuple[NumericValue, ...]:

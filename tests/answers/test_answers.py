@@ -53,13 +53,13 @@ def test_below_the_score_asked_for_there_is_no_answer_but_what_it_would_have_bee
 
 def test_no_answer_stays_none_at_any_score():
     assert apply_min_score(no_answer(), 0.0) == no_answer()
-    assert calibrated(no_answer(), Calibration(2.0, 3.0), (3, 2), "?") == no_answer()
+    assert calibrated(no_answer(), Calibration(2.0, 3.0), TABLE, "?") == no_answer()
 
 
 def test_a_calibration_changes_scores_and_nothing_else():
     calibration = Calibration(2.0, -0.5)
     answer = answer_with_others()
-    changed = calibrated(answer, calibration, (3, 2), "which?")
+    changed = calibrated(answer, calibration, TABLE, "which?")
     pairs = zip([changed, *changed.alternatives], [answer, *answer.alternatives], strict=True)
     for after, before in pairs:
         assert after.score == pytest.approx(calibration.apply(before.score))
@@ -70,10 +70,10 @@ def test_a_calibration_changes_scores_and_nothing_else():
 
 def test_signs_shift_all_scores_alike_and_the_threshold_says_what_is_sure():
     answer = answer_with_others()
-    plain = calibrated(answer, Calibration(), (3, 2), "how many?")
+    plain = calibrated(answer, Calibration(), TABLE, "how many?")
     assert plain.sure and plain.to_dict().get("sure") is None
     weights = {"asks how many": -1.0, "asks for an extreme": 5.0}
-    shifted = calibrated(answer, Calibration(1.0, 0.0, weights, 0.5), (3, 2), "how many?")
+    shifted = calibrated(answer, Calibration(1.0, 0.0, weights, 0.5), TABLE, "how many?")
     assert not shifted.sure and shifted.to_dict()["sure"] is False
     for after, before in zip(
         [shifted, *shifted.alternatives], [plain, *plain.alternatives], strict=True
