@@ -7,7 +7,6 @@ INSTALLED := $(VENV)/installed
 MATE_TF_GOLDEN_DIR ?= ../shared/golden
 MATE_TF_GOLDEN_REAL_DIR ?= ../shared/golden_real
 MATE_TF_WTQ_DIR ?= ../shared/data/wtq
-MATE_TF_TABFACT_DIR ?= ../shared/data/tabfact
 MATE_TF_SST2_DIR ?= ../shared/data/sst2
 # Of make reproduce: small takes less than an hour, full days.
 SIZE ?= small
@@ -46,7 +45,7 @@ benchmark-full: env ## the same from 128 to 16,384 tokens, and training steps: h
 reproduce: env ## make the figures of docs/results.md again, SIZE=small or full, ONLY=wtq,heads
 	minilm="$$(scripts/install_minilm.sh $(VENV))" && \
 	$(VENV_PYTHON) -m experiments.paper.reproduce --size=$(SIZE) --wtq="$(MATE_TF_WTQ_DIR)" \
-	  --tabfact="$(MATE_TF_TABFACT_DIR)" --sst2="$(MATE_TF_SST2_DIR)" --minilm="$$minilm" \
+	  --sst2="$(MATE_TF_SST2_DIR)" --minilm="$$minilm" \
 	  $(if $(ONLY),--only=$(ONLY))
 
 results: env ## write docs/results.md from the stored results

@@ -8,10 +8,8 @@ leaves in --model_dir and how it goes on are those of experiments/finetune.py, a
 weights to start from: the head that predicts words is loaded where the checkpoint has one, and said
 to be new where it has none. Any architecture may be pre-trained (--architecture).
 
-Each evaluation predicts the masked words of the dev split;
-experiments/paper/masked_lm_baselines.py says what simple rules get of the same. The folder of a run
-is an --init_checkpoint of experiments/finetune.py, which takes its encoder and starts its own
-heads.
+Each evaluation predicts the masked words of the dev split. The folder of a run is an
+--init_checkpoint of experiments/finetune.py, which takes its encoder and starts its own heads.
 """
 
 from experiments import program

@@ -6,13 +6,12 @@
 
 Trains each architecture (a name of mate_tf/presets.py) with each seed, in a folder of its own under
 --output_dir, and prints a table of the last evaluation's metrics on the dev split, median and half
-the interquartile range over the seeds; of the share of the pairs of real tokens that attend to each
-other by the architecture's pattern, before any window, or, with grammar_soft, are favoured; and of
-the minutes of training, its evaluations included. Started again, it goes on where it stopped.
+the interquartile range over the seeds, and of the minutes of training, its evaluations included.
+Started again, it goes on where it stopped.
 
-{output_dir}/results.json holds each finished run's metrics and seconds, each architecture's share
-of the pairs, and what all runs have in common: the config, the data and the first weights. A copy
-of it in a new --output_dir spares the runs that it holds.
+{output_dir}/results.json holds each finished run's metrics and seconds, and what all runs have in
+common: the config, the data and the first weights. A copy of it in a new --output_dir spares the
+runs that it holds.
 
 Values of the preset can be changed as in experiments/finetune.py, for all architectures alike, and
 for one of them with --variant: an architecture and what is changed of its config, such as
@@ -25,7 +24,6 @@ starts from its own run there, that of the first seed: so intermediate pre-train
 
 import argparse
 import dataclasses
-import functools
 import pathlib
 import time
 
@@ -51,47 +49,6 @@ _VARIANTS = flags.DEFINE_multi_string(
     "variant", [], "an architecture and, between blanks, KEY=VALUE of its config; again for more"
 )
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder for the runs", required=True)
-
-_WITHOUT_PATTERN = ("linformer", "table_etc")
-
-
-def attended_share(config, data_dir: pathlib.Path) -> float | None:
-    """The share of the ordered pairs of real tokens of the dev split that a pattern allows.
-
-    The mean over the heads. Of soft grammar rules it is the share that the bias favours. None where
-    no pattern says who attends to whom: of a Linformer and of TableETC.
-    """
-    import tensorflow as tf
-
-    from mate_tf.features.token_features import TokenFeatures
-    from mate_tf.layers.attention.grammar import RelatedTags, favoured_tags
-    from mate_tf.layers.attention.patterns import group_mask, head_groups, pattern_mask
-    from mate_tf.records.batches import batch_by_length, read_records
-    from mate_tf.records.splits import split_files
-
-    attention = config.encoder.attention
-    if attention.architecture in _WITHOUT_PATTERN:
-        return None
-    groups = head_groups(attention, config.encoder.num_heads)
-    allowed = pairs = 0.0
-    dataset = batch_by_length(
-        read_records(split_files(data_dir, "dev"), skip_corrupt=config.skip_corrupt),
-        config.eval_batch_size,
-        config.length_buckets,
-    )
-    for batch in dataset:
-        features = TokenFeatures.from_dict(batch)
-        real = tf.greater(features.input_mask, 0)
-        if attention.architecture == "grammar_soft":
-            tags = RelatedTags(favoured_tags(attention.grammar_rules))
-            masks = [(pattern_mask(tags, features, features), config.encoder.num_heads)]
-        else:
-            masks = [(group_mask(group, features), group.num_heads) for group in groups]
-        count = tf.math.count_nonzero
-        for mask, num_heads in masks:  # bool [B, F or 1, T]
-            allowed += num_heads * float(count(mask & real[:, :, None], dtype=tf.int64))
-        pairs += float(count(real[:, :, None] & real[:, None], dtype=tf.int64))
-    return allowed / (pairs * config.encoder.num_heads)
 
 
 def run_once(
@@ -181,21 +138,17 @@ def main(argv: list[str]) -> None:
     if options.config is None:
         raise ValueError("expected --config, what is compared, got none")
     train.use_inputs_of_run(options)
-    data_dir, output_dir = pathlib.Path(options.data_dir), pathlib.Path(_OUTPUT.value)
+    output_dir = pathlib.Path(_OUTPUT.value)
     finished = Results(output_dir, _shared(options, argv[1:]))
     names = [*_ARCHITECTURES.value, *(" ".join(of.split()) for of in _VARIANTS.value)]
     results: dict[str, list[dict]] = {name: [] for name in names}
     configs = {name: config_of(options.config, name, argv[1:]) for name in names}
     seeds = range(1, _SEEDS.value + 1)
-    # Before any training: some architectures have no first weights, or no share.
+    # Before any training: some architectures have no first weights.
     starts = {
         name: first_weights(options.init_checkpoint, name)
         for name in names
         if any(finished.get(folder_of(name, seed)) is None for seed in seeds)
-    }
-    shares = {
-        name: finished.share(name, functools.partial(attended_share, config, data_dir))
-        for name, config in configs.items()
     }
     for seed in seeds:
         for name, of_name in configs.items():
@@ -209,15 +162,13 @@ def main(argv: list[str]) -> None:
     every = [run["metrics"] for runs in results.values() for run in runs]
     # Of some runs there is no AUROC: all of their answers are wrong.
     metrics = [name for name in every[0] if name != "loss" and all(name in run for run in every)]
-    print(f"| architecture | {', % | '.join(metrics)}, % | pairs, % | minutes |")
-    print("|---" * (len(metrics) + 3) + "|")
+    print(f"| architecture | {', % | '.join(metrics)}, % | minutes |")
+    print("|---" * (len(metrics) + 2) + "|")
     for name, runs in results.items():
         scores = [spread([run["metrics"][metric] for run in runs], 100.0) for metric in metrics]
         timed = [run["seconds"] / 60 for run in runs if run["seconds"] is not None]
         minutes = spread(timed) if timed else "interrupted"
-        share = shares[name]
-        pairs = "" if share is None else f"{100 * share:.1f}"
-        print(f"| {name} | {' | '.join(scores)} | {pairs} | {minutes} |")
+        print(f"| {name} | {' | '.join(scores)} | {minutes} |")
 
 
 if __name__ == "__main__":

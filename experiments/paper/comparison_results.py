@@ -3,7 +3,6 @@
 import json
 import pathlib
 import re
-from collections.abc import Callable
 
 from mate_tf.tables.text_files import complete_text_file, read_json
 
@@ -47,8 +46,6 @@ def _record_files(shared: dict) -> list[list[str]]:
 class Results:
     """The finished runs of a comparison, in its folder.
 
-    Until a run has begun, what is there gives way to another config, data or first weights.
-
     Raises:
         ValueError: if the runs that are there are of another config, data or first weights, or the
             file is not a comparison's.
@@ -59,7 +56,7 @@ class Results:
 
         shared = json.loads(json.dumps(shared))  # without tuples, as it is read
         self._path = output_dir / RESULTS_FILE
-        self._content: dict = shared | {"runs": {}, "pairs": {}}
+        self._content: dict = shared | {"runs": {}}
         there = read_comparison(output_dir)
         if there is None:
             if self._path.exists():
@@ -67,9 +64,6 @@ class Results:
                     f"expected a comparison's results in {self._path}, got something else; "
                     "choose another --output_dir"
                 )
-            return
-        begun = there["runs"] or any(path.is_dir() for path in output_dir.iterdir())
-        if not begun:  # there is nothing that something else could be mixed with
             return
         different = differences(there, shared)
         if (names := _record_files(shared)) != (stored := _record_files(there)):
@@ -79,7 +73,7 @@ class Results:
                 f"expected what the runs in {self._path} are made of, got another: "
                 f"{', '.join(different)}; choose another --output_dir or the same"
             )
-        self._content |= {name: there.get(name, {}) for name in ("runs", "pairs")}
+        self._content["runs"] = there["runs"]
 
     def get(self, name: str) -> dict | None:
         """The metrics and seconds of a run, where it has ended."""
@@ -89,14 +83,6 @@ class Results:
         """Adds a run that has ended."""
         self._content["runs"][name] = result
         self._write()
-
-    def share(self, name: str, count: Callable[[], float | None]) -> float | None:
-        """The share of the pairs of an architecture or a variant, counted the first time."""
-        shares = self._content["pairs"]
-        if name not in shares:
-            shares[name] = count()
-            self._write()
-        return shares[name]
 
     def _write(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)

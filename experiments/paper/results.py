@@ -9,10 +9,8 @@ lines that the document shows are stored. In document.md
 
     {wtq: mate_exact}         is the main metric of a comparison, median and half the interquartile
                               range over the seeds
-    {grammar: tapas: f1}      is another metric; "pairs" is the share of the pairs that attend to
-                              each other, "seeds" lists the main metric of each run
+    {grammar: tapas: f1}      is another metric; "seeds" lists the main metric of each run
     {default_wtq: auroc}      is the value in a line or a table that the step has printed
-    {default_flow: [CLS]: uniform, %}    is that in another column of the table
     {default_by_length}       is the whole table
 
 Shares are given in percent.
@@ -67,9 +65,6 @@ class Figures:
 
 
 def _of_runs(content: dict[str, Any], name: str, column: str | None) -> str | None:
-    if column == "pairs":
-        share = content["pairs"].get(name)
-        return None if share is None else f"{100 * share:.0f}"
     runs = [content["runs"].get(folder_of(name, seed)) for seed in range(1, 10)]
     metrics = [run["metrics"] for run in runs if run]
     if not metrics:

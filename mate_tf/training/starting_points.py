@@ -6,6 +6,7 @@ model was trained with, as far as they go.
 """
 
 import dataclasses
+import functools
 import importlib
 import pathlib
 import runpy
@@ -111,12 +112,15 @@ STARTING_POINTS: dict[str, Any] = {
         **_SHARED | {"max_seq_length": 128, "length_buckets": (), "eval_batch_size": 32},
     ),
 }
-# What a checkout has beside them, by folder.
-_CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "configs"
-PRESETS = {
-    path.stem: f"experiments.configs.{path.parent.name}.{path.stem}"
-    for path in sorted(_CONFIGS.glob("*/[!_]*.py"))
-}
+_CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@functools.cache
+def presets() -> dict[str, Any]:
+    """The configs that a checkout has beside them, by name: those of experiments/configs."""
+    files = sorted(_CHECKOUT.glob("experiments/configs/*.py"))
+    modules = (importlib.import_module(f"experiments.configs.{file.stem}") for file in files)
+    return {name: config for module in modules for name, config in module.CONFIGS.items()}
 
 
 class Fitting(NamedTuple):
@@ -152,7 +156,7 @@ def run_folder(name: str) -> pathlib.Path | None:
     """The folder of the run that a config is named by, itself or its config.json; or None."""
     path = pathlib.Path(name)
     folder = path.parent if path.name == "config.json" else path
-    is_run = name not in STARTING_POINTS and name not in PRESETS
+    is_run = name not in STARTING_POINTS and name not in presets()
     return folder if is_run and (folder / "config.json").is_file() else None
 
 
@@ -169,12 +173,12 @@ def find_config(name: str) -> Any:
     """
     if name in STARTING_POINTS:
         return STARTING_POINTS[name]
-    if name in PRESETS:
-        return importlib.import_module(PRESETS[name]).CONFIG
+    if name in presets():
+        return presets()[name]
     if (folder := run_folder(name)) is not None:
         return load_config(folder)
     if not name.endswith(".py"):
-        known = ", ".join([*STARTING_POINTS, *PRESETS])
+        known = ", ".join([*STARTING_POINTS, *presets()])
         raise ValueError(
             f"expected --config to be one of {known}; a run's folder, or a .py file with CONFIG; "
             f"got {name!r}"

@@ -1,11 +1,8 @@
-"""The programs that make questions and statements of tables, and the statements' scores."""
+"""The programs that make questions and statements of tables."""
 
 import pytest
 
-from mate_tf.answers.answer import Answer
 from mate_tf.datasets.json_lines import read_json_lines
-from mate_tf.evaluation.predictions import write_predictions
-from mate_tf.synthesis.statements import kind_of_id
 from tests.small import run_binary
 
 pytestmark = pytest.mark.medium
@@ -42,21 +39,3 @@ def test_the_programs_write_what_they_say(made):
             assert f"{part}: {len(pairs)} {what} about" in said
             if what == "questions":
                 assert {question.aggregation for _, question in pairs} == {"COUNT"}
-
-
-def test_accuracy_is_printed_by_operation(made, tmp_path):
-    data = made[0] / "statements" / "dev.jsonl"
-    questions = [question for _, question in read_json_lines(data)]
-    answers = [(question.question_id, Answer(class_index=1)) for question in questions]
-    write_predictions(tmp_path / "p.jsonl", answers)
-    done = run_binary(
-        "experiments.paper.statement_accuracy",
-        *(f"--predictions={tmp_path / 'p.jsonl'}", f"--data={data}", "--task=JSONL"),
-    )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.strip().split("\n")
-    kinds = [kind_of_id(question.question_id) for question in questions]
-    expected = {name for kind in kinds for name in (kind[0], f"/{kind[1]}")}
-    assert {line.split()[0] for line in lines} == expected | {"all"}
-    told = f"{len(questions)}  accuracy  50.0%  true 100.0%  false   0.0%"
-    assert lines[-1].split() == ["all", *told.split()]

@@ -17,7 +17,7 @@ from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.run import load_config, save_config, train_run
-from mate_tf.training.starting_points import PRESETS, find_config, make_config
+from mate_tf.training.starting_points import find_config, make_config, presets
 from tests.small import PIECES, write_vocabulary
 
 # The release's values (tapas/utils/hparam_utils.py), under the names they have here; "examples" are
@@ -79,7 +79,7 @@ def test_a_preset_has_the_published_values(published):
     assert {key: values[key] for key in expected} == expected
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if not name.startswith("pointr_")])
+@pytest.mark.parametrize("name", [name for name in presets() if not name.startswith("pointr_")])
 def test_a_preset_goes_to_a_file_and_back(name, tmp_path):
     config = find_config(name)
     save_config(config, tmp_path)

@@ -7,10 +7,10 @@ import pytest
 
 from mate_tf.dataclass_json import from_dict
 from mate_tf.pointr.inputs import PointRConfig
-from mate_tf.training.starting_points import PRESETS, find_config, make_config
+from mate_tf.training.starting_points import find_config, make_config, presets
 from tests.small import run_binary
 
-POINTR = [name for name in PRESETS if name.startswith("pointr_")]
+POINTR = [name for name in presets() if name.startswith("pointr_")]
 
 
 @pytest.mark.parametrize(

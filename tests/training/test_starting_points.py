@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from experiments.configs.default.default_answers import CONFIG as DEFAULT_ANSWERS
 from mate_tf.config import EncoderConfig, read_json_object
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
@@ -16,11 +15,11 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.training.run import load_config
 from mate_tf.training.starting_points import (
     ENCODER,
-    PRESETS,
     STARTING_POINTS,
     find_config,
     fitted,
     fitting_starting_point,
+    presets,
 )
 from tests.small import write_run, write_vocabulary
 
@@ -44,10 +43,10 @@ def test_the_model_that_comes_with_the_package_can_be_trained_further(tmp_path):
     config = read_json_object(DEFAULT_MODEL / "config.json")
     assert EncoderConfig.from_dict(config["encoder"]) == ENCODER
     assert all(config.encoder == ENCODER for config in STARTING_POINTS.values())
-    assert STARTING_POINTS["table_questions"] == DEFAULT_ANSWERS
+    assert presets()["default_answers"] == STARTING_POINTS["table_questions"]
     # It was trained before there were other operators than TAPAS's; training adds them.
     of_model = dataclasses.replace(load_config(DEFAULT_MODEL).task, num_aggregation_labels=13)
-    assert of_model == DEFAULT_ANSWERS.task
+    assert of_model == STARTING_POINTS["table_questions"].task
     # A folder that says nothing of itself leaves the config.
     assert fitted("table_questions", tmp_path) == STARTING_POINTS["table_questions"]
     with pytest.raises(FileNotFoundError, match=r"^expected conversion\.json in "):
@@ -87,7 +86,7 @@ def test_a_config_is_found_by_its_name(tmp_path):
     run = write_run(tmp_path / "run")
     assert find_config(str(run)) == find_config(str(run / "config.json")) == load_config(run)
     assert find_config("masked_words") is STARTING_POINTS["masked_words"]
-    assert "wtq_minilm" in PRESETS and not STARTING_POINTS.keys() & PRESETS.keys()
+    assert "wtq_minilm" in presets() and not STARTING_POINTS.keys() & presets().keys()
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,7 @@ def test_the_document_is_up_to_date_and_leaves_no_stored_run_out():
         ("runs", "mate", None, "50.0 ± 5.0"),
         ("runs", "mate", "f1", "10.0 ± 0.0"),
         ("runs", "mate", "seeds", "40.0, 50.0, 60.0"),
-        ("runs", "mate", "pairs", "27"),
         ("runs", "tapas size=1", None, "30.0"),
-        ("runs", "tapas size=1", "pairs", None),
         ("runs", "sat", None, None),
         ("lines", "auroc", None, "65.8"),
         ("lines", "accuracy before", None, "7.2"),
@@ -52,7 +50,7 @@ def test_figures_are_found_in_runs_and_in_what_was_printed(tmp_path, name, row, 
         *("best: 5.09%, 2", "| x | first | second |", "|---|---|---|"),
         "| a row | 0.1200 | 3 (4%) |",
     ]
-    (tmp_path / "runs.json").write_text(json.dumps({"runs": runs, "pairs": {"mate": 0.27}}))
+    (tmp_path / "runs.json").write_text(json.dumps({"runs": runs}))
     (tmp_path / "lines.json").write_text(json.dumps({"printed": printed}))
     assert Figures(tmp_path).find(name, row, column) == expected
 
