@@ -80,6 +80,7 @@ def run(options: argparse.Namespace) -> None:
     """Trains as the options say, and prints the run's evaluations."""
     from mate_tf.evaluation.markdown import evaluations_table
     from mate_tf.training.distribution import is_chief
+    from mate_tf.training.examples import expected_seconds
     from mate_tf.training.loop import read_evaluations
     from mate_tf.training.run import train_run
     from mate_tf.training.starting_points import changed, check_kind
@@ -99,6 +100,10 @@ def run(options: argparse.Namespace) -> None:
     data_dir, model_dir = pathlib.Path(options.data_dir), pathlib.Path(options.model_dir)
     load_options = load_options_of(options)
     with arguments.make_strategy(options).scope():
+        if is_chief() and (data_dir / "vocab.txt").is_file():
+            minutes = expected_seconds(config, data_dir) / 60
+            about = f"{minutes:.0f} minutes" if minutes >= 1.5 else "a minute"
+            say(f"{config.num_steps} steps of {config.batch_size} examples: about {about} here")
         train_run(config, data_dir, model_dir, options.init_checkpoint, **load_options)
         if is_chief():
             say(evaluations_table(read_evaluations(model_dir)).rstrip("\n"))

@@ -8,6 +8,7 @@ model was trained with, as far as they go.
 import dataclasses
 import functools
 import importlib
+import itertools
 import pathlib
 import runpy
 from typing import Any, NamedTuple
@@ -112,6 +113,7 @@ STARTING_POINTS: dict[str, Any] = {
         **_SHARED | {"max_seq_length": 128, "length_buckets": (), "eval_batch_size": 32},
     ),
 }
+_MANY_QUESTIONS = 10_000  # what the starting points' numbers of steps are for
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -194,14 +196,23 @@ def find_config(name: str) -> Any:
 
 
 def fitted(name: str, data_dir: str | pathlib.Path) -> RunConfig:
-    """A starting point with the length of a folder's records, and as many classes as they have.
+    """A starting point with the steps, length and number of classes that fit a folder's records.
 
-    A folder that does not say how it was made leaves it as it is.
+    Fewer than 10,000 training questions take fewer steps, in proportion to their number to the
+    power of 0.6, and at least 40: about table questions, 100 take 76 steps and 1,000 take 301. A
+    folder that does not say how it was made leaves the starting point as it is.
     """
     config = STARTING_POINTS[name]
     if not has_conversion(data_dir):
         return config
-    length = read_conversion(data_dir).features.max_seq_length
+    conversion = read_conversion(data_dir)
+    if conversion.pretraining is None:
+        read = read_questions(data_dir, "train")
+        share = sum(1 for _ in itertools.islice(read, _MANY_QUESTIONS)) / _MANY_QUESTIONS
+        num_steps = max(round(config.num_steps * share**0.6), 40)
+        interval = min(config.eval_interval, num_steps)
+        config = dataclasses.replace(config, num_steps=num_steps, eval_interval=interval)
+    length = conversion.features.max_seq_length
     if length is not None:
         buckets = tuple(bucket for bucket in config.length_buckets if bucket < length)
         config = dataclasses.replace(config, max_seq_length=length, length_buckets=buckets)

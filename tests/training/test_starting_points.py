@@ -71,8 +71,21 @@ def test_the_starting_point_fits_the_records(tmp_path, name, question, options):
     config = fitted(name, folder)
     assert config.max_seq_length == 256
     assert config.length_buckets == (() if name == "masked_words" else (128, 192))
+    # The one question takes the fewest steps, its evaluation is at their end.
+    fewest = STARTING_POINTS[name].num_steps if name == "masked_words" else 40
+    assert config.num_steps == fewest
+    assert config.eval_interval == min(fewest, STARTING_POINTS[name].eval_interval)
     if name == "classification":
         assert config.task.num_classes == 5
+
+
+@pytest.mark.parametrize(("count", "steps"), [(100, 76), (1_000, 301), (10_001, 1_200)])
+def test_more_questions_take_more_steps(tmp_path, count, steps):
+    folder = write_records(tmp_path, ASKED)
+    questions = (dataclasses.replace(ASKED, question_id=f"q{number}") for number in range(count))
+    write_json_lines(folder / "train.jsonl", [(TABLE, question) for question in questions])
+    config = fitted("table_questions", folder)
+    assert (config.num_steps, config.eval_interval) == (steps, steps)
 
 
 def test_a_config_is_found_by_its_name(tmp_path):
