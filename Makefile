@@ -44,8 +44,9 @@ benchmark-full: env ## the same from 128 to 16,384 tokens, and training steps: h
 
 reproduce: env ## make the figures of docs/results.md again, SIZE=small or full, ONLY=wtq,heads
 	minilm="$$(scripts/install_minilm.sh $(VENV))" && \
+	scripts/model_before.sh out/model_before && \
 	$(VENV_PYTHON) -m experiments.paper.reproduce --size=$(SIZE) --wtq="$(MATE_TF_WTQ_DIR)" \
-	  --sst2="$(MATE_TF_SST2_DIR)" --minilm="$$minilm" \
+	  --sst2="$(MATE_TF_SST2_DIR)" --minilm="$$minilm" --before=out/model_before \
 	  $(if $(ONLY),--only=$(ONLY))
 
 results: env ## write docs/results.md from the stored results

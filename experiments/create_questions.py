@@ -7,7 +7,7 @@
 
 --input_dir holds tables in one of the layouts of docs/training.md. --task=TABLES reads its CSV
 and TSV files, in subfolders too. TEXTS reads {split}.jsonl for each of --splits. WTQ and TABFACT
-read the tables of a data set's --splits.
+read the tables of a data set's --splits. MADE makes --num_tables small tables as people keep them.
 
 A question is about a random excerpt of a table: a run of rows and some columns that fit
 --max_seq_length. With --whole_tables it is about the whole table. Its answer is computed from the

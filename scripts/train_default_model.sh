@@ -10,12 +10,13 @@
 #   statements     true and false statements about excerpts of them        default_statements
 #   questions      synthetic questions about excerpts of them              default_questions
 #   answers        WikiTableQuestions' training questions                  default_answers
-#   calibration    of its scores, on the tenth of the tables that is kept
+#   operators      the same by operators and cells, a quarter synthetic    default_operators
+#   calibration    of its scores, on the tenth of the tables that is kept and on made ones
 #
 # Each starts from the half-precision weights of the one before, out/default/STAGE_weights, and from
 # nothing else of it: a stage that was done elsewhere is that folder, copied. Started again, the
 # script passes over what is done and goes on with a training from its last checkpoint. With STAGE
-# it does that one alone. What comes out is out/default/answers_weights; put into
+# it does that one alone. What comes out is out/default/operators_weights; put into
 # mate_tf/default_model, `make reproduce` scores it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -72,10 +73,25 @@ answers_data() {
     --output_dir="$out/answers_data" --vocab_file="$vocab" --max_seq_length=512
 }
 
+operators_data() {
+  run create_questions --task=MADE --num_tables=420 --output_dir="$out/made_text" \
+    --vocab_file="$vocab" --questions_per_table=6 --max_seq_length=384 --whole_tables \
+    --parts=train=90,calibration=10
+  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/excerpts_text" \
+    --vocab_file="$vocab" --questions_per_table=1 --max_seq_length=256 --parts=train=90,rest=10
+  run create_data --task=WTQ --input_dir="$wtq" --splits=train --divide="train:$tenth" \
+    --output_dir="$out/wtq_data" --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
+  run create_data --task=JSONL --input_dir="$out/wtq_data,$out/made_text,$out/excerpts_text" \
+    --splits=train,dev --output_dir="$out/operators_data" --vocab_file="$vocab" \
+    --max_seq_length=1024 --trim_cells
+}
+
 calibration_data() {
   run create_data --task=WTQ --input_dir="$wtq" --splits=train \
-    --divide=train:train=90,calibration=10 --output_dir="$out/calibration_data" \
+    --divide=train:train=90,calibration=10 --output_dir="$out/kept_data" \
     --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
+  run create_data --task=JSONL --input_dir="$out/kept_data,$out/made_text" --splits=calibration \
+    --output_dir="$out/calibration_data" --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
 }
 
 words() {
@@ -98,12 +114,19 @@ answers() {
   train answers finetune "$out/questions_weights" "$out/answers_data"
 }
 
-calibration() {
-  [ -e "$out/answers_weights/calibration.json" ] && return
-  make_data "$out/calibration_data" calibration_data
-  run calibrate --model="$out/answers_weights" --data="$out/calibration_data/calibration.jsonl"
+operators() {
+  # Alone it starts from the weights that the package had before, which were made so.
+  [ -e "$out/answers_weights" ] || scripts/model_before.sh "$out/answers_weights"
+  make_data "$out/operators_data" operators_data
+  train operators finetune "$out/answers_weights" "$out/operators_data"
 }
 
-for stage in ${only:-words statements questions answers calibration}; do
+calibration() {
+  [ -e "$out/operators_weights/calibration.json" ] && return
+  make_data "$out/calibration_data" calibration_data
+  run calibrate --model="$out/operators_weights" --data="$out/calibration_data/calibration.jsonl"
+}
+
+for stage in ${only:-words statements questions answers operators calibration}; do
   "$stage"
 done

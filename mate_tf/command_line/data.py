@@ -53,7 +53,8 @@ def add_folders(parser: Any, tasks: list[str], default: str) -> None:
         parser,
         f"""
         --task={"|".join(tasks)}  what the input is
-        --input-dir=FOLDER  folder with the data set
+        --input-dir=FOLDER  folder with the data set; of JSONL also several, with commas between,
+            whose splits of one name are joined
         --output-dir=FOLDER  folder to write to
         --vocab-file=FILE  BERT's or TAPAS's vocabulary; by default that of the model that comes
             with the package

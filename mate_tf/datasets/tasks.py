@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import hashlib
 import itertools
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -221,8 +222,16 @@ class Task(NamedTuple):
     has_original: bool = True
 
 
+def folders(directory: str) -> list[Path]:
+    """The folder, or those between commas, whose JSON Lines are read one after the other."""
+    is_one = os.path.isdir(directory)
+    return [Path(folder) for folder in ([directory] if is_one else directory.split(","))]
+
+
 def _read_json_lines(directory: str, split: str) -> Pairs:
-    return read_json_lines(Path(directory) / f"{split}.jsonl")
+    files = [folder / f"{split}.jsonl" for folder in folders(directory)]
+    there = [file for file in files if file.exists()]
+    return itertools.chain.from_iterable(map(read_json_lines, there or files[:1]))
 
 
 def _read_linked_json_lines(directory: str, split: str) -> Pairs:
@@ -294,8 +303,8 @@ def splits_there(task: str, directory: str, original: bool = False) -> tuple[lis
         ValueError: if the beginning of one cannot be read.
     """
     if not TASKS[task].splits:
-        files = Path(directory).glob("*.jsonl")
-        there = sorted(file.stem for file in files if not file.stem.endswith(".left_out"))
+        files = [file for folder in folders(directory) for file in folder.glob("*.jsonl")]
+        there = sorted({file.stem for file in files if not file.stem.endswith(".left_out")})
         if not there:
             raise FileNotFoundError(f"expected a .jsonl file in {directory}, found none")
         return there, []

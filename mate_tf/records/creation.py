@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from mate_tf.datasets.described_tables import corpus_splits, read_corpus
-from mate_tf.datasets.tasks import TASKS, Division, read_split, splits_there
+from mate_tf.datasets.tasks import TASKS, Division, folders, read_split, splits_there
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig, PretrainingConfig
 from mate_tf.features.wordpiece import Wordpiece
@@ -45,7 +45,7 @@ class Creation:
 
     Attributes:
         task: a name in TASKS; for pre-training one of described_tables.LAYOUTS.
-        input_dir: the folder with the data set.
+        input_dir: the folder with the data set; of JSON Lines also several between commas.
         output_dir: the folder to write.
         vocab_file: BERT's or TAPAS's vocabulary.
         splits: which splits; None for all that are there.
@@ -69,7 +69,8 @@ class Creation:
     progress: Progress = _without_progress
 
     def __post_init__(self) -> None:
-        if os.path.realpath(self.input_dir) == os.path.realpath(self.output_dir):
+        inputs = map(os.path.realpath, folders(self.input_dir))
+        if os.path.realpath(self.output_dir) in inputs:
             raise ValueError(f"expected another folder than the input's, got {self.output_dir}")
 
 

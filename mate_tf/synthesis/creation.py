@@ -45,21 +45,36 @@ class Files:
 
     Attributes:
         layout: of the input, one of LAYOUTS (docs/training.md).
-        input_dir: the folder with the tables.
+        input_dir: the folder with the tables; None for MADE, which has none.
         output_dir: another folder, for {part}.jsonl in the format of docs/training.md.
         vocab_file: BERT's or TAPAS's vocabulary.
         splits: those that are read; TABLES has none.
         parts: the names of the files with their percentages of the tables.
         progress: wraps an iterable of tables, with the part's name, as tqdm does.
+        num_tables: how many tables MADE makes.
     """
 
     layout: str
-    input_dir: str | os.PathLike[str]
+    input_dir: str | os.PathLike[str] | None
     output_dir: str | os.PathLike[str]
     vocab_file: str | os.PathLike[str]
     splits: Sequence[str] = ("train",)
     parts: str = "train=90,dev=10"
     progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda tables, part: tables
+    num_tables: int = 0
+
+    def __post_init__(self) -> None:
+        if self.layout == MADE:
+            made = self.input_dir is None and self.num_tables > 0
+            require(made, "expected num_tables and no input_dir for tables that are made")
+        else:
+            require(self.input_dir is not None, "expected input_dir, the folder with the tables")
+
+    def sources(self) -> Iterator[Source]:
+        """Yields each table; errors as `read_sources`."""
+        if self.input_dir is None:
+            return made_tables(self.num_tables, seed=0)
+        return read_sources(self.layout, self.input_dir, self.splits)
 
 
 def write_questions(files: Files, config: QuestionsConfig) -> str:
@@ -102,23 +117,20 @@ def write_statements(files: Files, config: StatementsConfig, kinds: Collection[s
 
 def _write(files: Files, what: str, makers: Sequence[Maker]) -> str:
     require(files.layout in LAYOUTS, f"expected a layout of {LAYOUTS}, got {files.layout!r}")
-    if os.path.realpath(files.input_dir) == os.path.realpath(files.output_dir):
+    if files.input_dir and os.path.realpath(files.input_dir) == os.path.realpath(files.output_dir):
         raise ValueError(f"expected another folder than the input's, got {files.output_dir}")
     division = Division.from_text(f"tables:{files.parts}")
     output = Path(files.output_dir)
     output.mkdir(parents=True, exist_ok=True)
     report, empty = [], []
     readable = (
-        source.table.table_id
-        for source in read_sources(files.layout, files.input_dir, files.splits)
-        if not isinstance(source, ValueError)
+        source.table.table_id for source in files.sources() if not isinstance(source, ValueError)
     )
     with contextlib.suppress(ValueError):  # of too few tables, as the report will say
         division = division.filled(readable)
     for part in division.names:
-        sources = read_sources(files.layout, files.input_dir, files.splits)
         summary = CreationSummary(what)
-        made = create_part(files.progress(sources, part), part, division, makers, summary)
+        made = create_part(files.progress(files.sources(), part), part, division, makers, summary)
         if not write_json_lines(output / f"{part}.jsonl", made):
             (output / f"{part}.jsonl").unlink()
             empty.append(part)
@@ -209,21 +221,16 @@ def read_sources(
     """Yields each table of some splits, in the order of the files.
 
     Args:
-        layout: one of LAYOUTS. "TABLES" and "TEXTS" are as in `read_corpus`; texts have to be true
+        layout: one of LAYOUTS with a folder. "TABLES" and "TEXTS" are as in `read_corpus`; texts have to be true
             of their tables. "WTQ" has no such texts. TabFact's are the entailed statements.
-        directory: the folder; for "MADE" the number of tables.
-        splits: those that are read; "TABLES" and "MADE" have none.
+        directory: the folder.
+        splits: those that are read; "TABLES" has none.
 
     Raises:
         FileNotFoundError: if there is no table.
         ValueError: if a file that lists tables is malformed, or a table of WTQ or TABFACT. Another
             malformed table is yielded as its error.
     """
-    if layout == MADE:
-        number = os.fspath(directory)
-        require(number.isdecimal(), f"expected a number of tables to make, got {number!r}")
-        yield from made_tables(int(number), seed=0)
-        return
     directory = Path(directory)
     if layout == TABLES:
         yield from _read_each(read_table_folder(directory))

@@ -72,6 +72,21 @@ def test_no_file_of_an_earlier_conversion_is_left_and_no_input_written_over(tmp_
         creation_of(tmp_path, 1, output_dir=str(tmp_path / "in"))
 
 
+def test_questions_of_several_folders_are_joined_by_their_splits(tmp_path):
+    creation = creation_of(tmp_path, 3)
+    for name, split in (("more", "train"), ("more", "dev"), ("others", "rest")):
+        table = Table.from_rows([["a"], ["b"]], table_id=name)
+        file = tmp_path / name / f"{split}.jsonl"
+        file.parent.mkdir(exist_ok=True)
+        write_json_lines(file, [(table, Question("a?", f"{name}-{split}", ("b",)))])
+    inputs = ",".join(str(tmp_path / name) for name in ("in", "more", "others"))
+    said = list(create_records(dataclasses.replace(creation, input_dir=inputs), FEATURES))
+    assert [line.split(" ")[0] for line in said] == ["dev:", "rest:", "train:"]
+    assert num_examples(tmp_path, "train") == 7 and num_examples(tmp_path, "dev") == 1
+    with pytest.raises(ValueError, match="expected another folder than the input's, got "):
+        dataclasses.replace(creation, input_dir=inputs, output_dir=str(tmp_path / "more"))
+
+
 @pytest.mark.parametrize("num_tables", [2, 3])
 def test_few_tables_are_divided_to_pre_train_on_them_too(tmp_path, num_tables):
     said = list(create_pretraining_records(creation_of(tmp_path, num_tables), MASKED))

@@ -111,10 +111,14 @@ def test_a_seed_gives_the_same_files_in_every_version(files, tmp_path, kind, dig
     assert hashlib.sha256((tmp_path / "train.jsonl").read_bytes()).hexdigest()[:16] == digest
 
 
-def test_made_tables_need_a_number(tmp_path):
-    with pytest.raises(ValueError, match="expected a number of tables to make, got"):
-        list(read_sources(MADE, tmp_path, ["train"]))
-    assert len(list(read_sources(MADE, "3", ["train"]))) == 3
+def test_made_tables_need_a_number_and_no_folder(files):
+    for folder, number in ((None, 0), (files.input_dir, 3)):
+        with pytest.raises(ValueError, match="expected num_tables and no input_dir for tables"):
+            dataclasses.replace(files, layout=MADE, input_dir=folder, num_tables=number)
+    made = dataclasses.replace(files, layout=MADE, input_dir=None, num_tables=3)
+    assert len(list(made.sources())) == 3
+    with pytest.raises(ValueError, match="expected input_dir, the folder with the tables"):
+        dataclasses.replace(files, input_dir=None)
 
 
 def test_a_file_that_is_not_complete_is_not_there(files, tmp_path):

@@ -15,7 +15,11 @@ from experiments.paper.reproduce import Step, chosen, is_done, read_steps, run_s
 from mate_tf.training.starting_points import make_config
 from tests.small import ROOT, imported_names
 
+<<<<<<< HEAD
 FOLDERS = {name: name for name in ("wtq", "sst2", "minilm", "out")}
+=======
+FOLDERS = {name: name for name in ("wtq", "tabfact", "sst2", "minilm", "before", "out")}
+>>>>>>> 7dd670a (The default model's last stage has a preset, a script and steps of make reproduce; questions of several folders are joined; made tables have a number, no folder)
 SMALL, FULL = (read_steps(FOLDERS, is_small) for is_small in (True, False))
 COMPARE = "experiments.paper.compare_attention"
 
