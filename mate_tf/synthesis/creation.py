@@ -221,8 +221,9 @@ def read_sources(
     """Yields each table of some splits, in the order of the files.
 
     Args:
-        layout: one of LAYOUTS with a folder. "TABLES" and "TEXTS" are as in `read_corpus`; texts have to be true
-            of their tables. "WTQ" has no such texts. TabFact's are the entailed statements.
+        layout: one of LAYOUTS with a folder. "TABLES" and "TEXTS" are as in `read_corpus`; texts
+            have to be true of their tables. "WTQ" has no such texts. TabFact's are the entailed
+            statements.
         directory: the folder.
         splits: those that are read; "TABLES" has none.
 
