@@ -15,11 +15,7 @@ from experiments.paper.reproduce import Step, chosen, is_done, read_steps, run_s
 from mate_tf.training.starting_points import make_config
 from tests.small import ROOT, imported_names
 
-<<<<<<< HEAD
-FOLDERS = {name: name for name in ("wtq", "sst2", "minilm", "out")}
-=======
-FOLDERS = {name: name for name in ("wtq", "tabfact", "sst2", "minilm", "before", "out")}
->>>>>>> 7dd670a (The default model's last stage has a preset, a script and steps of make reproduce; questions of several folders are joined; made tables have a number, no folder)
+FOLDERS = {name: name for name in ("wtq", "sst2", "minilm", "before", "out")}
 SMALL, FULL = (read_steps(FOLDERS, is_small) for is_small in (True, False))
 COMPARE = "experiments.paper.compare_attention"
 
@@ -84,7 +80,7 @@ def test_every_run_has_a_config_and_no_two_rows_are_the_same(steps):
                 configs.append(make_config(preset, architecture, of_row))
             assert all(a != b for a, b in itertools.combinations(configs, 2)), step.name
             architectures |= {config.encoder.attention.architecture for config in configs}
-    assert kinds == {"MaskedLMTrainingConfig", "PointRConfig"}
+    assert kinds == {"MaskedLMTrainingConfig", "PointRConfig", "TableQATrainingConfig"}
     assert architectures >= {"tapas", "mate", "linformer", "table_etc", "grammar_hard"}
 
 
