@@ -243,8 +243,6 @@ def _has_digit(text: str) -> bool:
 def _value(cell: Cell, convention: Convention) -> tuple[Hashable, str]:
     """The date or number of a cell, and the number's unit; None without one."""
     date = date_of(cell, convention)
-    if date is None and (cell.day_first is None) != (cell.month_first is None):
-        date = cell.day_first or cell.month_first  # the other order is no date
     if date is not None:
         return (date[:3], date.time or 0.0), ""
     return number_of(cell, convention)

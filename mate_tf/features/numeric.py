@@ -182,7 +182,7 @@ def values_of_column(column: Column, cells: Sequence[str]) -> dict[int, NumericV
     """
     if column.kind == "text":
         read = [read_cell(cell) for cell in cells]
-        has_text = [cell.text and not (cell.day_first or cell.month_first) for cell in read]
+        has_text = [cell.text and not cell.is_open for cell in read]
         return column_values(
             [cell if has else "" for cell, has in zip(cells, has_text, strict=True)]
         )

@@ -19,6 +19,7 @@ from mate_tf.tables.values import (
     Date,
     clock_text,
     day_of_digits,
+    in_utc,
     read_cell,
     with_power,
 )
@@ -183,6 +184,8 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
         number, unit = number_of(cell, convention)
         numbers.append(number)
         units.append(unit)
+    if _are_labels(units):
+        numbers, units = [None] * len(cells), [""] * len(cells)
     kinds = _values_by_kind(cells, numbers, units, convention, name)
     num_filled = sum(bool(cell.text) for cell in cells)
     counts = {kind: sum(value is not None for value in values) for kind, values in kinds.items()}
@@ -200,6 +203,8 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
         assumed = [*of_numbers, *_said_of_units(units, name)]
     elif kind == "date":
         assumed = of_dates
+        if _has_zones(cells):
+            assumed.append(f"{_named(name)} has clocks of several zones, which were read in UTC.")
     elif kind == "text":
         assumed = _undecided_dates(cells, convention, name, num_filled)
     return Column(
@@ -212,6 +217,13 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
         convention,
         tuple(assumed),
     )
+
+
+def _are_labels(units: Sequence[str]) -> bool:
+    """Whether what follows the numbers are names, as in "12 Main" and "80331 Munich", no units."""
+    others = [unit[:2] for unit in units if len(unit) > 1 and not _known_unit(unit)]
+    different = sum(other != others[0] for other in others)
+    return different > 0 and 2 * different >= len(others)
 
 
 def _named(name: str) -> str:
@@ -238,14 +250,18 @@ def _decimal_sign(cells: Sequence[Cell], name: str) -> tuple[str, list[str]]:
 
 def _order_of_dates(cells: Sequence[Cell], name: str) -> tuple[bool | None, list[str]]:
     """Whether the day comes first in dates of numbers; None where nothing decides it."""
-    short = [cell for cell in cells if cell.day_first or cell.month_first]
-    days = sum(cell.month_first is None for cell in short)
-    months = sum(cell.day_first is None for cell in short)
-    if short and bool(days) != bool(months):
+    open_ = [cell for cell in cells if cell.is_open]
+    days = any(cell.day_first and not cell.month_first for cell in cells)
+    months = any(cell.month_first and not cell.day_first for cell in cells)
+    if days and months:
+        said = f"{_named(name)} has dates with the day first and others with the month first."
+        return None, [f"{said} '{cell.text}' may be either and is none." for cell in open_[:1]]
+    if days or months:
         order = "day, month, year" if days else "month, day, year"
         said = f"{_named(name)} has dates in the order {order}, as a day above 12 shows."
-        return bool(days), [said]
-    if short and not days and all("/" not in cell.text for cell in short):
+        is_said = open_ or (months and any(cell.day_first for cell in cells))
+        return days, [said] if is_said else []
+    if open_ and all("/" not in cell.text for cell in open_):
         said = "dates were read in the order month, day, year; no day is above 12."
         return False, [f"{_named(name)}: {said}"]
     return None, []
@@ -267,7 +283,7 @@ def _said_of_units(units: Sequence[str], name: str) -> list[str]:
 def _undecided_dates(
     cells: Sequence[Cell], convention: Convention, name: str, num_filled: int
 ) -> list[str]:
-    short = [cell for cell in cells if cell.day_first or cell.month_first]
+    short = [cell for cell in cells if cell.is_open]
     if convention.day_first is not None or len(short) < SHARE_OF_KIND * num_filled or not short:
         return []
     return [
@@ -289,9 +305,24 @@ def number_of(cell: Cell, convention: Convention) -> tuple[float | None, str]:
 
 def date_of(cell: Cell, convention: Convention) -> Date | None:
     """The cell as a date; a year alone is none."""
-    if cell.date or convention.day_first is None:
+    if convention.day_first is None:
         return cell.date
-    return cell.day_first if convention.day_first else cell.month_first
+    return (cell.day_first if convention.day_first else cell.month_first) or cell.date
+
+
+def _dates(cells: Sequence[Cell], convention: Convention) -> list[Date | None]:
+    """The cells as dates; in UTC where their clocks are of several zones."""
+    dates = [date_of(cell, convention) for cell in cells]
+    if not _has_zones(cells):
+        return dates
+    return [
+        in_utc(date, cell.zone) if date and cell.zone is not None else date
+        for cell, date in zip(cells, dates, strict=True)
+    ]
+
+
+def _has_zones(cells: Sequence[Cell]) -> bool:
+    return len({cell.zone for cell in cells if cell.zone is not None}) > 1
 
 
 def _values_by_kind(
@@ -301,7 +332,7 @@ def _values_by_kind(
     convention: Convention,
     name: str,
 ) -> dict[Kind, list[float | Date | None]]:
-    dates: list[float | Date | None] = [date_of(cell, convention) for cell in cells]
+    dates: list[float | Date | None] = list(_dates(cells, convention))
     years = [cell.is_year for cell in cells]
     is_of_years = any(years) and bool(any(dates) or YEAR_NAME.search(name.lower()))
     if is_of_years:
@@ -336,7 +367,7 @@ def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
     if any(cell.is_time for cell in clocks):
         return True
     parts = [cell.clock for cell in clocks]
-    if has_lengths or any(not 0 <= clock[0] < 24 or clock[-1] != int(clock[-1]) for clock in parts):
+    if has_lengths or not all(map(_can_be_time, parts)):
         return False
     if len({len(clock) for clock in parts}) > 1 or LENGTH_NAME.search(name.lower()):
         return False
@@ -347,6 +378,11 @@ def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
         is_short = any(len(hour) == 1 for hour in hours)
         return not is_short and 2 * hours["00"] < len(clocks)
     return True
+
+
+def _can_be_time(clock: tuple[float, ...]) -> bool:
+    is_end = clock[0] == 24 and not any(clock[1:])
+    return (0 <= clock[0] < 24 or is_end) and clock[-1] == int(clock[-1])
 
 
 def _seconds(clock: tuple[float, ...], as_time: bool) -> float:

@@ -210,7 +210,7 @@ def _read(
         return read_parquet_rows(content, name)
     if kind == "excel":
         return read_excel_rows(content, name, options.sheet, options.show_hidden)
-    return read_other_sheet_rows(content, name, options.sheet)
+    return read_other_sheet_rows(content, name, options.sheet, options.show_hidden)
 
 
 def _unpacked(content: bytes, name: str) -> bytes:

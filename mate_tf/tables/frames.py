@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mate_tf.tables.cell_texts import nested_text
 from mate_tf.tables.table import Table
-from mate_tf.tables.typed_files import nested_text
 
 _ACCEPTED = (
     "a Table, a data frame of pandas, polars or pyarrow, a dict of columns, a list of dicts, a "

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mate_tf.tables.cell_texts import nested_text
 from mate_tf.tables.layout import Rows, chosen_table
 from mate_tf.tables.text_files import NUMBERS_AS_WRITTEN, parse_json
-from mate_tf.tables.typed_files import nested_text
+from mate_tf.tables.values import read_cell
 
 SHAPES = (
     "a list of objects, a list of lists, an object of columns or of rows, or one with header and "
@@ -99,6 +100,8 @@ def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
         if item and (_is_list_of(item, Mapping) or _is_list_of(item, list))
     }
     if not tables and not any(isinstance(item, list) for item in columns):
+        if len(value) > 1 and all(_is_number(item) for item in columns):
+            return [["key", "value"], *map(list, value.items())]
         return _of_records([value]) if value else []  # one row
     if not tables:
         raise ValueError(f"expected {SHAPES}, got an object of other things {where}")
@@ -129,6 +132,10 @@ def _kind(value: Any) -> str:
     if isinstance(value, list):
         return "a list of different things"
     return "a text or number" if isinstance(value, str) else type(value).__name__
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, str) and read_cell(value).point is not None
 
 
 def _is_list_of(value: Any, kind: type) -> bool:

@@ -11,10 +11,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mate_tf.tables.cell_texts import cell_text
 from mate_tf.tables.columns import read_column
 from mate_tf.tables.drawing import cut
-from mate_tf.tables.table import Table, cell_text
-from mate_tf.tables.values import Cell, read_cell
+from mate_tf.tables.header_rows import (
+    ROWS_LOOKED_AT,
+    Numbered,
+    count_header_rows,
+    has_text,
+    is_certain_header,
+    joined_header,
+    num_filled,
+)
+from mate_tf.tables.table import Table
 
 _NOTE = re.compile(
     r"(sources?|notes?|quellen?|hinweise?|fuente|total rows|generated|exported|printed|updated|"
@@ -24,7 +33,6 @@ _NOTE = re.compile(
 _SOURCE = re.compile(r"(?:sources?|notes?|quellen?|hinweise?|fuente) ?: ?\S", re.IGNORECASE)
 _RULE = re.compile(r" *[-=]{2,} *")
 _TABLES_NAMED = 5
-_ROWS_LOOKED_AT = 200  # when it is decided what is a header
 _LONGEST_TITLE = 60  # characters of it in a sentence
 
 
@@ -91,7 +99,9 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
     width = max((len(row) for _, row in rows), default=0)
     if found.header_rows is None:
         if width > 1 or not found.is_ragged:
-            rows = [(number, row) for number, row in rows if any(map(_has_text, row))]
+            rows = [(number, row) for number, row in rows if any(map(has_text, row))]
+        if skip_rows != 0:
+            rows = _first_table(found, rows)
         width = _width(rows, found.is_ragged)
         if skip_rows is None:
             rows = _without_notes(found, rows, width)
@@ -113,12 +123,12 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
     if header_rows is None:
         header_rows = found.header_rows
     if header_rows is None:
-        header_rows = _count_header_rows(body)
+        header_rows = count_header_rows(body)
         if header_rows == 0 and body:
             found.assumed.append("There is no header, so the columns are numbered.")
         elif header_rows > 1:
             found.assumed.append(f"The header is {found.unit}s {rows[0][0]} and {rows[1][0]}.")
-    header = _joined_header(body[:header_rows], max(map(len, body), default=0))
+    header = joined_header(body[:header_rows], max(map(len, body), default=0))
     body = body[header_rows:]
     is_guessed = found.header_rows is None and skip_rows is None
     if is_guessed and len(set(filter(None, header))) == len(header) > 1:
@@ -135,34 +145,59 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
     )
 
 
-Numbered = list[tuple[int, list[Any]]]
+def _first_table(found: Rows, rows: Numbered) -> Numbered:
+    """The rows up to where another table begins below empty rows."""
+    blocks: list[Numbered] = []
+    end = 0  # of the last row; a cell of a line may have line breaks
+    for number, row in rows:
+        if not blocks or number > end + 1:
+            blocks.append([])
+        blocks[-1].append((number, row))
+        end = number + sum(str(cell).count("\n") for cell in row) * (found.unit == "line")
+    tables = [_table_within(block) for block in blocks]
+    first = next((place for place, table in enumerate(tables) if table), len(blocks))
+    for place in range(first + 1, len(blocks)):
+        table = tables[place]
+        if table and table[0][1] != tables[first][0][1]:
+            begin, left_out = table[0][0], f"{blocks[place][0][0]} to {blocks[-1][-1][0]}"
+            found.assumed.append(
+                f"Another table begins in {found.unit} {begin}; {found.unit}s {left_out} are left "
+                f"out. Set skip_rows={begin - 1} to read it."
+            )
+            return [row for block in blocks[:place] for row in block]
+    return rows
 
 
-def _has_text(cell: Any) -> bool:
-    return cell is not None and (not isinstance(cell, str) or bool(cell.strip()))
+def _table_within(block: Numbered) -> Numbered:
+    """A block from its header on, without empty columns at its sides; [] if it is no table."""
+    block = list(itertools.dropwhile(lambda row: num_filled(row[1]) < 2, block))
+    if len(block) < 2:
+        return []
+    header = block[0][1]
+    places = [place for place, cell in enumerate(header) if has_text(cell)]
+    inside = slice(places[0], places[-1] + 1)
+    rows = [(number, row[inside]) for number, row in block]
+    width = len(rows[0][1])
+    return rows if (_is_table(rows) if width == 2 else is_certain_header(rows, width)) else []
 
 
 def _size(row: Sequence[Any], is_ragged: bool) -> int:
     """Up to which cell a row goes: all cells of a line, the last one with text of other rows."""
     if is_ragged:
         return len(row)
-    return next((i for i in range(len(row), 0, -1) if _has_text(row[i - 1])), 0)
+    return next((i for i in range(len(row), 0, -1) if has_text(row[i - 1])), 0)
 
 
 def _width(rows: Numbered, is_ragged: bool) -> int:
     """The commonest size of the rows from the middle on; of equally common ones the largest."""
     if not is_ragged:
         return max((_size(row, is_ragged) for _, row in rows), default=0)
-    sizes = Counter(len(row) for _, row in rows[len(rows) // 2 :][:_ROWS_LOOKED_AT])
+    sizes = Counter(len(row) for _, row in rows[len(rows) // 2 :][:ROWS_LOOKED_AT])
     return max(sizes, key=lambda size: (sizes[size], size), default=0)
 
 
-def _filled(row: Sequence[Any]) -> int:
-    return sum(map(_has_text, row))
-
-
 def _shortened(row: Sequence[Any]) -> str:
-    text = " ".join(str(cell) for cell in row if _has_text(cell))
+    text = " ".join(str(cell) for cell in row if has_text(cell))
     return cut(" ".join(text.split()), _LONGEST_TITLE)
 
 
@@ -171,11 +206,11 @@ def _without_notes(found: Rows, rows: Numbered, width: int) -> Numbered:
     kept = list(rows)
     while len(kept) > 2 and width > 1:
         number, row = kept[-1]
-        if not any(map(_has_text, row)):
+        if not any(map(has_text, row)):
             break
-        text = next(str(cell) for cell in row if _has_text(cell))
+        text = next(str(cell) for cell in row if has_text(cell))
         is_apart = number - kept[-2][0] > 1 and found.unit == "row"
-        is_one = len(row) == 1 if found.is_ragged else _filled(row) == 1 and _has_text(row[0])
+        is_one = len(row) == 1 if found.is_ragged else num_filled(row) == 1 and has_text(row[0])
         is_note = is_one and (_NOTE.match(text) or is_apart or found.is_ragged)
         if not (is_note or _SOURCE.match(text)):
             break
@@ -188,16 +223,16 @@ def _without_notes(found: Rows, rows: Numbered, width: int) -> Numbered:
 def _without_titles(found: Rows, rows: Numbered, width: int) -> Numbered:
     """The rows from the header on; what is above it is the title."""
     num_titles = num_certain = 0
-    looked_at = rows[: max(len(rows) - 1, 0)][:_ROWS_LOOKED_AT]
+    looked_at = rows[: max(len(rows) - 1, 0)][:ROWS_LOOKED_AT]
     for (_, row), (_, below) in zip(looked_at, rows[1:], strict=False):
         is_title = _is_title(row, below, width, found.is_ragged, num_titles == 0)
         # "Account, 1234", or a title in a table of two columns, where it may be their header
-        is_likely = width > 1 and _has_text(row[0]) and _filled(row) == _size(row, False) <= 2
-        if not (is_title or (is_likely and _filled(row) < width)):
+        is_likely = width > 1 and has_text(row[0]) and num_filled(row) == _size(row, False) <= 2
+        if not (is_title or (is_likely and num_filled(row) < width)):
             break
         num_certain += is_title and num_certain == num_titles
         num_titles += 1
-    is_header = num_titles > num_certain and _is_certain_header(rows[num_titles:], width)
+    is_header = num_titles > num_certain and is_certain_header(rows[num_titles:], width)
     if not is_header or _is_table(rows[num_certain:num_titles]):
         num_titles = num_certain
     if num_titles == len(looked_at) and num_titles:
@@ -219,33 +254,20 @@ def _is_title(
     """Whether a row above others can be nothing but a title or a comment."""
     size = _size(row, is_ragged)
     if is_ragged and size != width:
-        first = next((str(cell) for cell in row if _has_text(cell)), "").strip()
+        first = next((str(cell) for cell in row if has_text(cell)), "").strip()
         is_comment = first.startswith("#") and size != _size(below, True)
         return is_comment or (width > 1 and size < width - (is_first and width > 2))
     if is_ragged:  # a spreadsheet's titles are lines as long as the others
-        return width > 2 and _filled(row) == 1 and _has_text(row[0])
-    return width > 1 and _filled(row) == 1
-
-
-def _is_certain_header(rows: Numbered, width: int) -> bool:
-    """Whether the first row has a name for each column, and rows below have values."""
-    read = [
-        [read_cell(str(cell)) if _has_text(cell) else Cell("") for cell in row]
-        for _, row in rows[:_ROWS_LOOKED_AT]
-        if len(row) == width
-    ]
-    if len(read) < 2 or _filled(rows[0][1]) < width:
-        return False
-    is_named = all(not _is_value(cell) or cell.is_year for cell in read[0])
-    return is_named and bool(_columns_of_values(read[1:]))
+        return width > 2 and num_filled(row) == 1 and has_text(row[0])
+    return width > 1 and num_filled(row) == 1
 
 
 def _is_table(rows: Numbered) -> bool:
     """Whether pairs above a table are one themselves: names, and numbers below one of them."""
-    numbers = [str(row[1]) for _, row in rows[1:] if len(row) > 1 and _has_text(row[1])]
+    numbers = [str(row[1]) for _, row in rows[1:] if len(row) > 1 and has_text(row[1])]
     return (
         len(numbers) > 1
-        and _is_certain_header([(n, row[:2]) for n, row in rows], 2)
+        and is_certain_header([(n, row[:2]) for n, row in rows], 2)
         and read_column(numbers).kind == "number"
     )
 
@@ -263,11 +285,11 @@ def _without_comments(found: Rows, rows: Numbered, width: int) -> Numbered:
 
 def _without_empty_columns(rows: Numbered) -> Numbered:
     width = max((len(row) for _, row in rows), default=0)
-    has_text = [False] * width
+    is_filled = [False] * width
     for _, row in rows:
         for column, cell in enumerate(row):
-            has_text[column] = has_text[column] or _has_text(cell)
-    kept = [column for column in range(width) if has_text[column]]
+            is_filled[column] = is_filled[column] or has_text(cell)
+    kept = [column for column in range(width) if is_filled[column]]
     if len(kept) == width:
         return rows
     return [(n, [row[c] if c < len(row) else None for c in kept]) for n, row in rows]
@@ -287,7 +309,7 @@ def _rectangular(found: Rows, rows: Numbered, width: int) -> Numbered:
     filled = []
     for number, row in rows:
         if len(row) > width:
-            if any(map(_has_text, row[width:])):
+            if any(map(has_text, row[width:])):
                 raise ValueError(
                     f"expected {width} cells as in the header, got {len(row)} (file "
                     f"'{found.name}', {found.unit} {number}); put a cell that has the delimiter in "
@@ -304,92 +326,7 @@ def _rectangular(found: Rows, rows: Numbered, width: int) -> Numbered:
         found.header_rows is None
         and found.is_ragged
         and width > 1
-        and not any(_has_text(row[-1]) for _, row in filled)
+        and not any(has_text(row[-1]) for _, row in filled)
     ):
         return [(number, row[:-1]) for number, row in filled]  # a delimiter ends each line
     return filled
-
-
-def _count_header_rows(rows: Sequence[Sequence[str]]) -> int:
-    """How many rows are the header, by what the rows below have: 0, 1 or 2."""
-    if len(rows) < 2:
-        return len(rows)
-    read = [[read_cell(cell) for cell in row] for row in rows[:_ROWS_LOOKED_AT]]
-    if _is_data(read[0], read[1:]):
-        return 0
-    if len(rows) > 2 and _continues(rows[0], rows[1], read[1], read[2:]):
-        return 2
-    return 1
-
-
-def _is_value(cell: Cell) -> bool:
-    has_number = cell.point is not None or cell.comma is not None
-    return has_number or _is_date(cell) or bool(cell.clock)
-
-
-def _is_date(cell: Cell) -> bool:
-    return bool(cell.date or cell.day_first or cell.month_first)
-
-
-def _columns_of_values(below: Sequence[Sequence[Cell]]) -> list[int]:
-    """The columns in which all cells with text are values."""
-    found = []
-    for index in range(len(below[0])):
-        cells = [row[index] for row in below if row[index].text]
-        if cells and all(map(_is_value, cells)):
-            found.append(index)
-    return found
-
-
-def _is_data(first: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
-    """Whether the first row is one like those below, so that there is no header."""
-    columns = _columns_of_values(below)
-    if not columns or not all(_is_value(first[index]) for index in columns):
-        return False
-    heads = [first[index] for index in columns]
-    if any(_is_date(first[i]) and not any(_is_date(row[i]) for row in below) for i in columns):
-        return False  # days above other values
-    if any(cell.is_year for cell in heads):  # "Region, 2023, 2024" above other numbers
-        years = [
-            cell.is_year and below[0][i].is_year for cell, i in zip(heads, columns, strict=True)
-        ]
-        return all(years) and len(columns) == 1
-    numbers = [cell.point for cell in heads if cell.point is not None]
-    steps = {b - a for a, b in itertools.pairwise(numbers)}
-    return not (len(numbers) > 2 and steps == {1.0})  # weeks 1, 2, 3, ...
-
-
-def _continues(
-    first: Sequence[str],
-    second: Sequence[str],
-    second_read: Sequence[Cell],
-    below: Sequence[Sequence[Cell]],
-) -> bool:
-    """Whether the second row is part of the header."""
-    columns = _columns_of_values(below)
-    others = [index for index in range(len(first)) if index not in columns]
-    is_partial = "" in second or len(set(first)) < len(first) or not others  # all are units
-    if not columns or not is_partial:
-        return False
-    named = (index for index in others if first[index].strip())
-    if any(second_read[i].text and second[i].strip() != first[i].strip() for i in named):
-        return False
-    return all(
-        second_read[i].text and (not _is_value(second_read[i]) or second_read[i].is_year)
-        for i in columns
-    )
-
-
-def _joined_header(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    if not rows:
-        return [f"column {number}" for number in range(1, width + 1)]
-    if len(rows) == 1:
-        return list(rows[0])
-    names = []
-    carried = ""
-    for index in range(width):
-        first, *others = (row[index].strip() for row in rows)
-        carried = first or carried  # a name over several columns stands in the first
-        parts = [carried if any(others) else first, *others]
-        names.append(" ".join(dict.fromkeys(filter(None, parts))))
-    return names

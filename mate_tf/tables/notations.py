@@ -5,6 +5,7 @@ for RE2, so that the graph of an exported model reads cells alike (serving/raw_t
 """
 
 import re
+import unicodedata
 
 _NO_VALUES = (
     "- -- --- \u2013 \u2014 . .. ... \u2026 ? : n/a na n.a. n.a n/d nan nat null none nil tba tbd "
@@ -115,10 +116,18 @@ def any_of(words: object) -> str:
     return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))  # type: ignore[call-overload]
 
 
+# Streets, before which numbers are those of houses.
+STREET = re.compile(
+    r".+ (?:st|str|street|ave|avenue|rd|road|blvd|boulevard|ln|lane|dr|drive|way|ct|court|pl|place|"
+    r"terrace|hwy|highway|straße|strasse|weg|platz)\b.*|(?:rue|via|calle|rua|avenida|place|quai) .*"
+)
+GENERATION = re.compile("[2-6]G")  # of mobile telephones, no grams
+
 # Numbers.
 _DASHES = "\u2010\u2011\u2012\u2212\u2013\u2014\ufe63"  # hyphens, the minus sign, dashes
 _MINUS = rf"[-{_DASHES}]"
 _CURRENCY = f"(?:{any_of(CURRENCIES)})"
+NO_MONEY = re.compile(rf"{_CURRENCY} ?{_MINUS}{{1,2}}|{_MINUS}{{1,2}} ?{_CURRENCY}")  # $ -
 _ABOUTS = (
     "~ ≈ < > ≤ ≥ ± # c. ca ca. circa about approx approx. over under around nearly almost".split()
 )
@@ -139,6 +148,13 @@ POINT_DIGITS = re.compile(
 COMMA_DIGITS = re.compile(
     r"(?:[1-9]\d{0,2}(?:\.\d{3})+|[1-9]\d{0,2}(?:[ ']\d{3})+|\d+)(?:,\d+)?(?:e[+-]?\d{1,2})?|,\d+"
 )
+# Signs for fractions in decimal digits, and fractions behind a whole number: 2 1/2 cups.
+FRACTIONS = {
+    sign: f"{unicodedata.numeric(sign):.12g}".removeprefix("0") for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"
+}
+MIXED = re.compile(
+    r"(?P<sign>-)?(?P<whole>\d{1,4}) (?P<top>\d{1,2})/(?P<bottom>\d{1,2})(?P<unit> ?[a-z%'\"].*)?"
+)
 _TERM = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
 TERMS = re.compile(
     rf"([-¥])?(?:{_TERM}[兆조] ?)?(?:{_TERM}[億亿억] ?)?(?:{_TERM}[万萬만] ?)?(\d[\d,]*)?"
@@ -146,11 +162,18 @@ TERMS = re.compile(
 )
 
 # Times, and lengths of time.
+_ZONES = (
+    "z+0 utc+0 gmt+0 wet+0 cet+1 west+1 bst+1 cest+2 eet+2 eest+3 msk+3 ist+5.5 jst+9 kst+9 "
+    "acst+9.5 aest+10 acdt+10.5 aedt+11 nzst+12 nzdt+13 edt-4 est-5 cdt-5 cst-6 mdt-6 mst-7 pdt-7 "
+    "pst-8 hst-10"
+)
+# Seconds that a zone's clocks are ahead.
+ZONES = {name: 3600.0 * float(hours) for name, hours in re.findall(r"([a-z]+)([-+\d.]+)", _ZONES)}
 CLOCK = re.compile(
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
     r"(?: ?(?P<half>[ap])\.?m\.?)?(?P<oclock> uhr)?"
-    r"(?: ?(?:z|utc|gmt|[ecmp][sd]t|[cew]es?t|bst|[ijkhm]st|msk|ac[sd]t|ae[sd]t|nz[sd]t))?"
-    r"(?: ?[+-]\d{2}(?::?\d{2})?)?(?: ?[\x28\[][^\x28\x29\[\]]*[\x29\]])?"
+    rf"(?: ?(?P<zone>{'|'.join(ZONES)}))?"
+    r"(?: ?(?P<offset>[+-]\d{2}(?::?\d{2})?))?(?: ?[\x28\[][^\x28\x29\[\]]*[\x29\]])?"
 )
 LENGTH = re.compile(
     r"(?P<sign>-)?(?P<a>\d{1,4}):(?P<b>\d{2})(?::(?P<c>\d{2}))?(?:[.,](?P<d>\d{1,6}))?"
@@ -178,10 +201,13 @@ _DAY = r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?"
 _SURE_YEAR = r"(?:1[5-9]|20)\d\d"
 BAR = "\x01"  # between the parts of a date; texts with it are not read
 # Dates, and their order, year, month, day and time between bars. The order is "?" where the day may
-# be the month, which the column decides.
+# be the month, which the column decides; "." where it is so only if no date says otherwise; "w" of
+# weeks, which stand for the month.
 _DATES = (
     (r"(\d{4})[-/.] ?(\d{1,2})[-/.] ?(\d{1,2})\.?", r"|\1|\2|\3|\4"),
-    (r"(\d{1,2})\. ?(\d{1,2})\. ?(\d{4}|\d{2})", r"|\3|\2|\1|\4"),
+    (r"(\d{1,2})\. ?(\d{1,2})\. ?(\d{4}|\d{2})", r".|\3|\2|\1|\4"),
+    (r"(\d{4})[- ]?(?:w|kw|cw|week )(\d{1,2})(?:-?([1-7]))?", r"w|\1|\2|\3|\4"),
+    (r"(?:w|kw|cw|week)\.? ?(\d{1,2})[ ,/-]{1,2}(\d{4})", r"w|\2|\1||\3"),
     (r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})", r"?|\3|\2|\1|\4"),
     (r"(\d{1,2})-(\d{1,2})-(\d{4})", r"?|\3|\2|\1|\4"),
     (r"(\d{2})-(\d{2})-(\d{2})", r"?|\3|\2|\1|\4"),
@@ -200,7 +226,7 @@ _DATES = (
 _DATES_ALONE = (  # not within a sentence
     (f"({'|'.join(MONTHS)})", r"||\1||"),
     (rf"({_SURE_YEAR})s", r"|\1|||"),
-    (r"(\d{4})(\d{2})(\d{2})t(\d{2})(\d{2})(\d{2})z?", r"|\1|\2|\3|\4:\5:\6"),
+    (r"(\d{4})(\d{2})(\d{2})t(\d{2})(\d{2})(\d{2})(z?)", r"|\1|\2|\3|\4:\5:\6\7"),
 )
 _AND_TIME = rf"(?:(?:t| |, | at )({_TIME}))?"
 DATES = tuple(
@@ -219,9 +245,10 @@ VALUE_IN_SENTENCE = re.compile(
 
 # A cell that begins with other letters is no value.
 FIRST_WORD = re.compile(r"[^\W\d_]+")
+_OTHER_FIRST = "minus negative p pt w kw cw week".split()
 FIRST_WORDS = frozenset(
     word[0]
-    for name in (*CURRENCIES, *_ABOUTS, *_WEEKDAYS, *MONTH_NUMBERS, "minus", "negative", "p", "pt")
+    for name in (*CURRENCIES, *_ABOUTS, *_WEEKDAYS, *MONTH_NUMBERS, *_OTHER_FIRST)
     if (word := FIRST_WORD.match(name))
 )
 # Other ways to write a cell, each replaced by the usual one before it is read.
@@ -242,6 +269,10 @@ SPELLINGS = tuple(
         (rf"([^-{_DASHES}]*\d ?{_CURRENCY}) ?{_MINUS}", r"-\1"),
         (r"(\( ?[^()]*\d ?)\)( ?[^\d()\[\]]+)", r"\1\2)"),  # (5) €
         (r"(.*\d) ?[x×·*] ?10(?:\^|\*\*)([-+]?\d{1,2})(.*)", r"\1e\2\3"),
+        (r"(-?\d+) (\.\d.*)", r"\1\2"),  # 1 ½
+        (rf"({_CURRENCY}) ?{_MINUS}{{1,2}}", r"\1 0"),
+        (rf"{_MINUS}{{1,2}} ?({_CURRENCY})", r"0 \1"),
+        (r"(\d{4}-\d{2}-\d{2}[t ]\d{2})", r"\1:00"),
         (r"(\d{1,2})( ?[ap]\.?m\.?| uhr)", r"\1:00\2"),
         (r"(.*\b\d{1,2})\.(\d{2}) uhr|(.*\D\d{4},? \d{1,2})\.(\d{2})", r"\1\3:\2\4"),
         (r"(\d{1,3}) ?h ?(\d{2})", r"\1:\2:00"),

@@ -1,23 +1,18 @@
 """A table and a question about it, as plain immutable data."""
 
-import contextlib
 import dataclasses
-import datetime
 import functools
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from numbers import Real
 from operator import index
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mate_tf.tables.cell_texts import cell_text
 from mate_tf.tables.columns import Column, read_column, total_rows
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
 from mate_tf.tables.text_files import check_width
-from mate_tf.tables.values import clock_text
 
 # What is done with the selected cells. The first four are those of TAPAS, in its order.
 TAPAS_AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
@@ -344,52 +339,6 @@ def _class_index(value: Any, where: str) -> int:
             f"expected a class_index from 0 to {_MOST_CLASSES - 1}, got {value!r} {where}"
         )
     return number
-
-
-def plain_value(value: Any) -> Any:
-    """A typed value as a table shows it: dates in ISO form, whole floats as integers, NaN as None.
-
-    A date with the time 00:00:00 is a date, a length of time is h:mm:ss. Floats from 2**53 on,
-    which may be inexact, stay.
-    """
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return int(value) if value.is_integer() and abs(value) < 2**53 else value
-    if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas
-        return None
-    if isinstance(value, datetime.datetime):
-        is_date = value.time() == datetime.time() and value.tzinfo is None
-        return value.date().isoformat() if is_date else value.isoformat(" ")
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, datetime.timedelta):
-        return clock_text(value.total_seconds()).removeprefix("0")
-    return value
-
-
-def cell_text(value: Any) -> str:
-    """The text of a cell's value, as files have it; missing ones are empty.
-
-    Raises:
-        TypeError: for a container or bytes.
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bytes | list | tuple | dict | set):
-        raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
-    value = plain_value(value)
-    if value is None or isinstance(value, str):
-        return value or ""
-    text = float.__repr__(value) if isinstance(value, float) else str(value)
-    is_number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
-    if is_number and "e" in text.lower():
-        # 1e-05 would be read as the numbers 1 and 5. But 1e-300 keeps its exponent.
-        with contextlib.suppress(ArithmeticError):  # the text of an enum is its name
-            number = Decimal(text)
-            if not number or 1e-40 < abs(number) < 1e40:
-                return format(number, "f")
-    return text
 
 
 def check_coordinates(table: Table, question: Question) -> None:

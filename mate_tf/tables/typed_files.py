@@ -5,19 +5,18 @@ html_tables.py shares the helpers at the top.
 
 import contextlib
 import io
+import itertools
 import json
-import math
 import re
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
-from decimal import ROUND_HALF_UP, Decimal
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from mate_tf.private_apis import import_extra
+from mate_tf.tables.cell_texts import nested_text, plain_value, shown_number
 from mate_tf.tables.layout import Rows
-from mate_tf.tables.table import plain_value
 
 # A small file may hold a very large table: files are compressed, and cells may span others.
 MOST_CELLS = 10_000_000
@@ -96,27 +95,21 @@ def arrow_values(column: Any) -> list[Any]:
     return [nested_text(value) for value in column.to_pylist()]
 
 
-def nested_text(value: Any) -> Any:
-    """A value; a list of single ones joined by commas, other containers as JSON, bytes as text."""
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, list | tuple):
-        if not any(isinstance(item, list | tuple | dict) for item in value):
-            return ", ".join("" if item is None else str(nested_text(item)) for item in value)
-        return json.dumps(value, ensure_ascii=False, default=str)
-    if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return plain_value(value)
-
-
-def read_other_sheet_rows(content: bytes, path: str, sheet: str | None = None) -> Rows:
+def read_other_sheet_rows(
+    content: bytes, path: str, sheet: str | None = None, show_hidden: bool = False
+) -> Rows:
     """Reads the rows of a sheet of Excel 97, of its binary format or of OpenDocument.
 
+    Of OpenDocument, percentages, currencies and leading zeros are as they are shown, and hidden
+    rows and columns are left out. Of the others, numbers are without their format.
+
     Raises:
-        ModuleNotFoundError: without python-calamine.
+        ModuleNotFoundError: without python-calamine, or lxml for OpenDocument.
         ValueError: if it is no such file, has no such sheet or more than MOST_CELLS.
     """
     calamine = reading_package("python_calamine", path)
+    is_open = content.startswith(b"PK") and b"opendocument" in content[:200]
+    etree = reading_package("lxml.etree", path) if is_open else None
     with broken_named("a workbook", path):
         book = calamine.load_workbook(io.BytesIO(content))
         visible = calamine.SheetVisibleEnum.Visible
@@ -125,14 +118,63 @@ def read_other_sheet_rows(content: bytes, path: str, sheet: str | None = None) -
             for found in book.sheets_metadata
             if book.get_sheet_by_name(found.name).total_height
         }
-        name, assumed = _chosen_sheet(states, sheet, path)
+    name, assumed = _chosen_sheet(states, sheet, path)
+    with broken_named("a workbook", path):
         found = book.get_sheet_by_name(name)
         check_size(found.total_height * found.total_width, path)
         rows = found.to_python(skip_empty_area=False)
+        hidden = _show_as_opendocument(etree, content, name, rows) if etree else (set(), set())
         for (first_row, first), (last_row, last) in found.merged_cell_ranges or ():
             _fill(rows, first_row, first, last_row, last)
     rows = [[plain_value(_excel_number(value)) for value in row] for row in rows]
-    return Rows(rows, range(1, len(rows) + 1), path, assumed=assumed)
+    all_rows = Rows(rows, range(1, len(rows) + 1), path, assumed=assumed)
+    return all_rows if show_hidden else _without_hidden(all_rows, *hidden)
+
+
+_OPENDOCUMENT = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}{}".format
+_CODE = re.compile(r"0\d+")
+
+
+def _show_as_opendocument(
+    etree: Any, content: bytes, name: str, rows: list[list[Any]]
+) -> tuple[set[int], set[int]]:
+    """Puts the texts of cells with a format into the rows; hidden rows by number, and columns."""
+    parser = etree.XMLParser(resolve_entities=False, huge_tree=True)
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        document = etree.fromstring(file.read("content.xml"), parser)
+    named = _OPENDOCUMENT("table", "name")
+    table = next(
+        it for it in document.iter(_OPENDOCUMENT("table", "table")) if it.get(named) == name
+    )
+    repeated_rows = _OPENDOCUMENT("table", "number-rows-repeated")
+    repeated = _OPENDOCUMENT("table", "number-columns-repeated")
+    places = _places(table.iter(_OPENDOCUMENT("table", "table-column")), repeated, len(rows[0]))
+    hidden_columns = {place for it, span in places if _is_collapsed(it) for place in span}
+    hidden_rows: set[int] = set()
+    all_rows = table.iter(_OPENDOCUMENT("table", "table-row"))
+    for row, numbers in _places(all_rows, repeated_rows, len(rows)):
+        if _is_collapsed(row):
+            hidden_rows.update(number + 1 for number in numbers)
+        for cell, columns in _places(row, repeated, len(rows[0])):
+            kind = cell.get(_OPENDOCUMENT("office", "value-type"))
+            shown = "".join(cell.itertext(_OPENDOCUMENT("text", "p"))) if kind else ""
+            if kind in ("percentage", "currency") or _CODE.fullmatch(shown):
+                for number, column in itertools.product(numbers, columns):
+                    rows[number][column] = shown or rows[number][column]
+    return hidden_rows, hidden_columns
+
+
+def _places(elements: Iterable[Any], repeated: str, most: int) -> Iterator[tuple[Any, range]]:
+    """The elements with the places, from 0, that each has where it is repeated."""
+    place = 0
+    for element in elements:
+        end = min(place + int(element.get(repeated, 1)), most)
+        yield element, range(place, end)
+        place = end
+
+
+def _is_collapsed(element: Any) -> bool:
+    return element.get(_OPENDOCUMENT("table", "visibility")) in ("collapse", "filter")
 
 
 def _chosen_sheet(
@@ -199,22 +241,33 @@ def read_excel_rows(
         first, top, last, bottom = merged.bounds  # from 1
         _fill(rows, top - 1, first - 1, bottom - 1, last - 1)
     numbers = range(1, len(rows) + 1)
+    found = Rows(rows, numbers, path, assumed=assumed)
     if show_hidden:
-        return Rows(rows, numbers, path, assumed=assumed)
-    hidden_rows = {number for number, it in chosen.row_dimensions.items() if it.hidden}
+        return found
+    hidden_rows = {
+        number for number, it in chosen.row_dimensions.items() if it.hidden or it.height == 0
+    }
     hidden_columns = {
         column
         for it in chosen.column_dimensions.values()
-        if it.hidden
+        if it.hidden or it.width == 0
         for column in range(it.min - 1, it.max)
     }
-    if hidden := len(hidden_rows.intersection(numbers)):
-        assumed.append(f"{hidden} hidden row{'s are' if hidden > 1 else ' is'} left out.")
+    return _without_hidden(found, hidden_rows, hidden_columns)
+
+
+def _without_hidden(found: Rows, hidden_rows: set[int], hidden_columns: set[int]) -> Rows:
+    """The rows without hidden ones, by number, and without hidden columns, counted from 0."""
+    if hidden := len(hidden_rows.intersection(found.numbers)):
+        found.assumed.append(f"{hidden} hidden row{'s are' if hidden > 1 else ' is'} left out.")
     if hidden_columns:
-        assumed.append("Hidden columns are left out.")
-    rows = [[cell for c, cell in enumerate(row) if c not in hidden_columns] for row in rows]
-    kept = [number for number in numbers if number not in hidden_rows]
-    return Rows([rows[number - 1] for number in kept], kept, path, assumed=assumed)
+        found.assumed.append("Hidden columns are left out.")
+    kept = [number for number in found.numbers if number not in hidden_rows]
+    rows = [
+        [cell for column, cell in enumerate(found.rows[number - 1]) if column not in hidden_columns]
+        for number in kept
+    ]
+    return Rows(rows, kept, found.name, assumed=found.assumed)
 
 
 def _fill(rows: list[list[Any]], top: int, first: int, bottom: int, last: int) -> None:
@@ -239,77 +292,6 @@ def _excel_value(cell: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return shown_number(value, cell.number_format) or plain_value(value)
     return plain_value(value)
-
-
-_LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)(?:-[^\]]*)?\]|\[[^\]]*\]|_.|\*.')
-_CONDITION = re.compile(r"\[[<>=]")
-_PLACES = re.compile(r"[#0?][#0?,]*(?:\.[#0?]*)?,*|\.[#0?]+")
-
-
-def shown_number(value: float, number_format: str) -> str:
-    """A number as Excel shows it in a format with more than digits; "" for plain formats.
-
-    Args:
-        value: the number.
-        number_format: such as "0.0%", "$#,##0.00;($#,##0.00)" or "00000".
-    """
-    if number_format in ("General", "@", "") or not math.isfinite(value):
-        return ""
-    sections = number_format.split(";")
-    is_own = value < 0 and len(sections) > 1 and bool(sections[1].strip())
-    section = sections[1 if is_own else 2 if value == 0 and len(sections) > 2 else 0]
-    if _CONDITION.search(number_format) or (value == 0 and not re.search("[0#]", section)):
-        return ""
-    # Literal texts become characters of their own, so that their digits are no places.
-    literals: list[str] = []
-
-    def kept(found: re.Match[str]) -> str:
-        literals.append(next(filter(None, found.groups()), ""))
-        return chr(0xE000 + len(literals) - 1)
-
-    plain = _LITERAL.sub(kept, section)
-    places = _PLACES.search(plain)
-    if not places or re.search(r"[eE][+-]|/", plain):
-        return ""
-    percent = plain.count("%")
-
-    def text(part: str) -> str:
-        return "".join(literals[ord(c) - 0xE000] if c >= "\ue000" else c for c in part)
-
-    if len(_PLACES.findall(plain)) > 1:  # 000-00-0000
-        return text(_masked(value, plain)).strip() if float(value).is_integer() else ""
-    before, after = text(plain[: places.start()]).lstrip(), text(plain[places.end() :]).rstrip()
-    whole, _, decimals = places[0].rstrip(",").partition(".")
-    scale = len(places[0]) - len(places[0].rstrip(","))
-    least = whole.count("0")
-    if not (percent or before or after or scale or least > 1):
-        return ""
-    number = Decimal(repr(value)).scaleb(2 * percent - 3 * scale)
-    if is_own:
-        number = abs(number)
-    digits = number.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
-    shown = f"{abs(digits):,f}" if "," in whole else f"{abs(digits):f}"
-    for _ in range(decimals.count("#") + decimals.count("?")):
-        shown = shown.removesuffix("0") if "." in shown else shown
-    shown = shown.rstrip(".")
-    head, point, tail = shown.partition(".")
-    sign = "-" if digits < 0 else ""
-    space = " " if after[:1].isalpha() and after not in ("K", "M", "B") else ""
-    return f"{sign}{before}{head.zfill(least)}{point}{tail}{space}{after}"
-
-
-def _masked(value: float, plain: str) -> str:
-    """A whole number whose digits fill the places of a format from the right."""
-    digits = list(str(abs(int(value))))
-    first = _PLACES.search(plain)
-    filled = []
-    for place, character in reversed(list(enumerate(plain))):
-        if character in "#0?":
-            character = digits.pop() if digits else "0" if character == "0" else ""
-            if first and place == first.start():
-                character = "".join(digits) + character
-        filled.append(character)
-    return ("-" if value < 0 else "") + "".join(reversed(filled))
 
 
 def _has_formulas(content: bytes) -> bool:

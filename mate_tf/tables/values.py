@@ -22,23 +22,29 @@ from mate_tf.tables.notations import (
     DAY_OF_DIGITS,
     FIRST_WORD,
     FIRST_WORDS,
+    FRACTIONS,
+    GENERATION,
     GLUED_MULTIPLES,
     ISO_DURATION,
     LENGTH,
     MISSING,
+    MIXED,
     MONTH_NUMBERS,
     MONTHS,
     MULTIPLES,
+    NO_MONEY,
     NUMBER,
     NUMBER_WORDS,
     POINT_DIGITS,
     SECONDS,
     SIGNED_UNITS,
     SPELLINGS,
+    STREET,
     TERMS,
     UNITS,
     WEAK_MULTIPLES,
     YEARS,
+    ZONES,
     any_of,
 )
 
@@ -68,8 +74,9 @@ class Cell(NamedTuple):
         unit: the number's unit: a sign of a currency, "%", or what follows the number.
         power: the power of ten that a word beside the number means, as 3 for "5 thousand".
         factor: the power of ten that the unit may mean, as 6 for the "m" of "5 m".
-        date: the date, if its order of day and month is certain.
-        day_first, month_first: the date if the day or if the month comes first.
+        date: the date, if its order of day and month is certain or usual.
+        day_first, month_first: of a date in numbers, if the day or if the month comes first.
+        zone: how many seconds the date's clock is ahead of UTC.
         clock: hours, minutes and seconds, or two numbers that may be either pair of these.
         is_time: whether the clock can only be a time of day ("10:30 am").
         duration: seconds of a length of time in words ("1h 30m").
@@ -85,10 +92,16 @@ class Cell(NamedTuple):
     date: Date | None = None
     day_first: Date | None = None
     month_first: Date | None = None
+    zone: float | None = None
     clock: tuple[float, ...] = ()
     is_time: bool = False
     duration: float | None = None
     is_year: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the column has to decide if the day or the month comes first."""
+        return self.date is None and self.day_first is not None
 
 
 _NUMBER = re.compile(NUMBER)
@@ -119,21 +132,21 @@ def _plain_character(character: str) -> str:
     if character.isdecimal():
         return str(unicodedata.decimal(character))
     return {"\u2019": "'", "\u066b": ".", "\u066c": ",", "\uffe5": "¥", "\u200b": ""}.get(
-        character, character
+        character, FRACTIONS.get(character, character)
     )
 
 
 @functools.lru_cache(maxsize=1 << 14)
 def read_cell(text: str) -> Cell:
     """All readings of a cell's text."""
-    if len(text) > 4 * LONGEST:
-        return Cell(text)
+    if len(text) > 4 * LONGEST or GENERATION.fullmatch(text):
+        return Cell(text.lower())
     text = plain_text(text)
     if MISSING.fullmatch(text):
         return Cell("")
     if text in NUMBER_WORDS:
         return Cell(text, NUMBER_WORDS[text], NUMBER_WORDS[text])
-    may_be = _MAY_BE_VALUE.search(text) or text in MONTHS
+    may_be = _MAY_BE_VALUE.search(text) or text in MONTHS or NO_MONEY.fullmatch(text)
     if len(text) > LONGEST or BAR in text or not may_be:
         return Cell(text)
     if (word := FIRST_WORD.match(text)) and word[0] not in FIRST_WORDS:
@@ -153,6 +166,10 @@ def _number(text: str) -> Cell:
         value = sum(float(f"{part.replace(',', '')}e{power}") for part, power in powers if part)
         value = -value if sign == "-" else value
         return Cell(text, value, value, CURRENCIES.get(currency or sign or "", ""))
+    if (found := MIXED.fullmatch(text)) and 0 < int(found["top"]) < int(found["bottom"]):
+        value = int(found["whole"]) + int(found["top"]) / int(found["bottom"])
+        value = -value if found["sign"] else value
+        return Cell(text, value, value, (found["unit"] or "").strip())
     found = _NUMBER.fullmatch(text)
     if not found or (said := _unit(found)) is None:
         return Cell(text)
@@ -190,7 +207,9 @@ def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
         weak_factor = WEAK_MULTIPLES[word]
     elif word[:1] in GLUED_MULTIPLES and word[1:] in CURRENCIES:  # 5k€
         unit, factor = word[1:], GLUED_MULTIPLES[word[0]]
-    elif word and not rest.startswith(" ") and word.rstrip(".") not in UNITS | CURRENCIES.keys():
+    elif STREET.fullmatch(words) or (
+        word and not rest.startswith(" ") and word.rstrip(".") not in UNITS | CURRENCIES.keys()
+    ):
         return None
     if currency and weak_factor:
         factor, weak_factor = weak_factor, 0
@@ -251,18 +270,53 @@ def _seconds_of_day(text: str) -> float | None:
         if not 1 <= hour <= 12:
             return -1.0
         hour = hour % 12 + 12 * (found["half"] == "p")
-    return hour * 3600.0 + minute * 60 + second if hour < 24 and minute < 60 > second else -1.0
+    is_time = (hour < 24 and minute < 60 > second) or (hour, minute, second) == (24, 0, 0.0)
+    return hour * 3600.0 + minute * 60 + second if is_time else -1.0
+
+
+def _zone(text: str) -> float | None:
+    """How many seconds a time's zone is ahead of UTC; None where the text does not say it."""
+    found = CLOCK.fullmatch(text)
+    if not found or not found["offset"]:
+        return ZONES.get(found["zone"]) if found else None
+    sign, digits = found["offset"][0], found["offset"][1:].replace(":", "").ljust(4, "0")
+    ahead = int(digits[:2]) * 3600.0 + int(digits[2:]) * 60
+    return -ahead if sign == "-" else ahead
+
+
+def _of_week(year: str, week: str, day: str, time: str) -> Date | None:
+    """The day of a week as ISO 8601 counts them; without a day its Monday."""
+    try:
+        date = datetime.date.fromisocalendar(int(year), int(week), int(day or 1))
+    except ValueError:
+        return None
+    return Date(date.year, date.month, date.day, _seconds_of_day(time))
+
+
+def in_utc(date: Date, zone: float) -> Date:
+    """A date whose clock is `zone` seconds ahead of UTC, in UTC."""
+    if date.year is None or date.month is None or date.day is None or date.time is None:
+        return date
+    days, time = divmod(date.time - zone, 86_400.0)
+    ordinal = datetime.date(date.year, date.month, date.day).toordinal() + int(days)
+    day = datetime.date.fromordinal(min(max(ordinal, 1), datetime.date.max.toordinal()))
+    return Date(day.year, day.month, day.day, time)
 
 
 def _date(text: str) -> Cell | None:
     for pattern, fields in DATES:
         if found := pattern.fullmatch(text):
             order, year, month, day, time = found.expand(fields).split(BAR)
-            first = _valid(year, month, day, time)
-            if not order:
-                return Cell(text, date=first) if first else None
-            second = _valid(year, day, month, time)
-            return Cell(text, day_first=first, month_first=second) if first or second else None
+            zone = _zone(time)
+            if order in ("", "w"):
+                read = _of_week if order else _valid
+                date = read(year, month, day, time)
+                return Cell(text, date=date, zone=zone) if date else None
+            first, second = _valid(year, month, day, time), _valid(year, day, month, time)
+            is_open = order == "?" and first is not None and second is not None
+            date = None if is_open else first or second
+            is_date = first is not None or second is not None
+            return Cell(text, None, None, "", 0, 0, date, first, second, zone) if is_date else None
     return None
 
 

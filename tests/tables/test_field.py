@@ -241,7 +241,26 @@ CASES = {
         [
             ["a", "b", "c", "d"],
             ["123-45-6789", "1.2M", "5 \u20ac", "0"],
-            ["000-00-2134", "2.5M", "-7 \u20ac", "1500"],
+            ["000-00-2134", "2.5M", "-7 \u20ac", "1.5K"],
+        ],
+        None,
+    ),
+    "accounts, negatives without a sign, conditions and units that Excel shows": (
+        "r.xlsx",
+        workbook(
+            [["a", "b", "c", "d", "e"], [0, -2.5, 1, 1.5, 0], [-1234.5, 3, 0, -2.5, 2500000]],
+            formats=[
+                *((f"A{n}", '_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_);_(@_)') for n in (2, 3)),
+                *((f"B{n}", "0.00%;[Red]0.00%") for n in (2, 3)),
+                *((f"C{n}", '[=1]"yes";[=0]"no";General') for n in (2, 3)),
+                *((f"D{n}", 'General" kg"') for n in (2, 3)),
+                *((f"E{n}", '[>=1000000]0.0,,"M";[>=1000]0.0,"K";\u2013') for n in (2, 3)),
+            ],
+        ),
+        [
+            ["a", "b", "c", "d", "e"],
+            ["$-", "-250.00%", "yes", "1.5 kg", "0"],
+            ["$(1,234.50)", "300.00%", "no", "-2.5 kg", "2.5M"],
         ],
         None,
     ),
@@ -324,6 +343,12 @@ CASES = {
         "r.json",
         '{"Ann": {"age": 30}, "Bob": {"age": 25}}',
         [["key", "age"], ["Ann", "30"], ["Bob", "25"]],
+        None,
+    ),
+    "numbers by name": (
+        "r.json",
+        '{"Lima": 10, "Quito": 2.5}',
+        [["key", "value"], ["Lima", "10"], ["Quito", "2.5"]],
         None,
     ),
     "objects by year": (
@@ -463,22 +488,52 @@ def test_options_decide_what_is_otherwise_assumed():
     with pytest.raises(
         ValueError, match=r"expected 2 cells as in the header, got 3 .*set skip_rows"
     ):
-        read_content(b"a,b\nx,1\ny,2\n\nc,d,e\nz,3,5\nw,4,6\n", "two.csv")
+        read_content(b"a,b\nx,1\ny,2\nz,3,5\n", "long.csv")
     with pytest.raises(
         ValueError, match=r"expected a file, got the address 'https://x\.org/t\.csv'"
     ):
         read_table("https://x.org/t.csv")
 
 
-def opendocument(*sheets):
-    """A workbook of OpenDocument with sheets of texts, as far as readers need it."""
+@pytest.mark.parametrize("unit", ["line", "row"])
+def test_of_tables_below_each_other_the_first_is_read_and_the_others_are_named(unit):
+    def read(rows, **options):
+        if unit == "row":
+            return read_content(workbook(rows), "t.xlsx", ReadOptions(**options))
+        lines = "".join(",".join(map(str, row)) + "\n" for row in rows)
+        return read_content(lines.encode(), "t.csv", ReadOptions(**options))
+
+    first = [["City", "Pop"], ["Lima", 10151], ["Quito", 1763]]
+    second = [["Item", "Price", "Qty"], ["Tea", 3, 35], ["Milk", 1, 900]]
+    table = read([*first, [], ["Prices"], *second])
+    assert rows_of(table) == CITIES
+    said = f"Another table begins in {unit} 6; {unit}s 5 to 8 are left out. Set skip_rows=5 to read"
+    assert said in table.assumed[0]
+    assert read([*first, [], ["Prices"], *second], skip_rows=5).header == tuple(second[0])
+    assert read([["Cities"], [], *first, [], *second]).num_rows == 2
+    assert read([*second, [], [], *first, [], *first]).num_rows == 2
+    # What is no table of its own is read as before.
+    assert read([*first, [], ["Oslo", 709]]).num_rows == 3
+    assert read([*first, [], *first]).num_rows == 4
+    assert read([["Account", "Main"], ["From", "2024-01-01"], [], *second]).num_rows == 2
+
+
+def opendocument(*sheets, attributes=""):
+    """A workbook of OpenDocument, as far as readers need it; a cell is a text or its element."""
     schema = "urn:oasis:names:tc:opendocument:xmlns"
-    cell = (
-        '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'.format
-    )
+
+    def cell(text):
+        plain = f'<table:table-cell office:value-type="string"><text:p>{text}</text:p>'
+        return text if text.startswith("<") else f"{plain}</table:table-cell>"
+
     tables = "".join(
-        f'<table:table table:name="{name}">'
-        + "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in rows)
+        f'<table:table table:name="{name}">{attributes}'
+        + "".join(
+            row
+            if isinstance(row, str)
+            else f"<table:table-row>{''.join(map(cell, row))}</table:table-row>"
+            for row in rows
+        )
         + "</table:table>"
         for name, rows in sheets
     )
@@ -505,6 +560,39 @@ def test_a_workbook_of_opendocument_is_read():
     assert read_content(content, "t.ods", ReadOptions(sheet="B")).rows == (("y",),)
     with pytest.raises(ValueError, match=r"one of the sheets \['A', 'B'\], got 'C'"):
         read_content(content, "t.ods", ReadOptions(sheet="C"))
+
+
+def test_formats_and_hidden_parts_of_opendocument_are_as_they_are_shown():
+    pytest.importorskip("python_calamine", reason='not installed (the extra "formats")')
+
+    def number(kind, value, shown, more=""):
+        return (
+            f'<table:table-cell office:value-type="{kind}" office:value="{value}" {more}>'
+            f"<text:p>{shown}</text:p></table:table-cell>"
+        )
+
+    twice = 'table:number-columns-repeated="2"'
+    hidden = '<table:table-row table:visibility="filter">{}</table:table-row>'.format
+    rows = [
+        ["a", "b", "c", "d", "e"],
+        [number("percentage", 0.125, "12.5%", twice), number("currency", 3, "3.00 €")]
+        + [number("float", 7, "007"), number("float", 1.5, "1,50")],
+        hidden(number("float", 1, "1", 'table:number-columns-repeated="5"')),
+        ["x", "y", "z", "u", "v"],
+    ]
+    columns = (
+        '<table:table-column/><table:table-column table:visibility="collapse"/>'
+        '<table:table-column table:number-columns-repeated="3"/>'
+    )
+    content = opendocument(("A", rows), attributes=columns)
+    table = read_content(content, "t.ods")
+    assert rows_of(table) == [
+        ["a", "c", "d", "e"],
+        ["12.5%", "3.00 €", "007", "1.5"],
+        ["x", "z", "u", "v"],
+    ]
+    assert table.assumed == ("1 hidden row is left out.", "Hidden columns are left out.")
+    assert read_content(content, "t.ods", ReadOptions(show_hidden=True)).num_rows == 3
 
 
 # What the files of the folder of cases are, where it is there.

@@ -16,7 +16,7 @@ from mate_tf.answers.computed import TokenFacts
 from mate_tf.answers.decoding import ASKS_FOR_SEVERAL, SELECTION_THRESHOLD
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.serving.raw_text.cells import SPACE
+from mate_tf.serving.raw_text.cells import SPACE, days_of
 from mate_tf.serving.raw_text.features import RawFeatures
 from mate_tf.tables.table import AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS
 
@@ -255,22 +255,13 @@ def _difference(asked: RawFeatures, numbers: tf.Tensor, pair: tf.Tensor) -> tf.T
     shape = tf.shape(fields)
     fields = tf.reshape(fields, [shape[0], shape[1] * shape[2], 5])
     year, month, day = tf.unstack(tf.gather(fields, pair, batch_dims=1)[..., 1:4], axis=-1)
-    days = _days(year, month, day)  # [B, 2], NaN where one is missing
+    days = days_of(year, month, day)  # [B, 2], NaN where one is missing
 
     def apart(values: tf.Tensor) -> tf.Tensor:
         return tf.abs(values[:, 0] - values[:, 1])
 
     of_dates = tf.where(tf.math.is_nan(apart(days)), apart(year), apart(days))
     return tf.where(tf.math.is_nan(apart(numbers)), of_dates, apart(numbers))
-
-
-def _days(year: tf.Tensor, month: tf.Tensor, day: tf.Tensor) -> tf.Tensor:
-    """Days since a fixed one, in the Gregorian calendar, whose years here begin in March."""
-    is_early = month <= 2.0
-    year = tf.where(is_early, year - 1.0, year)
-    since_march = tf.where(is_early, month + 9.0, month - 3.0)
-    leap_days = year // 4.0 - year // 100.0 + year // 400.0
-    return 365.0 * year + leap_days + (153.0 * since_march + 2.0) // 5.0 + day
 
 
 def _token_facts(asked: RawFeatures) -> TokenFacts:

@@ -29,7 +29,11 @@ _MOST_GROUPS = 9  # of a rewriting
 _NUMBER_FIELDS = (
     "open sign currency inner_sign inner_open percent digits unit sign_behind close".split()
 )
-_CLOCK_FIELDS = ["hour", "minute", "second", "half", "oclock"]
+_CLOCK_FIELDS = ["hour", "minute", "second", "half", "oclock", "zone", "offset"]
+_MIXED_FIELDS = ["sign", "whole", "top", "bottom", "unit"]
+DAY = 86_400.0  # seconds
+_DAYS_OF_400_YEARS = 146_097.0
+_WEEKDAY_OF_DAY_0 = 1.0  # of what `days_of` counts; 0 is a Monday
 
 
 class Cells(NamedTuple):
@@ -43,8 +47,11 @@ class Cells(NamedTuple):
         units: string [N, 2]; the second if the unit is a power of ten.
         has_power: bool [N].
         factor: int32 [N].
-        dates: float64 [N, 3, 4]: year, month, day and seconds, if the order is certain, if the day
-            and if the month comes first.
+        dates: float64 [N, 3, 4]: year, month, day and seconds, if the order is certain or usual, if
+            the day and if the month comes first.
+        order: int32 [N]: of dates in numbers, 1 if only the day can come first, 2 if only the month
+            can, 3 if the column has to decide; otherwise 0.
+        zone: float64 [N], how many seconds the date's clock is ahead of UTC.
         clock: float64 [N, 3].
         is_time: bool [N].
         duration: float64 [N].
@@ -58,6 +65,8 @@ class Cells(NamedTuple):
     has_power: tf.Tensor
     factor: tf.Tensor
     dates: tf.Tensor
+    order: tf.Tensor
+    zone: tf.Tensor
     clock: tf.Tensor
     is_time: tf.Tensor
     duration: tf.Tensor
@@ -79,22 +88,26 @@ def plain_text(texts: tf.Tensor) -> tf.Tensor:
         codes = tf.where(codes == code, ord(plain), codes)
     codes = tf.where((codes >= 0xFF01) & (codes <= 0xFF5E), codes - 0xFEE0, codes)
     texts = tf.strings.unicode_encode(ragged.with_flat_values(codes), "UTF-8")
+    for sign, digits in notations.FRACTIONS.items():
+        texts = tf.strings.regex_replace(texts, sign, digits)
     return tf.strings.regex_replace(texts, r"\x{200b}", "")
 
 
 def read_cells(texts: tf.Tensor) -> Cells:
     """All readings of texts, string [N]."""
     text = plain_text(texts)
+    is_generation = _is(texts, notations.GENERATION.pattern)
     text = tf.where(_is(text, notations.MISSING.pattern), "", text)
-    may_be = _is(text, f".*[0-9年].*|{'|'.join(notations.MONTHS)}")
-    may_be &= tf.strings.length(text, unit="UTF8_CHAR") <= values.LONGEST
+    money = notations.NO_MONEY.pattern
+    may_be = _is(text, f".*[0-9年].*|{'|'.join(notations.MONTHS)}|{money}")
+    may_be &= (tf.strings.length(text, unit="UTF8_CHAR") <= values.LONGEST) & ~is_generation
     words = mapped(text, notations.NUMBER_WORDS, _NAN, tf.float64)[:, tf.newaxis]
     bare = tf.where(may_be, text, "")
     for spelling, usual in notations.SPELLINGS:
         bare = tf.strings.regex_replace(bare, f"^(?:{spelling.pattern})$", usual)
     text = tf.where(may_be, bare, text)
 
-    dates, seconds, is_day = _dates(bare)
+    dates, order, zone, seconds, is_day = _dates(bare)
     is_read = tf.reduce_any(_has_date(dates), axis=1)
     clock, is_time, is_clock = _clocks(tf.where(is_read, "", bare), seconds, is_day)
     is_read |= is_clock
@@ -104,9 +117,8 @@ def read_cells(texts: tf.Tensor) -> Cells:
     numbers, is_both, units, has_power, factor, is_year = _numbers(bare)
     numbers = tf.where(tf.math.is_nan(words), numbers, words)
     is_both |= ~tf.math.is_nan(words)
-    return Cells(
-        text, numbers, is_both, units, has_power, factor, dates, clock, is_time, duration, is_year
-    )
+    of_numbers = numbers, is_both, units, has_power, factor
+    return Cells(text, *of_numbers, dates, order, zone, clock, is_time, duration, is_year)
 
 
 def _is(texts: tf.Tensor, pattern: str) -> tf.Tensor:
@@ -166,7 +178,8 @@ def _seconds_of_day(fields: Mapping[str, tf.Tensor]) -> tf.Tensor:
     hour, minute = _number(fields["hour"]), _number(fields["minute"])
     second = _or(_number(fields["second"]), 0.0)
     has_half = fields["half"] != ""
-    is_right = (hour < 24) & (minute < 60) & (second < 60)
+    is_end = (hour == 24) & (minute == 0) & (second == 0)
+    is_right = ((hour < 24) & (minute < 60) & (second < 60)) | is_end
     is_right &= ~has_half | ((hour >= 1) & (hour <= 12))
     afternoon = tf.where(fields["half"] == "p", hour % 12 + 12, hour % 12)
     seconds = tf.where(has_half, afternoon, hour) * 3600 + minute * 60 + second
@@ -187,13 +200,52 @@ def _valid(year, month, day, time) -> tf.Tensor:
     return tf.where(holds[:, tf.newaxis], dates, _NAN)
 
 
-def _dates(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Dates of `Cells`; and of texts that are none the time, with whether it can only be one."""
+def days_of(year: tf.Tensor, month: tf.Tensor, day: tf.Tensor) -> tf.Tensor:
+    """Days since a fixed one, in the Gregorian calendar, whose years here begin in March."""
+    is_early = month <= 2.0
+    year = tf.where(is_early, year - 1.0, year)
+    since_march = tf.where(is_early, month + 9.0, month - 3.0)
+    leap_days = year // 4.0 - year // 100.0 + year // 400.0
+    return 365.0 * year + leap_days + (153.0 * since_march + 2.0) // 5.0 + day
+
+
+def _date_of_days(days: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Year, month and day of what `days_of` gives."""
+    cycles = (days - 1.0) // _DAYS_OF_400_YEARS
+    of_cycle = days - 1.0 - cycles * _DAYS_OF_400_YEARS
+    leap_days = of_cycle // 1460.0 - of_cycle // 36_524.0 + of_cycle // 146_096.0
+    year = (of_cycle - leap_days) // 365.0
+    of_year = of_cycle - (365.0 * year + year // 4.0 - year // 100.0)
+    since_march = (5.0 * of_year + 2.0) // 153.0
+    day = of_year - (153.0 * since_march + 2.0) // 5.0 + 1.0
+    month = tf.where(since_march < 10.0, since_march + 3.0, since_march - 9.0)
+    year += 400.0 * cycles
+    return tf.where(month <= 2.0, year + 1.0, year), month, day
+
+
+def in_utc(dates: tf.Tensor, zone: tf.Tensor) -> tf.Tensor:
+    """Complete dates [..., 4] whose clocks are `zone` [...] seconds ahead of UTC, in UTC."""
+    time = dates[..., 3] - zone
+    days = days_of(*tf.unstack(dates[..., :3], axis=-1)) + time // DAY
+    return tf.stack([*_date_of_days(days), time - time // DAY * DAY], axis=-1)
+
+
+def _of_week(year: tf.Tensor, week: tf.Tensor, day: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
+    """The day [N, 4] of a week as ISO 8601 counts them; NaN where a year has no such week."""
+    fourth = days_of(year, tf.ones_like(year), tf.fill(tf.shape(year), np.float64(4.0)))
+    monday = fourth - (fourth + _WEEKDAY_OF_DAY_0) % 7.0 + 7.0 * (week - 1.0)
+    holds = (_date_of_days(monday + 3.0)[0] == year) & (week >= 1.0)  # its Thursday
+    date = tf.stack([*_date_of_days(monday + _or(day, 1.0) - 1.0), time], axis=1)
+    return tf.where(holds[:, tf.newaxis], date, _NAN)
+
+
+def _dates(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    """Dates, order and zone of `Cells`; the time, and whether the text is one and no date."""
     parts = texts
     for pattern, fields in notations.DATES:
         parts = tf.strings.regex_replace(parts, f"^(?:{pattern.pattern})$", fields)
     bar = notations.BAR
-    is_date = _is(parts, rf"\??{bar}.*")
+    is_date = _is(parts, rf"[?.w]?{bar}.*")
     parts = tf.where(is_date, parts, bar * 4)
     order, year, month, day, time = tf.unstack(
         tf.strings.split(parts, bar).to_tensor("", shape=[None, 5]), axis=1
@@ -209,11 +261,24 @@ def _dates(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     months = _number(tf.where(_is(month, r"\d+"), month, ""))
     months, days = tf.where(tf.math.is_nan(named), months, named), _number(day)
     time_of_date = tf.where(is_date, seconds, _NAN)
+    is_in_numbers, is_week = (order == "?") | (order == "."), order == "w"
     first = _valid(years, months, days, time_of_date)
     second = _valid(years, days, months, time_of_date)
-    is_open = (order != "")[:, tf.newaxis]
-    certain, second = tf.where(is_open, _NAN, first), tf.where(is_open, second, first)
-    return tf.stack([certain, first, second], axis=1), seconds, is_day
+    second = tf.where(is_in_numbers[:, tf.newaxis], second, _NAN)
+    weeks = _of_week(years, months, days, time_of_date)
+    first = tf.where(is_week[:, tf.newaxis], weeks, first)
+    has_first, has_second = is_in_numbers & _has_date(first), _has_date(second)
+    is_open = (order == "?") & has_first & has_second
+    certain = tf.where(is_open[:, tf.newaxis], _NAN, _either(first, second))
+    dates = tf.stack([certain, _either(first, certain), _either(second, certain)], axis=1)
+    code = tf.where(has_first & ~has_second, 1, tf.where(has_second & ~has_first, 2, 0))
+    zone = mapped(clock["zone"], notations.ZONES, _NAN, tf.float64)
+    hours = tf.strings.regex_replace(clock["offset"], r"^[+-](\d\d).*", r"\1")
+    minutes = tf.strings.regex_replace(clock["offset"], r"^[+-]\d\d:?", "")
+    ahead = _number(hours) * 3600.0 + _or(_number(minutes), 0.0) * 60.0
+    ahead = tf.where(_is(clock["offset"], "-.*"), -ahead, ahead)
+    zone = tf.where(is_date, tf.where(tf.math.is_nan(ahead), zone, ahead), _NAN)
+    return dates, tf.where(is_open, 3, code), zone, seconds, is_day
 
 
 def day_of_digits(texts: tf.Tensor) -> tf.Tensor:
@@ -285,6 +350,14 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     of_terms = tf.where(fields["s"] == "-", -of_terms, of_terms)
     sign = tf.where(fields["w"] != "", fields["w"], fields["s"])
     unit_of_terms = mapped(sign, notations.CURRENCIES, "", tf.string)
+    mixed = _captured(texts, notations.MIXED.pattern, _MIXED_FIELDS)
+    top, bottom = _number(mixed["top"]), _number(mixed["bottom"])
+    is_mixed = (top > 0) & (top < bottom)
+    of_mixed = _number(mixed["whole"]) + top / bottom
+    of_mixed = tf.where(mixed["sign"] == "-", -of_mixed, of_mixed)
+    of_terms = tf.where(is_mixed, of_mixed, of_terms)
+    unit_of_terms = tf.where(is_mixed, tf.strings.strip(mixed["unit"]), unit_of_terms)
+    is_terms |= is_mixed
 
     found = _captured(tf.where(is_terms, "", texts), notations.NUMBER, _NUMBER_FIELDS)
     digits = found["digits"]
@@ -362,7 +435,8 @@ def _unit(found: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
     is_plain = ~is_multiple & (weak == 0) & (glued == 0)
     without_point = tf.strings.regex_replace(word, r"\.+$", "")
     is_known = _is_one_of(without_point, notations.UNITS | notations.CURRENCIES.keys())
-    is_unit = ~(is_plain & (word != "") & is_glued & ~is_known)
+    is_street = _is(words, notations.STREET.pattern)
+    is_unit = ~(is_plain & (word != "") & ((is_glued & ~is_known) | is_street))
     unit = tf.where(is_multiple, more, tf.where(glued > 0, tail, words))
     power = tf.where(has_currency & (weak > 0), weak, tf.where(is_multiple, multiple, glued))
     weak = tf.where(has_currency, 0, weak)

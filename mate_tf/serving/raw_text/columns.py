@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.features.numeric import EQUAL, GREATER, LEAST_TOO_LARGE, LESS
-from mate_tf.serving.raw_text.cells import Cells, day_of_digits, mapped, read_cells
+from mate_tf.serving.raw_text.cells import Cells, day_of_digits, in_utc, mapped, read_cells
 from mate_tf.serving.raw_text.numbers import QuestionValues, fields_of_texts, text_values
 from mate_tf.tables import notations
 from mate_tf.tables.columns import (
@@ -86,9 +86,15 @@ def read_columns(
     number_index = tf.broadcast_to(number_way[:, tf.newaxis], tf.shape(cells))
     numbers = tf.gather(read.numbers, number_index, batch_dims=3)  # [B, R, C]
     units = tf.gather(read.units, number_index // 2, batch_dims=3)
+    are_labels = _are_labels(units)[:, tf.newaxis]
+    numbers, units = tf.where(are_labels, _NAN, numbers), tf.where(are_labels, "", units)
     dates = tf.gather(
         read.dates, tf.broadcast_to(date_way[:, tf.newaxis], tf.shape(cells)), batch_dims=3
     )  # [B, R, C, 4]
+    zone, has_zone = read.zone, _given(read.zone) & tf.reduce_all(_given(dates), axis=-1)
+    least, most = _range(zone, _given(zone))
+    is_shifted = has_zone & (least < most)[:, tf.newaxis]
+    dates = tf.where(is_shifted[..., tf.newaxis], in_utc(dates, zone), dates)
 
     has_date = tf.reduce_any(_given(dates), axis=-1)
     is_of_years = tf.reduce_any(read.is_year, axis=1) & (
@@ -108,11 +114,7 @@ def read_columns(
     times = tf.where(as_time[:, tf.newaxis], seconds, _NAN)
     lengths = tf.where(as_time[:, tf.newaxis] | _given(read.duration), read.duration, seconds)
     sizes = _mapped_grid(units, notations.SECONDS, _NAN, tf.float64)
-    has_size = _given(sizes)
-    least, most = (
-        reduce(tf.where(has_size, sizes, of_none), axis=1)
-        for reduce, of_none in ((tf.reduce_min, np.inf), (tf.reduce_max, -np.inf))
-    )
+    least, most = _range(sizes, _given(sizes))
     has_lengths = tf.reduce_any(_given(lengths), axis=1) | (least < most)  # [B, C]
     is_filled = has_lengths[:, tf.newaxis] & ~_given(lengths)
     lengths = tf.where(is_filled, numbers * sizes, lengths)
@@ -139,9 +141,7 @@ def read_columns(
         fields = fields_of_texts(old, shape, is_cell, num_rows)
         way = tf.zeros_like(kind)
         return Columns(_by_column(fields), way, way, amounts, known, is_duration, is_total)
-    is_short = tf.reduce_any(_given(read.dates[..., 1:, :]), axis=[-2, -1])
-    is_short &= ~tf.reduce_any(_given(read.dates[..., 0, :]), axis=-1)
-    is_read = (read.text != "") & ~is_short
+    is_read = (read.text != "") & (read.order != 3)
     of_text = fields_of_texts(old, shape, is_cell & is_read, num_rows)
     of_kind = kind[:, tf.newaxis]
     has_number = _given(numbers)
@@ -187,12 +187,22 @@ def _total_rows(texts: tf.Tensor, amounts: tf.Tensor) -> tf.Tensor:
     return is_named & tf.reduce_any(is_sum & (amounts != 0.0), axis=2)
 
 
+def _range(values: tf.Tensor, is_given: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The least and the most in each column, [B, C]; inf and -inf where there are none."""
+    least = tf.reduce_min(tf.where(is_given, values, np.inf), axis=1)
+    return least, tf.reduce_max(tf.where(is_given, values, -np.inf), axis=1)
+
+
 def _by_column(fields: tf.Tensor) -> tf.Tensor:
     return tf.transpose(fields, [0, 2, 1, 3])
 
 
 def _given(values: tf.Tensor) -> tf.Tensor:
     return ~tf.math.is_nan(values)
+
+
+def _or_zero(values: tf.Tensor) -> tf.Tensor:
+    return tf.where(_given(values), values, 0.0)
 
 
 def _has(names: tf.Tensor, pattern: str) -> tf.Tensor:
@@ -229,16 +239,23 @@ def _number_way(cells: Cells) -> tf.Tensor:
 
 def _date_way(cells: Cells) -> tf.Tensor:
     """Which of the orders of day and month each column has, int32 [B, C]: 0 if undecided."""
-    given = tf.reduce_any(_given(cells.dates), axis=-1)  # [B, R, C, 3]
-    certain, day_first, month_first = tf.unstack(given, axis=-1)
-    is_short = (day_first | month_first) & ~certain
-    has_short = tf.reduce_any(is_short, axis=1)
-    days = tf.reduce_any(is_short & ~month_first, axis=1)
-    months = tf.reduce_any(is_short & ~day_first, axis=1)
-    has_slash = tf.reduce_any(is_short & _has(cells.text, "/"), axis=1)
-    way = tf.where(days, 1, 2)
-    is_decided = tf.math.logical_xor(days, months) | (has_short & ~days & ~has_slash)
-    return tf.where(is_decided, way, 0)
+    days, months, has_open = (tf.reduce_any(cells.order == order, axis=1) for order in (1, 2, 3))
+    has_slash = tf.reduce_any((cells.order == 3) & _has(cells.text, "/"), axis=1)
+    is_decided = tf.math.logical_xor(days, months) | (has_open & ~days & ~months & ~has_slash)
+    return tf.where(is_decided, tf.where(days, 1, 2), 0)
+
+
+def _are_labels(units: tf.Tensor) -> tf.Tensor:
+    """In which columns [B, C] names follow the numbers, no units, as in the library."""
+    is_known = _mapped_grid(_bare(units), _UNIT_PLACES, -1, tf.int32) >= 0
+    is_other = (tf.strings.length(units, unit="UTF8_CHAR") > 1) & ~is_known
+    begins = tf.strings.substr(units, 0, 2, unit="UTF8_CHAR")
+    first = tf.gather(
+        tf.transpose(begins, [0, 2, 1]), tf.argmax(is_other, axis=1), batch_dims=2
+    )  # [B, C]
+    is_different = is_other & (begins != first[:, tf.newaxis])
+    different, others = (tf.math.count_nonzero(it, axis=1) for it in (is_different, is_other))
+    return (different > 0) & (2 * different >= others)
 
 
 def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -246,7 +263,8 @@ def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     a, b, c = tf.unstack(cells.clock, axis=-1)
     is_clock, length = _given(a), tf.math.count_nonzero(_given(cells.clock), axis=-1)
     last = tf.where(length == 3, c, tf.where(length == 2, b, a))
-    is_odd = is_clock & ((a < 0) | (a >= 24) | (last != tf.floor(last)))
+    is_end = (a == 24) & (_or_zero(b) == 0) & (_or_zero(c) == 0)
+    is_odd = is_clock & ((a < 0) | ((a >= 24) & ~is_end) | (last != tf.floor(last)))
     has_three = tf.reduce_any(length == 3, axis=1)
     is_mixed = tf.math.count_nonzero(
         tf.stack([tf.reduce_any(length == n, axis=1) for n in (1, 2, 3)]), axis=0

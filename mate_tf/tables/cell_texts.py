@@ -1,0 +1,165 @@
+"""The texts of cells whose values have types: as files have them, and as Excel shows them."""
+
+import contextlib
+import datetime
+import json
+import math
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
+from numbers import Real
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any
+
+from mate_tf.tables.notations import NO_MONEY
+from mate_tf.tables.values import clock_text
+
+
+def plain_value(value: Any) -> Any:
+    """A typed value as a table shows it: dates in ISO form, whole floats as integers, NaN as None.
+
+    A date with the time 00:00:00 is a date, a length of time is h:mm:ss. Floats from 2**53 on,
+    which may be inexact, stay.
+    """
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas
+        return None
+    if isinstance(value, datetime.datetime):
+        is_date = value.time() == datetime.time() and value.tzinfo is None
+        return value.date().isoformat() if is_date else value.isoformat(" ")
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return clock_text(value.total_seconds()).removeprefix("0")
+    return value
+
+
+def cell_text(value: Any) -> str:
+    """The text of a cell's value, as files have it; missing ones are empty.
+
+    Raises:
+        TypeError: for a container or bytes.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes | list | tuple | dict | set):
+        raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
+    value = plain_value(value)
+    if value is None or isinstance(value, str):
+        return value or ""
+    text = float.__repr__(value) if isinstance(value, float) else str(value)
+    is_number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
+    if is_number and "e" in text.lower():
+        # 1e-05 would be read as the numbers 1 and 5. But 1e-300 keeps its exponent.
+        with contextlib.suppress(ArithmeticError):  # the text of an enum is its name
+            number = Decimal(text)
+            if not number or 1e-40 < abs(number) < 1e40:
+                return format(number, "f")
+    return text
+
+
+def nested_text(value: Any) -> Any:
+    """A value; a list of single ones joined by commas, other containers as JSON, bytes as text."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, list | tuple):
+        if not any(isinstance(item, list | tuple | dict) for item in value):
+            return ", ".join("" if item is None else str(nested_text(item)) for item in value)
+        return json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return plain_value(value)
+
+
+_LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)(?:-[^\]]*)?\]|\[[^\]]*\]|_.|\*.')
+_CONDITION = re.compile(r"\[(<=|>=|<>|<|>|=)(-?[\d.]+)\]")
+_HOLDS: dict[str, Callable[[float, float], bool]] = dict(
+    zip("< <= = > >= <>".split(), (lt, le, eq, gt, ge, ne), strict=True)
+)
+_PLACES = re.compile(r"[#0?][#0?,]*(?:\.[#0?]*)?,*|\.[#0?]+|General", re.IGNORECASE)
+_OF_NEGATIVES = re.compile(r"[-(\u2212\u2013\u25b3\u25bc]")
+
+
+def _section(value: float, sections: list[str]) -> tuple[str, bool]:
+    """The part of a number format that a value has, and whether others have another part."""
+    if not any(map(_CONDITION.search, sections)):
+        is_negative = value < 0 and len(sections) > 1 and bool(sections[1].strip())
+        place = 1 if is_negative else 2 if value == 0 and len(sections) > 2 else 0
+        return sections[place], place > 0
+    for section in sections:
+        condition = _CONDITION.search(section)
+        if condition is None or _HOLDS[condition[1]](value, float(condition[2])):
+            return section, True
+    return "", True
+
+
+def shown_number(value: float, number_format: str) -> str:
+    """A number as Excel shows it in a format with more than digits; "" for plain formats.
+
+    A dash alone, which stands for 0 in many formats, is no number to read, so that it is "" too.
+
+    Args:
+        value: the number.
+        number_format: such as "0.0%", "$#,##0.00;($#,##0.00)", "[>=1000]0.0,K;0" or "00000".
+    """
+    if number_format in ("General", "@", "") or not math.isfinite(value):
+        return ""
+    section, is_one_of_several = _section(value, number_format.split(";"))
+    # Literal texts become characters of their own, so that their digits are no places.
+    literals: list[str] = []
+
+    def kept(found: re.Match[str]) -> str:
+        literals.append(next(filter(None, found.groups()), ""))
+        return chr(0xE000 + len(literals) - 1)
+
+    plain = _LITERAL.sub(kept, section)
+
+    def text(part: str) -> str:
+        return "".join(literals[ord(c) - 0xE000] if c >= "\ue000" else c for c in part)
+
+    places = _PLACES.search(plain)
+    if not places or (value == 0 and not re.search("[0#]|General", plain, re.IGNORECASE)):
+        shown = text(plain.replace("?", "")).strip()
+        is_said = _CONDITION.search(section) or (value == 0 and NO_MONEY.fullmatch(shown.lower()))
+        return shown if is_said and len(shown) > 1 else ""
+    if re.search(r"[eE][+-]|/", plain):
+        return ""
+    if len(_PLACES.findall(plain)) > 1:  # 000-00-0000
+        return text(_masked(value, plain)).strip() if float(value).is_integer() else ""
+    before, after = text(plain[: places.start()]).lstrip(), text(plain[places.end() :]).rstrip()
+    has_sign = value < 0 and is_one_of_several and _OF_NEGATIVES.search(before + after)
+    sign = "-" if value < 0 and not has_sign else ""
+    if places[0].lower() == "general":
+        return f"{sign}{before}{plain_value(abs(value))}{after}" if before or after else ""
+    percent = plain.count("%")
+    whole, _, decimals = places[0].rstrip(",").partition(".")
+    scale = len(places[0]) - len(places[0].rstrip(","))
+    least = whole.count("0")
+    if not (percent or before or after or scale or least > 1 or "(" in number_format):
+        return ""
+    number = abs(Decimal(repr(value)).scaleb(2 * percent - 3 * scale))
+    digits = number.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
+    shown = f"{digits:,f}" if "," in whole else f"{digits:f}"
+    for _ in range(decimals.count("#") + decimals.count("?")):
+        shown = shown.removesuffix("0") if "." in shown else shown
+    head, point, tail = shown.rstrip(".").partition(".")
+    sign = sign if digits else ""
+    space = " " if after[:1].isalpha() and after not in ("K", "M", "B") else ""
+    return f"{sign}{before}{head.zfill(least)}{point}{tail}{space}{after}"
+
+
+def _masked(value: float, plain: str) -> str:
+    """A whole number whose digits fill the places of a format from the right."""
+    digits = list(str(abs(int(value))))
+    first = _PLACES.search(plain)
+    filled = []
+    for place, character in reversed(list(enumerate(plain))):
+        if character in "#0?":
+            character = digits.pop() if digits else "0" if character == "0" else ""
+            if first and place == first.start():
+                character = "".join(digits) + character
+        filled.append(character)
+    return ("-" if value < 0 else "") + "".join(reversed(filled))

@@ -1,0 +1,120 @@
+"""Which of a table's rows are its header, and the names of its columns."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from mate_tf.tables.values import Cell, read_cell
+
+ROWS_LOOKED_AT = 200  # when it is decided what is a header
+
+Numbered = list[tuple[int, list[Any]]]  # rows and their numbers in the file
+
+
+def has_text(cell: Any) -> bool:
+    """Whether a cell is more than blanks."""
+    return cell is not None and (not isinstance(cell, str) or bool(cell.strip()))
+
+
+def num_filled(row: Sequence[Any]) -> int:
+    """How many cells of a row have text."""
+    return sum(map(has_text, row))
+
+
+def is_certain_header(rows: Numbered, width: int) -> bool:
+    """Whether the first row has a name for each column, and rows below have values."""
+    read = [
+        [read_cell(str(cell)) if has_text(cell) else Cell("") for cell in row]
+        for _, row in rows[:ROWS_LOOKED_AT]
+        if len(row) == width
+    ]
+    if len(read) < 2 or num_filled(rows[0][1]) < width:
+        return False
+    is_named = all(not _is_value(cell) or cell.is_year for cell in read[0])
+    return is_named and bool(_columns_of_values(read[1:]))
+
+
+def count_header_rows(rows: Sequence[Sequence[str]]) -> int:
+    """How many rows are the header, by what the rows below have: 0, 1 or 2."""
+    if len(rows) < 2:
+        return len(rows)
+    read = [[read_cell(cell) for cell in row] for row in rows[:ROWS_LOOKED_AT]]
+    if _is_data(read[0], read[1:]):
+        return 0
+    if len(rows) > 2 and _continues(rows[0], rows[1], read[1], read[2:]):
+        return 2
+    return 1
+
+
+def _is_value(cell: Cell) -> bool:
+    has_number = cell.point is not None or cell.comma is not None
+    return has_number or _is_date(cell) or bool(cell.clock)
+
+
+def _is_date(cell: Cell) -> bool:
+    return bool(cell.date or cell.day_first or cell.month_first)
+
+
+def _columns_of_values(below: Sequence[Sequence[Cell]]) -> list[int]:
+    """The columns in which all cells with text are values."""
+    found = []
+    for index in range(len(below[0])):
+        cells = [row[index] for row in below if row[index].text]
+        if cells and all(map(_is_value, cells)):
+            found.append(index)
+    return found
+
+
+def _is_data(first: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
+    """Whether the first row is one like those below, so that there is no header."""
+    columns = _columns_of_values(below)
+    if not columns or not all(_is_value(first[index]) for index in columns):
+        return False
+    heads = [first[index] for index in columns]
+    if any(_is_date(first[i]) and not any(_is_date(row[i]) for row in below) for i in columns):
+        return False  # days above other values
+    if any(cell.is_year for cell in heads):  # "Region, 2023, 2024" above other numbers
+        years = [
+            cell.is_year and below[0][i].is_year for cell, i in zip(heads, columns, strict=True)
+        ]
+        return all(years) and len(columns) == 1
+    numbers = [cell.point for cell in heads if cell.point is not None]
+    steps = {b - a for a, b in itertools.pairwise(numbers)}
+    return not (len(numbers) > 2 and steps == {1.0})  # weeks 1, 2, 3, ...
+
+
+def _continues(
+    first: Sequence[str],
+    second: Sequence[str],
+    second_read: Sequence[Cell],
+    below: Sequence[Sequence[Cell]],
+) -> bool:
+    """Whether the second row is part of the header."""
+    columns = _columns_of_values(below)
+    others = [index for index in range(len(first)) if index not in columns]
+    is_partial = "" in second or len(set(first)) < len(first) or not others  # all are units
+    if not columns or not is_partial:
+        return False
+    named = (index for index in others if first[index].strip())
+    if any(second_read[i].text and second[i].strip() != first[i].strip() for i in named):
+        return False
+    return all(
+        second_read[i].text and (not _is_value(second_read[i]) or second_read[i].is_year)
+        for i in columns
+    )
+
+
+def joined_header(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """The names of the columns; numbers without header rows, joined texts with several."""
+    if not rows:
+        return [f"column {number}" for number in range(1, width + 1)]
+    if len(rows) == 1:
+        return list(rows[0])
+    names = []
+    carried = ""
+    for index in range(width):
+        first, *others = (row[index].strip() for row in rows)
+        carried = first or carried  # a name over several columns stands in the first
+        parts = [carried if any(others) else first, *others]
+        names.append(" ".join(dict.fromkeys(filter(None, parts))))
+    return names
