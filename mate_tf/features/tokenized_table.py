@@ -112,14 +112,17 @@ def tokenize_table(
     values = np.full(shape, np.nan, np.float32)
     columns = list(zip(*table.rows, strict=True))
     conventions = None
+    totals: tuple[int, ...] = ()  # rows that have no rank among those that they are totals of
     if original or numbers_version == 1:
         column_values = tuple(numeric.column_values(column, original) for column in columns)
     else:
         read = [table.column(column) for column in range(table.num_columns)]
         column_values = tuple(map(numeric.values_of_column, read, columns))
         conventions = tuple(column.convention for column in read)
+        totals = table.total_rows
     for column, of_column in enumerate(column_values, start=1):
-        for row, rank in numeric.ranks(of_column).items():
+        ranked = {row: value for row, value in of_column.items() if row not in totals}
+        for row, rank in numeric.ranks(ranked).items():
             ranks[:, row + 1, column] = rank
         for row, value in of_column.items():
             if isinstance(value, float):

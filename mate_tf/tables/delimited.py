@@ -16,7 +16,7 @@ _CHARACTERS_LOOKED_AT = 100_000
 _LEAST_SHARE = 0.6  # of the lines looked at
 _PER_LINE = 1e-3  # what a line at an end that has no delimiter takes from the share
 _LEAST_TO_TRIM = 0.4  # of them, from which on lines at both ends may be others
-_DELIMITER_LINE = re.compile(r'sep=([^"\r\n])\r?\n')  # Excel reads and writes such a line
+_DELIMITER_LINE = re.compile(r'"?sep=([^"\r\n])"?\r?\n')  # Excel reads and writes such a line
 _APART = re.compile(r"(?<=\S)(?: {2,}|\t)(?=\S)")
 _ALONE = re.compile(r"\r\n|\r|\n")
 _BLANK_BEFORE_QUOTE = re.compile(r'(?m)^(?:"[^"\n]*"|[^"\n]*)[,;|\t] +"[^"\n]*"')

@@ -7,6 +7,7 @@ from typing import Any
 from mate_tf.tables.values import Cell, read_cell
 
 ROWS_LOOKED_AT = 200  # when it is decided what is a header
+MOST_HEADER_ROWS = 3
 
 Numbered = list[tuple[int, list[Any]]]  # rows and their numbers in the file
 
@@ -30,23 +31,28 @@ def is_certain_header(rows: Numbered, width: int) -> bool:
     ]
     if len(read) < 2 or num_filled(rows[0][1]) < width:
         return False
-    is_named = all(not _is_value(cell) or cell.is_year for cell in read[0])
+    is_named = all(not is_value(cell) or cell.is_year for cell in read[0])
     return is_named and bool(_columns_of_values(read[1:]))
 
 
 def count_header_rows(rows: Sequence[Sequence[str]]) -> int:
-    """How many rows are the header, by what the rows below have: 0, 1 or 2."""
+    """How many rows are the header, by what the rows below have: 0 to MOST_HEADER_ROWS."""
     if len(rows) < 2:
         return len(rows)
     read = [[read_cell(cell) for cell in row] for row in rows[:ROWS_LOOKED_AT]]
     if _is_data(read[0], read[1:]):
         return 0
-    if len(rows) > 2 and _continues(rows[0], rows[1], read[1], read[2:]):
-        return 2
+    for count in range(min(MOST_HEADER_ROWS, len(rows) - 1), 1, -1):
+        pairs = itertools.pairwise(range(count))
+        if all(
+            _continues(rows[i], rows[j], read[j], read[count:], j + 1 < count) for i, j in pairs
+        ):
+            return count
     return 1
 
 
-def _is_value(cell: Cell) -> bool:
+def is_value(cell: Cell) -> bool:
+    """Whether a cell is a number, a date, a time or a length of time."""
     has_number = cell.point is not None or cell.comma is not None
     return has_number or _is_date(cell) or bool(cell.clock)
 
@@ -60,7 +66,7 @@ def _columns_of_values(below: Sequence[Sequence[Cell]]) -> list[int]:
     found = []
     for index in range(len(below[0])):
         cells = [row[index] for row in below if row[index].text]
-        if cells and all(map(_is_value, cells)):
+        if cells and all(map(is_value, cells)):
             found.append(index)
     return found
 
@@ -68,7 +74,7 @@ def _columns_of_values(below: Sequence[Sequence[Cell]]) -> list[int]:
 def _is_data(first: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
     """Whether the first row is one like those below, so that there is no header."""
     columns = _columns_of_values(below)
-    if not columns or not all(_is_value(first[index]) for index in columns):
+    if not columns or not all(is_value(first[index]) for index in columns):
         return False
     heads = [first[index] for index in columns]
     if any(_is_date(first[i]) and not any(_is_date(row[i]) for row in below) for i in columns):
@@ -88,8 +94,9 @@ def _continues(
     second: Sequence[str],
     second_read: Sequence[Cell],
     below: Sequence[Sequence[Cell]],
+    is_between: bool,
 ) -> bool:
-    """Whether the second row is part of the header."""
+    """Whether the second row is part of the header; one between others may have empty cells."""
     columns = _columns_of_values(below)
     others = [index for index in range(len(first)) if index not in columns]
     is_partial = "" in second or len(set(first)) < len(first) or not others  # all are units
@@ -99,7 +106,8 @@ def _continues(
     if any(second_read[i].text and second[i].strip() != first[i].strip() for i in named):
         return False
     return all(
-        second_read[i].text and (not _is_value(second_read[i]) or second_read[i].is_year)
+        (second_read[i].text or is_between)
+        and (not is_value(second_read[i]) or second_read[i].is_year)
         for i in columns
     )
 
@@ -111,10 +119,14 @@ def joined_header(rows: Sequence[Sequence[str]], width: int) -> list[str]:
     if len(rows) == 1:
         return list(rows[0])
     names = []
-    carried = ""
+    carried = [""] * len(rows)
     for index in range(width):
-        first, *others = (row[index].strip() for row in rows)
-        carried = first or carried  # a name over several columns stands in the first
-        parts = [carried if any(others) else first, *others]
+        texts = [row[index].strip() for row in rows]
+        for level, text in enumerate(texts):
+            if text:  # a name over several columns stands in the first
+                carried[level:] = [text, *[""] * (len(rows) - level - 1)]
+        parts = [
+            carried[level] if any(texts[level + 1 :]) else text for level, text in enumerate(texts)
+        ]
         names.append(" ".join(dict.fromkeys(filter(None, parts))))
     return names

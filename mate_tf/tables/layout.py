@@ -20,10 +20,13 @@ from mate_tf.tables.header_rows import (
     count_header_rows,
     has_text,
     is_certain_header,
+    is_value,
     joined_header,
     num_filled,
 )
+from mate_tf.tables.notations import TOTAL
 from mate_tf.tables.table import Table
+from mate_tf.tables.values import read_cell
 
 _NOTE = re.compile(
     r"(sources?|notes?|quellen?|hinweise?|fuente|total rows|generated|exported|printed|updated|"
@@ -31,6 +34,7 @@ _NOTE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _SOURCE = re.compile(r"(?:sources?|notes?|quellen?|hinweise?|fuente) ?: ?\S", re.IGNORECASE)
+_COMMENTS = ("#", "//", "%")
 _RULE = re.compile(r" *[-=]{2,} *")
 _TABLES_NAMED = 5
 _LONGEST_TITLE = 60  # characters of it in a sentence
@@ -127,7 +131,9 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
         if header_rows == 0 and body:
             found.assumed.append("There is no header, so the columns are numbered.")
         elif header_rows > 1:
-            found.assumed.append(f"The header is {found.unit}s {rows[0][0]} and {rows[1][0]}.")
+            *others, last = (number for number, _ in rows[:header_rows])
+            numbers = f"{', '.join(map(str, others))} and {last}"
+            found.assumed.append(f"The header is {found.unit}s {numbers}.")
     header = joined_header(body[:header_rows], max(map(len, body), default=0))
     body = body[header_rows:]
     is_guessed = found.header_rows is None and skip_rows is None
@@ -160,11 +166,22 @@ def _first_table(found: Rows, rows: Numbered) -> Numbered:
         table = tables[place]
         if table and table[0][1] != tables[first][0][1]:
             begin, left_out = table[0][0], f"{blocks[place][0][0]} to {blocks[-1][-1][0]}"
+            above = [row for block in blocks[:place] for row in block]
+            width = len(table[0][1])
+            if len(tables[first][0][1]) == 2 and width == 3:
+                raise ValueError(
+                    f"expected one table, got one with the header in {found.unit} "
+                    f"{tables[first][0][0]} and one with the header in {found.unit} {begin}; set "
+                    f"skip_rows={begin - 1} to read the second (file '{found.name}')"
+                )
+            if len(tables[first][0][1]) == 2 < width:  # pairs such as "Balance, 12.50"
+                _say_titles(found, above, begin)
+                return rows[len(above) :]
             found.assumed.append(
                 f"Another table begins in {found.unit} {begin}; {found.unit}s {left_out} are left "
                 f"out. Set skip_rows={begin - 1} to read it."
             )
-            return [row for block in blocks[:place] for row in block]
+            return above
     return rows
 
 
@@ -192,7 +209,8 @@ def _width(rows: Numbered, is_ragged: bool) -> int:
     """The commonest size of the rows from the middle on; of equally common ones the largest."""
     if not is_ragged:
         return max((_size(row, is_ragged) for _, row in rows), default=0)
-    sizes = Counter(len(row) for _, row in rows[len(rows) // 2 :][:ROWS_LOOKED_AT])
+    lengths = [len(row) for _, row in rows[len(rows) // 2 :][:ROWS_LOOKED_AT]]
+    sizes = Counter([size for size in lengths if size > 1] or lengths)  # notes have one cell
     return max(sizes, key=lambda size: (sizes[size], size), default=0)
 
 
@@ -212,7 +230,9 @@ def _without_notes(found: Rows, rows: Numbered, width: int) -> Numbered:
         is_apart = number - kept[-2][0] > 1 and found.unit == "row"
         is_one = len(row) == 1 if found.is_ragged else num_filled(row) == 1 and has_text(row[0])
         is_note = is_one and (_NOTE.match(text) or is_apart or found.is_ragged)
-        if not (is_note or _SOURCE.match(text)):
+        is_pair = width > 2 >= num_filled(row) and text.rstrip().endswith(":")  # Date:, 1 May
+        is_pair = is_pair and not TOTAL.fullmatch(text.strip().lower())
+        if not (is_note or is_pair or _SOURCE.match(text)):
             break
         kept.pop()
     for _, row in rows[len(kept) :]:
@@ -227,8 +247,9 @@ def _without_titles(found: Rows, rows: Numbered, width: int) -> Numbered:
     for (_, row), (_, below) in zip(looked_at, rows[1:], strict=False):
         is_title = _is_title(row, below, width, found.is_ragged, num_titles == 0)
         # "Account, 1234", or a title in a table of two columns, where it may be their header
-        is_likely = width > 1 and has_text(row[0]) and num_filled(row) == _size(row, False) <= 2
-        if not (is_title or (is_likely and num_filled(row) < width)):
+        is_pair = width > 1 and has_text(row[0]) and num_filled(row) == _size(row, False) <= 2
+        is_likely = is_pair and num_filled(row) < width
+        if not (is_title or is_likely or _is_apart(rows[num_titles:], width)):
             break
         num_certain += is_title and num_certain == num_titles
         num_titles += 1
@@ -237,15 +258,24 @@ def _without_titles(found: Rows, rows: Numbered, width: int) -> Numbered:
         num_titles = num_certain
     if num_titles == len(looked_at) and num_titles:
         return rows  # then all are short, and the first is the header
-    titles = [_shortened(row) for _, row in rows[:num_titles]]
-    if titles:
-        found.title = found.title or titles[0].lstrip("# ")
-        said = f"'{titles[0]}'" if num_titles == 1 else f"{num_titles} {found.unit}s"
-        found.assumed.append(
-            f"The header is in {found.unit} {rows[num_titles][0]}; {said} above it "
-            f"{'is' if num_titles == 1 else 'are'} the title."
-        )
+    if num_titles:
+        _say_titles(found, rows[:num_titles], rows[num_titles][0])
     return rows[num_titles:]
+
+
+def _say_titles(found: Rows, rows: Numbered, header: int) -> None:
+    first, is_one = _shortened(rows[0][1]), len(rows) == 1
+    found.title = found.title or first.lstrip("#/;% ")
+    said = f"'{first}' above it is" if is_one else f"{len(rows)} {found.unit}s above it are"
+    found.assumed.append(f"The header is in {found.unit} {header}; {said} the title.")
+
+
+def _is_apart(rows: Numbered, width: int) -> bool:
+    """Whether the first row has values or a gap below it, and the second is a certain header."""
+    (number, row), (below, _) = rows[:2]
+    cells = (read_cell(str(cell)) for cell in row if has_text(cell))
+    has_value = any(is_value(cell) and not cell.is_year for cell in cells)
+    return (has_value or below > number + 1) and is_certain_header(rows[1:], width)
 
 
 def _is_title(
@@ -255,7 +285,7 @@ def _is_title(
     size = _size(row, is_ragged)
     if is_ragged and size != width:
         first = next((str(cell) for cell in row if has_text(cell)), "").strip()
-        is_comment = first.startswith("#") and size != _size(below, True)
+        is_comment = first.startswith(_COMMENTS) and size != _size(below, True)
         return is_comment or (width > 1 and size < width - (is_first and width > 2))
     if is_ragged:  # a spreadsheet's titles are lines as long as the others
         return width > 2 and num_filled(row) == 1 and has_text(row[0])
@@ -277,7 +307,7 @@ def _without_comments(found: Rows, rows: Numbered, width: int) -> Numbered:
     if not found.is_ragged or width < 2:
         return rows
     rows = [(n, row) for n, row in rows if not all(map(_RULE.fullmatch, row))]
-    kept = [(n, row) for n, row in rows if len(row) == width or not row[0].startswith("#")]
+    kept = [(n, row) for n, row in rows if len(row) == width or not row[0].startswith(_COMMENTS)]
     if num := len(rows) - len(kept):
         found.assumed.append(f"{num} comment{'s are' if num > 1 else ' is'} left out.")
     return kept

@@ -65,6 +65,32 @@ def test_ranks_relations_and_values_of_a_numeric_column(wordpiece):
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [1, 2, 0]),
+        ({"numbers_version": 1}, [1, 2, 3]),
+        ({"original_conversion": True}, [1, 2, 3]),
+    ],
+)
+def test_a_total_has_no_rank_among_what_it_is_the_total_of(wordpiece, options, expected):
+    table = Table.from_rows([["name", "people"], ["a", "3"], ["b", "8"], ["Total", "11"]])
+    question = Question("more than 10")
+    features = build(wordpiece, table, question, max_seq_length=None, **options).features
+    is_number = (features["column_ids"] == 2) & (features["row_ids"] > 0)
+
+    def by_row(name):
+        return list(
+            dict(
+                zip(features["row_ids"][is_number], features[name][is_number], strict=True)
+            ).values()
+        )
+
+    assert by_row("column_ranks") == expected
+    assert by_row("numeric_relations") == [4, 4, 2]
+    assert by_row("numeric_values") == [3.0, 8.0, 11.0]
+
+
 def test_padding_is_zero_and_none_without_a_length(wordpiece):
     padded = build(wordpiece, TABLE, QUESTION, max_seq_length=20).features
     exact = build(wordpiece, TABLE, QUESTION, max_seq_length=None).features

@@ -47,6 +47,37 @@ CASES = {
         SALES,
         "'Sales of 2024' above it is the title",
     ),
+    "a title as wide as the table": (
+        "r.csv",
+        "Statement;January\n\nRegion;Sales\nNorth;100\nSouth;200\n",
+        SALES,
+        "'Statement January' above it is the title",
+    ),
+    "a title with a day beside it": (
+        "r.xlsx",
+        workbook([["Sales", "5 May 2024"], ["Region", "Sales"], ["North", 100], ["South", 200]]),
+        SALES,
+        "'Sales 5 May 2024' above it is the title",
+    ),
+    "a header of three rows": (
+        "r.xlsx",
+        workbook(
+            [["", "2023", "", "2024"], ["", "Men", "", "Men"], ["Age", "n", "%", "n"]]
+            + [["0-9", 1, 2, 3], ["10-19", 4, 5, 6]]
+        ),
+        [
+            ["Age", "2023 Men n", "2023 Men %", "2024 Men n"],
+            ["0-9", "1", "2", "3"],
+            ["10-19", "4", "5", "6"],
+        ],
+        "The header is rows 1, 2 and 3.",
+    ),
+    "notes of several lines and pairs": (
+        "r.csv",
+        "Region,Q1,Q2\nNorth,1,2\nSouth,3,4\n\nMade on 2024-01-05\nBy:,Joe,\n",
+        [["Region", "Q1", "Q2"], ["North", "1", "2"], ["South", "3", "4"]],
+        "The note 'Made on 2024-01-05' below",
+    ),
     "a title and a date": (
         "r.csv",
         "Sales of 2024\nas of 1 May\n\nRegion,Sales\nNorth,100\nSouth,200\n",
@@ -486,9 +517,9 @@ def test_options_decide_what_is_otherwise_assumed():
     with pytest.raises(ValueError, match=r"may be in .* or in .*, so set its encoding"):
         read_content("产品,价格\n".encode("gb18030") + b"a,1\n", "r.csv")
     with pytest.raises(
-        ValueError, match=r"expected 2 cells as in the header, got 3 .*set skip_rows"
+        ValueError, match=r"header in line 1 and one .* in line 5; set skip_rows=4 to read the sec"
     ):
-        read_content(b"a,b\nx,1\ny,2\nz,3,5\n", "long.csv")
+        read_content(b"a,b\nx,1\ny,2\n\nc,d,e\nz,3,5\nw,4,6\n", "two.csv")
     with pytest.raises(
         ValueError, match=r"expected a file, got the address 'https://x\.org/t\.csv'"
     ):
@@ -503,19 +534,23 @@ def test_of_tables_below_each_other_the_first_is_read_and_the_others_are_named(u
         lines = "".join(",".join(map(str, row)) + "\n" for row in rows)
         return read_content(lines.encode(), "t.csv", ReadOptions(**options))
 
-    first = [["City", "Pop"], ["Lima", 10151], ["Quito", 1763]]
+    first = [["City", "Pop", "Area"], ["Lima", 10151, 2672], ["Quito", 1763, 372]]
     second = [["Item", "Price", "Qty"], ["Tea", 3, 35], ["Milk", 1, 900]]
     table = read([*first, [], ["Prices"], *second])
-    assert rows_of(table) == CITIES
+    assert table.rows == (("Lima", "10151", "2672"), ("Quito", "1763", "372"))
     said = f"Another table begins in {unit} 6; {unit}s 5 to 8 are left out. Set skip_rows=5 to read"
     assert said in table.assumed[0]
     assert read([*first, [], ["Prices"], *second], skip_rows=5).header == tuple(second[0])
     assert read([["Cities"], [], *first, [], *second]).num_rows == 2
     assert read([*second, [], [], *first, [], *first]).num_rows == 2
     # What is no table of its own is read as before.
-    assert read([*first, [], ["Oslo", 709]]).num_rows == 3
+    assert read([*first, [], ["Oslo", 709, 454]]).num_rows == 3
     assert read([*first, [], *first]).num_rows == 4
-    assert read([["Account", "Main"], ["From", "2024-01-01"], [], *second]).num_rows == 2
+    pairs = [["Account", "Main"], ["Balance", "£12.50"], ["Available", "£9.50"]]
+    wide = [["Date", "Text", "Paid out", "Paid in"], ["5 May 2024", "Shop", 3, ""]]
+    assert read([*pairs, [], *wide, ["6 May 2024", "Work", "", 9]]).header == tuple(wide[0])
+    with pytest.raises(ValueError, match=f"in {unit} 5; set skip_rows=4 to read the second"):
+        read([*pairs, [], *second])
 
 
 def opendocument(*sheets, attributes=""):

@@ -283,8 +283,14 @@ def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return seconds, as_time & (num_clocks > 0)
 
 
-def ranks(columns: Columns) -> tuple[tf.Tensor, tf.Tensor]:
-    """The rank of each cell's value from the smallest and from the largest, int32 [B, R, C]."""
+def ranks(columns: Columns, version: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """The rank of each cell's value from the smallest and from the largest, int32 [B, R, C].
+
+    Rows that are totals have none, but in version 1 of `FeatureConfig.numbers_version`.
+    """
+    if version > 1:
+        is_total = columns.is_total[:, tf.newaxis, :, tf.newaxis]
+        columns = columns._replace(fields=tf.where(is_total, _NAN, columns.fields))
     has_value, common = _compared(columns)
     has_rank = has_value & tf.reduce_any(common, axis=-1, keepdims=True)
     keys = _keys(columns.fields, common[:, :, tf.newaxis])  # [B, C, R]

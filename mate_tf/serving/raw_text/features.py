@@ -257,7 +257,7 @@ def build_features(
     cells = tf.where(is_cell, given.cells, "")
     version = config.numbers_version
     columns = read_columns(given.headers, cells, is_cell, given.num_rows, version)
-    column_ranks, inv_column_ranks = ranks(columns)  # [B, R, C] each
+    column_ranks, inv_column_ranks = ranks(columns, version)  # [B, R, C] each
     numeric_relations = relations(columns, question_values(given.questions, version))
 
     def of_cells(grid: tf.Tensor) -> tf.Tensor:

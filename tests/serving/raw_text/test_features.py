@@ -184,6 +184,18 @@ def test_every_format_of_a_column_is_the_library_s(wordpiece, graph, question):
     assert_like_the_library(wordpiece, graph, BY_COLUMN, pairs)
 
 
+TOTALS = "N,1.5|S,2|Total,3.5;Sum:,3|a,1|b,2;a,1|Total A,1|c,5|Total,6;a,1|Total,3;x,2 h|all,2 h"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_totals_have_the_ranks_of_the_library(wordpiece, eager, version):
+    tables = [[row.split(",") for row in table.split("|")] for table in TOTALS.split(";")]
+    pairs = [(table_of([["name", "x"], *rows]), "more than 2?") for rows in tables]
+    config = FeatureConfig(max_seq_length=None, numbers_version=version)
+    assert_like_the_library(wordpiece, eager, config, pairs)
+    assert [len(table.total_rows) for table, _ in pairs] == [1, 1, 2, 0, 1]
+
+
 FORMS = (
     "{:,.2f}".format,
     "{:.1f}".format,
