@@ -298,7 +298,7 @@ def number_of(cell: Cell, convention: Convention) -> tuple[float | None, str]:
     number = both[0] if both[0] is not None else both[1]
     if number is not None and cell.factor and convention.weak_multiples:
         words = cell.unit.split(" ", 1)
-        unit = CURRENCIES.get(words[1], "") if len(words) > 1 else ""
+        unit = CURRENCIES.get(words[1], words[1]) if len(words) > 1 else ""
         return float(with_power(repr(number), cell.factor)), unit
     return number, cell.unit
 

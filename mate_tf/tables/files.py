@@ -67,6 +67,7 @@ _MARKDOWN_RULE = re.compile(
     r"(?m)^[ \t]*[|+]?[ \t]*:?-+:?[ \t]*(?:[|+][ \t]*:?-+:?[ \t]*)*[|+]?[ \t]*$"
 )
 _MARKDOWN_STYLE = re.compile(r"\*\*(.+?)\*\*|`(.+?)`|\[([^\[\]]+)\]\([^()]*\)|<br */?>")
+_MARKDOWN_NOTE = re.compile(r"\[\^[^\[\]]*\]")
 _EXCEL_2003 = re.compile(rb"<Workbook[^>]+schemas-microsoft-com:office:spreadsheet")
 _MOST_UNPACKED = 2**31  # bytes of a gzip file
 
@@ -183,6 +184,8 @@ def read_content(content: bytes, name: str, options: ReadOptions = _DEFAULTS) ->
     if kind == "text":
         text, assumed = decode(content, name, options.encoding or _declared(content, named))
         kind = _kind_of_text(text, named)
+        if kind == "csv" and (text.lstrip().startswith("<?xml") or "\x00" in text[:1000]):
+            raise _other("XML" if text.lstrip().startswith("<") else "no text", name)
     options.check(kind, f"'{name}'")
     found = _read(kind, content, text, name, ending, options)
     if named and kind != named and {kind, named} != {"json", "jsonl"}:
@@ -241,13 +244,16 @@ def _kind_of_bytes(content: bytes, named: str | None, name: str) -> str:
             return "sheets"
     for begin, other in _OTHERS.items():
         if content.startswith(begin):
-            raise ValueError(
-                f"expected a table in {', '.join(ENDINGS)}, got what looks like {other} (file "
-                f"'{name}')"
-            )
+            raise _other(other, name)
     if named in ("parquet", "excel", "sheets") and b"\x00" in content[:1024]:
         raise ValueError(f"expected {_NAMES[named]}, got something else (file '{name}')")
     return "text"
+
+
+def _other(what: str, name: str) -> ValueError:
+    return ValueError(
+        f"expected a table in {', '.join(ENDINGS)}, got what looks like {what} (file '{name}')"
+    )
 
 
 def _declared(content: bytes, named: str | None) -> str | None:
@@ -323,6 +329,7 @@ def _markdown_cells(line: str) -> list[str]:
     line = line.removeprefix("|")
     if line.endswith("|") and not line.endswith("\\|"):
         line = line[:-1]
+    line = _MARKDOWN_NOTE.sub("", line)
     cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)]
     return [
         _MARKDOWN_STYLE.sub(lambda it: next(filter(None, it.groups()), " "), cell) for cell in cells

@@ -142,9 +142,13 @@ def _with_header(rows: list[Any], name: str) -> Rows:
         in_head = 1
     columns = zip(*lines[:in_head], strict=True)
     header = [" ".join(text for text, _ in itertools.groupby(filter(None, c))) for c in columns]
+    heads = [lines[0]] if all(cell.tag == "th" for cell in _cells(rows[0])) else []
     body = [
         [line[0], *[""] * (width - 1)] if is_section else line  # a heading within the table
-        for line, is_section in zip(lines[in_head:], spans_all[in_head:], strict=True)
+        for row, line, is_section in zip(
+            rows[in_head:], lines[in_head:], spans_all[in_head:], strict=True
+        )
+        if line not in heads or any(cell.tag != "th" for cell in _cells(row))  # the header again
     ]
     table = [header, *(filter(any, body) if any(map(any, body)) else body)]
     header_rows = 1 if has_headings else None
@@ -212,7 +216,7 @@ def _pieces(element: Any) -> Iterator[str]:
                 left.extend(reversed(_inside(piece)))
                 continue
         yield piece
-        last = (last + "".join(piece.split()))[-_CHARACTERS_BEFORE:]
+        last = (last + " ".join(piece.split()))[-_CHARACTERS_BEFORE:]
 
 
 def _inside(element: Any) -> list[Any]:
@@ -235,15 +239,16 @@ def _superscript(text: str, last: str) -> str:
         return text
     if text.lower() in ("e", "o", "a") and last[-1:] in ("I", "V", "X"):  # XXe
         return text
-    if last[-1:].isalpha() and _POWER_OF_UNIT.fullmatch(text):
+    if _HAS_POWERS.search(last) and _POWER_OF_UNIT.fullmatch(text):
         return text.translate(_RAISED)
     if _TIMES_TEN.search(last) and _POWER.fullmatch(text):
         return f"^{text}"
     return "" if _MARK.fullmatch(text) else f" {text}"
 
 
-_CHARACTERS_BEFORE = 3
-_TIMES_TEN = re.compile(r"[×x·*]10$")
+_CHARACTERS_BEFORE = 12
+_HAS_POWERS = re.compile(r"(?:^|[^^a-zA-Z])(?:[a-zA-Z]|[kcdm]?m|ft|in|mi|yd)$")
+_TIMES_TEN = re.compile(r"[×x·*] ?10$")
 _POWER = re.compile(r"[-−+]?\d{1,3}")
 _POWER_OF_UNIT = re.compile(r"[23]|[-−][1-4]")
 _RAISED = str.maketrans("-−1234", "⁻⁻¹²³⁴")

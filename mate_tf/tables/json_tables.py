@@ -154,10 +154,24 @@ def _of_named(items: Mapping[str, Mapping[str, Any]]) -> list[list[Any]]:
     inner = list(dict.fromkeys(key for item in items.values() for key in item))
     if inner and all(key.isdecimal() for key in inner):  # pandas's "columns"
         return [list(items), *([item.get(key) for item in items.values()] for key in inner)]
+    if len(inner) > 1 and _are_columns(items):
+        named = [[key, *(item.get(key) for item in items.values())] for key in inner]
+        return [["key", *items], *named]
     rows = _of_records(list(items.values()))
     if list(items) == [str(number) for number in range(len(items))]:
         return rows
     return [[key, *row] for key, row in zip(["key", *items], rows, strict=True)]
+
+
+def _are_columns(items: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether each object has only numbers or only others, and some have these and some those."""
+    kinds = [
+        {_is_number(value) for value in item.values() if value is not None}
+        for item in items.values()
+    ]
+    names = {tuple(item) for item in items.values()}
+    is_alike = len(names) == 1 and all(len(kind) < 2 for kind in kinds)
+    return is_alike and set().union(*kinds) == {True, False}
 
 
 def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

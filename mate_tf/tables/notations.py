@@ -29,20 +29,29 @@ MONTHS = (
 ).split()
 # Their other names, in the order of the months.
 _OTHER_MONTHS = (
-    "jan januar janvier enero gennaio janeiro januari ene gen января январь янв stycznia styczeń",
+    "jan januar janvier janv enero gennaio janeiro januari ene gen января январь янв stycznia "
+    "styczeń ledna leden ocak január ianuarie січня",
     "feb februar février fevrier febrero febbraio fevereiro februari févr fév fevr fev "
-    "февраля февраль фев lutego luty",
-    "mar märz maerz mars marzo março marco maart mär mrz марта март мар marca marzec",
-    "apr avril abril aprile avr abr апреля апрель апр kwietnia kwiecień",
-    "mai mayo maggio maio mei mag мая май maja maj",
-    "jun juni juin junio giugno junho giu июня июнь czerwca czerwiec",
-    "jul juli juillet julio luglio julho juil lug июля июль lipca lipiec",
-    "aug août aout agosto augustus ago августа август авг sierpnia sierpień",
-    "sep sept septembre septiembre settembre setembro set сентября сентябрь сен września wrzesień",
-    "oct oktober octobre octubre ottobre outubro okt ott out октября октябрь окт października",
-    "nov novembre noviembre novembro ноября ноябрь ноя listopada listopad",
+    "февраля февраль фев lutego luty února únor şubat február februarie лютого",
+    "mar märz maerz mars marzo março marco maart mär mrz марта март мар marca marzec marts března "
+    "březen mart március martie березня maret",
+    "apr avril abril aprile avr abr апреля апрель апр kwietnia kwiecień dubna duben nisan április "
+    "aprilie квітня",
+    "mai mayo maggio maio mei mag мая май maja maj května květen mayıs május травня",
+    "jun juni juin junio giugno junho giu июня июнь czerwca czerwiec června červen haziran június "
+    "iunie червня",
+    "jul juli juillet julio luglio julho juil lug июля июль lipca lipiec července červenec temmuz "
+    "július iulie липня",
+    "aug août aout agosto augustus ago августа август авг sierpnia sierpień augusti srpna srpen "
+    "ağustos augusztus серпня agustus",
+    "sep sept septembre septiembre settembre setembro set сентября сентябрь сен září eylül "
+    "szeptember septembrie вересня września wrzesień",
+    "oct oktober octobre octubre ottobre outubro okt ott out октября октябрь окт października "
+    "října říjen ekim október octombrie жовтня",
+    "nov novembre noviembre novembro ноября ноябрь ноя listopada listopad listopadu kasım "
+    "noiembrie листопада",
     "dec dezember décembre decembre diciembre dicembre dezembro dez déc dic декабря декабрь дек "
-    "grudnia grudzień",
+    "grudnia grudzień prosince prosinec aralık decembrie грудня desember",
 )
 MONTH_NUMBERS = {
     name: number
@@ -72,9 +81,9 @@ _MULTIPLES = {
     12: "tn trillion trillions bio bio. 兆 조",
 }
 MULTIPLES = {word: power for power, words in _MULTIPLES.items() for word in words.split()}
-WEAK_MULTIPLES = {"m": 6, "b": 9, "t": 12, "cr": 7, "l": 5, "md": 9}
+WEAK_MULTIPLES = {"k": 3, "m": 6, "b": 9, "t": 12, "cr": 7, "l": 5, "md": 9}
 GLUED_MULTIPLES = {"k": 3, "m": 6, "b": 9}
-_SIGNS_OF_CURRENCIES = "$€£¥₹₽₩₺₪₫₴₦฿¢"
+_SIGNS_OF_CURRENCIES = "$€£¥₹₽₩₺₪₫₴₦฿¢₱₡₵₸₾"
 _NAMES_OF_SIGNS = {
     "$": "usd us$ dollar dollars",
     "€": "eur euro euros",
@@ -87,7 +96,8 @@ _NAMES_OF_SIGNS = {
 }
 _CODES = (
     "cny chf cad aud nzd hkd sgd sek nok dkk pln czk huf brl mxn zar au$ ca$ a$ c$ nz$ hk$ s$ r$ "
-    "mx$ kr kr. zł kč ft lei fr. sfr. 元"
+    "mx$ nt$ kr kr. zł kč ft lei fr. sfr. 元 aed sar ils thb idr myr php vnd twd clp cop ars pen "
+    "uah ron isk egp ngn kes rp rp. s/ s/. bs. đ"
 ).split()
 CURRENCIES = {
     **{code: code.strip(".").upper() for code in _CODES},
@@ -208,7 +218,7 @@ _DATES = (
     (r"(\d{1,2})\. ?(\d{1,2})\. ?(\d{4}|\d{2})", r".|\3|\2|\1|\4"),
     (r"(\d{4})[- ]?(?:w|kw|cw|week )(\d{1,2})(?:-?([1-7]))?", r"w|\1|\2|\3|\4"),
     (r"(?:w|kw|cw|week)\.? ?(\d{1,2})[ ,/-]{1,2}(\d{4})", r"w|\2|\1||\3"),
-    (r"(\d{1,2})/(\d{1,2})/(\d{4}|\d{2})", r"?|\3|\2|\1|\4"),
+    (r"(\d{1,2}) ?/ ?(\d{1,2}) ?/ ?(\d{4}|\d{2})", r"?|\3|\2|\1|\4"),
     (r"(\d{1,2})-(\d{1,2})-(\d{4})", r"?|\3|\2|\1|\4"),
     (r"(\d{2})-(\d{2})-(\d{2})", r"?|\3|\2|\1|\4"),
     (r"(\d{4})[-/](\d{1,2})", r"|\1|\2||\3"),
@@ -226,6 +236,7 @@ _DATES = (
 _DATES_ALONE = (  # not within a sentence
     (f"({'|'.join(MONTHS)})", r"||\1||"),
     (rf"({_SURE_YEAR})s", r"|\1|||"),
+    (r"(\d{1,2})\. ?(\d{1,2})\.", r"||\2|\1|\3"),
     (r"(\d{4})(\d{2})(\d{2})t(\d{2})(\d{2})(\d{2})(z?)", r"|\1|\2|\3|\4:\5:\6\7"),
 )
 _AND_TIME = rf"(?:(?:t| |, | at )({_TIME}))?"
@@ -264,7 +275,10 @@ SPELLINGS = tuple(
         (r"(?:minus |negative |△ ?)([\d.,].*)|(.*\d) ?dr\.?", r"-\1\2"),
         (rf"(.*\d),{_MINUS}+( [^\d]*)?", r"\1,00\2"),  # 5,- €
         (rf"(.*\d)\.{_MINUS}+( [^\d]*)?", r"\1.00\2"),
-        (r"(.*\d)/-|(.*\d[kmb%])\+", r"\1\2"),
+        (r"(.*\d)/-|(.*[a-z%])\+|(.*\d) \+", r"\1\2\3"),
+        (r"(.*\d{4}) ?г(?:\.|ода)", r"\1"),
+        (r"(.*\d)[時时시] ?(\d{2}) ?[分분]", r"\1:\2"),
+        (r"(\d{1,3}:\d{2}) ?h(?:rs?|ours)?\.?", r"\1:00"),
         (rf"([^-{_DASHES}]*\d) ?{_MINUS} ?({_CURRENCY})", r"-\1 \2"),
         (rf"([^-{_DASHES}]*\d ?{_CURRENCY}) ?{_MINUS}", r"-\1"),
         (r"(\( ?[^()]*\d ?)\)( ?[^\d()\[\]]+)", r"\1\2)"),  # (5) €

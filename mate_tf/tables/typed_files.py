@@ -10,7 +10,7 @@ import json
 import re
 import warnings
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -113,12 +113,13 @@ def read_other_sheet_rows(
     with broken_named("a workbook", path):
         book = calamine.load_workbook(io.BytesIO(content))
         visible = calamine.SheetVisibleEnum.Visible
-        states = {
-            found.name: found.visible == visible
-            for found in book.sheets_metadata
-            if book.get_sheet_by_name(found.name).total_height
+        sizes = {
+            found.name: (found.total_height, found.total_width)
+            for found in map(book.get_sheet_by_name, book.sheet_names)
+            if found.total_height
         }
-    name, assumed = _chosen_sheet(states, sheet, path)
+        shown = {found.name for found in book.sheets_metadata if found.visible == visible}
+    name, assumed = _chosen_sheet(sizes, shown, sheet, path)
     with broken_named("a workbook", path):
         found = book.get_sheet_by_name(name)
         check_size(found.total_height * found.total_width, path)
@@ -178,18 +179,27 @@ def _is_collapsed(element: Any) -> bool:
 
 
 def _chosen_sheet(
-    states: Mapping[str, bool], sheet: str | None, path: str
+    sizes: Mapping[str, tuple[int, int]], shown: Collection[str], sheet: str | None, path: str
 ) -> tuple[str, list[str]]:
-    """The sheet to read and what was assumed; `states` says which are visible."""
-    if not states or sheet not in (None, *states):
-        expected = f"one of the sheets {list(states)}" if states else "a sheet with cells"
+    """The sheet to read and what was assumed.
+
+    It is the first visible one with several rows and columns; otherwise the first visible one.
+
+    Args:
+        sizes: the number of rows and columns of the sheets that are not empty.
+        shown: those that are not hidden.
+        sheet: the name that the user gives.
+        path: the name of the file in errors.
+    """
+    if not sizes or sheet not in (None, *sizes):
+        expected = f"one of the sheets {list(sizes)}" if sizes else "a sheet with cells"
         raise ValueError(f"expected {expected}, got {sheet!r} (file '{path}')")
     if sheet is not None:
         return sheet, []
-    shown = [name for name, is_visible in states.items() if is_visible] or list(states)
-    others = ", ".join(f"'{name}'" for name in shown[1:])
-    said = f"Sheet '{shown[0]}' was read; there are also {others}."
-    return shown[0], [said] if others else []
+    visible = [name for name in sizes if name in shown] or list(sizes)
+    chosen = next((name for name in visible if min(sizes[name]) > 1), visible[0])
+    others = ", ".join(f"'{name}'" for name in visible if name != chosen)
+    return chosen, [f"Sheet '{chosen}' was read; there are also {others}."] if others else []
 
 
 def read_excel_rows(
@@ -216,12 +226,13 @@ def read_excel_rows(
     with broken_named("a workbook of Excel", path):
         book = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
         sheets = {found.title: found for found in book.worksheets}
-    states = {
-        name: found.sheet_state == "visible"
+    sizes = {
+        name: (found.max_row, found.max_column)
         for name, found in sheets.items()
         if found.max_row > 1 or found.max_column > 1 or found["A1"].value is not None
     }
-    name, assumed = _chosen_sheet(states, sheet, path)
+    visible = {name for name, found in sheets.items() if found.sheet_state == "visible"}
+    name, assumed = _chosen_sheet(sizes, visible, sheet, path)
     chosen = sheets[name]
     check_size(chosen.max_row * chosen.max_column, path)
     with broken_named("a workbook of Excel", path):

@@ -178,9 +178,9 @@ def _number(text: str) -> Cell:
     signs = [sign for sign in found.group("sign", "inner_sign", "sign_behind") if sign]
     if bool(opened) != bool(found["close"]) or len(signs) > 1:
         return Cell(text)
-    if opened and unit and unit not in SIGNED_UNITS:
-        return Cell(text)  # ($5 each)
     digits = found["digits"]
+    if (opened or digits[-1] == ".") and unit and unit not in SIGNED_UNITS:
+        return Cell(text)  # ($5 each), 1. FC Köln
     is_plain = text == digits and digits.isdecimal()
     if is_plain and len(digits) > 1 and digits[0] == "0":
         return Cell(text)  # a code such as a postal code
@@ -203,7 +203,7 @@ def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
     is_length = word == "mm" or (word == "k" and rest.startswith(" "))  # 5 mm, 5 K
     if word in MULTIPLES and (currency or not is_length):
         unit, factor = more, MULTIPLES[word]
-    elif word in WEAK_MULTIPLES and (not more or more in CURRENCIES):
+    elif word in WEAK_MULTIPLES:
         weak_factor = WEAK_MULTIPLES[word]
     elif word[:1] in GLUED_MULTIPLES and word[1:] in CURRENCIES:  # 5k€
         unit, factor = word[1:], GLUED_MULTIPLES[word[0]]
