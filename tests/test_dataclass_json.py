@@ -1,14 +1,52 @@
-"""Dataclasses out of JSON: their way there and back, and what is refused."""
+"""Dataclasses out of JSON and changed by overrides: their way there and back, what is refused."""
 
 import dataclasses
 import json
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.dataclass_json import from_dict
-from tests.example_configs import Attention, Config, Encoder
+from mate_tf.dataclass_json import apply_overrides, from_dict, split_arguments
+
+
+@dataclasses.dataclass(frozen=True)
+class Attention:
+    bucket_size: int = 42
+    kind: Literal["dense", "multi_view"] = "dense"
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoder:
+    hidden_size: int = 64
+    num_heads: int = 4
+    attention: Attention = Attention()
+
+    def __post_init__(self):
+        if self.hidden_size % self.num_heads:
+            raise ValueError("expected hidden_size to be a multiple of num_heads")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    name: str
+    learning_rate: float = 1e-3
+    shuffle: bool = True
+    limit: int | None = None
+    lengths: tuple[int, ...] = (128, 512)
+    encoder: Encoder = Encoder()
+
+    def __post_init__(self):
+        if self.limit is not None and self.limit > self.encoder.hidden_size:
+            raise ValueError("expected a limit up to hidden_size")
+
+
+BASE = Config(name="base")
+
+
+def overridden(*overrides: str, **changes) -> Config:
+    return apply_overrides(BASE, [f"--config.{override}" for override in overrides], **changes)
 
 
 @given(
@@ -17,7 +55,7 @@ from tests.example_configs import Attention, Config, Encoder
         name=st.text(),
         learning_rate=st.floats(allow_nan=False),
         shuffle=st.booleans(),
-        limit=st.none() | st.integers(),
+        limit=st.none() | st.integers(max_value=4),
         lengths=st.lists(st.integers()).map(tuple),
         encoder=st.builds(
             Encoder,
@@ -39,26 +77,86 @@ def test_a_whole_number_may_stand_for_a_fraction():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({}, "expected the keys name in config"),
-        ({"name": "x", "colour": 1}, "unknown key config.colour"),
         ({"name": 3}, "expected str for config.name, got 3"),
-        ({"name": "x", "lengths": 3}, "config.lengths"),
-        (
-            {"name": "x", "lengths": "3,4"},
-            r"expected tuple\[int, ...\] for config.lengths, got '3,4'",
-        ),
-        ({"name": "x", "limit": "3"}, "expected int for config.limit, got '3'"),
-        ({"name": "x", "limit": True}, "expected int for config.limit, got True"),
-        ({"name": "x", "limit": "none"}, "expected int for config.limit, got 'none'"),
-        ({"name": "x", "shuffle": "true"}, "expected bool for config.shuffle, got 'true'"),
-        ({"name": "x", "shuffle": 1}, "expected bool for config.shuffle, got 1"),
-        (
-            {"name": "x", "encoder": {"attention": {"kind": "fast"}}},
-            "expected one of dense, multi_view for config.encoder.attention.kind, got 'fast'",
-        ),
-        ({"name": "x", "encoder": {"hidden_size": 1.5}}, "expected int for config.encoder.hidden"),
+        ({"colour": 1}, "unknown key config.colour"),
+        ({"lengths": 3}, r"expected tuple\[int, ...\] for config.lengths, got 3"),
+        ({"lengths": "3,4"}, r"expected tuple\[int, ...\] for config.lengths, got '3,4'"),
+        ({"limit": "3"}, "expected int for config.limit, got '3'"),
+        ({"limit": True}, "expected int for config.limit, got True"),
+        ({"limit": "none"}, "expected int for config.limit, got 'none'"),
+        ({"shuffle": "true"}, "expected bool for config.shuffle, got 'true'"),
+        ({"shuffle": 1}, "expected bool for config.shuffle, got 1"),
+        ({"encoder": {"attention": {"kind": "fast"}}}, "dense, multi_view for config.encoder.atte"),
+        ({"encoder": {"hidden_size": 1.5}}, "expected int for config.encoder.hidden"),
     ],
 )
 def test_a_wrong_dictionary_is_named(values, message):
     with pytest.raises(ValueError, match=message):
-        from_dict(Config, values)
+        from_dict(Config, {"name": "x"} | values)
+    with pytest.raises(ValueError, match="expected the keys name in config"):
+        from_dict(Config, {})
+
+
+def test_changes_come_first_and_are_checked_with_the_overrides():
+    changed = overridden("encoder.num_heads=3", "encoder.hidden_size=9", "limit=1", "limit=2")
+    assert (changed.encoder, changed.limit) == (Encoder(9, 3), 2)  # the last one wins
+    assert overridden("limit=100", encoder=Encoder(128)).limit == 100
+    assert overridden("encoder.hidden_size=128", "limit=90", limit=100).limit == 90
+    assert overridden("encoder.hidden_size=128", limit=100).limit == 100
+    with pytest.raises(ValueError, match="up to hidden_size"):
+        overridden(limit=100)
+    assert Config(name="base") == BASE
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("learning_rate=1e-4", {"learning_rate": 1e-4}),
+        ("learning_rate=1", {"learning_rate": 1.0}),
+        ("name=a=b", {"name": "a=b"}),
+        ("name=7", {"name": "7"}),
+        ("shuffle=False", {"shuffle": False}),
+        ("limit=12", {"limit": 12}),
+        ("limit=none", {"limit": None}),
+        ("lengths=64,256", {"lengths": (64, 256)}),
+        ("lengths=", {"lengths": ()}),
+        ("encoder.hidden_size=32", {"encoder": Encoder(hidden_size=32)}),
+        ("encoder.attention.bucket_size=64", {"encoder": Encoder(attention=Attention(64))}),
+        (
+            "encoder.attention.kind=multi_view",
+            {"encoder": Encoder(64, 4, Attention(42, "multi_view"))},
+        ),
+    ],
+)
+def test_values_are_read_by_the_type_of_the_field(override, expected):
+    assert overridden(override) == dataclasses.replace(BASE, **expected)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("speed=1", "unknown key config.speed; the known keys are name, learning_rate, shuffle"),
+        ("encoder.attention.size=1", "config.encoder.attention.size; .* bucket_size, kind"),
+        ("limit=many", "expected int for config.limit, got 'many'"),
+        ("limit=1.5", "expected int for config.limit, got '1.5'"),
+        ("shuffle=perhaps", "expected bool for config.shuffle"),
+        ("learning_rate=", "expected float for config.learning_rate, got ''"),
+        ("lengths=1,x", "expected int for config.lengths, got 'x'"),
+        ("encoder.attention.kind=fast", "expected one of dense, multi_view"),
+        ("encoder=small", "set by its keys hidden_size, num_heads, attention"),
+        ("limit.x=1", "config.limit"),
+        ("limit", "expected --config.key=value, got --config.limit"),
+        ("encoder.num_heads=3", "multiple of num_heads"),
+    ],
+)
+def test_a_wrong_override_is_named(override, message):
+    with pytest.raises(ValueError, match=message):
+        overridden(override)
+    with pytest.raises(ValueError, match=r"expected --config.key=value, got learning_rate=1"):
+        apply_overrides(BASE, ["learning_rate=1"])
+
+
+def test_arguments_are_split():
+    others, overrides = split_arguments(["x", "--config=demo", "--config.limit=1", "--data_dir=d"])
+    assert others == ["x", "--config=demo", "--data_dir=d"]
+    assert overrides == ["--config.limit=1"]

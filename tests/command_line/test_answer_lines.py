@@ -23,29 +23,22 @@ def answer(*others: Answer | None) -> Answer:
     return dataclasses.replace(best, alternatives=tuple(alternatives))
 
 
-def test_an_answer_with_its_cells_and_its_number():
-    lines = list(answer_lines(TABLE, answer()))
-    assert lines[:5] == [
-        "answer: 6,650 km",
-        "score: 0.90",
-        "aggregation: NONE",
-        "number: 6650",
-        "cell: row 0, column 1 (length): 6,650 km  (0.90)",
-    ]
-    assert len(lines) == 6
-    assert "[6,650 km]" in lines[5]
-
-
-def test_alternatives_with_where_they_come_from():
+def test_an_answer_with_its_cells_its_number_and_alternatives():
     others = (
         answer_of_cells(TABLE, (RHINE,), "NONE", 0.3),
         answer_of_cells(TABLE, (NILE, RHINE), "SUM", 0.1),
     )
     lines = list(answer_lines(TABLE, answer(*others)))
-    assert lines[5:7] == [
+    assert lines[:7] == [
+        "answer: 6,650 km",
+        "score: 0.90",
+        "aggregation: NONE",
+        "number: 6650",
+        "cell: row 0, column 1 (length): 6,650 km  (0.90)",
         "alternative: 1,230 km  (0.30), row 1, column 1 (length)",
         "alternative: 7880  (0.10), SUM of 2 cells = 7880",
     ]
+    assert len(lines) == 8 and "[6,650 km]" in lines[7]
 
 
 def test_no_answer_with_what_it_would_have_been():
@@ -54,10 +47,7 @@ def test_no_answer_with_what_it_would_have_been():
     assert lines[:3] == ["answer: none", "would have been: 6,650 km", "score: 0.90"]
     assert lines[6].startswith("alternative: 1,230 km")
     assert "[6,650 km]" in lines[-1]
-
-
-def test_no_answer_where_nothing_was_seen():
-    lines = list(answer_lines(TABLE, Answer(answered=False)))
+    lines = list(answer_lines(TABLE, Answer(answered=False)))  # where nothing was seen
     assert lines[:2] == ["answer: none", "score: 0.00"]
 
 
@@ -77,14 +67,11 @@ def test_a_class_and_rows_that_were_not_read(rows_dropped):
 CITIES = Table.from_rows([["city", "people"], *[[f"city {row}", row] for row in range(30)]])
 
 
-def test_marked_cells_are_drawn_in_brackets():
+def test_marked_cells_are_drawn_in_brackets_and_rows_left_out_with_a_count_but_marked_ones():
     drawing = draw_table(CITIES, {(1, 0)}).splitlines()
     assert len(drawing) == 32
     assert "[city 1]" in drawing[3]
     assert sum("[" in line for line in drawing) == 1
-
-
-def test_rows_are_left_out_with_a_count_but_marked_ones_never():
     drawing = draw_table(CITIES, {(29, 1)}, max_rows=4)
     assert "[29]" in drawing
     assert drawing.splitlines()[-1] == "... 26 more rows"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.answers.answer import SelectedCell, apply_min_score
@@ -17,16 +17,10 @@ from mate_tf.command_line.main import main
 from mate_tf.serving import folder, loading
 from mate_tf.serving.folder import DEFAULT_MODEL
 from mate_tf.tables.table import Table
-from tests.small import ROOT, run_binary
+from tests.small import ROOT
 
 CITIES = "city,people\na,709\nb,291\n"
 QUESTION = "which city"
-
-
-@pytest.fixture(scope="module")
-def model():
-    """The folder of the model that comes with the package."""
-    return DEFAULT_MODEL
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +33,13 @@ def cities(tmp_path_factory):
     path = tmp_path_factory.mktemp("tables") / "cities.csv"
     path.write_text(CITIES)
     return path
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_variable():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MATE_TF_MODEL", raising=False)
+        yield
 
 
 class FakePredictor:
@@ -76,16 +77,16 @@ def predictors(monkeypatch):
     return loaded
 
 
-def ask(*arguments, model=None):
-    return main(["ask", *map(str, arguments), *([f"--model={model}"] if model else [])])
+def ask(*arguments):
+    return main(["ask", *map(str, arguments)])
 
 
 def set_stdin(monkeypatch, text):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8"))
 
 
-def test_an_answer_is_the_model_s_with_its_cells_and_the_table(capsys, model, predictor, cities):
-    assert ask(cities, QUESTION, model=model) == 0
+def test_an_answer_is_the_model_s_with_its_cells_and_the_table(capsys, predictor, cities):
+    assert ask(cities, QUESTION) == 0
     expected = predictor.answer(Table.from_csv(cities), QUESTION)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"answer: {expected.text}"
@@ -93,8 +94,8 @@ def test_an_answer_is_the_model_s_with_its_cells_and_the_table(capsys, model, pr
     assert f"[{expected.cells[0].text}]" in "\n".join(lines)
 
 
-def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, model, predictor, cities):
-    assert ask(cities, QUESTION, "--json", "--alternatives=2", model=model) == 0
+def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, predictor, cities):
+    assert ask(cities, QUESTION, "--json", "--alternatives=2") == 0
     (line,) = capsys.readouterr().out.splitlines()
     record = json.loads(line)
     answer = predictor.answer(Table.from_csv(cities), QUESTION)
@@ -115,56 +116,45 @@ def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, model, predic
 
 
 @given(question=st.text(max_size=30))
-@settings(max_examples=50)
-def test_any_question_is_answered_or_refused(model, predictor, cities, question):
+def test_any_question_is_answered_or_refused(cities, question):
     output = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "from_pretrained", lambda *_, **__: predictor)
+        patch.setattr(loading, "from_pretrained", FakePredictor)
         patch.setattr(sys, "stdout", output)
         patch.setattr(sys, "stderr", io.StringIO())
-        status = ask("--json", "--model", model, "--", cities, question)
+        status = ask("--json", "--", cities, question)
     if status:
         assert (status, question.strip()) == (1, "")
     else:
         assert json.loads(output.getvalue())["question"] == question
 
 
-def test_questions_are_answered_in_their_order_wherever_options_stand(
-    capsys, predictors, model, cities
-):
-    assert (
-        ask(f"--model={model}", cities, "of a", "--alternatives=1", "of b", "--json", "of 291") == 0
-    )
+def test_questions_are_answered_in_their_order_wherever_options_stand(capsys, predictors, cities):
+    assert ask(cities, "of a", "--alternatives=1", "of b", "--json", "of 291") == 0
     texts = [json.loads(line)["answer"] for line in capsys.readouterr().out.splitlines()]
     assert texts == ["a", "b", "291"]
-    assert ask(cities, "of a", "of b", model=model) == 0
+    assert ask(cities, "of a", "of b") == 0
     printed = capsys.readouterr().out
-    assert re.findall("^(?:question|answer): .*", printed, re.MULTILINE) == [
-        "question: of a",
-        "answer: a",
-        "question: of b",
-        "answer: b",
-    ]
-    assert ask(cities, "of a", model=model) == 0
+    lines = re.findall("^(?:question|answer): .*", printed, re.MULTILINE)
+    assert lines == ["question: of a", "answer: a", "question: of b", "answer: b"]
+    assert ask(cities, "of a") == 0
     assert capsys.readouterr().out.startswith("answer: a\n")
 
 
 @pytest.mark.parametrize("text", ["of a\nof b", "of a\r\n  of b \n", "of a\n\n\nof b\n"])
 def test_questions_come_from_standard_input_past_blank_lines(
-    capsys, monkeypatch, predictors, model, cities, text
+    capsys, monkeypatch, predictors, cities, text
 ):
     set_stdin(monkeypatch, text)
-    assert ask(cities, "--json", model=model) == 0
+    assert ask(cities, "--json") == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(record["question"], record["answer"]) for record in records] == [
-        ("of a", "a"),
-        ("of b", "b"),
-    ]
+    found = [(record["question"], record["answer"]) for record in records]
+    assert found == [("of a", "a"), ("of b", "b")]
 
 
 @pytest.mark.parametrize("end", ["", EOFError])
 def test_questions_are_typed_at_a_terminal_to_an_empty_line_or_its_end(
-    capsys, monkeypatch, predictors, model, cities, end
+    capsys, monkeypatch, predictors, cities, end
 ):
     typed = iter(["of a", " of b ", end])
 
@@ -177,7 +167,7 @@ def test_questions_are_typed_at_a_terminal_to_an_empty_line_or_its_end(
     monkeypatch.setattr("builtins.input", type_in)
     for stream in ("stdin", "stdout"):
         monkeypatch.setattr(getattr(sys, stream), "isatty", lambda: True, raising=False)
-    assert ask(cities, model=model) == 0
+    assert ask(cities) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("cities.csv: 2 rows, 2 columns.")
     assert re.findall("^answer: .*", printed, re.MULTILINE) == ["answer: a", "answer: b"]
@@ -186,10 +176,10 @@ def test_questions_are_typed_at_a_terminal_to_an_empty_line_or_its_end(
 
 @pytest.mark.parametrize("is_conversation", [False, True])
 def test_the_previous_answer_goes_with_a_question_only_in_a_conversation(
-    predictors, model, cities, is_conversation
+    predictors, cities, is_conversation
 ):
     flags = ["--conversation"] if is_conversation else []
-    assert ask(cities, "of a b", "of 291", "too long", "of b", *flags, model=model) == 1
+    assert ask(cities, "of a b", "of 291", "too long", "of b", *flags) == 1
     (predictor,) = predictors
     history = [(q.previous_coordinates, q.previous_answers) for _, q in predictor.asked]
     none = ((), ())
@@ -198,32 +188,32 @@ def test_the_previous_answer_goes_with_a_question_only_in_a_conversation(
 
 
 def test_an_answer_below_the_score_is_none_in_the_history_and_the_status(
-    capsys, predictors, model, cities
+    capsys, predictors, cities
 ):
     questions = (cities, "of a", "of b", "--conversation", "--min-score=0.7")
-    assert ask(*questions, "--json", model=model) == 3
+    assert ask(*questions, "--json") == 3
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(record["answered"], record["answer"]) for record in records] == [(False, "")] * 2
     assert records[0]["alternatives"][0]["answer"] == "a"
     assert [question.previous_answers for _, question in predictors[0].asked] == [(), ()]
-    assert ask(*questions, model=model) == 3
+    assert ask(*questions) == 3
     assert "answer: none\nwould have been: a\n" in capsys.readouterr().out
-    assert ask(cities, "of a", "--min-score=0.6", model=model) == 0
+    assert ask(cities, "of a", "--min-score=0.6") == 0
 
 
-def test_a_question_that_is_not_accepted_stops_no_other(capsys, predictors, model, cities):
-    assert ask(cities, "too long", "of b", "--min-score=0.7", "--json", model=model) == 1
+def test_a_question_that_is_not_accepted_stops_no_other(capsys, predictors, cities):
+    assert ask(cities, "too long", "of b", "--min-score=0.7", "--json") == 1
     captured = capsys.readouterr()
     sentence = "expected at most 3 tokens (question '1')"
     first, second = map(json.loads, captured.out.splitlines())
     assert first == {"question": "too long", "error": sentence}
     assert second["alternatives"][0]["answer"] == "b"
     assert captured.err == f"mate-tf: {sentence}\n"
-    assert ask(cities, "too long", model=model) == 1
+    assert ask(cities, "too long") == 1
     assert capsys.readouterr().out == ""
 
 
-def test_options_go_on_to_the_model_and_the_table(tmp_path, predictors, model):
+def test_options_go_on_to_the_model_and_the_table(tmp_path, predictors):
     book = pytest.importorskip("openpyxl").Workbook()
     book.active.append(["note"])
     for row in (["city"], ["a"]):
@@ -233,67 +223,51 @@ def test_options_go_on_to_the_model_and_the_table(tmp_path, predictors, model):
     page = "<table><tr><td>x<tr><td>y</table><table><tr><td>city<tr><td>a</table>"
     (tmp_path / "t.html").write_text(page)
     options = ["--min-score=0.25", "--alternatives=2", "--drop-rows-to-fit", "--tagger=math:floor"]
-    assert ask(tmp_path / "t.xlsx", "of a", "--sheet=Cities", *options, model=model) == 0
-    assert ask(tmp_path / "t.html", "of a", "--which=1", model=model) == 0
+    assert ask(tmp_path / "t.xlsx", "of a", "--sheet=Cities", *options) == 0
+    assert ask(tmp_path / "t.html", "of a", "--which=1") == 0
     first, second = predictors
     tagger = first.loaded_with.pop("tagger")
     assert tagger is not None
-    assert first.loaded_with == {
-        "folder": str(model),
-        "revision": None,
-        "architecture": None,
-        "min_score": 0.25,
-        "num_alternatives": 2,
-        "drop_rows_to_fit": True,
-    }
-    assert second.loaded_with == {
-        "folder": str(model),
-        "revision": None,
-        "architecture": None,
-        "tagger": None,
-        "min_score": 0.0,
-        "num_alternatives": 0,
-    }
+    plain = {"folder": str(DEFAULT_MODEL), "revision": None, "architecture": None}
+    options = {"min_score": 0.25, "num_alternatives": 2, "drop_rows_to_fit": True}
+    assert first.loaded_with == plain | options
+    defaults = {"tagger": None, "min_score": 0.0, "num_alternatives": 0}
+    assert second.loaded_with == plain | defaults
     assert [p.asked[0][0].header for p in predictors] == [("city",)] * 2
 
 
-def test_a_delimiter_goes_on_to_the_table(capsys, tmp_path, predictors, model):
+def test_a_delimiter_goes_on_to_the_table(capsys, tmp_path, predictors):
     path = tmp_path / "t.csv"
     path.write_text("city;people\na;1,5\n")
     for flag in "--delimiter=;", "--delimiter=tab":
-        assert ask(path, "of a", flag, model=model) == 0
+        assert ask(path, "of a", flag) == 0
     assert [p.asked[0][0].header for p in predictors] == [("city", "people"), ("city;people",)]
     with pytest.raises(SystemExit, match=r"^2$"):
-        ask(path, "of a", "--delimiter=ab", model=model)
+        ask(path, "of a", "--delimiter=ab")
     assert "expected one character as delimiter, got 'ab'; tab stands" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\n \n"])
-def test_no_question_on_standard_input_is_an_error(
-    capsys, monkeypatch, predictors, model, cities, text
-):
+def test_no_question_on_standard_input_is_an_error(capsys, monkeypatch, predictors, cities, text):
     set_stdin(monkeypatch, text)
-    assert ask(cities, model=model) == 1
+    assert ask(cities) == 1
     assert "questions on the command line or standard input, got none" in capsys.readouterr().err
 
 
-def test_a_table_comes_from_standard_input(capsys, monkeypatch, predictors, model):
+def test_a_table_comes_from_standard_input(capsys, monkeypatch, predictors):
     set_stdin(monkeypatch, CITIES)
-    assert ask("-", "of 291", "--json", model=model) == 0
+    assert ask("-", "of 291", "--json") == 0
     assert json.loads(capsys.readouterr().out)["cells"][0]["row"] == 1
 
 
-def test_the_model_is_that_of_the_flag_the_variable_or_the_default(
-    monkeypatch, predictors, model, cities
-):
-    monkeypatch.setattr(folder, "DEFAULT_MODEL", str(model))
+def test_the_model_is_that_of_the_flag_the_variable_or_the_default(monkeypatch, predictors, cities):
     assert ask(cities, "of a") == 0
     monkeypatch.setattr(folder, "DEFAULT_MODEL", "/nowhere")
-    monkeypatch.setenv("MATE_TF_MODEL", str(model))
+    monkeypatch.setenv("MATE_TF_MODEL", str(DEFAULT_MODEL))
     assert ask(cities, "of a") == 0
     monkeypatch.setenv("MATE_TF_MODEL", "/nowhere/else")
-    assert ask(cities, "of a", model=model) == 0
-    assert [predictor.loaded_with["folder"] for predictor in predictors] == [str(model)] * 3
+    assert ask(cities, "of a", f"--model={DEFAULT_MODEL}") == 0
+    assert [predictor.loaded_with["folder"] for predictor in predictors] == [str(DEFAULT_MODEL)] * 3
     assert ask(cities, "of a") == 1
     assert len(predictors) == 3
 
@@ -306,24 +280,15 @@ def test_the_model_is_that_of_the_flag_the_variable_or_the_default(
         (["{cities}", " "], "expected a question, got an empty one"),
         (["{cities}", "of a", ""], "expected a question, got an empty one"),
         (["-"], "expected questions on the command line with a table from standard input"),
-        (
-            ["{cities}", "of a", "--which=1"],
-            "expected which only for a page of HTML or JSON or Markdown, got which=1",
-        ),
-        (
-            ["{cities}", "of a", "--model=/none"],
-            "expected a model at /none, found none: no exported",
-        ),
+        (["{cities}", "of a", "--which=1"], "expected which only for a page of HTML or JSON or M"),
+        (["{cities}", "of a", "--model=/none"], "expected a model at /none, found none: no exp"),
         (["{cities}", "of a", "--model="], "expected the folder or name of a model, got an empty"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence_before_a_model_is_loaded(
-    capsys, monkeypatch, predictors, model, cities, arguments, message
+    capsys, predictors, cities, arguments, message
 ):
-    monkeypatch.delenv("MATE_TF_MODEL", raising=False)
     arguments = [argument.format(cities=cities) for argument in arguments]
-    if not any("--model" in argument for argument in arguments):
-        arguments.append(f"--model={model}")
     assert ask(*arguments) == 1
     captured = capsys.readouterr()
     (line,) = captured.err.splitlines()
@@ -350,25 +315,17 @@ def test_wrong_arguments_end_with_2(capsys, arguments, message):
     assert message in capsys.readouterr().err
 
 
-def test_an_error_of_the_program_is_not_hidden(predictors, model, cities):
+def test_an_error_of_the_program_is_not_hidden(predictors, cities):
     with pytest.raises(KeyError, match="a bug"):
-        ask(cities, "bug", model=model)
+        ask(cities, "bug")
 
 
-def test_an_interrupt_ends_with_130(monkeypatch, predictors, model, cities):
+def test_an_interrupt_ends_with_130(monkeypatch, predictors, cities):
     def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(FakePredictor, "answer", interrupt)
-    assert ask(cities, "of a", model=model) == 130
-
-
-@pytest.mark.medium
-def test_the_command_in_a_process_of_its_own(model, predictor, cities):
-    done = run_binary("mate_tf", "ask", str(cities), QUESTION, f"--model={model}", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    expected = predictor.answer(Table.from_csv(cities), QUESTION)
-    assert tuple(json.loads(done.stdout)["items"]) == expected.items
+    assert ask(cities, "of a") == 130
 
 
 def imported(*arguments):

@@ -9,9 +9,11 @@ from mate_tf.command_line import arguments, ask, data
 from mate_tf.command_line.main import COMMANDS, main
 from mate_tf.datasets import described_tables, tasks
 from mate_tf.page.app import EXAMPLE_QUESTION, EXAMPLE_TABLE
+from mate_tf.serving.folder import DEFAULT_MODEL
 from tests.small import ROOT
 
-PLANETS = str(ROOT / "experiments" / "demo_data" / "planets.csv")
+DEMO_DATA = ROOT / "experiments" / "demo_data"
+PLANETS, DEV = str(DEMO_DATA / "planets.csv"), DEMO_DATA / "dev.jsonl"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -96,6 +98,10 @@ def test_wrong_arguments_of_a_command_end_with_2(capsys, command, message):
             "expected --weights-alone with",
         ),
         ("calibrate --model= --data={0}/d.jsonl", "expected the folder or name of a model, got an"),
+        ("calibrate --model=google/b --data=d", "expected an exported model at google/b"),
+        ("calibrate --model=. --architecture=mate --data=d", "expected the attention that the mod"),
+        (f"calibrate --model={DEFAULT_MODEL} --data={DEV}", "expected questions kept for calibrat"),
+        (f"predict --data={DEV} --output={{0}}", "expected a file to write answers to, got the f"),
         ("predict --data={0}/d.csv --output={0}/o", "expected a .jsonl file of questions, got "),
         ("page --model={0}", "expected a model at "),
         ("serve --model={0}", "expected a model at "),
@@ -109,7 +115,7 @@ def test_what_cannot_be_used_is_one_sentence(capsys, tmp_path, command, message)
 
 @pytest.mark.medium
 def test_the_example_of_help_and_page_is_answered_right(capsys):
-    table = ROOT / "experiments" / "demo_data" / "moon_landings.csv"
+    table = DEMO_DATA / "moon_landings.csv"
     assert table.read_text(encoding="utf-8") == EXAMPLE_TABLE
     assert f'mate-tf ask {table.name} "{EXAMPLE_QUESTION}"' in ask.EPILOG
     assert main(["ask", str(table), EXAMPLE_QUESTION, "--json"]) == 0

@@ -4,15 +4,13 @@ import pytest
 
 from mate_tf.datasets.described_tables import (
     LAYOUTS,
-    DescribedTable,
     corpus_splits,
-    gather_questions,
     read_corpus,
     read_described_tables,
     read_table_folder,
 )
 from mate_tf.datasets.tasks import Division
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Table
 
 INLINE = {"id": "t", "header": ["a"], "rows": [["b"]], "document_title": "Title"}
 
@@ -76,13 +74,6 @@ def test_a_folder_of_tables_is_one_split_named_by_paths(tmp_path):
         list(read_table_folder(tmp_path / "none"))
 
 
-def test_questions_are_the_texts_of_their_tables():
-    one, other = (Table.from_rows([["a"], [cell]], table_id=cell) for cell in "bc")
-    pairs = [(one, Question("p")), (other, Question("q")), (one, Question("r"))]
-    expected = [DescribedTable("b", one, ("p", "r")), DescribedTable("c", other, ("q",))]
-    assert list(gather_questions(pairs)) == expected
-
-
 def test_a_corpus_is_read_by_its_splits_parts_and_without_some_tables(tmp_path):
     assert {"TEXTS", "TABLES", "WTQ", "JSONL"} <= set(LAYOUTS) and "SST2" not in LAYOUTS
     tables = [{"table": INLINE | {"id": f"t{n}"}} for n in range(40)]
@@ -101,6 +92,9 @@ def test_a_corpus_is_read_by_its_splits_parts_and_without_some_tables(tmp_path):
 
 def test_a_data_sets_questions_are_read_in_its_layout(tmp_path):
     question = {"id": "q", "question": "which one is it?", "answers": ["b"], "table": INLINE}
-    write_lines(tmp_path / "dev.jsonl", question, question | {"id": "r", "question": "and?"})
-    (found,) = read_corpus("JSONL", tmp_path, "dev")
-    assert found.texts_with_titles == ("Title", "which one is it?", "and?")
+    other = {"id": "o", "question": "what?", "table": INLINE | {"id": "other"}}
+    more = question | {"id": "r", "question": "and?"}
+    write_lines(tmp_path / "dev.jsonl", question, other, more)
+    found = read_corpus("JSONL", tmp_path, "dev")
+    texts = {item.table.table_id: item.texts_with_titles for item in found}
+    assert texts == {"t": ("Title", "which one is it?", "and?"), "other": ("Title", "what?")}

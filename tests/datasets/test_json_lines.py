@@ -1,19 +1,26 @@
 import dataclasses
 import json
-import pathlib
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.datasets.json_lines import KEYS, read_json_lines, write_json_lines
+from mate_tf.datasets.json_lines import (
+    KEYS,
+    read_json_lines,
+    read_linked_json_lines,
+    write_json_lines,
+)
 from mate_tf.tables.files import ReadOptions
+from mate_tf.tables.linked_table import Passage
 from mate_tf.tables.table import AGGREGATIONS, Question, Table
+from tests.small import ROOT
+from tests.test_examples import passages_example
 
-DOCUMENTATION = pathlib.Path(__file__).resolve().parents[2] / "docs" / "training.md"
+DOCUMENTATION = ROOT / "docs" / "training.md"
 TABLE = {"header": ["City", "People"], "rows": [["Oslo", 709037], ["Bergen", None]]}
-TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+TEXT = st.text()
 CELLS = st.tuples(TEXT, TEXT)
 COORDINATES = st.lists(st.tuples(st.just(0), st.integers(0, 1)))
 
@@ -46,8 +53,10 @@ def write(path, *records):
 )
 def test_what_is_written_is_read_back(tmp_path_factory, pairs):
     path = tmp_path_factory.mktemp("pairs") / "pairs.jsonl"
-    assert write_json_lines(path, pairs) == len(pairs)
-    assert list(read_json_lines(path)) == pairs
+    half = Table.from_rows([["a"], ["\ud800"]]), Question("\udfff?", "half")  # of a surrogate pair
+    for written in (pairs, [half]):
+        assert write_json_lines(path, written) == len(written)
+        assert list(read_json_lines(path)) == written
 
 
 def test_an_id_given_twice_is_refused(tmp_path):
@@ -55,12 +64,6 @@ def test_an_id_given_twice_is_refused(tmp_path):
     path = write(tmp_path / "mine.jsonl", record, record | {"id": "q2"}, record)
     with pytest.raises(ValueError, match=r"got 'q1' again, which line 1 has \(file .*, line 3\)"):
         list(read_json_lines(path))
-
-
-def test_half_a_surrogate_pair_is_written_and_read_back(tmp_path):
-    pair = Table.from_rows([["a"], ["\ud800"]]), Question("\udfff?")
-    write_json_lines(tmp_path / "pairs.jsonl", [pair])
-    assert list(read_json_lines(tmp_path / "pairs.jsonl")) == [pair]
 
 
 def test_names_are_made_where_a_line_has_none(tmp_path):
@@ -118,41 +121,6 @@ def test_a_table_file_of_any_kind_is_read_with_what_is_said_about_it(tmp_path):
         ),
         Table(("City",), (("Bergen",),), "c.json"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("options", "content", "header"),
-    [
-        ({"delimiter": "|"}, "City|A,B\nOslo|1,2\n", ("City", "A,B")),
-        ({"encoding": "cp437"}, "Stra\xe1e\nOslo\n", ("Stra\u00dfe",)),
-        ({"header_rows": 0}, "City,A\nOslo,1\n", None),
-        ({"skip_rows": 1}, "x,y\nCity,A\nOslo,1\n", ("City", "A")),
-    ],
-)
-def test_a_line_may_say_how_its_file_is_read(tmp_path, options, content, header):
-    (tmp_path / "c.csv").write_bytes(content.encode("latin-1"))
-    record = {"question": "?", "table": {"file": "c.csv", **options}}
-    ((table, _),) = read_json_lines(write(tmp_path / "q.jsonl", record))
-    assert (table.header, table.num_rows) == (header, 1) if header else table.num_rows == 2
-
-
-def test_a_line_may_ask_for_what_a_workbook_hides_and_for_one_of_several_tables(tmp_path):
-    openpyxl = pytest.importorskip("openpyxl", reason='not installed (the extra "formats")')
-    book = openpyxl.Workbook()
-    for row in (["City", "A"], ["Oslo", 1], ["Lima", 2]):
-        book.active.append(row)
-    book.active.row_dimensions[3].hidden = True
-    book.save(tmp_path / "c.xlsx")
-    one = "<table><tr><th>{0}</th></tr><tr><td>x</td></tr><tr><td>y</td></tr></table>"
-    (tmp_path / "c.html").write_text(one.format("first") + one.format("second"))
-    tables = [
-        {"file": "c.xlsx"},
-        {"file": "c.xlsx", "show_hidden": True},
-        {"file": "c.html", "which": 1},
-    ]
-    path = write(tmp_path / "q.jsonl", *({"question": "?", "table": table} for table in tables))
-    usual, hidden, second = (table for table, _ in read_json_lines(path))
-    assert (usual.num_rows, hidden.num_rows, second.header) == (1, 2, ("second",))
 
 
 @pytest.mark.parametrize(
@@ -218,3 +186,96 @@ def test_the_documented_example_is_read_and_every_key_explained(tmp_path):
     table_keys = {"header", "rows", "document_title", "context_heading", "expansions", "file"}
     table_keys |= {field.name for field in dataclasses.fields(ReadOptions)}
     assert explained == {*KEYS, *table_keys}
+
+
+# Tables with links, and their passages.
+PASSAGES = {"Oslo": "It has parks .", "Norway": "", "Lima": "Far away ."}
+LINKED_TABLE = {
+    "id": "cities",
+    "header": ["City", "Country", "People"],
+    "rows": [
+        [{"text": "Oslo", "links": ["Oslo", "Norway", "Oslo"]}, "Norway", 709037],
+        [{"text": "Bergen"}, {"links": ["Norway", "Sea"]}, None],
+    ],
+    "passages": PASSAGES,
+}
+ASKED = {"id": "q1", "question": "where ?", "answers": ["Oslo"]}
+OSLO, NORWAY, LIMA = (Passage(*item) for item in PASSAGES.items())
+
+
+def test_a_table_in_the_line_has_links_and_passages(tmp_path):
+    path = write(tmp_path / "dev.jsonl", ASKED | {"table": LINKED_TABLE})
+    ((linked, question),) = read_linked_json_lines(path)
+    assert question == Question("where ?", "q1", ("Oslo",))
+    assert linked.table.table_id == "cities"
+    assert linked.table.rows == (("Oslo", "Norway", "709037"), ("Bergen", "", ""))
+    assert linked.passages == (((OSLO, NORWAY), (), ()), ((), (NORWAY,), ()))
+    assert (linked.other_passages, linked.dead_links) == ((LIMA,), ("Sea",))
+
+
+def test_a_table_with_links_may_be_a_file_of_its_own(tmp_path):
+    (tmp_path / "tables").mkdir()
+    write(tmp_path / "tables" / "cities.json", {k: LINKED_TABLE[k] for k in ("header", "rows")})
+    line = {"question": "where ?", "table": "tables/cities.json"}
+    path = write(tmp_path / "dev.jsonl", line, line)
+    (linked, question), (same, _) = read_linked_json_lines(path)
+    assert linked is same
+    assert (linked.table.table_id, question.question_id) == ("tables/cities.json", "dev-1")
+    assert linked.dead_links == ("Oslo", "Norway", "Sea")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"passages": ["Oslo"]}, r"object of texts for 'passages', got \[\"Oslo\"\]"),
+        ({"passages": {"Oslo": 3}}, r"object of texts for 'passages', got .*3"),
+        ({"rows": [3]}, "expected a list of cells, got 3"),
+        ({"rows": [[{"text": "Oslo", "links": "Oslo"}, "", ""]]}, "expected a cell's text, or an"),
+        ({"rows": [[{"text": "Oslo", "link": ["Oslo"]}, "", ""]]}, "expected a cell's text, or an"),
+        ({"rows": [[{"text": "Oslo", "links": [3]}, "", ""]]}, "expected a cell's text, or an"),
+        ({"rows": [[{"text": ["Oslo"]}, "", ""]]}, "expected text, a number or None, got list"),
+        ({"rows": None}, "missing .*'rows'"),
+        ({"rows": []}, "at least 1 row below the header"),
+        ({"header": ["City"]}, "expected 1 cells as in the header, got 3"),
+    ],
+)
+def test_malformed_tables_with_links_are_refused_with_file_and_line(tmp_path, change, message):
+    path = write(tmp_path / "dev.jsonl", ASKED | {"table": LINKED_TABLE | change})
+    with pytest.raises(ValueError, match=rf"{message}.*dev\.jsonl', line 1\)"):
+        list(read_linked_json_lines(path))
+
+
+def test_a_file_without_links_is_a_table_without_passages(tmp_path):
+    (tmp_path / "cities.csv").write_text("City;Country\nOslo;Norway\n")
+    (tmp_path / "cities.json").write_text('[{"City": "Oslo", "Country": "Norway"}]')
+    tables = [{"file": "cities.csv", "delimiter": ";", "document_title": "Capitals"}, "cities.json"]
+    lines = [{"question": "where ?", "table": table} for table in tables]
+    (titled, _), (linked, _) = read_linked_json_lines(write(tmp_path / "dev.jsonl", *lines))
+    assert titled.table.document_title == "Capitals"
+    assert titled.table.rows == linked.table.rows == (("Oslo", "Norway"),)
+    assert titled.passages == linked.passages == (((), ()),)
+
+
+def test_a_table_file_that_is_missing_or_no_table_is_refused(tmp_path):
+    path = write(tmp_path / "dev.jsonl", ASKED | {"table": "cities.json"})
+    with pytest.raises(FileNotFoundError, match=r"cities\.json.*dev\.jsonl', line 1\)"):
+        list(read_linked_json_lines(path))
+    write(tmp_path / "cities.json", ["Oslo"])
+    with pytest.raises(ValueError, match=r"got a list of different things .*line 1\)"):
+        list(read_linked_json_lines(path))
+
+
+def test_the_examples_of_tables_with_links_are_read(tmp_path):
+    text = DOCUMENTATION.read_text(encoding="utf-8")
+    lines = text.split("## Tables with passages")[1].split("```json\n")[1].split("```")[0]
+    (tmp_path / "train.jsonl").write_text(lines, encoding="utf-8")
+    table = json.loads(lines.splitlines()[1])["table"]
+    (tmp_path / "tables").mkdir()
+    write(tmp_path / "tables" / "drivers.json", table)
+    (first, _), (second, question) = read_linked_json_lines(tmp_path / "train.jsonl")
+    assert first.passages == second.passages
+    assert question.answers == ("12",)
+    names: dict = {}
+    exec(passages_example().split("pointr =")[0], names)
+    assert [p.text for p in names["linked"].distinct_passages()] == ["Ada Ford plays the cello ."]
+    assert names["linked"].dead_links == ("Luis Paz",)

@@ -64,28 +64,20 @@ def test_missing_values_become_nan_and_only_the_body_is_normalised(write):
     assert rows == [["malaga", "nan", "nan"], ["nan", 'x" y', "na"], ["1", "nan", "nan"]]
 
 
-@pytest.mark.parametrize(
-    ("header", "names"),
-    [
-        ("a,a,a", ["a", "a.1", "a.2"]),
-        ("a,a.1,a", ["a", "a.1", "a.1.1"]),
-        ("a,a,a.1", ["a", "a.1", "a.1.1"]),
-    ],
-)
-def test_names_that_come_again_are_numbered(write, header, names):
-    assert read_original_table(write(f"{header}\n1,2,3\n"))[0] == names
+def test_names_that_come_again_are_numbered(write):
+    for header, names in (
+        ("a,a,a", "a a.1 a.2"),
+        ("a,a.1,a", "a a.1 a.1.1"),
+        ("a,a,a.1", "a a.1 a.1.1"),
+    ):
+        assert read_original_table(write(f"{header}\n1,2,3\n"))[0] == names.split()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "expected a table, got an empty file"),
-        ("a\n1,2\n", r"expected 1 cells as in the header, got 2 \(file '.*', row 1\)"),
-    ],
-)
-def test_malformed_tables_are_refused(write, text, message):
-    with pytest.raises(ValueError, match=message):
-        read_original_table(write(text))
+def test_malformed_tables_are_refused(write):
+    with pytest.raises(ValueError, match="expected a table, got an empty file"):
+        read_original_table(write(""))
+    with pytest.raises(ValueError, match=r"1 cells as in the header, got 2 \(file '.*', row 1\)"):
+        read_original_table(write("a\n1,2\n"))
 
 
 def test_what_the_csv_module_refuses_is_named(write):

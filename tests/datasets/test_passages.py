@@ -69,11 +69,6 @@ def test_equally_good_sentences_are_taken_row_by_row():
     assert table.expansions == (("( Rome is old . )",), ("",))
 
 
-@pytest.mark.parametrize("question", ["", "zebra", "?"])
-def test_a_question_without_a_word_of_the_passages_expands_nothing(question):
-    assert expand_cells(CITIES, Question(question)) == CITIES.table
-
-
 @pytest.mark.parametrize(
     ("text", "expansion"), [("", ""), ("a . ? !", ""), ("A lone park .", "( A lone park . )")]
 )
@@ -87,6 +82,8 @@ def test_less_than_no_sentences_are_refused():
     with pytest.raises(ValueError, match="expected num_sentences to be at least 0, got -1"):
         expand_cells(CITIES, PARKS, num_sentences=-1)
     assert expand_cells(CITIES, PARKS, num_sentences=0) == CITIES.table
+    for text in ("", "zebra", "?"):  # no word of the passages
+        assert expand_cells(CITIES, Question(text)) == CITIES.table
 
 
 @pytest.mark.parametrize(
@@ -133,14 +130,10 @@ def test_the_sentences_asked_for_are_shown_up_to_their_limit(lengths, asked, dat
     assert [int(n) for n in re.findall(r"word(\d+)", text)] == matching[:limit]
 
 
-@pytest.mark.parametrize("piece", ["one . Two ", "word" * 3000 + " ", "." * 20_000])
-def test_long_texts_are_split_without_losing_a_word(piece):
-    text = piece * (100_000 // len(piece))
-    assert " ".join(split_sentences(text)).replace(" ", "") == text.replace(" ", "")
-
-
-@pytest.mark.parametrize("piece", [". ", ".", "?", "... ", '." '])
-def test_a_megabyte_of_signs_is_no_hang(piece):
+@pytest.mark.parametrize(
+    "piece", ["one . Two ", "word" * 3000 + " ", ". ", ".", "?", "... ", '." ']
+)
+def test_a_megabyte_is_split_without_losing_a_word_or_a_hang(piece):
     text = piece * (1_000_000 // len(piece))
     assert "".join(split_sentences(text)).replace(" ", "") == text.replace(" ", "")
 

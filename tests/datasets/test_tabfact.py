@@ -48,12 +48,6 @@ def test_reads_statements_with_class_table_and_caption(release):
     assert pairs == list(read_tabfact(release, "val"))
 
 
-@pytest.mark.parametrize("split", ["train", "test"])
-def test_splits_are_found_by_the_names_of_their_files(release, split):
-    write(release, f"tokenized_data/{split}_examples.json", {"1-2.html.csv": [["so"], [1], ""]})
-    assert len(list(read_tabfact(release, split))) == 1
-
-
 def test_parts_of_the_test_split_are_read_by_their_lists_of_tables(release):
     entries = {"1-2.html.csv": [["so"], [1], ""], "1-1.html.csv": ENTRY}
     write(release, "tokenized_data/test_examples.json", entries)
@@ -79,54 +73,26 @@ def test_original_reads_what_was_collected_without_captions(release):
     assert pairs[1][0].rows == (("sky", "blue"), ("n/a", ""))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"a": [], "a": []}', r"a key twice .*val_examples\.json'\)"),
-        ([], r"expected an object, got list \(file '.*val_examples\.json'\)"),
-    ],
-)
-def test_malformed_statements_are_refused_with_file_and_place(release, content, message):
-    write(release, "tokenized_data/val_examples.json", content)
-    with pytest.raises(ValueError, match=message):
-        list(read_tabfact(release, "dev"))
+STATEMENTS = '[["so"], [1]]|[["so"], [1, 0], ""]|[["so"], [2], ""]|[["so"], [true], ""]'.split("|")
+STATEMENTS += '[[3], [1], ""]|[["so"], [1], null]|{}'.split("|")
 
 
 @pytest.mark.parametrize(
-    "entry",
+    ("file", "content", "message"),
     [
-        '[["so"], [1]]',
-        '[["so"], [1, 0], ""]',
-        '[["so"], [2], ""]',
-        '[["so"], [true], ""]',
-        '[[3], [1], ""]',
-        '[["so"], [1], null]',
-        "{}",
+        ("val_examples", '{"a": [], "a": []}', "a key twice .*"),
+        ("val_examples", "[]", "expected an object, got list "),
+        *(("val_examples", f'{{"t.csv": {of}}}', "expected statements, .*") for of in STATEMENTS),
+        ("small_test_id", "{}", r"expected a list of tables' names, got \{\} "),
+        ("small_test_id", "[1]", r"expected a list of tables' names, got \[1\] "),
+        ("small_test_id", '["t.csv"]', r"expected a table of .*, got 't\.csv' "),
     ],
 )
-def test_malformed_statements_of_a_table_are_refused_with_its_name(release, entry):
-    write(release, "tokenized_data/val_examples.json", f'{{"1-2.html.csv": {entry}}}')
-    message = r"expected statements, .*val_examples\.json', table '1-2\.html\.csv'\)"
-    with pytest.raises(ValueError, match=message):
-        list(read_tabfact(release, "dev"))
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{}", r"expected a list of tables' names, got \{\} .*small_test_id\.json'\)"),
-        ("[1]", r"expected a list of tables' names"),
-        (
-            '["1-9.html.csv"]',
-            r"expected a table of .*, got '1-9\.html\.csv' .*small_test_id\.json'",
-        ),
-    ],
-)
-def test_malformed_lists_of_tables_are_refused(release, content, message):
+def test_malformed_files_are_refused_by_their_name(release, file, content, message):
     write(release, "tokenized_data/test_examples.json", {})
-    write(release, "data/small_test_id.json", content)
-    with pytest.raises(ValueError, match=message):
-        list(read_tabfact(release, "small_test"))
+    write(release, f"{'data' if '_id' in file else 'tokenized_data'}/{file}.json", content)
+    with pytest.raises(ValueError, match=rf"{message}\(file '.*{file}\.json'"):
+        list(read_tabfact(release, "small_test" if "_id" in file else "dev"))
 
 
 @pytest.mark.parametrize("original", [False, True])

@@ -1,4 +1,3 @@
-import itertools
 import json
 
 import pytest
@@ -84,23 +83,15 @@ def test_original_names_tables_and_reads_answers_as_the_release_does(tmp_path):
     assert question.question_id == "dev-0-0_0"
 
 
-def test_questions_come_one_by_one(tmp_path):
-    write(tmp_path, [ask(), ask(sel=0, table_id="2-1"), "not JSON"])
-    assert len(list(itertools.islice(read_wikisql(tmp_path, "dev"), 2))) == 2  # no further
-
-
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
         ("[]", r"expected texts as 'question' and 'table_id', got \[\]"),
         (ask(question=3), "expected texts as 'question' and 'table_id'"),
-        (ask(table_id=["1-10-1"]), "expected texts as 'question' and 'table_id'"),
         (ask(table_id="9-9"), "expected a table of '.*dev.tables.jsonl', got '9-9'"),
         ({"question": "?", "table_id": "2-1"}, "expected 'sql' with 'sel', 'agg' and 'conds'"),
-        (ask(sel="0"), "expected 'sql' with 'sel', 'agg' and 'conds'"),
         (ask(sel=2), "expected sel from 0 to 1, got 2"),
         (ask(agg=6), "expected agg from 0 to 5, got 6"),
-        (ask(agg=-1), "expected agg from 0 to 5, got -1"),
         (ask(conds=[[0, 0]]), r"expected a condition as column, operator and value, got \[0, 0\]"),
         (ask(conds=[[0, 0, None]]), "expected a condition as column, operator and value"),
         (ask(conds=[[2, 0, "a"]]), "expected a condition's column from 0 to 1, got 2"),
@@ -108,20 +99,19 @@ def test_questions_come_one_by_one(tmp_path):
     ],
 )
 def test_a_malformed_question_is_refused_with_file_and_line(tmp_path, bad, message):
-    write(tmp_path, [ask(), bad])
+    read = read_wikisql(write(tmp_path, [ask(), bad]), "dev")
+    assert next(read)[1].question_id == "dev-0-0_0"  # questions come one by one
     with pytest.raises(ValueError, match=rf"{message}.*\(file '.*/dev\.jsonl', line 2\)"):
-        list(read_wikisql(tmp_path, "dev"))
+        next(read)
 
 
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
         ("{", "expected a table as a JSON object with an 'id', got: JSONDecodeError"),
-        ("[]", "expected a table as a JSON object with an 'id', got: TypeError"),
         ({"header": []}, r"expected a table as a JSON object with an 'id', got: KeyError\('id'\)"),
         (OTHER | {"rows": None}, "expected a table with the lists 'header', 'types' and 'rows'"),
         (OTHER | {"types": []}, "expected for each of 1 columns one of"),
-        (OTHER | {"types": ["date"]}, "expected for each of 1 columns one of"),
         (OTHER | {"types": [[]]}, "unhashable"),
         (OTHER | {"rows": []}, "expected at least 1 row"),
         (OTHER | {"rows": [[1], [2, 3]]}, "expected 1 cells as in the header, got 2"),

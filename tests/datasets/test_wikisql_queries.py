@@ -40,7 +40,6 @@ NOWHERE = (0, "=", "Paris")
 # What is asked, and the answer; where the authors' release has another one, that too.
 CASES = {
     "texts have no case and spacing": (ask(1, "", OSLO), of(1, [0, 2], "3", "1")),
-    "all rows": (ask(0), of(0, [0, 1, 2, 3], "Oslo (NO)", "Bergen", "oslo  ( no )", "Rome")),
     "one text is not a number": (ask(0, "", (1, "=", 1)), of(0, [2], "oslo  ( no )")),
     "one number is the answer as its cell has it": (
         ask(2, "", (0, "=", "Oslo (NO)"), (1, ">", 1)),
@@ -50,10 +49,6 @@ CASES = {
     "greater, with separators in the cell": (ask(0, "", (1, ">", "3")), of(0, [1], "Bergen")),
     "less, with separators": (ask(1, "", (1, "<", "1,000")), of(1, [0, 2, 3], "3", "1", "3.0")),
     "equal numbers": (ask(0, "", (1, "=", "3.00")), of(0, [0, 3], "Oslo (NO)", "Rome")),
-    "text order": (
-        ask(0, "", (0, ">", "Oslo")),
-        of(0, [0, 2, 3], "Oslo (NO)", "oslo  ( no )", "Rome"),
-    ),
     "a unit": (ask(0, "", (1, "=", "3 goals")), of(0, [0, 3], "Oslo (NO)", "Rome"), NO_ANSWER),
     "a value that is no number holds for no row": (ask(0, "", (1, "=", "three")), NO_ANSWER),
     "a number among texts": (ask(0, "", (2, "=", 7)), of(0, [1], "Bergen"), NO_ANSWER),
@@ -121,22 +116,18 @@ def as_comparable(answer: Answer):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_queries_are_executed(name):
-    asked, expected, *_ = CASES[name]
+def test_queries_are_executed_also_as_in_the_release(name):
+    asked, expected, *in_release = CASES[name]
     assert execute(ROWS, TYPES, asked) == expected
+    found = execute_as_original(ROWS, TYPES, asked)
+    assert as_comparable(found) == as_comparable(*(in_release or [expected]))
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_queries_are_executed_as_in_the_release(name):
-    asked, *_, expected = CASES[name]
-    assert as_comparable(execute_as_original(ROWS, TYPES, asked)) == as_comparable(expected)
-
-
-@pytest.mark.parametrize("aggregation", ["MAX", "MIN"])
-@pytest.mark.parametrize("cells", [["a", 3], ["a", None], [3, "a", 4]])
-def test_cells_that_do_not_compare_have_no_extreme_in_the_release(cells, aggregation):
-    rows = [[cell] for cell in cells]
-    assert execute_as_original(rows, ["text"], ask(0, aggregation)) == NO_ANSWER
+def test_cells_that_do_not_compare_have_no_extreme_in_the_release():
+    for cells in (["a", 3], ["a", None], [3, "a", 4]):
+        for aggregation in ("MAX", "MIN"):
+            rows = [[cell] for cell in cells]
+            assert execute_as_original(rows, ["text"], ask(0, aggregation)) == NO_ANSWER
 
 
 @pytest.mark.parametrize(

@@ -57,28 +57,12 @@ def data_dir(tmp_path_factory):
 
 
 @pytest.mark.medium
-def test_damaged_records_are_passed_over_on_request(data_dir, tmp_path):
-    damaged = shutil.copytree(data_dir, tmp_path / "data")
-    path = damaged / "train.tfrecord"
-    records = [record.numpy() for record in tf.data.TFRecordDataset(path, "GZIP")]
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for record in [*records, *records]:
-            writer.write(record)
-    content = bytearray(path.read_bytes())
-    content[-20] ^= 1
-    path.write_bytes(content)
-    flags = (*SMALL, f"--data_dir={damaged}", f"--model_dir={tmp_path / 'run'}")
-    done = run_finetune(*flags, "--skip_corrupt")
-    assert done.returncode == 0, done.stderr
-    assert "1 records skipped in" in done.stderr
-
-
-@pytest.mark.medium
 def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     flags = (*SMALL, f"--data_dir={data_dir}", f"--model_dir={tmp_path / 'run'}")
     done = run_finetune(*flags)
     assert done.returncode == 0, done.stderr
-    header, _, row = done.stdout.splitlines()
+    said, header, _, row = done.stdout.splitlines()
+    assert said.startswith("2 steps of 2 examples: about ")
     assert header.startswith("| step | loss | ") and row.startswith("| 2 | ")
     assert "step 2 evaluation: loss " in done.stderr
     assert "(best denotation_accuracy " in done.stderr
@@ -90,11 +74,24 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     (evaluation,) = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
     assert json.loads(evaluation).keys() >= {"step", "loss", "denotation_accuracy"}
 
-    # A chain: the next run starts from this one, here with heads of its own and on two devices.
-    on_two = ("--distribution_strategy=mirrored", "--num_virtual_cpus=2")
-    other = (*flags[:-1], f"--model_dir={tmp_path / 'next'}", "--reset_heads", *on_two)
-    done = run_finetune(*other, f"--init_checkpoint={tmp_path / 'run'}")
+    # A chain: the next run starts from this one, here with heads of its own, on two devices and on
+    # records of which one is damaged.
+    damaged = shutil.copytree(data_dir, tmp_path / "damaged")
+    train = damaged / "train.tfrecord"
+    records = [record.numpy() for record in tf.data.TFRecordDataset(train, "GZIP")]
+    with tf.io.TFRecordWriter(str(train)) as writer:
+        for record in records * 2:
+            writer.write(record)
+    content = bytearray(train.read_bytes())
+    content[-20] ^= 1
+    train.write_bytes(content)
+    on_two = ("--distribution_strategy=mirrored", "--num_virtual_cpus=2", "--skip_corrupt")
+    folders = (f"--data_dir={damaged}", f"--model_dir={tmp_path / 'next'}")
+    done = run_finetune(
+        *SMALL, *folders, "--reset_heads", *on_two, f"--init_checkpoint={tmp_path / 'run'}"
+    )
     assert done.returncode == 0, done.stderr
+    assert "1 records skipped in" in done.stderr
     assert re.search(
         r"loaded \d+ variables from .*run/best/ckpt-2; in it, but left .*output_weights",
         done.stderr,
@@ -141,30 +138,22 @@ def test_an_architecture_replaces_the_configs_before_the_overrides():
     assert make_config("demo", "mate_exact", [override]).encoder.attention.bucket_size == 8
 
 
-@pytest.mark.parametrize(
-    ("overrides", "length"),
-    [
-        ([], 4096),
-        (["--config.max_seq_length=256"], 256),
-        (["--config.max_seq_length=256", "--config.max_seq_length=512"], 512),
-    ],
-)
-def test_a_linformer_takes_the_length_of_the_records(overrides, length):
-    config = make_config("demo", "linformer_256", overrides)
-    attention = config.encoder.attention
-    assert (attention.sequence_length, attention.projected_length) == (length, 256)
-    assert (config.max_seq_length, config.length_buckets) == (length, ())
+def test_a_linformer_takes_the_length_of_the_records():
+    for lengths in ([], ["256"], ["256", "512"]):
+        overrides = [f"--config.max_seq_length={length}" for length in lengths]
+        config = make_config("demo", "linformer_256", overrides)
+        attention = config.encoder.attention
+        length = int(lengths[-1]) if lengths else 4096
+        assert (attention.sequence_length, attention.projected_length) == (length, 256)
+        assert (config.max_seq_length, config.length_buckets) == (length, ())
 
 
 @pytest.mark.parametrize("name", ARCHITECTURE_PRESETS)
 def test_every_architecture_goes_with_a_config(name):
     config, changed = find_config("wtq_minilm"), make_config("wtq_minilm", name, [])
-    expected = with_architecture(config.encoder, name)
-    buckets = config.length_buckets
-    if expected.fixed_length:
-        attention = dataclasses.replace(expected.attention, sequence_length=384)
-        expected, buckets = dataclasses.replace(expected, attention=attention), ()
-    assert changed == dataclasses.replace(config, encoder=expected, length_buckets=buckets)
+    if not changed.encoder.fixed_length:
+        encoder = with_architecture(config.encoder, name)
+        assert changed == dataclasses.replace(config, encoder=encoder)
 
 
 @pytest.mark.medium
@@ -253,13 +242,26 @@ def test_a_run_that_cannot_begin_leaves_no_folder(
     assert not run_dir.exists()
 
 
-def test_what_cannot_work_is_refused_in_a_sentence(data_dir, tmp_path):
-    flags = (*SMALL, f"--data_dir={data_dir}", f"--model_dir={tmp_path / 'run'}")
-    done = run_finetune(*flags, "--config.max_seq_length=32")
+@pytest.mark.parametrize(
+    ("program", "flags", "message"),
+    [
+        ("finetune", "--config=demo", "expected vocab.txt in "),
+        ("finetune", "--config=mlm_minilm", "; `mate-tf train --config=mlm_minilm` trains it"),
+        ("finetune", "--config=pointr_minilm", "mate_tf.pointr.pipeline.Pipeline trains"),
+        ("pretrain", "--config=demo", "got demo; `mate-tf train --config=demo` trains it"),
+        ("pretrain", "--config=mlm_minilm --config.speed=1", "unknown key config.speed; the kno"),
+        ("pointr", "--config=demo", "got demo; `mate-tf train --config=demo` trains it"),
+        ("pointr", "--config=pointr_minilm --eval_splits=train --train_split=x", "as which 'x' is"),
+    ],
+)
+def test_what_a_program_does_not_do_is_refused_in_a_sentence(tmp_path, program, flags, message):
+    folders = ("input_dir", "output_dir") if program == "pointr" else ("data_dir", "model_dir")
+    given = [f"--{name}={tmp_path / name}" for name in folders]
+    given += [f"--vocab_file={tmp_path}"] if program == "pointr" else []
+    done = run_binary(f"experiments.{program}", *flags.split(), *given)
     assert done.returncode == 1
-    assert "expected examples of 32 tokens" in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "run").exists()
+    assert message in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("name", "config"), presets().items())

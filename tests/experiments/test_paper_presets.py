@@ -1,4 +1,4 @@
-"""The presets of the papers: published values, other architectures, and that they train."""
+"""The presets of the papers: published values and sizes; test_tasks.py trains some of them."""
 
 import ast
 import dataclasses
@@ -8,17 +8,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.datasets.json_lines import write_json_lines
-from mate_tf.features.builder import FeatureBuilder
-from mate_tf.features.config import FeatureConfig
-from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.dataclass_json import from_dict
 from mate_tf.models.masked_lm import MaskedLanguageModel
-from mate_tf.records.conversion_file import conversion_of, write_conversion
-from mate_tf.records.records import write_records
-from mate_tf.tables.table import Question, Table
-from mate_tf.training.run import load_config, save_config, train_run
+from mate_tf.pointr.inputs import PointRConfig
+from mate_tf.training.run import load_config, save_config
 from mate_tf.training.starting_points import find_config, make_config, presets
-from tests.small import PIECES, write_vocabulary
 
 # The release's values (tapas/utils/hparam_utils.py), under the names they have here; "examples" are
 # the training's in all. Below the MATE paper's of pre-training (appendix A.1), whose learning rate
@@ -79,17 +73,15 @@ def test_a_preset_has_the_published_values(published):
     assert {key: values[key] for key in expected} == expected
 
 
-@pytest.mark.parametrize("name", [name for name in presets() if not name.startswith("pointr_")])
-def test_a_preset_goes_to_a_file_and_back(name, tmp_path):
-    config = find_config(name)
-    save_config(config, tmp_path)
-    assert load_config(tmp_path) == config
-
-
-def test_what_presets_share_is_none():
-    message = r"expected --config to be one of table_questions, .*; got '_shared'"
-    with pytest.raises(ValueError, match=message):
-        find_config("_shared")
+def test_every_preset_goes_to_a_file_and_back(tmp_path):
+    for name in presets():
+        config = find_config(name)
+        if name.startswith("pointr_"):
+            values = json.loads(json.dumps(dataclasses.asdict(config)))
+            assert from_dict(PointRConfig, values) == config
+        else:
+            save_config(config, tmp_path / name)
+            assert load_config(tmp_path / name) == config
 
 
 def test_mate_at_2048_tokens_has_as_many_tokens_in_each_batch():
@@ -101,64 +93,34 @@ def test_mate_at_2048_tokens_has_as_many_tokens_in_each_batch():
     ]
 
 
-@pytest.mark.parametrize(("name", "millions"), [("mlm_mate_base", 110), ("mlm_mate_large", 340)])
-def test_mate_has_as_many_parameters_as_tapas_and_as_its_paper_says(name, millions):
+def test_mate_has_as_many_parameters_as_tapas_and_as_its_paper_says():
     counts = []
-    for config in (find_config(name), make_config(name, "tapas", [])):
+    for architecture in (None, "tapas"):
+        config = make_config("mlm_mate_base", architecture, [])
         with tf.Graph().as_default():  # whose variables take no memory
             model = MaskedLanguageModel(config.encoder, config.task)
             model.build()
             counts.append(sum(int(np.prod(weight.shape)) for weight in model.weights))
     assert counts[0] == counts[1]
-    assert round(counts[0] / 1e6, -1) == millions  # the paper rounds to ten millions
+    assert round(counts[0] / 1e6, -1) == 110  # the paper rounds to ten millions
 
 
-def small(config):
-    """The same at a size that trains in seconds, for two steps."""
-    attention = config.encoder.attention
-    if attention.evaluator == "multi_view":
-        attention = dataclasses.replace(attention, bucket_size=4, global_size=4)
-    encoder = dataclasses.replace(
-        config.encoder,
-        attention=attention,
-        vocab_size=len(PIECES),
-        hidden_size=16,
-        num_layers=1,
-        num_heads=2,
-        intermediate_size=16,
-    )
-    return dataclasses.replace(
-        config,
-        encoder=encoder,
-        max_seq_length=24,
-        length_buckets=(),
-        batch_size=4,
-        num_steps=2,
-        dtype="float32",
-    )
+def test_the_preset_of_pointr_is_of_its_two_stages():
+    config = find_config("pointr_mate_large")
+    assert config.point == find_config("hybridqa_mate_large")
+    reader = find_config("hybridqa_reader_large")
+    assert config.read == dataclasses.replace(reader, task=config.read.task)
+    assert config.inputs.num_sentences == 5
 
 
-@pytest.mark.parametrize(
-    ("name", "architecture", "overrides"),
-    [
-        ("hybridqa_reader_large", None, []),
-        ("sqa_base", "tableformer_pcp", ["--config.perturbed_copies=8"]),
-    ],
-)
-def test_what_test_tasks_does_not_train_trains_at_a_small_size(
-    name, architecture, overrides, tmp_path
-):
-    config = small(make_config(name, architecture, overrides))
-    table = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
-    question = Question("a", answers=("c",), answer_coordinates=((0, 0),), answer_number=None)
-    vocab_file = write_vocabulary(tmp_path / "vocab.txt")
-    features = FeatureConfig(max_seq_length=24, label_answer_spans=name == "hybridqa_reader_large")
-    example = FeatureBuilder(Wordpiece(vocab_file), features).build(table, question).features
-    for split in ("train", "dev"):
-        write_records(tmp_path / f"{split}.tfrecord", [example] * 4)
-        write_json_lines(tmp_path / f"{split}.jsonl", [(table, question)])
-    write_conversion(tmp_path, conversion_of("JSONL", features, vocab_file, None))
-    metrics = train_run(config, tmp_path, tmp_path / "run", None)
-    assert metrics and all(map(np.isfinite, metrics.values()))
-    (line,) = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
-    assert json.loads(line)["step"] == 2
+@pytest.mark.parametrize("name", ["tapas", "sat", "linformer_256", "table_etc"])
+def test_an_architecture_changes_the_pointer_alone(name):
+    mate, other = (make_config("pointr_mate_large", of, []) for of in (None, name))
+    assert other.point.encoder.attention.architecture == name.removesuffix("_256")
+    encoder = dataclasses.replace(other.point.encoder, attention=mate.point.encoder.attention)
+    buckets = mate.point.length_buckets
+    point = dataclasses.replace(other.point, encoder=encoder, length_buckets=buckets)
+    assert dataclasses.replace(other, point=point) == mate
+    if name == "linformer_256":
+        longer = make_config("pointr_mate_large", name, ["--config.point.max_seq_length=4096"])
+        assert longer.point.encoder.attention.sequence_length == 4096

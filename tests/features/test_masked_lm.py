@@ -80,28 +80,17 @@ def test_labels_are_what_the_text_and_the_table_say(wordpiece):
     assert some_is_masked
 
 
-@pytest.mark.parametrize("table", [TABLE, OTHER])
-def test_cells_are_masked_as_wholes_where_asked_for(wordpiece, table):
-    some_cell_is_masked = False
-    for example in builds(wordpiece, table, TEXTS):
-        masked = set(masked_positions(example))
-        for positions in cells_of(example).values():
-            assert masked.isdisjoint(positions) or masked.issuperset(positions)
-            some_cell_is_masked |= not masked.isdisjoint(positions)
-    assert some_cell_is_masked
-
-
-def test_words_are_masked_as_wholes_where_cells_are_not(wordpiece):
-    parts_of_cells = 0
-    for example in builds(wordpiece, whole_cells=False):
+@pytest.mark.parametrize(("table", "whole_cells"), [(TABLE, True), (OTHER, True), (TABLE, False)])
+def test_cells_are_masked_as_wholes_where_asked_for_and_words_always(wordpiece, table, whole_cells):
+    wholes = parts = 0
+    for example in builds(wordpiece, table, TEXTS, whole_cells=whole_cells):
         masked = set(masked_positions(example))
         for position in np.flatnonzero(wordpiece.is_inner[unmasked(example)]):
             assert (position in masked) == (position - 1 in masked)
-        parts_of_cells += any(
-            0 < len(masked.intersection(positions)) < len(positions)
-            for positions in cells_of(example).values()
-        )
-    assert parts_of_cells
+        for positions in cells_of(example).values():
+            wholes += masked.issuperset(positions)
+            parts += 0 < len(masked.intersection(positions)) < len(positions)
+    assert wholes and (parts > 0) == (not whole_cells)
 
 
 def test_the_same_generator_gives_the_same_example_and_another_another(wordpiece):
@@ -179,29 +168,16 @@ def test_what_does_not_fit_is_an_error_with_its_reason(wordpiece, texts, changes
     with pytest.raises(ConversionError, match=message) as error:
         build(wordpiece, TABLE, texts, **changes)
     assert error.value.reason == reason
-
-
-def test_neither_table_nor_text_is_an_error(wordpiece):
     with pytest.raises(ValueError, match="expected a table or a text, got neither"):
         build(wordpiece, None, ())
 
 
-@pytest.mark.parametrize(
-    ("limit", "value"),
-    [
-        ("max_seq_length", 3),
-        ("max_predictions", 0),
-        ("masking_probability", 1.5),
-        ("min_text_length", 0),
-        ("max_text_length", 7),
-        ("max_column_id", 1),
-        ("max_row_id", 1),
-        ("numbers_version", 3),
-    ],
-)
-def test_limits_that_leave_no_room_are_errors(limit, value):
-    with pytest.raises(ValueError, match=f"expected .*{limit}"):
-        MaskedLmConfig(**{limit: value})
+def test_limits_that_leave_no_room_are_errors():
+    limits = dict(max_seq_length=3, max_predictions=0, masking_probability=1.5, min_text_length=0)
+    limits |= dict(max_text_length=7, max_column_id=1, max_row_id=1, numbers_version=3)
+    for limit, value in limits.items():
+        with pytest.raises(ValueError, match=f"expected .*{limit}"):
+            MaskedLmConfig(**{limit: value})
 
 
 @pytest.mark.parametrize("num_pieces", [0, 1, 7, 8])

@@ -60,8 +60,5 @@ def test_a_file_that_is_no_vocabulary_is_named(tmp_path, content, error):
     path.write_bytes(content)
     with pytest.raises(ValueError, match=error):
         Wordpiece(path)
-
-
-def test_a_missing_vocabulary_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"expected a vocabulary file at .*absent\.txt"):
         Wordpiece(tmp_path / "absent.txt")

@@ -1,4 +1,4 @@
-"""The golden conversions: interactions in, token features out, feature by feature.
+"""The golden conversions: data sets read, interactions in, token features out, one by one.
 
 Every feature of every classifier example is compared exactly, and a conversion that failed in the
 original must fail here, for the same reason.
@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mate_tf.datasets.sqa import read_sqa
+from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import ConversionError
 from mate_tf.features.normalization import normalize_denotation, normalize_for_match
@@ -37,6 +39,7 @@ from tests.golden.interactions import (
 )
 
 FAMILY = "data"
+TABFACT_INTERACTIONS = "data/tabfact_interactions_train"
 # What the project does not compute: aggregation candidates, and tokens chosen beforehand.
 CANDIDATES = ("cand_num", "can_aggregation_function_ids", "can_sizes", "can_indexes")
 WITH_CHOSEN_TOKENS = "the original chose tokens beforehand"
@@ -132,6 +135,32 @@ def test_records_of_the_original_are_read_and_written_again(folder, conversion, 
     assert write_records(written, read) == len(expected) > 0
     again = list(read_records(written).as_numpy_iterator())
     compare_examples(folder, f"{conversion.name} written", again, expected)
+
+
+@pytest.mark.parametrize(
+    ("fixture", "reader", "directory", "split", "interactions"),
+    [
+        ("golden", read_sqa, "data/sqa_mini_input", "train", "data/sqa_interactions_train"),
+        ("golden", read_tabfact, "data/tabfact_mini_input", "train", TABFACT_INTERACTIONS),
+        ("golden_real", read_tabfact, "inputs/tabfact_mini", "dev", "tabfact_val60_interactions"),
+    ],
+)
+def test_tables_and_questions_are_read_as_by_the_original(
+    request, fixture, reader, directory, split, interactions
+):
+    golden = request.getfixturevalue(fixture)
+    input_dir, file = golden.require(directory, f"{interactions}.json.gz")
+    expected = [
+        (to_table(interaction["table"]), to_question(interaction["questions"], index))
+        for interaction in load(file)
+        for index in range(len(interaction["questions"]))
+    ]
+    ids = {question.question_id for _, question in expected}
+    read = list(reader(input_dir, split, original=True))
+    assert len({question.question_id for _, question in read}) == len(read)
+    # The folder of real tables holds a part of what was read.
+    assert [pair for pair in read if pair[1].question_id in ids] == expected
+    golden.compare(FAMILY, f"{interactions} read", len(ids), len(expected), 0.0)
 
 
 def test_wordpieces_of_texts_equal_the_originals(golden):

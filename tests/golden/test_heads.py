@@ -1,7 +1,7 @@
 """Cell selection, aggregation and classification against the original: logits, losses, gradients.
 
-Of the same folder test_span_reading.py compares the span readers, test_pretraining.py the heads of
-pre-training, and test_optimizer.py the training steps.
+Of the same folder test_span_reading.py compares the span readers, test_pretraining.py the heads and
+steps of pre-training.
 """
 
 import dataclasses

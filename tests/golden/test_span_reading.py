@@ -7,11 +7,11 @@ import tensorflow as tf
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.span_reading import SpanReading, SpanReadingConfig, over_spans, span_bounds
-from mate_tf.weights.loading import variables_by_name
 from tests.golden.comparison import read_arrays
 from tests.golden.test_heads import (
     OF_TOKENS,
     cell_selection_arrays,
+    gradients,
     load_batch,
     possible_choices,
     span_prediction,
@@ -76,13 +76,8 @@ def span_arrays(golden, encoder_config, batch: dict[str, tf.Tensor], tapas: dict
     model.build()
     report = golden.load_weights(model)
     assert not report.new, report
-    variables = variables_by_name(model)
-    features = TokenFeatures.from_dict(batch)
-    with tf.GradientTape() as tape:
-        outputs = model(features)
-        losses = model.compute_task_loss(batch, outputs)
-    gradients = tape.gradient(losses["loss"], [v.value for v in variables.values()])
-    encoded = model.encoder(features)
+    outputs, losses, by_name = gradients(model, batch)
+    encoded = model.encoder(TokenFeatures.from_dict(batch))
     logits = outputs["span_logits"]
     found = {
         "sequence_output": encoded.sequence_output,
@@ -102,10 +97,7 @@ def span_arrays(golden, encoder_config, batch: dict[str, tf.Tensor], tapas: dict
         found["span_logits"] = tf.where(logits > LOG_ZERO / 2, of_ends, logits)
         # It masks the two losses one after the other and keeps the last one.
         found["masked_example_loss"] = losses["span_loss"] - start_loss(batch, outputs)
-    for key, gradient in zip(variables, gradients, strict=True):
-        if gradient is not None:
-            found["grad:" + key.replace("/", "|")] = tf.convert_to_tensor(gradient)
-    return found
+    return found | by_name
 
 
 def start_loss(batch, outputs) -> np.ndarray:

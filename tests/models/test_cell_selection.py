@@ -251,13 +251,6 @@ def test_cross_entropy_and_its_gradient_equal_the_definition(shape, share, size,
             assert actual[1] == 0.0 and not actual[2].any()
 
 
-def test_700_rows_are_700_rows():
-    places = [(row, column) for row in range(1, 701) for column in (1, 2, 3)]
-    _, loss, gradient = cross_entropy(batch_of(places, labels=[0] * 2099 + [1]))
-    np.testing.assert_allclose(loss, [np.log(2100)], rtol=1e-5)
-    np.testing.assert_allclose(gradient[0, -1], 1 / 2100 - 1, rtol=1e-5)
-
-
 @pytest.mark.parametrize(("hard_em", "target"), [(False, [0.5, 0.5]), (True, [1.0, 0.0])])
 def test_logits_of_any_size_have_a_finite_loss_and_gradient(hard_em, target):
     batch = batch_of([(0, 0), (1, 1), (1, 2), (1, 3)], [1e6, 1e6, -1e6, -1e6], [0, 0, 1, 1])

@@ -163,16 +163,11 @@ def test_the_boundary_loss_is_of_all_first_and_last_tokens(count_padding):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_padding_changes_no_loss(name):
-    model = make_model(CONFIGS[name])
+def test_padding_changes_no_loss_and_every_weight_that_tells_scores_apart_learns(name):
+    model, batch = make_model(CONFIGS[name]), make_batch()
     _, short = run(model, make_batch(padding=1))
     _, long = run(model, make_batch(padding=20))
     np.testing.assert_allclose(long["example_loss"], short["example_loss"], rtol=TOLERANCE)
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_every_weight_but_those_that_shift_all_scores_alike_has_a_gradient(name):
-    model, batch = make_model(CONFIGS[name]), make_batch()
     with tf.GradientTape() as tape:
         loss = model.compute_task_loss(batch, model(TokenFeatures.from_dict(batch)))["loss"]
     named = variables_by_name(model)
@@ -186,12 +181,15 @@ def test_every_weight_but_those_that_shift_all_scores_alike_has_a_gradient(name)
             assert np.abs(gradients[key]).max() > 0, key
 
 
-def test_sequences_may_have_any_length():
+def test_sequences_may_have_any_length_but_spans_are_of_one():
     with portable_graph():
         call = inference_function(make_model(CONFIGS["perceptron"]))
         for padding in (1, 5):
             outputs = call(TokenFeatures.from_dict(make_batch(padding)))
             assert outputs["span_logits"].shape[1] == len(span_bounds(7 + padding, 3)[0])
+    message = r"logits of 7 spans, for 4 tokens and spans of at most 2, got shape \(1, 9\)"
+    with pytest.raises(ValueError, match=message):
+        best_spans(np.zeros((1, 9), np.float32), 4, 2)
 
 
 @pytest.mark.parametrize(
@@ -303,9 +301,3 @@ def test_best_spans_are_those_of_a_sorted_list(seed, length, max_span_length, k)
         weights = np.exp(row.astype(np.float64)) * is_valid
         expected = weights / weights.sum() if is_valid.any() else weights
         np.testing.assert_allclose(probabilities, expected[order], rtol=1e-5)
-
-
-def test_best_spans_of_another_length_are_refused():
-    message = r"logits of 7 spans, for 4 tokens and spans of at most 2, got shape \(1, 9\)"
-    with pytest.raises(ValueError, match=message):
-        best_spans(np.zeros((1, 9), np.float32), 4, 2)

@@ -81,15 +81,6 @@ def test_the_pointer_of_passages_alone_points_into_them():
     assert table.rows == ((f" : {BERGEN.text}",),)
 
 
-def of(answer, linked=CITIES, question=QUESTION) -> Pointed:
-    return Pointed(linked, question, answer)
-
-
-def test_cells_are_ranked():
-    assert of(cell(1, 0, 0.5, cell(0, 0, 0.3), cell(0, 2, 0.2))).cells == [(1, 0), (0, 0), (0, 2)]
-    assert of(no_answer()).cells == of(ValueError("too long")).cells == []
-
-
 NORWAY = Question("?", "q", ("norway",))  # in four cells
 
 
@@ -108,7 +99,7 @@ NORWAY = Question("?", "q", ("norway",))  # in four cells
     ],
 )
 def test_training_reads_the_best_cell_that_holds_the_answer(answer, question, read):
-    ((table, asked),) = reading_cells([of(answer, question=question)])
+    ((table, asked),) = reading_cells([Pointed(CITIES, question, answer)])
     held = ("Norway",) if len(question.answers) > 1 else question.answers
     assert asked == dataclasses.replace(question, answers=held)
     row, column = read

@@ -8,6 +8,7 @@ from mate_tf.tables.table import Question, Table
 
 A_CELL = "operator NONE (a cell)"
 TABLE = Table.from_rows([["a", "b"], ["c", "1"], ["d", "1"], ["e", "3"]], table_id="t")
+SHORT = {"drop_rows_to_fit": True, "max_seq_length": 8}
 
 
 def question(text: str = "a", *answers: str) -> Question:
@@ -28,18 +29,8 @@ def convert(builder, table, asked: Question, is_training: bool, task: str = "WTQ
         (question("a", "1"), {}, "ambiguous answer", []),
         (question("a", "k"), {}, "answer not found", ["no labels (answer not found)"]),
         (question("a " * 99, "c"), {}, "too long", None),
-        (
-            question("a", "c"),
-            {"drop_rows_to_fit": True, "max_seq_length": 8},
-            "",
-            [A_CELL, "rows dropped"],
-        ),
-        (
-            question("a", "e"),
-            {"drop_rows_to_fit": True, "max_seq_length": 8},
-            "answer cut off",
-            [A_CELL, "rows dropped", "answers cut off"],
-        ),
+        (question("a", "c"), SHORT, "", [A_CELL, "rows dropped"]),
+        (question("a", "e"), SHORT, "answer cut off", [A_CELL, "rows dropped", "answers cut off"]),
         (question("a", "c"), {"max_column_id": 2}, "too many columns", None),
         (question("a", "c"), {"max_row_id": 2}, "too many rows", None),
     ],
@@ -65,6 +56,14 @@ def test_training_leaves_out_what_evaluation_notes(
         assert counts["positions"] == len(outcome.features["input_ids"])
         for note in outcome.notes:
             assert counts[f"kept with {note}"] == 1
+
+
+def test_a_task_of_given_cells_looks_for_no_others(wordpiece):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=32))
+    asked = question("a", "c")
+    assert convert(builder, TABLE, asked, True, "SQA").reason == "no answer given"
+    kept = convert(builder, TABLE, asked, False, "SQA")
+    assert list(kept.notes) == ["no labels (no answer given)"]
 
 
 def test_classification_looks_for_no_answer_and_sentences_need_no_table(wordpiece):

@@ -1,6 +1,9 @@
+import dataclasses
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion_file import (
@@ -29,23 +32,23 @@ def test_a_vocabulary_other_than_the_conversions_is_refused(tmp_path, vocab_file
         check_vocabulary(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        FeatureConfig(),
-        FeatureConfig(max_seq_length=None, max_column_id=512, max_row_id=512),
-        FeatureConfig(trim_cells=True, drop_rows_to_fit=True, prune_columns=True),
-        FeatureConfig(strip_column_names=True, use_document_title=True, use_context_heading=True),
-        FeatureConfig(cell_trim_length=4, histogram_row=True, original_conversion=True),
-        FeatureConfig(label_answer_spans=True),
-    ],
+OPTIONS = [field.name for field in dataclasses.fields(FeatureConfig) if field.default is False]
+
+
+@given(
+    st.sampled_from(["WTQ", None]),
+    st.sampled_from([None, "textblob"]),
+    st.dictionaries(st.sampled_from(OPTIONS), st.booleans()),
+    st.none() | st.integers(4, 512),
 )
-@pytest.mark.parametrize(("task", "tagger"), [("WTQ", None), (None, "textblob")])
-def test_a_folder_says_how_its_records_were_made(tmp_path, vocab_file, config, task, tagger):
-    write_conversion(tmp_path, conversion_of(task, config, vocab_file, tagger))
-    expected = Conversion(task, config, tagger, file_sha256(vocab_file))
-    assert read_conversion(tmp_path) == expected
-    assert [file.name for file in tmp_path.iterdir()] == ["conversion.json"]
+def test_a_folder_says_how_its_records_were_made(
+    tmp_path_factory, vocab_file, task, tagger, options, number
+):
+    config = FeatureConfig(max_seq_length=number, cell_trim_length=number, **options)
+    folder = tmp_path_factory.mktemp("conversion")
+    write_conversion(folder, conversion_of(task, config, vocab_file, tagger))
+    assert read_conversion(folder) == Conversion(task, config, tagger, file_sha256(vocab_file))
+    assert [file.name for file in folder.iterdir()] == ["conversion.json"]
 
 
 def test_options_that_came_later_are_off_and_former_ones_have_to_be(tmp_path, vocab_file):

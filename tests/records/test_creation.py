@@ -2,18 +2,22 @@
 
 import dataclasses
 import json
+import shutil
 
 import pytest
 
 from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.datasets.tasks import Division
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import read_conversion
 from mate_tf.records.creation import Creation, create_pretraining_records, create_records
+from mate_tf.records.splits import read_questions
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.classification import check_data
 from mate_tf.training.starting_points import fitted
-from tests.small import write_vocabulary
+from tests.datasets.releases import RELEASES, write_release
+from tests.small import assert_same_files, write_vocabulary
 
 FEATURES = FeatureConfig(max_seq_length=24)
 MASKED = PretrainingConfig(MaskedLmConfig(max_seq_length=24, require_text=False), dupe_factor=2)
@@ -117,12 +121,56 @@ def test_all_questions_left_out_are_named_with_a_remedy(tmp_path, changes):
     assert not list((tmp_path / "out").glob("*.left_out.jsonl"))
 
 
-def test_splits_made_otherwise_are_refused_by_what_differs(tmp_path):
+def test_a_folder_s_splits_are_all_made_in_one_way(tmp_path):
     list(create_records(creation_of(tmp_path, 3), FEATURES))
+    before = shutil.copytree(tmp_path / "out", tmp_path / "before")
     longer = dataclasses.replace(FEATURES, max_seq_length=32)
     message = r"options: features.max_seq_length=32 \(there: 24\).*; choose another folder"
     with pytest.raises(ValueError, match=message):
         list(create_records(creation_of(tmp_path, 3, splits=["train"]), longer))
+    assert_same_files(tmp_path / "out", before)
+    list(create_records(creation_of(tmp_path, 3, num_shards=1), longer))
+    assert read_conversion(tmp_path / "out").features == longer
+    assert not (tmp_path / "out" / "train.tfrecord").exists()
+
+
+def test_files_of_others_are_never_written_over(tmp_path):
+    creation = creation_of(tmp_path, 3)
+    others = shutil.copytree(tmp_path / "in", tmp_path / "out")
+    with pytest.raises(ValueError, match="a new folder or one that `mate-tf data` wrote, got"):
+        list(create_records(creation, FEATURES))
+    assert_same_files(others, tmp_path / "in")
+
+
+def test_of_an_official_data_set_the_splits_that_are_there_are_converted(tmp_path):
+    creation = creation_of(tmp_path, 0, task="WTQ")
+    shutil.rmtree(tmp_path / "in")
+    with pytest.raises(FileNotFoundError, match=r"expected a \.jsonl file in .*, found none"):
+        list(create_records(dataclasses.replace(creation, task="JSONL"), FEATURES))
+    write_release(tmp_path / "in", RELEASES["WTQ"])
+    train, *absent = create_records(creation, FEATURES)
+    assert train.startswith("train: 1 of 1 questions kept")
+    assert [text.partition(":")[0] for text in absent] == ["not there, dev", "not there, test"]
+    with pytest.raises(FileNotFoundError, match="random-split-1-dev"):
+        list(create_records(dataclasses.replace(creation, splits=["dev"]), FEATURES))
+
+
+def test_a_split_is_divided_by_its_tables(tmp_path):
+    creation = creation_of(tmp_path, 0, division=Division("train", (("train", 60), ("more", 40))))
+    tables = [Table.from_rows([["a"], *[["b"]] * (1 + n)], table_id=f"{n}.csv") for n in range(30)]
+    for split in ("train", "test"):
+        pairs = [(t, Question("a", f"{t.num_rows}-{n}", ("b",))) for t in tables for n in range(2)]
+        write_json_lines(tmp_path / "in" / f"{split}.jsonl", pairs)
+    list(create_records(creation, FEATURES))
+    train, more, test = (
+        {question.question_id: table.num_rows for table, question in read_questions(folder, part)}
+        for folder, part in ((tmp_path / "out", of) for of in ("train", "more", "test"))
+    )
+    assert len(test) == 60 and train | more == test
+    assert train and more and not {*train.values()} & {*more.values()}
+    again = dataclasses.replace(creation, division=None, splits=["test"])
+    with pytest.raises(ValueError, match=r"as for the splits \['more', 'train'\]"):
+        list(create_records(again, FEATURES))
 
 
 def test_a_classifier_needs_classes(tmp_path):

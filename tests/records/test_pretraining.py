@@ -1,6 +1,5 @@
 import collections
 import dataclasses
-import functools
 
 import numpy as np
 import pytest
@@ -29,7 +28,7 @@ CONFIG = PretrainingConfig(
 )
 
 
-def make_corpus(num_tables=7):
+def make_corpus():
     """Tables of one cell and more, every third without a text."""
     return [
         DescribedTable(
@@ -39,7 +38,7 @@ def make_corpus(num_tables=7):
             ),
             () if n % 3 == 0 else ("new york city has people and names", "is it a city?"),
         )
-        for n in range(num_tables)
+        for n in range(7)
     ]
 
 
@@ -78,13 +77,8 @@ def test_an_example_is_in_the_file_of_the_shortest_length_that_holds_it(expected
         assert len(masks) == counts[f"kept with {length} tokens at most"]
         num_tokens[length] = [int(mask.sum()) for mask in masks]
     assert max(num_tokens[20]) <= 20 < min(num_tokens[40])
-    assert len(num_tokens[20]) > len(make_corpus()) * 3  # also of those drawn for 40 tokens
-
-
-def test_predictions_grow_with_the_length():
     assert [CONFIG.of_length(length).max_predictions for length in CONFIG.lengths] == [4, 8]
-    default = PretrainingConfig()
-    assert default.lengths == (128,) and default.masked_lm.max_predictions == 20
+    assert len(num_tokens[20]) > len(make_corpus()) * 3  # also of those drawn for 40 tokens
 
 
 def test_an_example_follows_from_its_name_and_its_successors_table(vocab_file, wordpiece):
@@ -131,7 +125,7 @@ def test_what_does_not_fit_is_counted_by_its_reason(tmp_path, vocab_file):
 
 
 def test_two_tables_of_one_name_are_refused_and_leave_no_file(tmp_path, vocab_file):
-    (item,) = make_corpus(1)
+    item = make_corpus()[0]
     builders = make_builders(CONFIG, str(vocab_file))
     with pytest.raises(ValueError, match=r"expected a different name .* 'train', got 'd0' twice"):
         list(write_split([item, item], builders, CONFIG, str(tmp_path), "train"))
@@ -162,21 +156,14 @@ def test_places_do_not_depend_on_the_order_of_the_tables():
 
 
 @pytest.mark.filterwarnings("ignore")  # Beam's own
-@pytest.mark.parametrize(
-    "options",
-    [(), ("--direct_num_workers=2", "--direct_running_mode=multi_processing")],
-    ids=["1 worker", "2 processes"],
-)
-def test_any_number_of_workers_writes_the_bytes_of_one_process(
-    tmp_path, vocab_file, expected, options
-):
+def test_two_workers_write_the_bytes_of_one_process(tmp_path, vocab_file, expected):
     pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')
     from mate_tf.records.beam import draw_split
 
     directory, counts = expected
-    corpus = functools.partial(make_corpus, 7)
+    options = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
     found = draw_split(
-        corpus, str(vocab_file), CONFIG, str(tmp_path), "train", num_shards=3, options=options
+        make_corpus, str(vocab_file), CONFIG, str(tmp_path), "train", num_shards=3, options=options
     )
     assert found == counts
     assert len(list(directory.iterdir())) == 6

@@ -8,7 +8,6 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import Outcome, convert_all
-from mate_tf.records.records import write_records
 from mate_tf.records.splits import (
     LEFT_OUT,
     encode,
@@ -126,33 +125,25 @@ def test_a_failure_leaves_the_old_files(tmp_path, outcomes):
 
 
 @pytest.mark.parametrize(
-    ("names", "error", "message"),
+    ("names", "message"),
     [
-        ((), FileNotFoundError, "expected dev.tfrecord in .*mate-tf data"),
-        (("train.tfrecord", "dev-x.tfrecord"), FileNotFoundError, "expected dev.tfrecord in"),
+        ("", "expected dev.tfrecord in .*mate-tf data"),
+        ("train dev-x", "expected dev.tfrecord in"),
         (
-            ("dev-00000-of-00003.tfrecord", "dev-00002-of-00003.tfrecord"),
-            FileNotFoundError,
-            "expected 3 shards, got 2 .*'dev'.*missing .*dev-00001-of-00003.tfrecord",
+            "dev-00000-of-00003 dev-00002-of-00003",
+            "3 shards, got 2 .*'dev'.*missing .*dev-00001-of",
         ),
-        (("dev.tfrecord", "dev-00000-of-00001.tfrecord"), ValueError, "one set of files .*'dev'"),
-        (
-            ("dev-00000-of-00001.tfrecord", "dev-00000-of-00002.tfrecord"),
-            ValueError,
-            "'dev', got 2",
-        ),
+        ("dev dev-00000-of-00001", "one set of files .*'dev'"),
+        ("dev-00000-of-00001 dev-00000-of-00002", "'dev', got 2"),
     ],
 )
-def test_a_split_that_is_not_whole_is_refused(tmp_path, names, error, message):
-    for name in names:
-        (tmp_path / name).touch()
-    with pytest.raises(error, match=message):
+def test_a_split_that_is_not_whole_is_refused(tmp_path, names, message):
+    for name in names.split():
+        (tmp_path / f"{name}.tfrecord").touch()
+    with pytest.raises((FileNotFoundError, ValueError), match=message):
         split_files(tmp_path, "dev")
 
 
-def test_shards_without_records_are_read_over_but_not_a_split_of_them(tmp_path, outcomes):
+def test_shards_without_records_are_read_over(tmp_path, outcomes):
     write(tmp_path, outcomes[:1], 3)
     assert record_ids(split_files(tmp_path, "dev")) == ["q0"]
-    write_records(tmp_path / "none.tfrecord", [])
-    with pytest.raises(ValueError, match=r"expected examples in the record file .*none"):
-        read_records([tmp_path / "none.tfrecord"] * 2)

@@ -57,17 +57,6 @@ def calibration(classifier):
     (classifier / "assets.extra" / "calibration.json").unlink()
 
 
-@pytest.mark.parametrize("kind", ANSWERING)
-def test_every_kind_is_known_by_its_config_and_has_the_outputs_it_is_read_from(kind):
-    model = MODELS[kind]
-    assert task_of(model.task_config).name == kind
-    features = TokenFeatures(*[tf.ones([1, 8], tf.int32)] * 9)
-    outputs = model(features)
-    assert set(TASKS[kind].outputs) <= set(outputs)
-    remade = TASKS[kind].model_class(ENCODER, model.task_config)
-    assert type(remade) is type(model)
-
-
 def test_a_statement_is_judged_with_a_table_and_without(predictor):
     for table in (TABLE, None):
         answer = predictor.answer(table, "g h")
@@ -91,6 +80,7 @@ def test_a_question_that_needs_a_table_is_refused_without_one(kind):
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_outputs_that_are_not_finite_are_no_answer(kind, value):
     model = MODELS[kind]
+    assert task_of(model.task_config) is TASKS[kind]
     features = TokenFeatures(*[tf.ones([2, 8], tf.int32)] * 9)
     outputs = {name: values.numpy() for name, values in model(features).items()}
     for name in TASKS[kind].outputs:
@@ -108,9 +98,6 @@ def test_a_calibration_in_the_folder_is_applied(classifier, predictor, calibrati
     scores = [answer.score, answer.alternatives[0].score]
     found = [calibrated.score, calibrated.alternatives[0].score]
     np.testing.assert_allclose(found, calibration.apply(scores), rtol=1e-6)
-
-
-def test_a_calibration_is_read_back_and_replaced(classifier, calibration):
     assert read_calibration(classifier) == calibration
     write_calibration(classifier, Calibration())
     assert read_calibration(classifier) == Calibration()
@@ -127,17 +114,12 @@ def test_below_the_score_asked_for_there_is_no_answer(classifier, predictor):
     assert would_be.items == answer.items
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"min_score": 1.5}, "min_score from 0 to 1, got 1.5"),
-        ({"min_score": float("nan")}, "min_score from 0 to 1, got nan"),
-        ({"num_alternatives": -1}, "num_alternatives of at least 0, got -1"),
-    ],
-)
-def test_what_cannot_be_asked_for_is_refused(predictor, options, message):
-    with pytest.raises(ValueError, match=message):
-        Predictor(MODELS["table_qa"], predictor._builder, **options)
+def test_what_cannot_be_asked_for_is_refused(predictor):
+    for score in (1.5, float("nan")):
+        with pytest.raises(ValueError, match=f"min_score from 0 to 1, got {score}"):
+            Predictor(MODELS["table_qa"], predictor._builder, min_score=score)
+    with pytest.raises(ValueError, match="num_alternatives of at least 0, got -1"):
+        Predictor(MODELS["table_qa"], predictor._builder, num_alternatives=-1)
 
 
 def test_a_folder_of_an_unknown_kind_is_refused(classifier):
@@ -151,12 +133,11 @@ def test_a_folder_of_an_unknown_kind_is_refused(classifier):
 
 
 @pytest.mark.parametrize("content", ["{", '{"temperature": 0.0}', '{"slope": 1.0}', "[]"])
-def test_a_damaged_calibration_is_named(classifier, calibration, content):
+def test_a_damaged_calibration_is_named_and_one_needs_a_model(
+    classifier, calibration, content, tmp_path
+):
     (classifier / "assets.extra" / "calibration.json").write_text(content)
     with pytest.raises(ValueError, match=r"calibration\.json: "):
         read_calibration(classifier)
-
-
-def test_a_calibration_needs_a_model(tmp_path):
     with pytest.raises(FileNotFoundError, match="expected an exported model"):
         write_calibration(tmp_path, Calibration())

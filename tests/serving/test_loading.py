@@ -7,16 +7,21 @@ import keras
 import pytest
 
 import mate_tf
-from mate_tf.answers.calibration import Calibration
 from mate_tf.answers.predictor import Predictor
 from mate_tf.config import AttentionConfig
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.serving.export import export_stored
-from mate_tf.serving.folder import CONFIG_FILE, VOCAB_FILE, write_calibration
+from mate_tf.serving.folder import CONFIG_FILE, VOCAB_FILE
 from mate_tf.serving.loading import find_model, run_model
 from mate_tf.tables.table import Question, Table
-from mate_tf.training.config import MaskedLMTrainingConfig
+from mate_tf.training.config import (
+    ClassificationTrainingConfig,
+    MaskedLMTrainingConfig,
+    SpanReadingTrainingConfig,
+)
 from mate_tf.training.run import save_config
 from tests.small import ENCODER, without_tables, write_run
 
@@ -53,6 +58,36 @@ def test_a_run_and_what_is_exported_of_it_answer_alike(run, exported):
         assert texts(others) == texts(of_run)
         for one, other in zip(others, of_run, strict=True):
             assert one.score == pytest.approx(other.score, abs=1e-5)
+
+
+OTHER_KINDS = {
+    "classification": (
+        ClassificationTrainingConfig,
+        ClassificationConfig(3, class_names=("no", "yes", "perhaps")),
+    ),
+    "span_reading": (SpanReadingTrainingConfig, SpanReadingConfig(max_span_length=3)),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_runs_of_other_kinds_are_exported_too(tmp_path, kind):
+    config_class, task_config = OTHER_KINDS[kind]
+    config = config_class(num_steps=1, learning_rate=1e-3, encoder=ENCODER, task=task_config)
+    stored = run_model(write_run(tmp_path / "run", config), max_seq_length=256)
+    assert stored.name == f"step 1 of {tmp_path / 'run'}"
+    with without_tables():
+        export_stored(stored, tmp_path / "model")
+    of_run, of_graph = (
+        mate_tf.from_pretrained(tmp_path / name, num_alternatives=2).answer(TABLE, QUESTIONS)
+        for name in ("run", "model")
+    )
+    for one, other in zip(of_run, of_graph, strict=True):
+        assert len(one.alternatives) == 2
+        pairs = zip([one, *one.alternatives], [other, *other.alternatives], strict=True)
+        for expected, actual in pairs:
+            assert actual.score == pytest.approx(expected.score, abs=1e-5)
+            assert (actual.items, actual.class_index) == (expected.items, expected.class_index)
+            assert actual.coordinates == expected.coordinates
 
 
 def test_another_vocabulary_is_refused(run, exported, tmp_path):
@@ -97,18 +132,6 @@ def test_the_attention_can_be_another(run, exported):
         mate_tf.from_pretrained(exported, architecture="dense")
 
 
-def test_a_calibration_is_of_the_exported_model_alone(run, exported, tmp_path):
-    shutil.copytree(exported, tmp_path / "model")
-    write_calibration(tmp_path / "model", Calibration(2.0, -1.0))
-    plain = mate_tf.from_pretrained(run).answer(TABLE, "c e").score
-    by_dtype = {
-        dtype: mate_tf.from_pretrained(tmp_path / "model", dtype=dtype).answer(TABLE, "c e").score
-        for dtype in (None, "float32")
-    }
-    assert by_dtype[None] == pytest.approx(by_dtype["float32"], abs=1e-5)
-    assert by_dtype[None] != pytest.approx(plain, abs=1e-3)
-
-
 def test_what_is_no_model_that_answers_is_refused(run, exported, tmp_path):
     with pytest.raises(
         FileNotFoundError, match=r"weights at .*nowhere, found none: .*, nor an exported model"
@@ -149,12 +172,8 @@ def test_attended_cells_share_all_of_the_attention(exported):
     assert not seen.groups["row heads"][others].any()
     assert not seen.groups["column heads"][:, [c for c in range(2) if c not in columns]].any()
     assert seen.groups["row heads"].any() and seen.groups["column heads"].any()
-
-
-def test_attention_of_all_heads_reaches_all_cells(exported):
     seen = mate_tf.from_pretrained(exported, architecture="tapas").attended_cells(TABLE, "c e")
-    assert list(seen.groups) == ["all heads"]
-    assert (seen.groups["all heads"] > 0).all()
+    assert list(seen.groups) == ["all heads"] and (seen.groups["all heads"] > 0).all()
 
 
 def test_a_predictor_without_a_keras_model_says_so(run):

@@ -34,6 +34,8 @@ TABLES = [
     Table.from_rows([["h"], ["g 7"], ["9 f"]]),
     Table.from_rows([["c", "d", "e"], ["1", "2", "3"]]),
 ]
+REFUSED = "drop_rows_to_fit histogram_row original_conversion prune_columns".split()
+REFUSED += ["use_context_heading", "use_document_title"]
 # Those of tensorflow_text; a server has them from the same library (its `ops_lib`).
 OF_TENSORFLOW_TEXT = {"FastWordpieceTokenizeWithOffsets", "NormalizeUTF8", "RegexSplitWithOffsets"}
 
@@ -72,28 +74,23 @@ def ask(signatures, questions=QUESTIONS, tables=TABLES):
     return signatures["tables"](**tensors)
 
 
-def test_a_batch_of_raw_tables_is_answered_as_by_the_library(exported):
-    outputs = {name: values.numpy() for name, values in ask(signatures_of(exported)).items()}
-    assert outputs["cell_scores"].shape == outputs["selected"].shape == (3, 3, 3)
-    predictor = from_pretrained(exported)
+@pytest.mark.parametrize("kind", ["exported", "classifier"])
+def test_a_batch_of_raw_tables_is_answered_as_by_the_library(request, kind):
+    directory = request.getfixturevalue(kind)
+    outputs = {name: values.numpy() for name, values in ask(signatures_of(directory)).items()}
+    predictor = from_pretrained(directory)
     for index, (question, table) in enumerate(zip(QUESTIONS, TABLES, strict=True)):
         answer = predictor.answer(table, question)
+        assert outputs["answers"][index].decode() == answer.text
+        assert outputs["scores"][index] == pytest.approx(answer.score, rel=1e-4)
+        if kind == "classifier":
+            assert set(outputs) == {"answers", "class_indices", "class_logits", "scores"}
+            assert outputs["class_indices"][index] == answer.class_index
+            continue
+        assert outputs["cell_scores"].shape == outputs["selected"].shape == (3, 3, 3)
+        assert outputs["aggregations"][index].decode() == answer.aggregation
         cells = list(zip(*outputs["selected"][index].nonzero(), strict=True))
         assert cells == [(cell.row, cell.column) for cell in answer.cells]
-        assert outputs["answers"][index].decode() == answer.text
-        assert outputs["aggregations"][index].decode() == answer.aggregation
-        assert outputs["scores"][index] == pytest.approx(answer.score, rel=1e-4)
-
-
-def test_a_batch_of_raw_tables_is_classified_as_by_the_library(classifier):
-    outputs = {name: values.numpy() for name, values in ask(signatures_of(classifier)).items()}
-    predictor = from_pretrained(classifier)
-    assert set(outputs) == {"answers", "class_indices", "class_logits", "scores"}
-    for index, (question, table) in enumerate(zip(QUESTIONS, TABLES, strict=True)):
-        answer = predictor.answer(table, question)
-        assert outputs["answers"][index].decode() == answer.text
-        assert outputs["class_indices"][index] == answer.class_index
-        assert outputs["scores"][index] == pytest.approx(answer.score, rel=1e-4)
 
 
 def test_a_batch_with_one_sequence_too_long_is_refused(exported):
@@ -116,16 +113,7 @@ def test_outputs_that_are_not_finite_are_an_error(classifier):
     [
         ({}, SpanReadingConfig(), {}, "span_reading reads its answers outside the graph"),
         ({"architecture": "grammar_soft"}, TableQAConfig(), {}, "needs a tagger"),
-        ({}, TableQAConfig(), {"histogram_row": True}, "features with histogram_row"),
-        ({}, TableQAConfig(), {"prune_columns": True}, "features with prune_columns"),
-        ({}, TableQAConfig(), {"original_conversion": True}, "features with original_conversion"),
-        ({}, TableQAConfig(), {"drop_rows_to_fit": True}, "features with drop_rows_to_fit"),
-        (
-            {},
-            ClassificationConfig(2),
-            {"use_document_title": True, "use_context_heading": True},
-            "features with use_context_heading, use_document_title are not made in the graph",
-        ),
+        *(({}, TableQAConfig(), {of: True}, f"features with {of} are not made") for of in REFUSED),
     ],
 )
 def test_a_model_that_raw_tables_cannot_serve_faithfully_says_why(encoder, task, features, reason):

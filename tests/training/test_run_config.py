@@ -33,6 +33,7 @@ CONFIG = TableQATrainingConfig(
     length_buckets=(128, 256),
     encoder=EncoderConfig(attention=AttentionConfig(bucket_size=64)),
 )
+ABSOLUTE = EncoderConfig(position="absolute")
 LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length=384))
 
 
@@ -45,36 +46,24 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
         ({"warmup_ratio": 1.5}, "warmup_ratio from 0 to 1, got 1.5"),
         ({"max_gradient_value": 0.0}, "max_gradient_value above 0, got 0.0"),
         ({"gradient_accumulation_steps": 0}, "gradient_accumulation_steps of at least 1, got 0"),
-        (
-            {"gradient_accumulation_steps": 3, "batch_size": 32},
-            r"batch_size to be a multiple of gradient_accumulation_steps \(3\), got 32",
-        ),
+        ({"gradient_accumulation_steps": 3}, r"multiple of gradient_acc.*steps \(3\), got 32"),
         ({"ema_decay": 1.0}, "ema_decay between 0 and 1, got 1.0"),
         ({"early_stopping_patience": 0}, "early_stopping_patience of at least 1, got 0"),
         ({"steps_per_loop": 0}, "steps_per_loop of at least 1, got 0"),
         (
             {"steps_per_loop": 50, "length_buckets": ()},
-            r"summary_interval to be a multiple of steps_per_loop \(50\), got 20",
+            r"multiple of steps_per_loop \(50\), got 20",
         ),
-        (
-            {"steps_per_loop": 20},
-            r"no length_buckets with steps_per_loop above 1 \(20\), .*, got \(128, 256\)",
-        ),
+        ({"steps_per_loop": 20}, r"no length_buckets with steps_per_loop .*, got \(128, 256\)"),
         ({"head_learning_rate_ratio": 0.0}, "head_learning_rate_ratio above 0, got 0.0"),
-        (
-            {"attention_bias_learning_rate_ratio": -1.0},
-            "attention_bias_learning_rate_ratio above 0, got -1.0",
-        ),
+        ({"attention_bias_learning_rate_ratio": -1.0}, "learning_rate_ratio above 0, got -1.0"),
         ({"perturbed_copies": -1}, "perturbed_copies of at least 0, got -1"),
         ({"length_buckets": (256, 128)}, "length_buckets to ascend"),
         ({"length_buckets": (512,)}, r"below max_seq_length \(512\)"),
+        ({"encoder": ABSOLUTE, "max_seq_length": 1024}, "at most 512 with absolute positions, got"),
         (
-            {"encoder": EncoderConfig(position="absolute"), "max_seq_length": 1024},
-            "at most 512 with absolute positions, got 1024",
-        ),
-        (
-            {"encoder": LINFORMER, "length_buckets": (), "max_seq_length": 512},
-            r"one length, encoder.attention.sequence_length \(384\), got 512 and \(\)",
+            {"encoder": LINFORMER, "length_buckets": ()},
+            r"sequence_length \(384\), got 512 and \(\)",
         ),
         ({"encoder": LINFORMER, "max_seq_length": 384}, r"got 384 and \(128, 256\)"),
     ],
@@ -82,13 +71,8 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
 def test_impossible_values_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(CONFIG, **changes)
-
-
-def test_masked_tokens_are_not_perturbed():
     with pytest.raises(ValueError, match="perturbed_copies of 0 in pre-training, got 1"):
-        MaskedLMTrainingConfig(
-            num_steps=1, learning_rate=0.1, encoder=EncoderConfig(), perturbed_copies=1
-        )
+        MaskedLMTrainingConfig(**BRIEF, perturbed_copies=1)
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path):
@@ -107,20 +91,16 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
     assert load_config(tmp_path) == CONFIG
 
 
-def test_a_folder_with_a_checkpoint_of_something_else_is_refused(tmp_path):
-    checkpoint = tf.train.Checkpoint(weight=tf.Variable(1.0))
-    checkpoint.save(str(tmp_path / "bert_model.ckpt"))
-    with pytest.raises(ValueError, match=r"checkpoint bert_model.ckpt-1 and without config.json"):
-        save_config(CONFIG, tmp_path)
-    assert not (tmp_path / "config.json").exists()
-
-
-def test_a_folder_without_config_or_inputs_is_named(tmp_path):
+def test_a_folder_of_something_else_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"expected config.json in .*; is it a run's"):
         load_config(tmp_path)
     (tmp_path / INPUTS_FILE).write_text("{}")
     with pytest.raises(ValueError, match=r"inputs.json: expected the keys data_dir, files"):
         load_inputs(tmp_path)
+    tf.train.Checkpoint(weight=tf.Variable(1.0)).save(str(tmp_path / "bert_model.ckpt"))
+    with pytest.raises(ValueError, match=r"checkpoint bert_model.ckpt-1 and without config.json"):
+        save_config(CONFIG, tmp_path)
+    assert not (tmp_path / "config.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -178,16 +158,14 @@ def inputs(tmp_path):
     return RunInputs(str(tmp_path / "data"), files, init_checkpoint="google/tapas-base")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"init_checkpoint": "google/tapas-large"}, {"init_revision": "main"}, {"reset_heads": True}],
-)
-def test_a_run_goes_on_with_its_own_first_weights_alone(inputs, tmp_path, change):
+def test_a_run_goes_on_with_its_own_first_weights_alone(inputs, tmp_path):
     save_inputs(inputs, tmp_path, begins=True)
     for same in (inputs, dataclasses.replace(inputs, init_checkpoint=None)):
         save_inputs(same, tmp_path, begins=False)
-    with pytest.raises(ValueError, match=r"began with, google/tapas-base, got google/tapas-"):
-        save_inputs(dataclasses.replace(inputs, **change), tmp_path, begins=False)
+    changes = dict(init_checkpoint="google/tapas-large", init_revision="main", reset_heads=True)
+    for name, value in changes.items():
+        with pytest.raises(ValueError, match=r"began with, google/tapas-base, got google/tapas-"):
+            save_inputs(dataclasses.replace(inputs, **{name: value}), tmp_path, begins=False)
     assert load_inputs(tmp_path) == inputs
 
 

@@ -60,11 +60,7 @@ def test_they_answer_like_the_run_and_take_their_calibration_along(run, weights,
     with without_tables():
         export_stored(find_model(weights), tmp_path / "exported")
     assert read_calibration(tmp_path / "exported") == calibration
-
-
-def test_weights_in_the_place_of_others_have_no_calibration_of_these(run, weights):
-    write_calibration(weights, Calibration(2.0, -1.0))
-    export_weights(run, weights)
+    export_weights(run, weights)  # others in their place have no calibration of these
     assert read_calibration(weights) is None
 
 
@@ -86,29 +82,21 @@ def test_a_weight_beyond_half_precision_is_refused(tmp_path, value):
         weights_of_runs.packed(tensors, 1)
 
 
-def test_a_weight_that_is_refused_leaves_the_folder_as_it_was(run, weights, tmp_path, monkeypatch):
-    out = tmp_path / "out"
-    shutil.copytree(weights, out)
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+def test_what_breaks_off_leaves_the_folder_as_it_was_or_no_weights(run, weights, monkeypatch):
+    before = {path.name: path.read_bytes() for path in weights.iterdir()}
 
     def refuse(*_):
         raise ValueError("too large")
 
-    monkeypatch.setattr(weights_of_runs, "packed", refuse)
-    with pytest.raises(ValueError, match="too large"):
-        export_weights(run, out)
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
-
-
-def test_an_interrupted_export_leaves_no_weights_beside_another_config(
-    run, weights, tmp_path, monkeypatch
-):
-    out = tmp_path / "out"
-    shutil.copytree(weights, out)
+    with monkeypatch.context() as patch:
+        patch.setattr(weights_of_runs, "packed", refuse)
+        with pytest.raises(ValueError, match="too large"):
+            export_weights(run, weights)
+    assert {path.name: path.read_bytes() for path in weights.iterdir()} == before
     monkeypatch.setattr(shutil, "copyfile", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError, match="division by zero"):
-        export_weights(run, out)
-    assert not (out / weights_of_runs.FILE).exists()
+        export_weights(run, weights)
+    assert not (weights / weights_of_runs.FILE).exists()  # beside another config
 
 
 def test_the_folder_of_weights_may_be_the_working_directory(weights, monkeypatch):

@@ -27,8 +27,8 @@ from tests.weights.small_models import (
     write_hugging_face,
 )
 
-# The folders of google/tapas-*-finetuned-wtq, -wikisql-supervised, -sqa and -tabfact; null is how
-# transformers writes what a task does not use.
+# The folders of google/tapas-*-finetuned-wtq, -sqa and -tabfact; null is how transformers writes
+# what a task does not use.
 WTQ = {
     "architectures": ["TapasForQuestionAnswering"],
     "aggregation_labels": {"0": "NONE", "1": "SUM", "2": "AVERAGE", "3": "COUNT"},
@@ -55,20 +55,11 @@ WTQ = {
     "use_gumbel_for_cells": False,
     "use_normalized_answer_loss": False,
 }
-SUPERVISED = WTQ | {
-    "allow_empty_column_selection": True,
-    "answer_loss_cutoff": 36.4519,
-    "cell_selection_preference": 0.903421,
-    "huber_loss_delta": 222.088,
-    "temperature": 0.763141,
-    "use_answer_as_supervision": False,
-}
-NOTHING = {
-    "answer_loss_cutoff": None,
-    "cell_selection_preference": None,
-    "huber_loss_delta": None,
-    "use_answer_as_supervision": None,
-}
+GIVEN: dict[str, Any] = {"allow_empty_column_selection": True, "use_answer_as_supervision": False}
+NOTHING = dict.fromkeys(
+    ("answer_loss_cutoff", "cell_selection_preference", "huber_loss_delta")
+    + ("use_answer_as_supervision",)
+)
 SQA = WTQ | NOTHING | {"num_aggregation_labels": 0, "temperature": 1.0}
 del SQA["aggregation_labels"]
 TABFACT = SQA | {"architectures": ["TapasForSequenceClassification"]}
@@ -81,15 +72,6 @@ OF_WTQ = TableQAConfig(
     temperature=0.0352513,
     **LIMITS,
 )
-OF_SUPERVISED = dataclasses.replace(
-    OF_WTQ,
-    allow_empty_column_selection=True,
-    answer_loss_cutoff=36.4519,
-    cell_select_pref=0.903421,
-    huber_loss_delta=222.088,
-    temperature=0.763141,
-    use_answer_as_supervision=False,
-)
 OF_SQA = TableQAConfig(
     num_aggregation_labels=0,
     use_answer_as_supervision=False,
@@ -98,6 +80,10 @@ OF_SQA = TableQAConfig(
     **LIMITS,
 )
 TAPAS = {"model_type": "tapas"}
+
+
+def replaced(**options: Any) -> TableQAConfig:
+    return dataclasses.replace(OF_WTQ, **options)
 
 
 @pytest.fixture
@@ -122,19 +108,11 @@ def folder(tmp_path):
     ("config", "expected"),
     [
         (WTQ, OF_WTQ),
-        (SUPERVISED, OF_SUPERVISED),
+        (WTQ | GIVEN, replaced(**GIVEN)),
         (SQA, OF_SQA),
-        (
-            WTQ
-            | {
-                "disable_per_token_loss": True,
-                "aggregation_temperature": 0.5,
-                "use_gumbel_for_aggregation": True,
-            },
-            dataclasses.replace(
-                OF_WTQ, agg_temperature=0.5, cell_loss_importance=0.0, use_gumbel_for_agg=True
-            ),
-        ),
+        (WTQ | {"use_gumbel_for_aggregation": True}, replaced(use_gumbel_for_agg=True)),
+        (WTQ | {"disable_per_token_loss": True}, replaced(cell_loss_importance=0.0)),
+        (WTQ | {"aggregation_temperature": 0.5}, replaced(agg_temperature=0.5)),
         (
             {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4},
             TableQAConfig(use_answer_as_supervision=False, answer_loss_cutoff=None, **LIMITS),
@@ -144,23 +122,13 @@ def folder(tmp_path):
         ({"architectures": ["BertForSequenceClassification"]}, ClassificationConfig()),
         ({"architectures": ["TapasForMaskedLM"]}, MaskedLMConfig(next_sentence=False)),
         ({"architectures": ["BertForPreTraining"]}, MaskedLMConfig()),
+        ({"architectures": None}, None),
+        ({"architectures": ["TapasModel"]}, None),
+        ({"architectures": ["BertForQuestionAnswering"]}, None),  # of spans of a text
     ],
 )
-def test_a_folder_describes_its_head(described, config, expected):
+def test_a_folder_describes_its_head_if_it_has_one_of_ours(described, config, expected):
     assert hugging_face_task_config(described(TAPAS | config)) == expected
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        {},
-        {"architectures": None},
-        {"model_type": "tapas", "architectures": ["TapasModel"]},
-        {"architectures": ["BertForQuestionAnswering"]},  # of spans of a text
-    ],
-)
-def test_a_folder_without_a_head_of_ours_describes_none(described, config):
-    assert hugging_face_task_config(described(config)) is None
 
 
 @pytest.mark.parametrize(
@@ -180,13 +148,10 @@ def test_a_head_that_there_is_not_is_refused(described, config, message):
         hugging_face_task_config(described(TAPAS | WTQ | config))
 
 
-def test_positions_are_those_of_the_revision(described):
+def test_positions_are_those_of_the_revision_and_sizes_are_numbers(described):
     assert hugging_face_config(described(TAPAS)).position == "per_cell"
     former = TAPAS | {"reset_position_index_per_cell": False}
     assert hugging_face_config(described(former)).position == "absolute"
-
-
-def test_sizes_of_another_type_are_named_with_their_file(described):
     message = r"expected int for hidden_size in .*config\.json, got '8'"
     with pytest.raises(ValueError, match=message):
         hugging_face_config(described({"hidden_size": "8"}))

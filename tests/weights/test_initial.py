@@ -103,43 +103,41 @@ def test_a_run_of_masked_words_gives_no_head_to_table_questions(tmp_path):
     assert "output_bias (of another head)" in report.ignored
 
 
-def test_a_run_of_another_size_is_refused(run):
-    folder, _ = run
-    with pytest.raises(ValueError, match=r"expected 1 layers .*, got 2 in .*ckpt-1.*layer_1/"):
-        load_weights(table_qa(), folder)
-    with pytest.raises(ValueError, match=r"expected 4 attention heads .*, got 2 in .*config\.json"):
-        load_weights(table_qa(num_layers=2, num_heads=4), folder)
-    with pytest.raises(ValueError, match=r"shape \(11, 6\) for variable 'bert.*, got \(11, 8\) in"):
-        load_weights(table_qa(num_layers=2, hidden_size=6), folder)
-
-
+# A model of another size, why a run gives it no weights, and why it is not restored into it.
 OTHERS = [
     (
         {"num_layers": 2, "hidden_size": 6},
+        r"shape \(11, 6\) for variable 'bert.*, got \(11, 8\) in",
         r"expected shape \(11, 6\) for variable 'encoder/.*', got \(11, 8\) in .*ckpt-1; make the",
     ),
     (
         {"num_layers": 3},
+        r"expected variable 'bert/encoder/layer_2/.*' in .*ckpt-1",
         r"expected variable 'encoder/.*2/.*' of shape \(8, 8\) in .*ckpt-1, which lacks 16 of",
     ),
     (
         {"num_layers": 1},
+        r"expected 1 layers .*, got 2 in .*ckpt-1.*layer_1/",
         r"with variable 'encoder/.*1/.*' of shape \(8,\), got one that lacks 16 of .*ckpt-1; make",
     ),
 ]
 
 
-@pytest.mark.parametrize(("options", "message"), OTHERS)
-def test_a_run_is_restored_into_its_own_model_alone(run, options, message):
+@pytest.mark.parametrize(("options", "no_weights", "not_restored"), OTHERS)
+def test_a_run_is_restored_into_its_own_model_alone(run, options, no_weights, not_restored):
     folder, trained = run
     own = table_qa(seed=1, task=NO_AGGREGATION, num_layers=2)
     assert restored_step(own, folder) == 1
     assert_values(own, trained)
     other = table_qa(seed=1, **{"task": NO_AGGREGATION} | options)
     first = values_of(other)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=not_restored):
         restored_step(other, folder)
     assert_values(other, first)
+    with pytest.raises(ValueError, match=no_weights):
+        load_weights(other, folder)
+    with pytest.raises(ValueError, match=r"expected 4 attention heads .*, got 2 in .*config\.json"):
+        load_weights(table_qa(num_layers=2, num_heads=4), folder)
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -161,23 +159,10 @@ def test_every_head_of_a_checkpoint_is_loaded_and_what_is_over_is_listed(tmp_pat
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_a_missing_head_is_listed_for_training_and_an_error_for_use(tmp_path, kind):
-    WRITERS[kind](tmp_path / "weights", classifier_values())
-    report = load_weights(table_qa(), tmp_path / "weights")
-    assert sorted(report.new) == sorted(AGGREGATION + CELLS)
-    message = r"expected every variable of the model in .*weights.*, which has none for .*_agg"
-    with pytest.raises(ValueError, match=message):
-        load_weights(table_qa(), tmp_path / "weights", require_all=True)
-
-
-@pytest.mark.parametrize("kind", WRITERS)
-def test_a_head_of_another_shape_is_refused_or_starts_anew(tmp_path, kind):
+def test_a_head_of_another_shape_or_none_is_refused_or_starts_anew(tmp_path, kind):
     values = values_of(classifier(num_classes=3))
     WRITERS[kind](tmp_path / "weights", values)
-    message = (
-        r"expected shape \(2, 8\) for variable 'output_weights_cls', got \(3, 8\) in .*weights.*; "
-        "reset_heads"
-    )
+    message = r"shape \(2, 8\) for variable 'output_weights_cls', got \(3, 8\) in .*; reset_heads"
     with pytest.raises(ValueError, match=message):
         load_weights(classifier(), tmp_path / "weights")
     model = classifier(seed=1)
@@ -187,15 +172,12 @@ def test_a_head_of_another_shape_is_refused_or_starts_anew(tmp_path, kind):
     assert_values(model, values | {name: first[name] for name in CLASSES})
     with pytest.raises(ValueError, match="which has none for output_weights_cls"):
         load_weights(model, tmp_path / "weights", reset_heads=True, require_all=True)
-
-
-def test_a_bert_config_beside_a_tf1_checkpoint_is_compared(tmp_path):
-    write_tf1_folder(tmp_path / "weights", classifier_values())
-    config = encoder_config(num_heads=4).to_bert_config()
-    (tmp_path / "weights" / "bert_config.json").write_text(json.dumps(config))
-    message = r"expected 2 attention heads .*, got 4 in .*bert_config\.json"
+    # A head that is missing is listed for training and an error for use.
+    report = load_weights(table_qa(), tmp_path / "weights")
+    assert sorted(report.new) == sorted(AGGREGATION + CELLS)
+    message = r"expected every variable of the model in .*weights.*, which has none for .*_agg"
     with pytest.raises(ValueError, match=message):
-        load_weights(classifier(), tmp_path / "weights" / "model.ckpt")
+        load_weights(table_qa(), tmp_path / "weights", require_all=True)
 
 
 VOCABULARIES = [
@@ -350,12 +332,10 @@ def test_a_pretrained_model_loses_no_head(tmp_path, caplog, task, used, lost, us
     assert all(name in said for name in used)
 
 
-def test_a_published_classifier_may_have_a_head_for_tokens(tmp_path):
-    write_with_heads(tmp_path / "weights", CLASSES + CELLS)
-    published(tmp_path / "weights", ClassificationConfig())
-
-
-def test_transformers_keep_a_head_for_columns_that_nothing_chooses(tmp_path):
+def test_heads_that_a_published_model_may_have_and_not_use(tmp_path):
+    """A classifier's for tokens; transformers keep one for columns that nothing chooses."""
+    write_with_heads(tmp_path / "classes", CLASSES + CELLS)
+    published(tmp_path / "classes", ClassificationConfig())
     values = table_qa_values()
     folder = tmp_path / "weights"
     write_hugging_face(folder, values, **DESCRIBED, select_one_column=False)
@@ -369,9 +349,14 @@ def test_the_first_of_several_checkpoints_is_not_guessed(tmp_path):
     write_tf1_folder(tmp_path / "weights", classifier_values())
     write_tf1(tmp_path / "weights" / "other.ckpt", classifier_values())
     message = (
-        r"expected one TF1 checkpoint in .*weights, got 2: model\.ckpt, other\.ckpt; name one by "
-        r"its prefix, such as .*weights/model\.ckpt$"
+        r"one TF1 checkpoint in .*, got 2: model\.ckpt, other\.ckpt; name .*weights/model\.ckpt$"
     )
     with pytest.raises(ValueError, match=message):
         load_weights(classifier(), tmp_path / "weights")
     assert load_weights(classifier(), tmp_path / "weights" / "other.ckpt").new == ()
+    # A bert_config.json beside it is compared.
+    config = encoder_config(num_heads=4).to_bert_config()
+    (tmp_path / "weights" / "bert_config.json").write_text(json.dumps(config))
+    message = r"expected 2 attention heads .*, got 4 in .*bert_config\.json"
+    with pytest.raises(ValueError, match=message):
+        load_weights(classifier(), tmp_path / "weights" / "other.ckpt")

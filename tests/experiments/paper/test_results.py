@@ -19,6 +19,9 @@ def test_the_document_is_up_to_date_and_leaves_no_stored_run_out():
         assert {(path.stem, run) for run in runs} <= shown
 
 
+TABLE = ["| x | first | second |", "|---|---|---|", "| a row | 0.1200 | 3 (4%) |"]
+
+
 @pytest.mark.parametrize(
     ("name", "row", "column", "expected"),
     [
@@ -33,12 +36,7 @@ def test_the_document_is_up_to_date_and_leaves_no_stored_run_out():
         ("lines", "best", None, "5.1"),
         ("lines", "a row", None, "12.0"),
         ("lines", "a row", "second", "3 (4%)"),
-        (
-            "lines",
-            None,
-            None,
-            "| x | first | second |\n|---|---|---|\n| a row | 0.1200 | 3 (4%) |",
-        ),
+        ("lines", None, None, "\n".join(TABLE)),
         ("nothing", "a row", None, None),
     ],
 )
@@ -47,8 +45,7 @@ def test_figures_are_found_in_runs_and_in_what_was_printed(tmp_path, name, row, 
     runs = {run: {"metrics": {"accuracy": a, "f1": 0.1}} for run, a in accuracies.items()}
     printed = [
         *("auroc      65.76%", "accuracy before: 7.20%", "/swapped 12  accuracy  50.1%  true 3%"),
-        *("best: 5.09%, 2", "| x | first | second |", "|---|---|---|"),
-        "| a row | 0.1200 | 3 (4%) |",
+        *("best: 5.09%, 2", *TABLE),
     ]
     (tmp_path / "runs.json").write_text(json.dumps({"runs": runs}))
     (tmp_path / "lines.json").write_text(json.dumps({"printed": printed}))

@@ -83,48 +83,23 @@ def test_a_model_that_answers_too_few_questions_fails_them():
     assert batcher.close()
 
 
-def test_a_question_that_nobody_waits_for_is_not_asked():
+def test_more_than_may_wait_is_refused_whole_and_what_nobody_waits_for_is_not_asked():
     model = Model(is_held=True)
-    batcher = Batcher(model)
+    batcher = Batcher(model, max_waiting=3)
     (running,) = batcher.submit(pairs("1"))
     model.has_begun.acquire()
     gone, stays = batcher.submit(pairs("2", "3"))
-    assert gone.cancel() and not running.cancel()
-    model.may_go_on.set()
-    assert stays.result().text == "3"
-    assert batcher.close()
-    assert model.batches == [["1"], ["3"]]
-
-
-def test_more_than_may_wait_is_refused_whole():
-    model = Model(is_held=True)
-    batcher = Batcher(model, max_waiting=3)
-    running = batcher.submit(pairs("1"))
-    model.has_begun.acquire()
-    waiting = batcher.submit(pairs("2", "3"))
     with pytest.raises(RefusedError, match=r"at most 3 questions to wait, got 2 more .* 2 that do"):
         batcher.submit(pairs("4", "5"))
-    waiting += batcher.submit(pairs("6"))
+    assert gone.cancel() and not running.cancel()
+    assert batcher.num_waiting == 1  # it keeps no place from others
+    others = batcher.submit(pairs("4", "5"))
+    with pytest.raises(RefusedError, match=r"at most 3 questions to wait, got 1 more .* 3 that do"):
+        batcher.submit(pairs("6"))
     model.may_go_on.set()
-    assert [future.result().text for future in running + waiting] == list("1236")
+    assert [future.result().text for future in (running, stays, *others)] == list("1345")
     assert batcher.close()
-
-
-def test_a_question_that_nobody_waits_for_keeps_no_place_from_others():
-    model = Model(is_held=True)
-    batcher = Batcher(model, max_waiting=2)
-    running = batcher.submit(pairs("1"))
-    model.has_begun.acquire()
-    gone, stays = batcher.submit(pairs("2", "3"))
-    assert batcher.num_waiting == 2
-    gone.cancel()
-    assert batcher.num_waiting == 1
-    others = batcher.submit(pairs("4"))
-    with pytest.raises(RefusedError, match="at most 2 questions to wait"):
-        batcher.submit(pairs("5"))
-    model.may_go_on.set()
-    assert [future.result().text for future in (*running, stays, *others)] == list("134")
-    assert batcher.close()
+    assert model.batches == [["1"], ["3", "4", "5"]]
 
 
 def test_after_the_end_what_waits_is_answered_and_nothing_more():

@@ -11,6 +11,8 @@ from mate_tf.serving.http.limits import RefusedError
 from mate_tf.serving.http.requests import Limits, read_request
 from mate_tf.tables.table import Question, Table
 
+INSTANCES = "instances"
+TABLE = f"{INSTANCES}[0].table"
 LIMITS = Limits(questions=2, columns=3, cells=6, cell_characters=5, question_characters=8)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
@@ -88,30 +90,20 @@ def test_a_value_of_any_type_at_any_place_is_asked_or_refused_at_its_place(data)
         (b"[" * 100_000, "not_json", "", "expected JSON in UTF-8"),
         (b"[]", "wrong_type", "", "expected an object, got a list"),
         (b"{}", "missing", "", 'expected "instances", which is missing'),
-        (b'{"instances": 1}', "wrong_type", "instances", "expected a list, got a number"),
-        (body(), "empty", "instances", "expected at least 1 element, got 0"),
-        (body(instance(), 1), "wrong_type", "instances[1]", "expected an object, got a number"),
+        (b'{"instances": 1}', "wrong_type", INSTANCES, "expected a list, got a number"),
+        (body(), "empty", INSTANCES, "expected at least 1 element, got 0"),
+        (body(instance(), 1), "wrong_type", f"{INSTANCES}[1]", "expected an object, got a number"),
+        (body({**instance(), "x": 1}), "unknown_key", f"{INSTANCES}[0]", "only question, table, g"),
+        (body(instance(3)), "wrong_type", f"{INSTANCES}[0].question", "expected a text"),
+        (body(instance(" ")), "empty", f"{INSTANCES}[0].question", "expected a question"),
+        (body(instance(header="b")), "wrong_type", f"{TABLE}.header", "got a text"),
+        (body(instance(rows=[])), "empty", f"{TABLE}.rows", "at least 1 element"),
+        (body(instance(rows=[["c"], [1, 2]])), "ragged", f"{TABLE}.rows[1]", "1 cells as in the h"),
         (
-            body({**instance(), "answer": "x"}),
-            "unknown_key",
-            "instances[0]",
-            "expected only question, table, got 'answer'",
-        ),
-        (body(instance(3)), "wrong_type", "instances[0].question", "expected a text"),
-        (body(instance(" ")), "empty", "instances[0].question", "expected a question"),
-        (body(instance(header="b")), "wrong_type", "instances[0].table.header", "got a text"),
-        (body(instance(rows=[])), "empty", "instances[0].table.rows", "at least 1 element"),
-        (
-            body(instance(rows=[["c"], ["c", "d"]])),
-            "ragged",
-            "instances[0].table.rows[1]",
-            "expected 1 cells as in the header, got 2",
-        ),
-        (
-            body(instance(rows=[["c"], [["d"]]])),
+            body(instance(rows=[["c"], [[]]])),
             "wrong_type",
-            "instances[0].table.rows[1][0]",
-            "expected a text, a number, a truth value or null, got a list",
+            f"{TABLE}.rows[1][0]",
+            "null, got a list",
         ),
     ],
 )
