@@ -54,6 +54,8 @@ def convert(
 ) -> Any:
     """A value of an annotated type; a mapping changes `current` where there is one.
 
+    A dataclass of several kinds has a function `kind_of_values` that says which one a mapping is.
+
     Args:
         value: what JSON says.
         kind: the type.
@@ -64,6 +66,8 @@ def convert(
     Raises:
         ValueError: as `from_dict`.
     """
+    if hasattr(kind, "kind_of_values") and isinstance(value, Mapping):
+        kind, value, current = kind.kind_of_values(value, current)
     if dataclasses.is_dataclass(kind):
         return _convert_fields(value, kind, name, current, read)
     value = read(value, kind)

@@ -18,7 +18,7 @@ import tensorflow as tf
 from absl import flags
 
 from experiments import program
-from mate_tf.config import AttentionConfig
+from mate_tf.config import AttentionConfig, MateConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.patterns import (
     HeadGroup,
@@ -31,7 +31,7 @@ from mate_tf.layers.attention.relations import RELATION_NAMES, pairwise_relation
 
 QUESTION = ("[CLS]", "how", "high", "?", "[SEP]")
 COLUMNS = "ABC"
-CONFIG = AttentionConfig(bucket_size=4, global_size=5)
+CONFIG = MateConfig(bucket_size=4, global_size=5)
 _PATTERN_COLORS = ("#ffffff", "#dfe7f1", "#2b5c9e")
 _BUCKET_EDGE = "#c8503c"
 # Cells in blue, headers in green, the sentence in orange: a hue for what attends.
@@ -81,7 +81,7 @@ def draw_head_group(
         order = token_order(features, group.sort_by)[0].numpy()
     computed = np.ones_like(allowed)
     in_window = window_pairs(features, group.sort_by, attention)
-    if in_window is not None:
+    if in_window is not None and isinstance(attention, MateConfig):
         computed = in_window[0].numpy()
         for edge in range(attention.global_size, len(labels), attention.bucket_size):
             axis.axhline(edge - 0.5, color=_BUCKET_EDGE, linewidth=0.8)

@@ -2,35 +2,41 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import pytest
 
 from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.dataclass_json import apply_overrides
 
 
 @pytest.mark.parametrize(
     "make, message",
     [
         (lambda: AttentionConfig(architecture="bert"), "architecture in .*got 'bert'"),
-        (lambda: AttentionConfig(evaluator="sparse"), "evaluator in .*got 'sparse'"),
-        (
-            lambda: AttentionConfig("sat", "multi_view"),
-            "'mate_tableformer'.*evaluator 'multi_view'",
-        ),
-        (lambda: AttentionConfig(num_neighbours=0), "num_neighbours of at least 1, got 0"),
+        (lambda: AttentionConfig(evaluator="sparse"), "evaluator of None or in .*got 'sparse'"),
         (lambda: AttentionConfig(coverage=0.9), "coverage of None, or of 1.0 .*got 0.9"),
-        (lambda: AttentionConfig("tapas", coverage=1.0), "with evaluator 'multi_view', got 1.0"),
         (
-            lambda: AttentionConfig(original_bucketing=True, num_neighbours=2),
-            "one neighbour and no coverage, got num_neighbours 2",
+            lambda: AttentionConfig("mate", "dense", coverage=1.0),
+            "with evaluator 'multi_view' and without original_bucketing, got 1.0",
+        ),
+        (
+            lambda: AttentionConfig(original_bucketing=True, coverage=1.0),
+            "with evaluator 'multi_view' and without original_bucketing, got 1.0",
         ),
         (lambda: AttentionConfig("linformer"), "sequence_length and .*got 0 and 256"),
-        (lambda: AttentionConfig(relation_kind="vector"), "relation_kind in .*got 'vector'"),
-        (lambda: AttentionConfig(disabled_relations=(3, 0, 13)), r"1 to 12, got \[0, 13\]"),
+        (
+            lambda: AttentionConfig("tableformer", relation_kind="vector"),
+            "relation_kind in .*got 'vector'",
+        ),
+        (
+            lambda: AttentionConfig("mate_tableformer", disabled_relations=(3, 0, 13)),
+            r"1 to 12, got \[0, 13\]",
+        ),
         (lambda: AttentionConfig(bucket_size=-1), "bucket_size of at least 1"),
         (
             lambda: AttentionConfig("table_etc", "multi_view"),
-            "evaluator 'multi_view', got 'table_etc'.*'dense' or None",
+            r"None or in \('dense',\) with architecture 'table_etc', got 'multi_view'",
         ),
         (
             lambda: AttentionConfig("table_etc", num_global_tokens=0),
@@ -85,13 +91,74 @@ def test_options_of_former_versions_are_read_where_they_were_off():
     assert EncoderConfig.from_dict(values) == EncoderConfig()
 
 
-def test_one_field_chooses_the_architecture():
-    assert AttentionConfig("mate").is_multi_view
-    assert AttentionConfig("mate_tableformer").is_multi_view
-    assert not AttentionConfig("mate", "dense").is_multi_view
-    assert not AttentionConfig("tapas").is_multi_view
-    assert not AttentionConfig("tableformer").is_multi_view
-    assert not AttentionConfig("table_etc").is_multi_view
+OF_FORMER_VERSIONS: dict[str, Any] = {
+    "evaluator": None,
+    "row_heads_ratio": 0.5,
+    "bucket_size": 64,
+    "global_size": 116,
+    "coverage": 1.0,
+    "relation_kind": "embedding",
+    "disabled_relations": [],
+    "sequence_length": 0,
+    "projected_length": 256,
+    "grammar_rules": "paper",
+    "num_global_tokens": 96,
+    "num_neighbours": 1,
+    "scale_relations": False,
+    "dense_up_to": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "expected"),
+    [
+        ("tapas", AttentionConfig("tapas")),
+        ("mate", AttentionConfig("mate", bucket_size=64, coverage=1.0)),
+        ("tableformer", AttentionConfig("tableformer", relation_kind="embedding")),
+        (
+            "mate_tableformer",
+            AttentionConfig(
+                "mate_tableformer", bucket_size=64, coverage=1.0, relation_kind="embedding"
+            ),
+        ),
+        ("table_etc", AttentionConfig("table_etc", num_global_tokens=96)),
+        ("grammar_soft", AttentionConfig("grammar_soft")),
+    ],
+)
+def test_what_former_versions_stored_is_read_without_the_options_of_other_kinds(
+    architecture, expected
+):
+    values = {"attention": {"architecture": architecture} | OF_FORMER_VERSIONS}
+    assert EncoderConfig.from_dict(values).attention == expected
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["bucket_size=8"], AttentionConfig(bucket_size=8, coverage=1.0)),
+        (["architecture=sat"], AttentionConfig("sat")),
+        (
+            ["architecture=mate_tableformer", "relation_kind=embedding"],
+            AttentionConfig("mate_tableformer", coverage=1.0, relation_kind="embedding"),
+        ),
+        (
+            ["architecture=linformer", "sequence_length=9"],
+            AttentionConfig("linformer", sequence_length=9),
+        ),
+    ],
+)
+def test_overrides_change_a_kind_or_choose_another_which_keeps_the_options_of_both(
+    overrides, expected
+):
+    config = EncoderConfig(attention=AttentionConfig(coverage=1.0))
+    changed = apply_overrides(config, [f"--config.attention.{one}" for one in overrides])
+    assert changed.attention == expected
+
+
+def test_an_override_of_another_kind_is_refused_by_name():
+    message = r"unknown key config\.attention\.local_radius; the known keys are .*bucket_size"
+    with pytest.raises(ValueError, match=message):
+        apply_overrides(EncoderConfig(), ["--config.attention.local_radius=8"])
 
 
 @pytest.mark.parametrize(
@@ -116,8 +183,6 @@ def test_knows_whether_it_takes_long_inputs(attention, linear):
         ("none", AttentionConfig("linformer", sequence_length=300), 300, 300),
         ("absolute", AttentionConfig("linformer", sequence_length=300), 300, 300),
         ("absolute", AttentionConfig("linformer", sequence_length=2048), 2048, 512),
-        # A length that was left over from a Linformer.
-        ("per_cell", AttentionConfig("tapas", sequence_length=300), None, None),
     ],
 )
 def test_what_limits_the_length_of_a_sequence(position, attention, fixed, longest):

@@ -11,9 +11,7 @@ import pytest
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
-from mate_tf.layers.attention.kinds import DenseAttention, MultiViewAttention, TiledAttention
-from mate_tf.layers.attention.linformer import LinformerAttention
-from mate_tf.layers.attention.table_etc import TableETCAttention
+from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
 from mate_tf.layers.attention.views import MultiViewEmbedding
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.tasks import TASKS
@@ -32,15 +30,15 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
 LENGTH = 24
 NUM_GLOBAL = 12
 LAYERS: dict[str, Callable[[], keras.layers.Layer]] = {
-    "dense": lambda: DenseAttention(2, 4, AttentionConfig("sat")),
+    "dense": lambda: SelfAttention(2, 4, AttentionConfig("sat")),
     "multi-view": lambda: MultiViewAttention(
         2, 4, row_heads_ratio=1.0, bucket_size=5, global_size=7, dense_up_to=30
     ),
-    "full coverage": lambda: TiledAttention(2, 4, AttentionConfig(bucket_size=4, coverage=1.0)),
-    "linformer": lambda: LinformerAttention(
+    "full coverage": lambda: SelfAttention(2, 4, AttentionConfig(bucket_size=4, coverage=1.0)),
+    "linformer": lambda: SelfAttention(
         2, 4, AttentionConfig("linformer", sequence_length=LENGTH, projected_length=4)
     ),
-    "table_etc": lambda: TableETCAttention(
+    "table_etc": lambda: SelfAttention(
         2, 4, AttentionConfig("table_etc", num_global_tokens=NUM_GLOBAL, local_radius=4)
     ),
 }

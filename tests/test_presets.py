@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import AttentionConfig, EncoderConfig, LinformerConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
@@ -56,7 +56,7 @@ SAME, DIFFERENT = 2e-5, 0.01
 def small_encoder(name: str) -> TableEncoder:
     """The preset at small size, with relations and projections that are not zero."""
     config = with_architecture(SMALL, name)
-    if config.fixed_length is not None:
+    if isinstance(config.attention, LinformerConfig):
         attention = dataclasses.replace(config.attention, sequence_length=LENGTH)
         config = dataclasses.replace(config, attention=attention)
     tf.keras.utils.set_random_seed(0)

@@ -14,14 +14,14 @@ import tensorflow as tf
 
 from mate_tf.answers.answer import Answer
 from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.attention.kinds import SelfAttention
 from mate_tf.layers.attention.patterns import head_groups
-from mate_tf.layers.attention.projections import HeadProjections
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.tables.table import Table
 
 
 def received_attention(
-    layer: HeadProjections, hidden_states: tf.Tensor, plan: object, senders: tf.Tensor
+    layer: SelfAttention, hidden_states: tf.Tensor, plan: object, senders: tf.Tensor
 ) -> tf.Tensor:
     """The attention that tokens receive from weighted senders, in each head of a layer.
 

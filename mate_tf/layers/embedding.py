@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import keras
 import tensorflow as tf
 
-from mate_tf.config import TYPE_FEATURES, EncoderConfig
+from mate_tf.config import TYPE_FEATURES, EncoderConfig, TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout, LayerNorm
 from mate_tf.layers.compilation import OnePass
@@ -100,7 +100,7 @@ class TableEmbedding(keras.layers.Layer):
             if feature not in config.disabled_features
         }
         self.global_embeddings = None
-        if config.attention.has_global_tokens:
+        if isinstance(config.attention, TableETCConfig):
             self.global_embeddings = table(config.attention.num_global_tokens, "global_embeddings")
         self.layer_norm.build((None, None, config.hidden_size))
 

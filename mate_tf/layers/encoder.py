@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from mate_tf.config import EncoderConfig
+from mate_tf.config import EncoderConfig, TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.kinds import attention_layer
+from mate_tf.layers.attention.kinds import SelfAttention
 from mate_tf.layers.basic import Dropout, LayerNorm, Linear
 from mate_tf.layers.embedding import TableEmbedding
 
@@ -71,7 +71,16 @@ class EncoderBlock(keras.layers.Layer):
         self.config = config
         epsilon, initializer_range = config.layer_norm_epsilon, config.initializer_range
         dtype = self.dtype_policy
-        self.attention = attention_layer(config, name="attention", dtype=dtype)
+        self.attention = SelfAttention(
+            config.num_heads,
+            config.hidden_size // config.num_heads,
+            config.attention,
+            config.softmax_temperature,
+            config.attention_dropout,
+            initializer_range,
+            name="attention",
+            dtype=dtype,
+        )
         self.attention_layer_norm = LayerNorm(epsilon, name="attention_layer_norm", dtype=dtype)
         self.intermediate = Linear(
             config.intermediate_size,
@@ -134,7 +143,7 @@ class TableEncoder(keras.layers.Layer):
             more time and less memory. It is False until it is set.
 
     Example:
-        >>> from mate_tf.config import EncoderConfig
+        >>> from mate_tf.config import EncoderConfig, TableETCConfig
         >>> encoder = TableEncoder(EncoderConfig(
         ...     vocab_size=50, hidden_size=8, num_layers=1, num_heads=2, intermediate_size=16))
         >>> features = TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)
@@ -209,7 +218,7 @@ class TableEncoder(keras.layers.Layer):
     def _of_tokens(self, hidden_states: tf.Tensor) -> tf.Tensor:
         """Cuts the global tokens off: [B, G + S, D] to [B, S, D]."""
         attention = self.config.attention
-        if not attention.has_global_tokens:
+        if not isinstance(attention, TableETCConfig):
             return hidden_states
         return hidden_states[:, attention.num_global_tokens :]
 

@@ -4,8 +4,6 @@ import importlib
 
 _OF_KERAS = (
     "layers.attention.kinds",
-    "layers.attention.linformer",
-    "layers.attention.table_etc",
     "layers.attention.views",
     "layers.encoder",
     "layers.basic",

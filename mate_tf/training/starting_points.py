@@ -13,7 +13,7 @@ import pathlib
 import runpy
 from typing import Any, NamedTuple
 
-from mate_tf.config import EncoderConfig
+from mate_tf.config import EncoderConfig, LinformerConfig
 from mate_tf.dataclass_json import PREFIX, apply_overrides
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.masked_lm import MaskedLMConfig
@@ -250,7 +250,7 @@ def changed(config: Any, name: str, architecture: str | None, overrides: list[st
     stage, prefix = (config.point, "point.") if hasattr(config, "point") else (config, "")
     encoder = with_architecture(stage.encoder, architecture)
     changes: dict[str, Any] = {"encoder": encoder}
-    if encoder.fixed_length is not None:
+    if isinstance(encoder.attention, LinformerConfig):
         # A Linformer takes sequences of one length: that of the records, also if it is overridden.
         attention = dataclasses.replace(encoder.attention, sequence_length=stage.max_seq_length)
         encoder = dataclasses.replace(encoder, attention=attention)

@@ -11,8 +11,8 @@ import keras
 import numpy as np
 
 from mate_tf.config import TYPE_FEATURES
-from mate_tf.layers.attention.linformer import LinformerAttention
-from mate_tf.layers.attention.table_etc import TableETCAttention
+from mate_tf.layers.attention.linformer import Linformer
+from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.encoder import EncoderBlock, TableEncoder
 
 Tensors = Mapping[str, Callable[[], np.ndarray]]
@@ -260,11 +260,11 @@ def _encoder_variables(encoder: TableEncoder) -> dict[str, keras.Variable]:
 def _block_variables(prefix: str, block: EncoderBlock) -> dict[str, keras.Variable]:
     attention = block.attention
     of_its_kind = {}
-    if isinstance(attention, LinformerAttention):
+    if isinstance(attention.implementation, Linformer):
         name = f"{prefix}/attention/self/proj_seq_length/kernel"
-        of_its_kind[name] = attention.length_projection
-    if isinstance(attention, TableETCAttention):
-        labels = attention.label_embeddings
+        of_its_kind[name] = attention.implementation.length_projection
+    if isinstance(attention.implementation, TableETC):
+        labels = attention.implementation.label_embeddings
         of_its_kind[f"{prefix}/attention/self/{labels.name}"] = labels
     for biases in (attention.relations, attention.grammar_bias):
         for variable in biases.weights if biases is not None else ():

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import TYPE_FEATURES, AttentionConfig, EncoderConfig
+from mate_tf.config import TYPE_FEATURES, AttentionConfig, EncoderConfig, LinformerConfig
+from mate_tf.dataclass_json import from_dict
 from mate_tf.weights.initial import load_tf1_checkpoint
 from mate_tf.weights.loading import LoadReport, assign_variables, encoder_of
 from tests.golden_tally import Tally
@@ -117,17 +118,20 @@ class Golden:
             position=position,
             disabled_features=disabled,
             original_ids=True,
-            attention=AttentionConfig(
-                architecture=architecture,
-                evaluator=evaluator,
-                row_heads_ratio=ratio,
-                bucket_size=bucket_size,
-                global_size=global_size,
-                original_bucketing=bucket_size > 0,
-                relation_kind="scalar" if scalar else "embedding",
-                disabled_relations=(disabled_relation,) if disabled_relation else (),
-                sequence_length=sequence_length,
-                projected_length=projected_length or 256,
+            attention=from_dict(  # which leaves out the options of other kinds
+                AttentionConfig,
+                {
+                    "architecture": architecture,
+                    "evaluator": evaluator,
+                    "row_heads_ratio": ratio,
+                    "bucket_size": bucket_size,
+                    "global_size": global_size,
+                    "original_bucketing": bucket_size > 0,
+                    "relation_kind": "scalar" if scalar else "embedding",
+                    "disabled_relations": (disabled_relation,) if disabled_relation else (),
+                    "sequence_length": sequence_length,
+                    "projected_length": projected_length or 256,
+                },
             ),
         )
 
@@ -139,8 +143,10 @@ class Golden:
         (index,) = self.require(f"ckpt/{checkpoint}/model.ckpt.index")
         prefix = index.with_suffix("")
         attention = encoder_of(model).config.attention
-        size = (attention.sequence_length, attention.projected_length)
-        if attention.architecture != "linformer" or size == KERNEL_OF_CHECKPOINT:
+        if not isinstance(attention, LinformerConfig):
+            return load_tf1_checkpoint(model, prefix)
+        size = attention.sequence_length, attention.projected_length
+        if size == KERNEL_OF_CHECKPOINT:
             return load_tf1_checkpoint(model, prefix)
         (path,) = self.require("ckpt/linformer_extra_kernels.npz")
         reader = tf.train.load_checkpoint(str(prefix))

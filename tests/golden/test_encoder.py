@@ -9,11 +9,11 @@ from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.patterns import (
     bucket_ids,
-    computed_pairs,
     head_groups,
     pattern_mask,
     token_order,
     token_rank,
+    window_pairs,
 )
 from mate_tf.layers.attention.relations import pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
@@ -103,9 +103,9 @@ def groups_masks(config: AttentionConfig, features: TokenFeatures) -> list[np.nd
     masks = []
     for group in head_groups(config, num_heads=2):
         mask = pattern_mask(group.pattern, features, features)
-        if group.sort_by and config.bucket_size:
-            rank = token_rank(token_order(features, group.sort_by))
-            mask &= computed_pairs(rank, config.bucket_size, config.global_size, True)
+        in_window = window_pairs(features, group.sort_by, config)
+        if in_window is not None:
+            mask &= in_window
         masks.append(mask.numpy())
     return masks
 

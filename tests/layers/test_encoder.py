@@ -1,6 +1,7 @@
 """The encoder as a Keras layer."""
 
 import dataclasses
+from typing import Any
 
 import keras
 import numpy as np
@@ -8,27 +9,26 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.answers.predictor import inference_function
-from mate_tf.config import EncoderConfig
+from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import portable_graph
 from mate_tf.layers.encoder import TableEncoder
 from tests.layers.small_layers import ENCODER, random_features, random_weights
 
 
-def with_attention(**changes) -> EncoderConfig:
-    return dataclasses.replace(ENCODER, attention=dataclasses.replace(ENCODER.attention, **changes))
+def with_attention(*architecture: str, **options) -> EncoderConfig:
+    return dataclasses.replace(ENCODER, attention=AttentionConfig(*architecture, **options))
 
 
+WINDOW: dict[str, Any] = dict(bucket_size=4, global_size=8)
 TABLE_ETC = with_attention(
-    architecture="table_etc", num_global_tokens=16, local_radius=4, max_relative_distance=3
+    "table_etc", num_global_tokens=16, local_radius=4, max_relative_distance=3
 )
-
-
-PLAIN = dataclasses.replace(with_attention(architecture="tapas"), num_layers=1)
+PLAIN = dataclasses.replace(with_attention("tapas"), num_layers=1)
 # Attentions of all kinds are in test_recomputation.py, which also trains every weight.
 CONFIGS = {
-    "dense where short": with_attention(dense_up_to=10),
-    "full coverage": with_attention(architecture="mate_tableformer", coverage=1.0),
+    "dense where short": with_attention(**WINDOW, dense_up_to=10),
+    "full coverage": with_attention("mate_tableformer", bucket_size=4, coverage=1.0),
     "table_etc": TABLE_ETC,
     "no positions": dataclasses.replace(ENCODER, position="none", disabled_features=("row_ids",)),
 }

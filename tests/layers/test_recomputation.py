@@ -30,21 +30,20 @@ PRESETS = (
     "tapas mate mate_exact sat linformer_128 table_etc grammar_hard grammar_soft tableformer_pcp "
     "mate_tableformer"
 )
-SIZES: dict[str, Any] = dict(
-    bucket_size=4, global_size=6, num_global_tokens=16, local_radius=4, max_relative_distance=3
-)
-OF_LINFORMER: dict[str, Any] = dict(sequence_length=LENGTH, projected_length=5)
+SIZES: dict[str, Any] = dict(bucket_size=4, global_size=6)
+OF_TABLE_ETC: dict[str, Any] = dict(num_global_tokens=16, local_radius=4, max_relative_distance=3)
+OPTIONS: dict[str, dict[str, Any]] = {
+    **dict.fromkeys(("mate", "mate_exact", "mate_tableformer"), SIZES),
+    "linformer_128": dict(sequence_length=LENGTH, projected_length=5),
+    "table_etc": OF_TABLE_ETC,
+}
 ATTENTIONS = {
     **{
-        name: dataclasses.replace(
-            with_architecture(SMALL, name).attention,
-            **SIZES,
-            **(OF_LINFORMER if "linformer" in name else {}),
-        )
+        name: dataclasses.replace(with_architecture(SMALL, name).attention, **OPTIONS.get(name, {}))
         for name in PRESETS.split()
     },
     "mate by all pairs": AttentionConfig("mate", "dense", **SIZES),
-    "table_etc by all pairs": AttentionConfig("table_etc", "dense", **SIZES),
+    "table_etc by all pairs": AttentionConfig("table_etc", "dense", **OF_TABLE_ETC),
     "mate_tableformer in a window": AttentionConfig("mate_tableformer", **SIZES),
     "relations by embedding": AttentionConfig("tableformer", relation_kind="embedding"),
     "grammar with learned biases": AttentionConfig("grammar_soft", learn_grammar_bias=True),

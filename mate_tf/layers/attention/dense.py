@@ -8,10 +8,17 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from mate_tf.config import GrammarSoftConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.grammar import RelatedTags, favoured_tags
-from mate_tf.layers.attention.heads import Heads, by_groups
-from mate_tf.layers.attention.patterns import HeadGroup, group_mask, pattern_mask, window_pairs
+from mate_tf.layers.attention.patterns import (
+    HeadGroup,
+    Heads,
+    by_groups,
+    group_mask,
+    pattern_mask,
+    window_pairs,
+)
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.private_apis import compiles_with_xla
@@ -78,7 +85,7 @@ def _hides_nothing(mask: tf.Tensor) -> tf.Tensor | None:
 
 
 class Dense:
-    """All pairs, under the mask of a pattern; see `heads.Implementation`.
+    """All pairs, under the mask of a pattern; see `kinds.Implementation`.
 
     With a bucket size only the pairs that `MultiViewAttention` computes attend to each other.
     """
@@ -92,7 +99,7 @@ class Dense:
         relations = bias = favoured = None
         if heads.relations is not None:
             relations = heads.relations.one_hot(features, features)  # [B, K, F, T]
-        if attention.architecture == "grammar_soft":
+        if isinstance(attention, GrammarSoftConfig):
             related = RelatedTags(favoured_tags(attention.grammar_rules))
             favoured = pattern_mask(related, features, features)[:, None]  # [B, 1, F, T]
             favoured = tf.cast(favoured, heads.compute_dtype)

@@ -1,117 +1,348 @@
-"""The kinds of attention: the layers, each with its implementation, and which an encoder takes."""
+"""The attention layer, and the kinds of attention that it computes.
 
-from functools import partial
-from typing import Any
+A layer projects hidden states to heads and back, and is given an implementation, which computes
+what the heads see: all pairs, a window of views, tiles, or two of them by length. Implementations
+do not import each other, but for what the multi-view parts are made of.
+
+Shapes: B batch, S sequence, H heads, E head size, D hidden.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import keras
+import tensorflow as tf
 
-from mate_tf.config import ARCHITECTURES, SORTED_ARCHITECTURES, AttentionConfig, EncoderConfig
+from mate_tf.config import (
+    AttentionConfig,
+    GrammarSoftConfig,
+    LinformerConfig,
+    MateConfig,
+    TableETCConfig,
+    TableFormerConfig,
+)
 from mate_tf.dataclass_json import from_dict
-from mate_tf.layers.attention.by_length import (
-    BREAK_EVEN_FULL,
-    BREAK_EVEN_WINDOW,
-    ByLength,
-    longest_dense,
-)
+from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import Dense
-from mate_tf.layers.attention.heads import Heads, Implementation
-from mate_tf.layers.attention.linformer import LinformerAttention
+from mate_tf.layers.attention.grammar import GrammarBias
+from mate_tf.layers.attention.linformer import Linformer
 from mate_tf.layers.attention.multi_view import MultiViews
-from mate_tf.layers.attention.projections import HeadProjections
-from mate_tf.layers.attention.table_etc import TableETCAttention
+from mate_tf.layers.attention.patterns import Heads
+from mate_tf.layers.attention.relations import RelationBias
+from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
-from mate_tf.layers.attention.views import MultiViewEmbedding
+from mate_tf.layers.basic import Dropout, Linear, SeededDropout
+from mate_tf.private_apis import compiles_with_xla
 
-# The fields of AttentionConfig that MultiViewAttention takes one by one.
-OPTIONS = (
-    "row_heads_ratio",
-    "bucket_size",
-    "global_size",
-    "original_bucketing",
-    "architecture",
-    "relation_kind",
-    "disabled_relations",
-    "num_neighbours",
+# The longest sequence of which all pairs are computed, by dtype, for inference and training;
+# measured with BERT base on a CPU: against a window, and against full coverage.
+BREAK_EVEN_WINDOW: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {"float32": (512, 448), "bfloat16": (480, 384)}
+)
+BREAK_EVEN_FULL: Mapping[str, tuple[int, int]] = MappingProxyType(
+    {"float32": (512, 448), "bfloat16": (832, 384)}
 )
 
 
-def attention_layer(config: EncoderConfig, **options: Any) -> HeadProjections:
-    """The attention layer of a configuration; the options are Keras's."""
-    attention = config.attention
-    common: dict[str, Any] = dict(
-        num_heads=config.num_heads,
-        head_size=config.head_size,
-        temperature=config.softmax_temperature,
-        dropout=config.attention_dropout,
-        initializer_range=config.initializer_range,
-        **options,
-    )
-    if attention.architecture == "linformer":
-        return LinformerAttention(attention=attention, **common)
-    if attention.has_global_tokens:
-        return TableETCAttention(attention=attention, **common)
-    if not attention.is_multi_view:
-        return DenseAttention(attention=attention, **common)
-    if attention.coverage is not None:
-        return TiledAttention(attention=attention, **common)
-    return MultiViewAttention(
-        dense_up_to=0 if attention.evaluator else attention.dense_up_to,
-        **{option: getattr(attention, option) for option in OPTIONS},
-        **common,
-    )
+class Implementation(Protocol):
+    """How the heads attend. One with weights of its own has a `build(layer)` that adds them."""
+
+    def plan(self, features: TokenFeatures, training: bool = False) -> Any:
+        """What the layers of an encoder share: all that does not depend on the hidden states.
+
+        Args:
+            features: int [B, S] each.
+            training: whether a gradient will be computed.
+        """
+
+    def attend(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: Any,
+        dropout: SeededDropout | None,
+        training: bool = False,
+    ) -> tf.Tensor:
+        """The context of all heads.
+
+        Args:
+            query: float [B, S, H, E].
+            key: float [B, S, H, E].
+            value: float [B, S, H, E].
+            plan: the result of `plan`.
+            dropout: applied to the attention probabilities.
+            training: whether a gradient will be computed.
+
+        Returns:
+            float [B, S, H, E].
+        """
 
 
-@keras.saving.register_keras_serializable(package="mate_tf")
-class DenseAttention(HeadProjections):
-    """Self-attention over all pairs, for architectures that mask pairs or add to their scores.
+def implementation_of(heads: Heads) -> Implementation:
+    """The implementation of a kind of attention."""
+    attention = heads.attention
+    if isinstance(attention, LinformerConfig):
+        return Linformer(heads, attention)
+    if isinstance(attention, TableETCConfig):
+        return TableETC(heads, attention)
+    if not isinstance(attention, MateConfig) or attention.evaluator == "dense":
+        return Dense(heads)
+    long = MultiViews(heads) if attention.coverage is None else Tiles(heads)
+    return ByLength(attention, Dense(heads), long, heads.compute_dtype)
 
-    Called on hidden states float [B, S, D] and token features int [B, S]; returns float
-    [B, S, D]. With a bucket size it attends only to the pairs that `MultiViewAttention` computes.
+
+@dataclasses.dataclass(frozen=True, eq=False)  # no tuple: Keras refuses one with other things
+class EitherPlan:
+    """What an encoder's layers share.
+
+    Attributes:
+        is_short: whether the short implementation computes; a bool [] if it is known only when the
+            graph runs.
+        short: the plan of the short implementation; None, or of the first token only, if it is not
+            used.
+        long: the plan of the other one; the same.
     """
 
-    architectures = tuple(name for name in ARCHITECTURES if name not in ("linformer", "table_etc"))
+    is_short: bool | tf.Tensor
+    short: Any = None
+    long: Any = None
 
-    def implementation_of(self, heads: Heads) -> Implementation:
-        """All pairs."""
-        return Dense(heads)
 
-    @classmethod
-    def default_attention(cls) -> AttentionConfig:
-        """TAPAS: every token to every token."""
-        return AttentionConfig(architecture="tapas", evaluator="dense")
+class ByLength:
+    """One implementation for short sequences, another for long ones, with the same result.
+
+    All pairs cost the square of the length, but need no sort or gather.
+    """
+
+    def __init__(
+        self, attention: MateConfig, short: Implementation, long: Implementation, dtype: str
+    ) -> None:
+        self._attention = attention
+        self._short = short
+        self._long = long
+        self._dtype = dtype
+
+    def longest(self, training: bool) -> int:
+        """The longest sequence that the short implementation computes."""
+        attention = self._attention
+        if attention.evaluator is not None or attention.original_bucketing:
+            return 0  # all pairs would differ from the release's bucketing
+        if attention.dense_up_to is not None:
+            return attention.dense_up_to
+        break_even = BREAK_EVEN_WINDOW if attention.coverage is None else BREAK_EVEN_FULL
+        return break_even.get(self._dtype, break_even["float32"])[training]
+
+    def plan(self, features: TokenFeatures, training: bool = False) -> EitherPlan:
+        """The plan of the one that computes, or both in a graph that does not know the length."""
+        longest, length = self.longest(training), features.input_ids.shape[1]
+        if length is not None or not longest or compiles_with_xla():
+            if length is not None and length <= longest:
+                return EitherPlan(True, short=self._short.plan(features, training))
+            return EitherPlan(False, long=self._long.plan(features, training))
+        length = tf.shape(features.input_ids)[1]
+        is_short = length <= longest
+
+        def first(size: tf.Tensor) -> TokenFeatures:
+            return features.map(lambda feature: feature[:, :size])
+
+        # The plan that is not used covers one token, so it costs nothing.
+        return EitherPlan(
+            is_short,
+            self._short.plan(first(tf.where(is_short, length, 1)), training),
+            self._long.plan(first(tf.where(is_short, 1, length)), training),
+        )
+
+    def attend(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: EitherPlan,
+        dropout: SeededDropout | None,
+        training: bool = False,
+    ) -> tf.Tensor:
+        """The context. float [B, S, H, E]."""
+
+        def short() -> tf.Tensor:
+            return self._short.attend(query, key, value, plan.short, dropout, training)
+
+        def long() -> tf.Tensor:
+            return self._long.attend(query, key, value, plan.long, dropout, training)
+
+        if isinstance(plan.is_short, bool):
+            return short() if plan.is_short else long()
+        return tf.cond(plan.is_short, short, long)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
-class TiledAttention(HeadProjections):
-    """Self-attention of an architecture with sorted heads, at coverage 1.0.
+class SelfAttention(keras.layers.Layer):
+    """Multi-head self-attention of any kind (Vaswani et al., 2017, section 3.2).
 
     Called on hidden states float [B, S, D] and token features int [B, S]; returns float
-    [B, S, D]: what `DenseAttention` returns for the pattern without a window.
+    [B, S, D]. TableETC's hidden states begin with its global tokens.
+
+    Args:
+        num_heads: H.
+        head_size: E.
+        attention: the kind of attention and its options.
+        temperature: divides the attention scores.
+        dropout: the rate for the attention probabilities.
+        initializer_range: standard deviation of the kernels' initializer.
 
     Raises:
-        ValueError: if the attention has no coverage of 1.0, or its architecture is another layer's.
+        ValueError: if a size is below 1.
+
+    Example:
+        >>> layer = SelfAttention(2, 4, AttentionConfig("linformer", sequence_length=6))
+        >>> features = TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)
+        >>> layer(tf.ones([1, 6, 8]), features).shape
+        TensorShape([1, 6, 8])
     """
 
-    architectures = SORTED_ARCHITECTURES
-
-    def implementation_of(self, heads: Heads) -> Implementation:
-        """All pairs of short sequences, tiles of longer ones."""
-        if self.attention.coverage is None:
+    def __init__(
+        self,
+        num_heads: int,
+        head_size: int,
+        attention: AttentionConfig | dict[str, Any],
+        temperature: float = 1.0,
+        dropout: float = 0.0,
+        initializer_range: float = 0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if num_heads < 1 or head_size < 1:
             raise ValueError(
-                f"layer {self.name!r}, a TiledAttention, expected an attention with coverage 1.0, "
-                "got None; a MultiViewAttention attends within a window"
+                f"expected num_heads and head_size of at least 1, got {num_heads} and {head_size}"
             )
-        longest = partial(longest_dense, self.attention, BREAK_EVEN_FULL, self.compute_dtype)
-        return ByLength(Dense(heads), Tiles(heads), longest)
+        if isinstance(attention, dict):
+            attention = from_dict(AttentionConfig, attention, "attention")
+        self.num_heads = num_heads
+        self.head_size = head_size
+        self.attention = attention
+        self.temperature = temperature
+        self.dropout_rate = dropout
+        self.initializer_range = initializer_range
+        dtype, units = self.dtype_policy, num_heads * head_size
+        common: dict[str, Any] = dict(initializer_range=initializer_range, dtype=dtype)
+        self.query = Linear(units, name="query", **common)
+        self.key = Linear(units, name="key", **common)
+        self.value = Linear(units, name="value", **common)
+        self.relations = self.grammar_bias = None
+        if isinstance(attention, TableFormerConfig):
+            self.relations = RelationBias(
+                num_heads,
+                head_size,
+                attention.relation_kind,
+                attention.disabled_relations,
+                name="relations",
+                dtype=dtype,
+            )
+        if isinstance(attention, GrammarSoftConfig) and attention.learn_grammar_bias:
+            self.grammar_bias = GrammarBias(
+                num_heads, attention.grammar_bias, name="grammar", dtype=dtype
+            )
+        self.dropout = Dropout(dropout, name="dropout", dtype=dtype)
+        self.implementation = implementation_of(
+            Heads(
+                num_heads,
+                head_size,
+                attention,
+                temperature,
+                self.compute_dtype,
+                self.relations,
+                self.grammar_bias,
+            )
+        )
+        self.plan = self.implementation.plan
+        self.attend = self.implementation.attend
 
-    @classmethod
-    def default_attention(cls) -> AttentionConfig:
-        """MATE, in tiles of 64."""
-        return AttentionConfig("mate", "multi_view", bucket_size=64, coverage=1.0)
+    def build(self, hidden_shape, *_) -> None:
+        hidden_size = hidden_shape[-1]
+        for projection in (self.query, self.key, self.value):
+            projection.build((None, None, hidden_size))
+        self.output_projection = Linear(
+            hidden_size,
+            initializer_range=self.initializer_range,
+            name="output",
+            dtype=self.dtype_policy,
+        )
+        self.output_projection.build((None, None, self.num_heads * self.head_size))
+        for biases in (self.relations, self.grammar_bias):
+            if biases is not None:
+                biases.build()
+        if isinstance(self.implementation, Linformer | TableETC):
+            self.implementation.build(self)
+
+    def call(
+        self,
+        hidden_states: tf.Tensor,
+        features: TokenFeatures | None = None,
+        plan: Any = None,
+        training: bool = False,
+        seed: tf.Tensor | None = None,
+    ) -> tf.Tensor:
+        """Attends.
+
+        Args:
+            hidden_states: float [B, S, D].
+            features: token features int [B, S], or what `TokenFeatures.of` takes; not needed with a
+                plan.
+            plan: the result of `plan(features)`, for callers with several layers.
+            training: whether dropout is on.
+            seed: int32 [2], from the dropout's `draw_seed`; None draws one.
+
+        Returns:
+            float [B, S, D].
+
+        Raises:
+            ValueError: without features and without a plan.
+        """
+        training = bool(training)
+        if plan is None:
+            if features is None:
+                raise ValueError(f"layer {self.name!r} expected token features or a plan")
+            plan = self.plan(TokenFeatures.of(features), training=training)
+        dropout = None
+        if training and self.dropout_rate:
+            seed = self.dropout.draw_seed() if seed is None else seed
+            dropout = SeededDropout(self.dropout_rate, seed)
+        query, key, value = self.heads(hidden_states)
+        context = self.attend(query, key, value, plan, dropout, training)  # [B, S, H, E]
+        length = tf.shape(hidden_states)[1]
+        return self.output_projection(
+            tf.reshape(context, [-1, length, self.num_heads * self.head_size])
+        )
+
+    def heads(self, hidden_states: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """Queries, keys and values of hidden states [B, S, D]: float [B, S, H, E] each."""
+        shape = [-1, tf.shape(hidden_states)[1], self.num_heads, self.head_size]
+        projections = (self.query, self.key, self.value)
+        return tuple(tf.reshape(project(hidden_states), shape) for project in projections)
+
+    def compute_output_shape(self, hidden_shape, *_):
+        return hidden_shape
+
+    def get_config(self):
+        return super().get_config() | {
+            "num_heads": self.num_heads,
+            "head_size": self.head_size,
+            "attention": dataclasses.asdict(self.attention),
+            "temperature": self.temperature,
+            "dropout": self.dropout_rate,
+            "initializer_range": self.initializer_range,
+        }
+
+
+# The names that `.keras` files of former versions know it by.
+for _name in ("DenseAttention", "TiledAttention", "LinformerAttention", "TableETCAttention"):
+    keras.saving.get_custom_objects()[f"mate_tf>{_name}"] = SelfAttention
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
-class MultiViewAttention(HeadProjections):
+class MultiViewAttention(SelfAttention):
     """MATE's self-attention, linear in the sequence length (MATE paper, section 3).
 
     Called on hidden states float [B, S, D] and token features int [B, S]; returns float
@@ -125,12 +356,11 @@ class MultiViewAttention(HeadProjections):
         global_size: G; the first tokens of each order, which see all and are seen by all.
         original_bucketing: whether to join the first and last bucket, and repeat keys with fewer
             than three buckets, as the authors' release does.
-        architecture: "mate", or "mate_tableformer" to learn biases for TableFormer's relations.
-        relation_kind, disabled_relations: see `AttentionConfig`.
-        num_neighbours: the neighbours that a token sees on each side.
+        architecture: "mate", or "mate_tableformer" to learn biases for TableFormer's relations,
+            whose `relation_kind` and `disabled_relations` are options then.
         dense_up_to: the longest sequence that is computed over all pairs, with the same result;
             None for the longest one where this is faster.
-        **kwargs: temperature, dropout and initializer_range of `HeadProjections`, and Keras's.
+        **kwargs: temperature, dropout and initializer_range of `SelfAttention`, and Keras's.
 
     Raises:
         ValueError: if a size or the ratio cannot work.
@@ -148,8 +378,6 @@ class MultiViewAttention(HeadProjections):
         TensorShape([1, 6, 8])
     """
 
-    architectures = SORTED_ARCHITECTURES
-
     def __init__(
         self,
         num_heads: int,
@@ -161,43 +389,34 @@ class MultiViewAttention(HeadProjections):
         architecture: str = "mate",
         relation_kind: str = "scalar",
         disabled_relations: tuple[int, ...] = (),
-        num_neighbours: int = 1,
         dense_up_to: int | None = 0,
         **kwargs,
     ):
-        attention = AttentionConfig(
+        # What is no option of the architecture is left out, as of a stored configuration.
+        options: dict[str, Any] = dict(
             architecture=architecture,
-            dense_up_to=dense_up_to,
             row_heads_ratio=row_heads_ratio,
             bucket_size=bucket_size,
             global_size=global_size,
             original_bucketing=original_bucketing,
             relation_kind=relation_kind,
             disabled_relations=tuple(disabled_relations),
-            num_neighbours=num_neighbours,
+            dense_up_to=dense_up_to,
         )
+        former = {key: kwargs.pop(key) for key in AttentionConfig.FORMER_FIELDS if key in kwargs}
+        attention = from_dict(AttentionConfig, options | former, "attention")
+        if not isinstance(attention, MateConfig):
+            raise ValueError(
+                "expected architecture in ('mate', 'mate_tableformer') of a MultiViewAttention, "
+                f"got {architecture!r}"
+            )
         super().__init__(num_heads, head_size, attention, **kwargs)
-
-    def implementation_of(self, heads: Heads) -> Implementation:
-        """All pairs of short sequences, the views of longer ones."""
-        attention = self.attention
-        self.views = MultiViewEmbedding(
-            attention.bucket_size,
-            attention.global_size,
-            attention.num_neighbours,
-            name="views",
-            dtype=self.dtype_policy,
-        )
-        longest = partial(longest_dense, attention, BREAK_EVEN_WINDOW, self.compute_dtype)
-        return ByLength(Dense(heads), MultiViews(heads, self.views), longest)
 
     def get_config(self):
         config = super().get_config()
         attention = config.pop("attention")
-        return config | {name: attention[name] for name in (*OPTIONS, "dense_up_to")}
-
-    @classmethod
-    def from_config(cls, config):
-        former = {key: config[key] for key in AttentionConfig.FORMER_FIELDS if key in config}
-        from_dict(AttentionConfig, former, "attention")  # refuses what is not as it was
-        return cls(**{key: value for key, value in config.items() if key not in former})
+        return config | {
+            name: value
+            for name, value in attention.items()
+            if name not in ("evaluator", "coverage")
+        }

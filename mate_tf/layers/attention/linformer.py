@@ -1,67 +1,48 @@
 """Linformer: attention to a learned projection of the sequence, linear in its length.
 
 Learned weights sum the keys and values of the sequence to a fixed number of each (Wang et al.,
-2020, section 4; MATE paper, section 4.3). Each position has its own weights, so a model takes
-sequences of one length only, and no pattern applies.
+2020, section 4; MATE paper, section 4.3). Keys and values, and all heads, share one projection.
+Each position has its own weights, so a model takes sequences of one length only, and no pattern
+applies. Padding adds nothing.
 
-Shapes: B batch, S sequence, P projected length, H heads, E head size, D hidden.
+Shapes: B batch, S sequence, P projected length, H heads, E head size.
 """
-
-from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig
+from mate_tf.config import LinformerConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import dense_attention
-from mate_tf.layers.attention.heads import by_groups
-from mate_tf.layers.attention.projections import HeadProjections
+from mate_tf.layers.attention.patterns import Heads, heads_first
 from mate_tf.layers.basic import SeededDropout
 
 
-class LinformerPlan(NamedTuple):
-    """What an encoder's layers share."""
+class Linformer:
+    """An `Implementation` with a weight: `length_projection`, float [S, P]."""
 
-    key_weights: tf.Tensor  # float [B, S, 1]: 0 for padding, else 1
+    def __init__(self, heads: Heads, attention: LinformerConfig) -> None:
+        self._heads = heads
+        self._attention = attention
 
-
-@keras.saving.register_keras_serializable(package="mate_tf")
-class LinformerAttention(HeadProjections):
-    """Self-attention of every token to a projection of the sequence.
-
-    Called on hidden states float [B, S, D] and token features int [B, S]; returns float
-    [B, S, D]. Keys and values, and all heads, share one projection; padding adds nothing to it.
-
-    Raises:
-        ValueError: if S is not the attention's `sequence_length`, or its architecture is another
-            layer's.
-
-    Example:
-        >>> from mate_tf.config import AttentionConfig
-        >>> attention = AttentionConfig("linformer", sequence_length=6, projected_length=2)
-        >>> layer = LinformerAttention(num_heads=2, head_size=4, attention=attention)
-        >>> features = TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)
-        >>> layer(tf.ones([1, 6, 8]), features).shape
-        TensorShape([1, 6, 8])
-    """
-
-    architectures = ("linformer",)
-
-    def build(self, hidden_shape, *_) -> None:
-        super().build(hidden_shape)
-        self.length_projection = self.add_weight(
-            shape=(self.attention.sequence_length, self.attention.projected_length),
-            initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+    def build(self, layer: keras.layers.Layer) -> None:
+        """Adds the weight to the layer."""
+        self.length_projection = layer.add_weight(
+            shape=(self._attention.sequence_length, self._attention.projected_length),
+            initializer=keras.initializers.TruncatedNormal(stddev=layer.initializer_range),
             name="proj_seq_length",
         )
 
-    def plan(self, features: TokenFeatures, training: bool = False) -> tuple[LinformerPlan]:
-        """The mask, and a check of the length."""
-        expected = self.attention.sequence_length
+    def plan(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
+        """The weights of keys, 0 for padding, else 1: float [B, S, 1].
+
+        Raises:
+            ValueError: if S is not the attention's `sequence_length`.
+        """
+        expected = self._attention.sequence_length
         message = (
             f"expected sequences of {expected} tokens, which this Linformer projects to "
-            f"{self.attention.projected_length}, got "
+            f"{self._attention.projected_length}, got "
         )
         length = features.input_mask.shape[1]
         if length is not None and length != expected:
@@ -70,42 +51,24 @@ class LinformerAttention(HeadProjections):
             tf.shape(features.input_mask)[1], expected, f"{message}another length"
         )
         with tf.control_dependencies([] if check is None else [check]):
-            weights = tf.cast(features.input_mask, self.compute_dtype)
-        return (LinformerPlan(weights[..., None]),)
+            return tf.cast(features.input_mask, self._heads.compute_dtype)[..., None]
 
     def attend(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
         value: tf.Tensor,
-        plan: tuple[LinformerPlan],
+        plan: tf.Tensor,
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context of all heads, which are one group. float [B, S, H, E]."""
-        return by_groups(self._attend_group, [self.num_heads], query, key, value, plan, dropout)
-
-    def _attend_group(
-        self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
-        plan: LinformerPlan,
-        first_head: int,
-        dropout: SeededDropout | None,
-    ) -> tf.Tensor:
-        """The context. float [B, H, S, E]."""
-        del first_head
-        weights = tf.convert_to_tensor(self.length_projection) * plan.key_weights  # [B, S, P]
-        return dense_attention(
-            query,
-            tf.einsum("BSP,BHSE->BHPE", weights, key),
-            tf.einsum("BSP,BHSE->BHPE", weights, value),
-            temperature=self.temperature,
-            dropout=dropout,
+        """The context. float [B, S, H, E]."""
+        weights = tf.convert_to_tensor(self.length_projection) * plan  # [B, S, P]
+        context = dense_attention(
+            heads_first(query),
+            tf.einsum("BSP,BSHE->BHPE", weights, key),
+            tf.einsum("BSP,BSHE->BHPE", weights, value),
+            temperature=self._heads.temperature,
+            dropout=None if dropout is None else dropout.fold_in(0),
         )
-
-    @classmethod
-    def default_attention(cls) -> AttentionConfig:
-        """The MATE paper's: 256 keys, for its 2,048 tokens."""
-        return AttentionConfig("linformer", sequence_length=2048, projected_length=256)
+        return heads_first(context)

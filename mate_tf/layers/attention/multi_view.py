@@ -5,7 +5,7 @@ full sequence. The long rest is cut into buckets. Its tokens attend to the globa
 window: their own bucket and both neighbours (MATE paper, section 3, figures 2 and 7).
 
 Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, L long (N * R), N buckets,
-R radius (bucket size), W window (3 * R, or more with more neighbours), H heads, E head size,
+R radius (bucket size), W window (3 * R), H heads, E head size,
 D hidden, F from, T to.
 """
 
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig
+from mate_tf.config import MateConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.heads import Heads
 from mate_tf.layers.attention.patterns import (
     HeadGroup,
+    Heads,
     num_buckets,
     ordered_features,
     pattern_mask,
@@ -28,11 +28,10 @@ from mate_tf.layers.attention.relations import RelationBias
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.attention.views import (
     MultiView,
-    MultiViewEmbedding,
     Places,
     group_views,
     in_sequence,
-    neighbour_offsets,
+    places,
     views_of,
     with_neighbours,
 )
@@ -157,7 +156,7 @@ def group_plan(
     features: TokenFeatures,
     order: tf.Tensor,
     group: HeadGroup,
-    config: AttentionConfig,
+    config: MateConfig,
     relations: RelationBias | None = None,
 ) -> GroupPlan:
     """Masks a head group's views by its pattern; depends only on the token features.
@@ -180,15 +179,18 @@ def group_plan(
 
     def keys_of_buckets(feature: tf.Tensor) -> tf.Tensor:
         repeated = tf.repeat(feature[:, None, :global_size], buckets, axis=1)  # [B, N, G]
-        window = with_neighbours(in_buckets(feature), 1, config.num_neighbours)  # [B, N, W]
+        window = with_neighbours(in_buckets(feature), axis=1)  # [B, N, W]
         return tf.concat([repeated, window], axis=-1)
 
     long = ordered.map(in_buckets)
     long_keys = ordered.map(keys_of_buckets)  # [B, N, G + W]
     long_mask = pattern_mask(group.pattern, long, long_keys)  # [B, N, R, G + W]
     if not config.original_bucketing:
-        exists = _neighbour_exists(buckets, bucket_size, config.num_neighbours)  # [N, 1, W]
-        long_mask &= tf.pad(exists, [[0, 0], [0, 0], [global_size, 0]], constant_values=True)
+        # Rolling joins the two ends of the long part, and repeats buckets if there are few.
+        index = tf.range(buckets)
+        exists = [index >= 0, index + 1 < buckets, index >= 1]  # its own, the next, the previous
+        in_window = tf.repeat(tf.stack(exists, axis=1), bucket_size, axis=1)[:, None]  # [N, 1, W]
+        long_mask &= tf.pad(in_window, [[0, 0], [0, 0], [global_size, 0]], constant_values=True)
     global_relations = long_relations = None
     if relations is not None:
         global_relations = relations.one_hot(global_, features)  # [B, K, G, S]
@@ -201,42 +203,24 @@ def group_plan(
     )
 
 
-def _neighbour_exists(buckets: int | tf.Tensor, bucket_size: int, num_neighbours: int) -> tf.Tensor:
-    """False for buckets after the last or before the first.
-
-    Rolling joins the two ends of the long part, and repeats buckets if there are few.
-
-    Returns:
-        bool [N, 1, W].
-    """
-    index = tf.range(buckets)
-    exists = tf.stack(
-        [
-            (index + offset >= 0) & (index + offset < buckets)
-            for offset in neighbour_offsets(num_neighbours)
-        ],
-        axis=1,
-    )  # [N, 2 * num_neighbours + 1]
-    return tf.repeat(exists, bucket_size, axis=1)[:, None]
-
-
 class MultiViews:
-    """A window of buckets in each head's order; see `heads.Implementation`."""
+    """A window of buckets in each head's order; see `kinds.Implementation`."""
 
-    def __init__(self, heads: Heads, views: MultiViewEmbedding) -> None:
+    def __init__(self, heads: Heads) -> None:
         self._heads = heads
-        self._views = views
 
     def plan(self, features: TokenFeatures, training: bool = False) -> MultiViewPlan:
         """The orders and masks of the views."""
-        heads = self._heads
+        heads, attention = self._heads, self._heads.attention
+        assert isinstance(attention, MateConfig)
         orders = [token_order(features, sort_by) for _, sort_by in heads.sorted_groups]
         plans = (
-            group_plan(features, order, group, heads.attention, heads.relations)
+            group_plan(features, order, group, attention, heads.relations)
             for order, group in zip(orders, heads.groups, strict=True)
         )
         sizes = [group.num_heads for group in heads.groups]
-        return MultiViewPlan(tuple(plans), self._views.places(orders, sizes))
+        where = places(orders, sizes, attention.bucket_size, attention.global_size)
+        return MultiViewPlan(tuple(plans), where)
 
     def attend(
         self,

@@ -1,4 +1,4 @@
-"""Attention patterns: which tokens may attend to which, and in what order each head sees them.
+"""Heads and their patterns: which tokens may attend to which, and in what order a head sees them.
 
 A pattern is a small function of the features of query and key tokens, which broadcast against each
 other. It returns a bool tensor that broadcasts to [..., F, T], True where the query may attend to
@@ -9,17 +9,22 @@ of an order are its global part. The rest, its long part, is cut into N buckets 
 padding at its end (MATE paper, section 3 and figure 2).
 
 Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, N buckets, R radius (bucket
-size), F from (queries), T to (keys).
+size), H heads, h heads of a group, E head size, F from (queries), T to (keys), K relations.
 """
 
 import dataclasses
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig
+from mate_tf.config import AttentionConfig, GrammarHardConfig, MateConfig, TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.grammar import RelatedTags, allowed_tags
+from mate_tf.layers.attention.grammar import GrammarBias, RelatedTags, allowed_tags
+from mate_tf.layers.attention.relations import RelationBias, relation_scores
+from mate_tf.layers.attention.softmax import scores_are_small
+from mate_tf.layers.basic import SeededDropout
 
 Pattern = Callable[[TokenFeatures, TokenFeatures], tf.Tensor]
 
@@ -85,24 +90,126 @@ def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...
     Raises:
         ValueError: for TableETC, whose pattern also depends on positions and global tokens.
     """
-    if config.has_global_tokens:
+    if isinstance(config, TableETCConfig):
         raise ValueError(
             f"expected an architecture of patterns, got {config.architecture!r}; see "
             "mate_tf/layers/attention/table_etc.py"
         )
-    if config.architecture in ("tapas", "tableformer", "linformer", "grammar_soft"):
-        return (HeadGroup(num_heads, everywhere, None),)
     if config.architecture == "grammar_hard":
+        assert isinstance(config, GrammarHardConfig)
         related = RelatedTags(allowed_tags(config.grammar_rules))
         return (HeadGroup(num_heads, related, None, adds_itself=True),)
     if config.architecture == "sat":
         return (HeadGroup(num_heads, AnyOf(same_row, same_column, global_token), None),)
+    if not isinstance(config, MateConfig):
+        return (HeadGroup(num_heads, everywhere, None),)
     row_heads = int(num_heads * config.row_heads_ratio)
     groups = (
         HeadGroup(row_heads, AnyOf(same_row, global_token), "row_ids"),
         HeadGroup(num_heads - row_heads, AnyOf(same_column, global_token), "column_ids"),
     )
     return tuple(group for group in groups if group.num_heads)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Heads:
+    """What an implementation of attention knows about the layer that it computes for.
+
+    Attributes:
+        num_heads: H.
+        head_size: E.
+        attention: the pattern and its parameters.
+        temperature: divides the attention scores.
+        compute_dtype: of the scores.
+        relations: the layer's biases for TableFormer's relations, or None.
+        grammar_bias: the layer's bias for favoured pairs, or None.
+    """
+
+    num_heads: int
+    head_size: int
+    attention: AttentionConfig
+    temperature: float
+    compute_dtype: str
+    relations: RelationBias | None = None
+    grammar_bias: GrammarBias | None = None
+
+    @property
+    def scale(self) -> float:
+        """The factor of the attention scores."""
+        return 1.0 / (self.temperature * self.head_size**0.5)
+
+    @property
+    def groups(self) -> tuple[HeadGroup, ...]:
+        """The head groups of the architecture."""
+        return head_groups(self.attention, self.num_heads)
+
+    @property
+    def sorted_groups(self) -> list[tuple[HeadGroup, str]]:
+        """The head groups, each with the feature that it sorts by."""
+        return [(group, group.sort_by) for group in self.groups if group.sort_by is not None]
+
+    def relation_scores(self, query: tf.Tensor, one_hot: tf.Tensor, first_head: int) -> tf.Tensor:
+        """What the relations add to the scores of h consecutive heads.
+
+        Args:
+            query: float [B, h, ..., F, E].
+            one_hot: float [B, K, ..., F, T].
+            first_head: the index of the first of them.
+
+        Returns:
+            float [B, h, ..., F, T], for the scores after their division.
+        """
+        assert self.relations is not None
+        return relation_scores(query, one_hot, *self.relations.tables(first_head, query.shape[1]))
+
+    def scores_are_small(
+        self, query: tf.Tensor, key: tf.Tensor, training: bool
+    ) -> tf.Tensor | None:
+        """As `softmax.scores_are_small` for heads [B, S, H, E]; None also with relations."""
+        if self.relations is not None or training:
+            return None
+        return scores_are_small(query, key, self.scale)
+
+
+def heads_first(tensor: tf.Tensor) -> tf.Tensor:
+    """[B, S, H, E] to [B, H, S, E], or back."""
+    return tf.transpose(tensor, [0, 2, 1, 3])
+
+
+def by_groups(
+    attend_group: Callable[..., tf.Tensor],
+    group_sizes: Sequence[int],
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    plans: Sequence[Any],
+    dropout: SeededDropout | None,
+) -> tf.Tensor:
+    """Attends group by group.
+
+    Args:
+        attend_group: a function of query, key and value [B, h, S, E], the group's plan, the index
+            of its first head and dropout; returns the context [B, h, S, E].
+        group_sizes: h of each group.
+        query: float [B, S, H, E].
+        key: float [B, S, H, E].
+        value: float [B, S, H, E].
+        plans: the plan of each group.
+        dropout: applied to the attention probabilities.
+
+    Returns:
+        float [B, S, H, E].
+    """
+    first_heads = itertools.accumulate([0, *group_sizes[:-1]])
+    queries, keys, values = (
+        tf.split(heads_first(tensor), group_sizes, axis=1) for tensor in (query, key, value)
+    )
+    contexts = [
+        attend_group(*group, None if dropout is None else dropout.fold_in(index))
+        for index, group in enumerate(zip(queries, keys, values, plans, first_heads, strict=True))
+    ]
+    context = tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
+    return heads_first(context)  # and back: [B, S, H, E]
 
 
 def pattern_mask(pattern: Pattern, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
@@ -212,51 +319,31 @@ def bucket_ids(rank: tf.Tensor, bucket_size: int, global_size: int) -> tf.Tensor
     return tf.maximum((rank - global_size) // bucket_size + 1, 0)
 
 
-def computed_pairs(
-    rank: tf.Tensor,
-    bucket_size: int,
-    global_size: int,
-    original_bucketing: bool,
-    num_neighbours: int = 1,
-) -> tf.Tensor:
-    """The pairs that `MultiViewAttention` computes, so that `DenseAttention` can do the same.
-
-    A pair is computed if one of the two is in the global part, or if their buckets are at most
-    `num_neighbours` apart.
-
-    Args:
-        rank: int32 [B, S], each token's place in its head group's order.
-        original_bucketing: adds the authors' release's join of distant buckets.
-        num_neighbours: how many buckets before a token's own, and as many after, it attends to.
-
-    Returns:
-        bool [B, F, T].
-    """
-    bucket = bucket_ids(rank, bucket_size, global_size)  # [B, S]
-    query, key = bucket[:, :, None], bucket[:, None, :]
-    distance = tf.abs(query - key)
-    allowed = (distance <= num_neighbours) | (query == 0) | (key == 0)
-    if original_bucketing:
-        allowed |= distance == tf.shape(rank)[-1] // bucket_size - 2
-    return allowed
-
-
 def window_pairs(
     features: TokenFeatures, sort_by: str | None, config: AttentionConfig
 ) -> tf.Tensor | None:
-    """The pairs within a head group's window, bool [B, F, T]; None if there is no window.
+    """The pairs that a window computes, so that `Dense` can do the same.
+
+    A pair is computed if one of the two is in the global part, or if their buckets are the same or
+    adjacent. The authors' release also joins distant buckets.
 
     Args:
         features: int [B, S] each.
-        sort_by: the feature that the group sorts by, or None.
+        sort_by: the feature that the head group sorts by, or None.
         config: the window's sizes.
+
+    Returns:
+        bool [B, F, T]; None if there is no window.
     """
-    if sort_by is None or config.bucket_size == 0 or config.coverage is not None:
+    if sort_by is None or not isinstance(config, MateConfig):
         return None
-    return computed_pairs(
-        token_rank(token_order(features, sort_by)),
-        config.bucket_size,
-        config.global_size,
-        config.original_bucketing,
-        config.num_neighbours,
-    )
+    if config.bucket_size == 0 or config.coverage is not None:
+        return None
+    rank = token_rank(token_order(features, sort_by))
+    bucket = bucket_ids(rank, config.bucket_size, config.global_size)  # [B, S]
+    query, key = bucket[:, :, None], bucket[:, None, :]
+    distance = tf.abs(query - key)
+    allowed = (distance <= 1) | (query == 0) | (key == 0)
+    if config.original_bucketing:
+        allowed |= distance == tf.shape(rank)[-1] // config.bucket_size - 2
+    return allowed

@@ -18,13 +18,17 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig
+from mate_tf.config import TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import dense_attention
-from mate_tf.layers.attention.heads import heads_first
 from mate_tf.layers.attention.multi_view import multi_view_attention
-from mate_tf.layers.attention.patterns import first_tokens, num_buckets, sequence_length
-from mate_tf.layers.attention.projections import HeadProjections
+from mate_tf.layers.attention.patterns import (
+    Heads,
+    first_tokens,
+    heads_first,
+    num_buckets,
+    sequence_length,
+)
 from mate_tf.layers.attention.views import MultiView
 from mate_tf.layers.basic import SeededDropout
 
@@ -34,7 +38,7 @@ from mate_tf.layers.basic import SeededDropout
 FROM_GLOBAL, GLOBAL_TO_GLOBAL, DISTANCE = 3, 6, 8
 
 
-def membership(features: TokenFeatures, attention: AttentionConfig) -> tf.Tensor:
+def membership(features: TokenFeatures, attention: TableETCConfig) -> tf.Tensor:
     """Each token's label, from 0 to 2, for each global token.
 
     Only tokens of the table belong to a row or column; a token of column 0 belongs to a row only.
@@ -48,7 +52,7 @@ def membership(features: TokenFeatures, attention: AttentionConfig) -> tf.Tensor
 
     Raises:
         ValueError: if an example has more rows or columns than there are global tokens, and they
-            are not shared. In a graph it is an `InvalidArgumentError` when it runs. XLA drops
+            are not plan. In a graph it is an `InvalidArgumentError` when it runs. XLA drops
             assertions: there, such rows and columns belong to no global token.
     """
     half = attention.num_global_tokens // 2
@@ -71,7 +75,7 @@ def membership(features: TokenFeatures, attention: AttentionConfig) -> tf.Tensor
         return tf.concat([own_row, 2 * own_column], axis=-1)
 
 
-def _at_most(limit: int, ids: tf.Tensor, what: str, attention: AttentionConfig) -> list:
+def _at_most(limit: int, ids: tf.Tensor, what: str, attention: TableETCConfig) -> list:
     """Refuses ids of at least `limit`: at once if they are known, else by an assertion."""
     count = tf.reduce_max(ids) + 1
     before = (
@@ -129,7 +133,7 @@ class GlobalLocalPlan(NamedTuple):
     long_membership: tf.Tensor
 
 
-def all_pairs_plan(features: TokenFeatures, attention: AttentionConfig) -> AllPairsPlan:
+def all_pairs_plan(features: TokenFeatures, attention: TableETCConfig) -> AllPairsPlan:
     """The mask and the label of every pair, from features int [B, S]."""
     to_global = membership(features, attention)  # [B, S, G]
     real = _real(features)  # [B, S]
@@ -161,7 +165,7 @@ def all_pairs_plan(features: TokenFeatures, attention: AttentionConfig) -> AllPa
     )
 
 
-def global_local_plan(features: TokenFeatures, attention: AttentionConfig) -> GlobalLocalPlan:
+def global_local_plan(features: TokenFeatures, attention: TableETCConfig) -> GlobalLocalPlan:
     """The masks and labels of the blocks, from features int [B, S]."""
     radius, size = attention.local_radius, attention.num_global_tokens
     to_global = membership(features, attention)  # [B, S, G]
@@ -272,85 +276,77 @@ def scores_by_distance(scores: tf.Tensor) -> tf.Tensor:
     return to_window
 
 
-@keras.saving.register_keras_serializable(package="mate_tf")
-class TableETCAttention(HeadProjections):
-    """ETC's global-local self-attention over a table (MATE paper, section 5.1).
+class TableETC:
+    """An `Implementation` with weights: `label_embeddings`, float [K, H, E].
 
-    Called on hidden states float [B, G + S, D], the global tokens first, and token features int
-    [B, S], for any S; returns float [B, G + S, D]. Global tokens and others share their
-    projections. With evaluator "dense" all pairs are computed, with the same mask and labels.
-
+    It attends from and to G + S tokens, the global tokens first; global tokens and others share
+    their projections. With evaluator "dense" all pairs are computed, with the same mask and labels.
     The labels' vectors start at zero, so training begins with BERT's plain attention.
-
-    Raises:
-        ValueError: if there are too few global tokens for the rows or columns (see `membership`),
-            or the hidden states do not have G + S tokens.
-
-    Example:
-        >>> from mate_tf.config import AttentionConfig
-        >>> attention = AttentionConfig("table_etc", num_global_tokens=4, local_radius=2)
-        >>> layer = TableETCAttention(num_heads=2, head_size=4, attention=attention)
-        >>> features = TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)
-        >>> layer(tf.ones([1, 4 + 6, 8]), features).shape
-        TensorShape([1, 10, 8])
     """
 
-    architectures = ("table_etc",)
+    def __init__(self, heads: Heads, attention: TableETCConfig) -> None:
+        self._heads = heads
+        self._attention = attention
 
-    def build(self, hidden_shape, *_) -> None:
-        super().build(hidden_shape)
-        num_labels = DISTANCE + 2 * self.attention.max_relative_distance + 1
-        self.label_embeddings = self.add_weight(
-            shape=(num_labels, self.num_heads, self.head_size),
+    def build(self, layer: keras.layers.Layer) -> None:
+        """Adds the weights to the layer."""
+        num_labels = DISTANCE + 2 * self._attention.max_relative_distance + 1
+        self.label_embeddings = layer.add_weight(
+            shape=(num_labels, self._heads.num_heads, self._heads.head_size),
             initializer="zeros",
             name="relative_label_embeddings",
         )
 
     def plan(
         self, features: TokenFeatures, training: bool = False
-    ) -> tuple[AllPairsPlan] | tuple[GlobalLocalPlan]:
-        """The masks and labels, which depend only on the token features."""
-        if self.attention.is_linear:
-            return (global_local_plan(features, self.attention),)
-        return (all_pairs_plan(features, self.attention),)
+    ) -> AllPairsPlan | GlobalLocalPlan:
+        """The masks and labels, from features int [B, S].
+
+        Raises:
+            ValueError: if there are too few global tokens for the rows or columns: see
+                `membership`.
+        """
+        make = global_local_plan if self._attention.is_linear else all_pairs_plan
+        return make(features, self._attention)
 
     def attend(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
         value: tf.Tensor,
-        plan: tuple[Any, ...],
+        plan: AllPairsPlan | GlobalLocalPlan,
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context of all heads. float [B, G + S, H, E]."""
-        (shared,) = plan
+        """The context. float [B, G + S, H, E].
+
+        Raises:
+            ValueError: if the hidden states do not have G + S tokens.
+        """
         query, key, value = map(heads_first, (query, key, value))  # [B, H, G + S, E]
-        self._check_length(query, shared)
+        self._check_length(query, plan)
         table = tf.cast(tf.convert_to_tensor(self.label_embeddings), query.dtype)  # [K, H, E]
         # It is added to the scores after their division, so it is divided too.
-        table *= tf.cast(1.0 / (self.temperature * self.head_size**0.5), query.dtype)
-        options: dict[str, Any] = dict(temperature=self.temperature, dropout=dropout)
-        if isinstance(shared, AllPairsPlan):
+        table *= tf.cast(self._heads.scale, query.dtype)
+        options: dict[str, Any] = dict(temperature=self._heads.temperature, dropout=dropout)
+        if isinstance(plan, AllPairsPlan):
             by_label = tf.einsum("BHFE,KHE->BHFK", query, table)
-            label = tf.repeat(shared.label[:, None], self.num_heads, axis=1)  # [B, H, F, T]
+            label = tf.repeat(plan.label[:, None], self._heads.num_heads, axis=1)  # [B, H, F, T]
             bias = tf.gather(by_label, label, batch_dims=3)
-            return heads_first(
-                dense_attention(query, key, value, shared.mask, bias=bias, **options)
-            )
+            return heads_first(dense_attention(query, key, value, plan.mask, bias=bias, **options))
         queries, keys, values = (
             global_local_views(
-                tensor, self.attention.num_global_tokens, self.attention.local_radius
+                tensor, self._attention.num_global_tokens, self._attention.local_radius
             )
             for tensor in (query, key, value)
         )
-        global_bias, long_bias = self._label_scores(queries, table, shared)
+        global_bias, long_bias = self._label_scores(queries, table, plan)
         context = multi_view_attention(
             queries,
             keys,
             values,
-            global_mask=shared.global_mask,
-            long_mask=shared.long_mask,
+            global_mask=plan.global_mask,
+            long_mask=plan.long_mask,
             global_bias=global_bias,
             long_bias=long_bias,
             **options,
@@ -369,7 +365,7 @@ class TableETCAttention(HeadProjections):
         def by_label(part: tf.Tensor, vectors: tf.Tensor) -> tf.Tensor:
             return tf.einsum("bh...e,khe->bh...k", part, vectors)
 
-        itself = tf.eye(self.attention.num_global_tokens, dtype=tf.int32)
+        itself = tf.eye(self._attention.num_global_tokens, dtype=tf.int32)
         global_scores = [
             scores_by_membership(by_label(queries.global_, between), itself),
             scores_by_membership(by_label(queries.global_, from_global), plan.membership),
@@ -384,13 +380,8 @@ class TableETCAttention(HeadProjections):
         masks = plan.mask if isinstance(plan, AllPairsPlan) else plan.global_mask
         expected, length = masks.shape[-1], query.shape[2]
         if None not in (expected, length) and length != expected:
-            size = self.attention.num_global_tokens
+            size = self._attention.num_global_tokens
             raise ValueError(
-                f"layer {self.name!r} expected hidden states of {expected} tokens, {size} global "
-                f"ones and the features' {expected - size}, got {length}"
+                f"expected hidden states of {expected} tokens, {size} global ones and the "
+                f"features' {expected - size}, got {length}"
             )
-
-    @classmethod
-    def default_attention(cls) -> AttentionConfig:
-        """The MATE paper's 256 global tokens, by blocks."""
-        return AttentionConfig("table_etc")

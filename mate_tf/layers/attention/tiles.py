@@ -16,10 +16,12 @@ from functools import partial
 
 import tensorflow as tf
 
+from mate_tf.config import MateConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.heads import Heads, by_groups
 from mate_tf.layers.attention.patterns import (
+    Heads,
     Pattern,
+    by_groups,
     first_tokens,
     num_buckets,
     ordered_features,
@@ -189,7 +191,7 @@ def tiles_meet(tiles: TokenFeatures, sort_by: str) -> tf.Tensor:
 
 
 class Tiles:
-    """All pairs that a sorted pattern allows, and few others; see `heads.Implementation`.
+    """All pairs that a sorted pattern allows, and few others; see `kinds.Implementation`.
 
     It computes what `dense.Dense` computes for the pattern without a window.
     """
@@ -201,6 +203,7 @@ class Tiles:
         """The orders and the pairs of tiles."""
         heads, plans = self._heads, []
         for group, sort_by in heads.sorted_groups:
+            assert isinstance(heads.attention, MateConfig)
             plan = tile_plan(features, sort_by, heads.attention.bucket_size)
             most = round_size(group.num_heads, plan.tile_size, heads.head_size)
             if compiles_with_xla():  # a list that is filled up should not be long
@@ -237,11 +240,11 @@ class Tiles:
         """The context, computed in the group's order. float [B, h, S, E]."""
         heads = self._heads
         assert plan.rounds is not None
-        scale = tf.cast(1.0 / (heads.temperature * heads.head_size**0.5), query.dtype)
+        scale = tf.cast(heads.scale, query.dtype)
         query, key, value = (_to_tiles(one, plan) for one in (query * scale, key, value))
         tables: tuple[tf.Tensor, ...] = ()
         if heads.relations is not None:
-            bias, *vectors = heads.relation_tables(first_head, query.shape[1])
+            bias, *vectors = heads.relations.tables(first_head, query.shape[1])
             tables = bias, *(table / scale for table in vectors)
         weighing = Weighing(tables, dropout, are_small)
         context = attend_in_rounds(plan.rounds, query, key, value, weighing)

@@ -5,7 +5,7 @@ rolling the buckets and putting heads first changes only the rows' indices, whic
 encoder share. The gradients are gathers too; TensorFlow's would sum index by index.
 
 Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, N buckets, R radius (bucket
-size), W window (3 * R, or more with more neighbours), H heads, h heads of a group, E head size.
+size), W window (3 * R), H heads, h heads of a group, E head size.
 """
 
 from collections.abc import Sequence
@@ -68,7 +68,6 @@ def places(
     group_sizes: Sequence[int],
     bucket_size: int,
     global_size: int,
-    num_neighbours: int = 1,
 ) -> Places:
     """The rows of all head groups' views.
 
@@ -80,7 +79,6 @@ def places(
         group_sizes: h of each group, in the order of the heads.
         bucket_size: R.
         global_size: G.
-        num_neighbours: buckets on each side of a bucket that its window holds.
     """
     batch = tf.shape(orders[0])[0]
     length = orders[0].shape[1] or tf.shape(orders[0])[1]
@@ -92,7 +90,7 @@ def places(
         padded = tf.pad(order, [[0, 0], [0, global_size + long_size - length]])  # [B, P]
         global_, long = tf.split(padded, [global_size, long_size], axis=1)
         long = tf.reshape(long, [batch, buckets, bucket_size])
-        window = with_neighbours(long, axis=1, num_neighbours=num_neighbours)
+        window = with_neighbours(long, axis=1)
         heads = tf.range(first_head, first_head + num_heads)
         of_views = (everything, global_, long, window)
         indices.append(
@@ -114,26 +112,16 @@ def _rows(positions: tf.Tensor, heads: tf.Tensor, num_heads: int) -> tf.Tensor:
     return positions[:, None] * num_heads + heads
 
 
-def neighbour_offsets(num_neighbours: int) -> list[int]:
-    """The buckets of a window in order, relative to its own: 0, 1, -1, 2, -2, ..."""
-    offsets = [0]
-    for distance in range(1, num_neighbours + 1):
-        offsets += [distance, -distance]
-    return offsets
-
-
-def with_neighbours(long: tf.Tensor, axis: int, num_neighbours: int = 1) -> tf.Tensor:
+def with_neighbours(long: tf.Tensor, axis: int) -> tf.Tensor:
     """Each bucket followed by the next and the previous one, the ends joined.
 
     Args:
         long: [..., N, R, ...], the buckets on `axis`.
-        num_neighbours: buckets on each side.
 
     Returns:
         [..., N, W, ...].
     """
-    offsets = neighbour_offsets(num_neighbours)
-    return tf.concat([tf.roll(long, -offset, axis) for offset in offsets], axis=axis + 1)
+    return tf.concat([long, tf.roll(long, -1, axis), tf.roll(long, 1, axis)], axis=axis + 1)
 
 
 def views_of(embedding: tf.Tensor, where: Places, names: Sequence[str]) -> list[MultiView]:
@@ -153,10 +141,10 @@ def views_of(embedding: tf.Tensor, where: Places, names: Sequence[str]) -> list[
         def gradient(*upstream: tf.Tensor) -> tf.Tensor:
             of_groups = [MultiView(**view) for view in _named(upstream, names)]
             parts = []
-            for view, indices in zip(of_groups, where.indices, strict=True):
+            for view in of_groups:
                 long = [] if view.long is None else [view.long]
                 if view.window is not None:
-                    long.append(_summed_window(view.window, indices.long.shape[3]))
+                    long.append(_summed_window(view.window))
                 parts.append((view.global_, tf.add_n(long)))
             in_order = in_sequence(parts, where)  # [B, S, H, E]
             if "full" not in names:
@@ -219,13 +207,10 @@ def _named(views: Sequence[tf.Tensor], names: Sequence[str]) -> list[dict[str, t
     return [dict(zip(names, views[start : start + len(names)], strict=True)) for start in starts]
 
 
-def _summed_window(window: tf.Tensor, bucket_size: int) -> tf.Tensor:
+def _summed_window(window: tf.Tensor) -> tf.Tensor:
     """Sums each bucket's copies over all windows: [B, h, N, W, E] to [B, h, N, R, E]."""
-    parts = tf.split(window, window.shape[3] // bucket_size, axis=3)
-    offsets = neighbour_offsets(len(parts) // 2)
-    return tf.add_n(
-        [tf.roll(part, offset, axis=2) for part, offset in zip(parts, offsets, strict=True)]
-    )
+    own, following, previous = tf.split(window, 3, axis=3)
+    return own + tf.roll(following, 1, axis=2) + tf.roll(previous, -1, axis=2)
 
 
 def _without_padding(part: tf.Tensor, length: tf.Tensor) -> tf.Tensor:
@@ -246,7 +231,6 @@ class MultiViewEmbedding(keras.layers.Layer):
     Args:
         bucket_size: R, the tokens of a bucket.
         global_size: G, the tokens of the global part.
-        num_neighbours: buckets of a window on each side of its own, 1 in the paper.
 
     Raises:
         ValueError: if a size is below 1.
@@ -260,18 +244,17 @@ class MultiViewEmbedding(keras.layers.Layer):
         [[3.0, 2.0], [1.0, 0.0]]
     """
 
-    def __init__(self, bucket_size: int, global_size: int, num_neighbours: int = 1, **kwargs):
+    def __init__(self, bucket_size: int, global_size: int, **kwargs):
+        if kwargs.pop("num_neighbours", 1) != 1:  # an option of former versions
+            raise ValueError("expected num_neighbours of 1, the only number that there still is")
         super().__init__(**kwargs)
         if bucket_size < 1 or global_size < 1:
             raise ValueError(
                 f"expected bucket_size and global_size of at least 1, got {bucket_size} and "
                 f"{global_size}"
             )
-        if num_neighbours < 1:
-            raise ValueError(f"expected num_neighbours of at least 1, got {num_neighbours}")
         self.bucket_size = bucket_size
         self.global_size = global_size
-        self.num_neighbours = num_neighbours
 
     def call(self, embedding: tf.Tensor, order: tf.Tensor) -> MultiView:
         order = tf.convert_to_tensor(order)
@@ -280,17 +263,13 @@ class MultiViewEmbedding(keras.layers.Layer):
                 f"expected an order of integers, got {order.dtype.name}; a keras.Input of it has "
                 "dtype='int32'"
             )
-        where = self.places([tf.cast(order, tf.int32)], [embedding.shape[2]])
+        heads = [embedding.shape[2]]
+        where = places([tf.cast(order, tf.int32)], heads, self.bucket_size, self.global_size)
         (views,) = views_of(embedding, where, ViewIndices._fields)
         return views
-
-    def places(self, orders: Sequence[tf.Tensor], group_sizes: Sequence[int]) -> Places:
-        """The function `places` with this layer's sizes."""
-        return places(orders, group_sizes, self.bucket_size, self.global_size, self.num_neighbours)
 
     def get_config(self):
         return super().get_config() | {
             "bucket_size": self.bucket_size,
             "global_size": self.global_size,
-            "num_neighbours": self.num_neighbours,
         }

@@ -7,27 +7,26 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import MateConfig, MateTableFormerConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.by_length import BREAK_EVEN_FULL, BREAK_EVEN_WINDOW
-from mate_tf.layers.attention.kinds import MultiViewAttention, attention_layer
+from mate_tf.layers.attention.kinds import (
+    BREAK_EVEN_FULL,
+    BREAK_EVEN_WINDOW,
+    MultiViewAttention,
+    SelfAttention,
+)
 from tests.layers import small_layers as small
 
 LONGEST = 20
-KINDS = {
-    "mate": AttentionConfig("mate", bucket_size=3, global_size=4, dense_up_to=LONGEST),
-    "with relations": AttentionConfig(
-        "mate_tableformer", bucket_size=3, global_size=4, dense_up_to=LONGEST
-    ),
-    "full coverage": AttentionConfig("mate", bucket_size=3, coverage=1.0, dense_up_to=LONGEST),
+KINDS: dict[str, MateConfig] = {
+    "mate": MateConfig(bucket_size=3, global_size=4, dense_up_to=LONGEST),
+    "with relations": MateTableFormerConfig(bucket_size=3, global_size=4, dense_up_to=LONGEST),
+    "full coverage": MateConfig(bucket_size=3, coverage=1.0, dense_up_to=LONGEST),
 }
 
 
-def layer_of(attention: AttentionConfig):
-    config = EncoderConfig(
-        hidden_size=small.HIDDEN, num_heads=2, attention_dropout=0.0, attention=attention
-    )
-    return small.random_weights(attention_layer(config))
+def layer_of(attention: MateConfig):
+    return small.random_weights(SelfAttention(2, small.HIDDEN // 2, attention))
 
 
 def chosen_and_forced(kind: str):
@@ -95,9 +94,8 @@ def test_xla_takes_the_linear_path_of_a_length_it_does_not_know():
 
 def test_the_break_even_length_follows_the_dtype_and_the_configuration():
     def longest(training=False, dtype="float32", **options):
-        attention = AttentionConfig("mate", **options)
-        config = EncoderConfig(hidden_size=small.HIDDEN, num_heads=2, attention=attention)
-        return attention_layer(config, dtype=dtype).implementation.longest(training)
+        attention = MateConfig(**options)
+        return SelfAttention(2, 4, attention, dtype=dtype).implementation.longest(training)
 
     assert longest() == BREAK_EVEN_WINDOW["float32"][0]
     assert longest(training=True) == BREAK_EVEN_WINDOW["float32"][1]
@@ -111,6 +109,6 @@ def test_the_break_even_length_follows_the_dtype_and_the_configuration():
 
 
 def test_training_takes_the_linear_path_earlier():
-    layer = layer_of(AttentionConfig("mate"))
+    layer = layer_of(MateConfig())
     features = inputs_of(500)[1]
     assert [layer.plan(features, training).is_short for training in (False, True)] == [True, False]

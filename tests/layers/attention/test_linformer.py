@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention.linformer import LinformerAttention
+from mate_tf.layers.attention.kinds import SelfAttention
 from tests.layers.small_layers import (
     attention_in_float64,
     hidden_states,
@@ -17,14 +17,14 @@ from tests.layers.small_layers import (
 
 def layer_and_inputs(length=6, projected=3):
     attention = AttentionConfig("linformer", sequence_length=length, projected_length=projected)
-    layer = random_weights(LinformerAttention(2, 4, attention))
+    layer = random_weights(SelfAttention(2, 4, attention))
     features = token_features(input_mask=[[1] * length, [1] * (length - 2) + [0, 0]])
     return layer, hidden_states(2, length), features
 
 
 def test_equals_its_definition():
     layer, inputs, features = layer_and_inputs()
-    weights = layer.length_projection.numpy()
+    weights = layer.implementation.length_projection.numpy()
 
     def heads(projection):
         projected = inputs.numpy() @ projection.kernel.numpy() + projection.bias.numpy()

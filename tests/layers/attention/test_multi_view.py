@@ -8,22 +8,24 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention.kinds import OPTIONS, DenseAttention, MultiViewAttention
+from mate_tf.config import MateConfig, MateTableFormerConfig
+from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
 from mate_tf.layers.attention.multi_view import multi_view_attention
 from mate_tf.layers.attention.views import MultiView, MultiViewEmbedding
 from tests.layers import small_layers as small
 
-SMALL = AttentionConfig("mate", "multi_view", 0.5, bucket_size=3, global_size=4)
+OF_OTHERS = {"evaluator", "coverage"}
+SMALL = MateConfig("mate", "multi_view", 0.5, bucket_size=3, global_size=4)
 TABLE = [small.QUESTION] * 4 + small.cells(6, 3)
 
 
-def multi_view(config: AttentionConfig, heads: int) -> MultiViewAttention:
-    return MultiViewAttention(heads, 4, **{option: getattr(config, option) for option in OPTIONS})
+def multi_view(config: MateConfig, heads: int) -> MultiViewAttention:
+    options = dataclasses.asdict(config) | {"dense_up_to": 0}
+    return MultiViewAttention(heads, 4, **{k: options[k] for k in options.keys() - OF_OTHERS})
 
 
-def dense(config: AttentionConfig, heads: int) -> DenseAttention:
-    return DenseAttention(heads, 4, attention=dataclasses.replace(config, evaluator="dense"))
+def dense(config: MateConfig, heads: int) -> SelfAttention:
+    return SelfAttention(heads, 4, attention=dataclasses.replace(config, evaluator="dense"))
 
 
 @pytest.mark.medium
@@ -31,27 +33,24 @@ def dense(config: AttentionConfig, heads: int) -> DenseAttention:
 @given(
     bucket_size=st.integers(1, 9),
     global_size=st.integers(1, 12),
-    num_neighbours=st.sampled_from([1, 1, 2, 3]),
     ratio=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     relations=st.sampled_from(
         [
+            None,
             {},
-            {"architecture": "mate_tableformer"},
-            {"architecture": "mate_tableformer", "relation_kind": "embedding"},
-            {"architecture": "mate_tableformer", "disabled_relations": (2, 4, 6)},
+            {"relation_kind": "embedding"},
+            {"disabled_relations": (2, 4, 6)},
         ]
     ),
     tokens=small.TABLES | small.ANY_TOKENS,
     length=st.integers(1, 40),
 )
 def test_equals_dense_evaluation_of_the_computed_pairs(
-    bucket_size, global_size, num_neighbours, ratio, relations, tokens, length
+    bucket_size, global_size, ratio, relations, tokens, length
 ):
-    config = dataclasses.replace(
-        AttentionConfig("mate", "multi_view", ratio, bucket_size, global_size),
-        num_neighbours=num_neighbours,
-        **relations,
-    )
+    kind = MateConfig if relations is None else MateTableFormerConfig
+    sizes = ("multi_view", ratio, bucket_size, global_size)
+    config = kind(kind.architecture, *sizes, **(relations or {}))
     fast, oracle = small.random_weights(multi_view(config, 4), dense(config, 4))
     features, inputs = small.features_of([tokens], length), small.hidden_states(1, length)
     small.assert_same_where(features.input_mask, fast(inputs, features), oracle(inputs, features))
@@ -59,7 +58,7 @@ def test_equals_dense_evaluation_of_the_computed_pairs(
 
 def test_a_window_over_everything_is_the_pattern_itself():
     window = dataclasses.replace(SMALL, bucket_size=64, global_size=3)
-    everything = AttentionConfig("mate", "dense", 0.5, 0, 0)
+    everything = MateConfig("mate", "dense", 0.5, 0, 0)
     fast, unrestricted = small.random_weights(multi_view(window, 2), dense(everything, 2))
     features, inputs = small.features_of([TABLE], 18), small.hidden_states(1, 18)
     small.assert_same_where(
@@ -69,7 +68,7 @@ def test_a_window_over_everything_is_the_pattern_itself():
 
 def test_original_bucketing_joins_the_ends_only_when_asked():
     features = small.features_of([[small.QUESTION] * 2 + small.cells(9, 1)], 12)
-    configs = (AttentionConfig("mate", "multi_view", 0.0, 2, 2, asked) for asked in (False, True))
+    configs = (MateConfig("mate", "multi_view", 0.0, 2, 2, asked) for asked in (False, True))
     layers = small.random_weights(*(multi_view(config, 1) for config in configs))
     apart, joined = (layer(small.hidden_states(1, 12), features) for layer in layers)
     # The column's first bucket sees the last one only where the ends are joined.
@@ -81,17 +80,14 @@ def test_original_bucketing_joins_the_ends_only_when_asked():
 @given(
     bucket_size=st.integers(1, 5),
     global_size=st.integers(1, 6),
-    num_neighbours=st.integers(1, 2),
     tokens=small.TABLES | small.ANY_TOKENS,
     length=st.integers(1, 24),
     training=st.booleans(),
 )
 def test_gradients_equal_those_of_the_dense_evaluation(
-    bucket_size, global_size, num_neighbours, tokens, length, training
+    bucket_size, global_size, tokens, length, training
 ):
-    config = dataclasses.replace(
-        SMALL, bucket_size=bucket_size, global_size=global_size, num_neighbours=num_neighbours
-    )
+    config = dataclasses.replace(SMALL, bucket_size=bucket_size, global_size=global_size)
     features = small.features_of([tokens, tokens[::-1]], length)
     inputs = small.hidden_states(2, length)
     layers = small.random_weights(multi_view(config, 3), dense(config, 3))

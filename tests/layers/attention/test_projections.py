@@ -1,53 +1,32 @@
-"""What all attention layers share: each takes a configuration of its own kind."""
-
-import dataclasses
+"""The layer around every attention."""
 
 import pytest
 
-from mate_tf.config import ARCHITECTURES, AttentionConfig, EncoderConfig
-from mate_tf.layers.attention.kinds import (
-    DenseAttention,
-    MultiViewAttention,
-    TiledAttention,
-    attention_layer,
-)
-from mate_tf.layers.attention.linformer import LinformerAttention
-from mate_tf.layers.attention.table_etc import TableETCAttention
+from mate_tf.config import ARCHITECTURES, AttentionConfig
+from mate_tf.layers.attention.dense import Dense
+from mate_tf.layers.attention.kinds import ByLength, MultiViewAttention, SelfAttention
+from mate_tf.layers.attention.linformer import Linformer
+from mate_tf.layers.attention.table_etc import TableETC
 
-SMALL = EncoderConfig(hidden_size=8, num_heads=2)
-CONFIGS = {
-    name: AttentionConfig(name, sequence_length=6, projected_length=2) for name in ARCHITECTURES
+IMPLEMENTATIONS = {
+    **dict.fromkeys(ARCHITECTURES, Dense),
+    **dict.fromkeys(("mate", "mate_tableformer"), ByLength),
+    "linformer": Linformer,
+    "table_etc": TableETC,
 }
 
 
-@pytest.mark.parametrize("layer", [DenseAttention, LinformerAttention, TableETCAttention])
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_a_layer_takes_the_architectures_that_it_computes(layer, name):
-    if name in layer.architectures:
-        assert layer(2, 4, CONFIGS[name]).attention == CONFIGS[name]
-        return
-    message = rf"'a', a {layer.__name__}, expected an architecture in \(.*\), got '{name}'"
-    with pytest.raises(ValueError, match=message):
-        layer(2, 4, CONFIGS[name], name="a")
+def test_each_architecture_has_its_implementation_and_comes_back(name):
+    options = {"sequence_length": 6} if name == "linformer" else {}
+    layer = SelfAttention(2, 4, AttentionConfig(name, **options), name="a")
+    assert type(layer.implementation) is IMPLEMENTATIONS[name]
+    again = SelfAttention.from_config(layer.get_config())
+    assert (again.name, again.attention) == ("a", layer.attention)
 
 
 @pytest.mark.parametrize("name", ["tapas", "sat", "table_etc"])
-def test_linear_layers_take_sorted_heads_alone(name):
-    message = rf"expected an architecture in \('mate', 'mate_tableformer'\), got '{name}'"
+def test_multi_view_attention_takes_sorted_heads_alone(name):
+    message = rf"expected architecture in \('mate', 'mate_tableformer'\) .*, got '{name}'"
     with pytest.raises(ValueError, match=message):
         MultiViewAttention(2, 4, architecture=name)
-    with pytest.raises(ValueError, match=message):
-        TiledAttention(2, 4, CONFIGS[name])
-
-
-def test_tiles_are_for_full_coverage():
-    with pytest.raises(ValueError, match=r"TiledAttention, expected .* coverage 1.0, got None"):
-        TiledAttention(2, 4, CONFIGS["mate"])
-    assert TiledAttention(2, 4, AttentionConfig("mate", coverage=1.0)).attention.coverage == 1.0
-
-
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_an_encoder_chooses_a_layer_that_takes_its_architecture(name):
-    layer = attention_layer(dataclasses.replace(SMALL, attention=CONFIGS[name]), name="a")
-    assert name in layer.architectures
-    assert layer.name == "a"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention import rounds
-from mate_tf.layers.attention.kinds import DenseAttention, TiledAttention
+from mate_tf.layers.attention.kinds import SelfAttention
 from mate_tf.layers.attention.patterns import everywhere
 from mate_tf.layers.attention.rounds import Rounds, Weighing, attend_in_rounds
 from mate_tf.layers.attention.tiles import pairs_of_round, tile_plan
@@ -34,7 +34,7 @@ def tiled_and_dense(**options):
     common: dict[str, Any] = {"architecture": "mate", **options}
     tiled = AttentionConfig(evaluator="multi_view", bucket_size=4, coverage=1.0, **common)
     dense = AttentionConfig(evaluator="dense", bucket_size=0, **common)
-    return small.random_weights(TiledAttention(4, 4, tiled), DenseAttention(4, 4, dense))
+    return small.random_weights(SelfAttention(4, 4, tiled), SelfAttention(4, 4, dense))
 
 
 @pytest.mark.medium
@@ -143,9 +143,10 @@ MEMORY = """
 import resource
 import tensorflow as tf
 from mate_tf.config import AttentionConfig
+from mate_tf.layers.attention.kinds import SelfAttention
 from tests.layers import small_layers as small
 
-layer = TiledAttention(2, 4, AttentionConfig("mate", "multi_view", coverage=1.0))
+layer = SelfAttention(2, 4, AttentionConfig("mate", "multi_view", coverage=1.0))
 small.random_weights(layer)
 
 @tf.function(autograph=False)

@@ -8,39 +8,37 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.config import AttentionConfig
+from mate_tf.config import TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.heads import heads_first
-from mate_tf.layers.attention.patterns import head_groups
-from mate_tf.layers.attention.table_etc import TableETCAttention, global_local_plan
+from mate_tf.layers.attention.kinds import SelfAttention
+from mate_tf.layers.attention.patterns import head_groups, heads_first
+from mate_tf.layers.attention.table_etc import global_local_plan
 from tests.layers import small_layers as small
 
 HEADS, HEAD_SIZE = 2, 4
-SMALL = AttentionConfig("table_etc", num_global_tokens=12, local_radius=4, max_relative_distance=3)
+SMALL = TableETCConfig(num_global_tokens=12, local_radius=4, max_relative_distance=3)
 TABLE = [small.QUESTION] * 3 + small.cells(5, 3)
 
 
-def by_blocks_and_all_pairs(config: AttentionConfig, **options):
+def by_blocks_and_all_pairs(config: TableETCConfig, **options):
     """The two evaluators, with the same random weights."""
     configs = (dataclasses.replace(config, evaluator=evaluator) for evaluator in (None, "dense"))
-    return small.random_weights(
-        *(TableETCAttention(HEADS, HEAD_SIZE, c, **options) for c in configs)
-    )
+    return small.random_weights(*(SelfAttention(HEADS, HEAD_SIZE, c, **options) for c in configs))
 
 
-def inputs_of(examples, length: int, config: AttentionConfig = SMALL):
+def inputs_of(examples, length: int, config: TableETCConfig = SMALL):
     """Features of examples, and hidden states of their global tokens and their own."""
     hidden = small.hidden_states(len(examples), config.num_global_tokens + length)
     return hidden, small.features_of(examples, length)
 
 
-def compared(features: TokenFeatures, config: AttentionConfig = SMALL) -> np.ndarray:
+def compared(features: TokenFeatures, config: TableETCConfig = SMALL) -> np.ndarray:
     """1 for the global tokens and for the real ones, whose output counts. [B, G + S]."""
     mask = features.input_mask.numpy()
     return np.pad(mask, [(0, 0), (config.num_global_tokens, 0)], constant_values=1)
 
 
-def reference(query, key, value, table, features: TokenFeatures, config: AttentionConfig):
+def reference(query, key, value, table, features: TokenFeatures, config: TableETCConfig):
     """The definition in float64, pair by pair: [B, H, G + S, E]."""
     size, half = config.num_global_tokens, config.num_global_tokens // 2
     largest = config.max_relative_distance
@@ -105,7 +103,7 @@ def test_both_evaluators_equal_the_definition(share):
     features = small.features_of([TABLE, TABLE[:7], TABLE[:3], []], 21)
     inputs = heads_of(features, config, seed=2)
     layers = by_blocks_and_all_pairs(config)
-    table = layers[0].label_embeddings.numpy()
+    table = layers[0].implementation.label_embeddings.numpy()
     expected = reference(*(x.numpy().astype(float) for x in inputs), table, features, config)
     counts = compared(features, config)[:, None, :, None]
     counts[3] = 0  # nothing to see in the last
@@ -126,8 +124,7 @@ def test_both_evaluators_equal_the_definition(share):
     max_distance=st.integers(0, 14),
 )
 def test_equals_all_pairs_for_any_tokens(examples, length, size, radius, max_distance):
-    config = AttentionConfig(
-        "table_etc",
+    config = TableETCConfig(
         num_global_tokens=size,
         local_radius=radius,
         max_relative_distance=max_distance,
@@ -149,13 +146,13 @@ def test_gradients_equal_those_of_all_pairs(radius):
 
 
 def test_labels_start_without_effect():
-    layer = TableETCAttention(HEADS, HEAD_SIZE, SMALL)
+    layer = SelfAttention(HEADS, HEAD_SIZE, SMALL)
     layer.build((None, None, small.HIDDEN))
-    assert not layer.label_embeddings.numpy().any()
+    assert not layer.implementation.label_embeddings.numpy().any()
 
 
 def test_cost_is_linear_in_the_sequence():
-    config = AttentionConfig("table_etc", share_global_tokens=True)
+    config = TableETCConfig(share_global_tokens=True)
     for length in (1000, 4000):
         features = small.features_of([TABLE], length)
         plan = global_local_plan(features, config)
@@ -169,7 +166,7 @@ def test_errs_in_bfloat16_at_most_twice_as_much_as_all_pairs():
     for seed in range(8):
         inputs = heads_of(features, SMALL, seed, tf.bfloat16)
         layers = by_blocks_and_all_pairs(SMALL, dtype="mixed_bfloat16")
-        table = layers[0].label_embeddings.numpy().astype(float)
+        table = layers[0].implementation.label_embeddings.numpy().astype(float)
         expected = reference(*(x.numpy().astype(float) for x in inputs), table, features, SMALL)
         counts = compared(features)[:, None, :, None]
         errors = []
@@ -200,7 +197,7 @@ TOO_MUCH = [
 @pytest.mark.parametrize("evaluator", [None, "dense"])
 def test_more_rows_or_columns_than_global_tokens_are_refused_with_both(evaluator):
     config = dataclasses.replace(SMALL, evaluator=evaluator)
-    layer = small.random_weights(TableETCAttention(HEADS, HEAD_SIZE, config))
+    layer = small.random_weights(SelfAttention(HEADS, HEAD_SIZE, config))
     in_graph = small.of_any_length(layer)
     layer(*inputs_of([[(1, 6, 5), (1, 1, 0)]], 2))  # six of each fit
     for token, kind, number in TOO_MUCH:
@@ -232,7 +229,7 @@ def test_all_pairs_compile_with_xla():  # the blocks: see the encoder's test
 
 
 def test_hidden_states_without_global_tokens_are_refused():
-    layer = TableETCAttention(HEADS, HEAD_SIZE, SMALL)
+    layer = SelfAttention(HEADS, HEAD_SIZE, SMALL)
     with pytest.raises(ValueError, match=r"of 14 tokens, 12 global ones .* 2, got 2"):
         layer(tf.zeros([1, 2, small.HIDDEN]), small.features_of([[(1, 1, 0)]], 2))
 

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention.heads import heads_first
-from mate_tf.layers.attention.kinds import DenseAttention, MultiViewAttention, TiledAttention
-from mate_tf.layers.attention.patterns import head_groups, pattern_mask
+from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
+from mate_tf.layers.attention.patterns import head_groups, heads_first, pattern_mask
 from mate_tf.layers.attention.tiles import tile_plan, tiles_meet
 from mate_tf.layers.basic import SeededDropout
 from tests.layers import small_layers as small
@@ -28,7 +27,7 @@ def tiled_and_dense(ratio: float = 0.5, tile: int = 4, **options):
     common: dict[str, Any] = {"architecture": "mate", "row_heads_ratio": ratio, **options}
     tiled = AttentionConfig(evaluator="multi_view", bucket_size=tile, coverage=1.0, **common)
     dense = AttentionConfig(evaluator="dense", bucket_size=0, **common)
-    return small.random_weights(TiledAttention(4, 4, tiled), DenseAttention(4, 4, dense))
+    return small.random_weights(SelfAttention(4, 4, tiled), SelfAttention(4, 4, dense))
 
 
 @pytest.mark.medium
@@ -136,7 +135,7 @@ def test_the_pairs_of_a_plan_are_those_that_meet_and_then_the_others():
 def test_the_gradient_knows_what_dropout_dropped(compiled):
     """The context is linear in the values: it is the sum of the values times their gradients."""
     attention = AttentionConfig("mate", "multi_view", 0.0, bucket_size=8, coverage=1.0)
-    layer = small.random_weights(TiledAttention(4, 4, attention, dropout=0.5))
+    layer = small.random_weights(SelfAttention(4, 4, attention, dropout=0.5))
     features = small.features_of([TABLE], 24)
     random = np.random.default_rng(2)
     query, key, value = (
@@ -181,12 +180,12 @@ def in_float64(query, key, value) -> np.ndarray:
     [
         # A window that holds the longest column, so that both compute the same pairs.
         MultiViewAttention(**BFLOAT16, bucket_size=32, global_size=14),
-        TiledAttention(**BFLOAT16, attention=AttentionConfig(bucket_size=16, coverage=1.0)),
+        SelfAttention(**BFLOAT16, attention=AttentionConfig(bucket_size=16, coverage=1.0)),
     ],
     ids=["multi-view", "tiles"],
 )
 def test_errs_in_bfloat16_at_most_twice_as_much_as_dense(fast):
-    dense = DenseAttention(**BFLOAT16, attention=PATTERN)
+    dense = SelfAttention(**BFLOAT16, attention=PATTERN)
     for seed in range(8):
         random = np.random.default_rng(seed)
         inputs = [tf.constant(random.normal(size=(1, 4, 164, 16)), tf.bfloat16) for _ in range(3)]
