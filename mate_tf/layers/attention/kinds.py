@@ -403,8 +403,7 @@ class MultiViewAttention(SelfAttention):
             disabled_relations=tuple(disabled_relations),
             dense_up_to=dense_up_to,
         )
-        former = {key: kwargs.pop(key) for key in AttentionConfig.FORMER_FIELDS if key in kwargs}
-        attention = from_dict(AttentionConfig, options | former, "attention")
+        attention = from_dict(AttentionConfig, options, "attention")
         if not isinstance(attention, MateConfig):
             raise ValueError(
                 "expected architecture in ('mate', 'mate_tableformer') of a MultiViewAttention, "
@@ -420,3 +419,9 @@ class MultiViewAttention(SelfAttention):
             for name, value in attention.items()
             if name not in ("evaluator", "coverage")
         }
+
+    @classmethod
+    def from_config(cls, config):
+        former = {key: config[key] for key in AttentionConfig.FORMER_FIELDS if key in config}
+        from_dict(AttentionConfig, former, "attention")  # refuses what is not as it was
+        return cls(**{key: value for key, value in config.items() if key not in former})
