@@ -12,7 +12,7 @@ _WHERE = {
     "AttentionConfig": "mate_tf.config",
     "EncoderConfig": "mate_tf.config",
     "MultiViewAttention": "mate_tf.layers.attention.kinds",
-    "MultiViewEmbedding": "mate_tf.layers.attention.views",
+    "MultiViewEmbedding": "mate_tf.layers.attention.multi_view",
     "Question": "mate_tf.tables.table",
     "Table": "mate_tf.tables.table",
     "TableEncoder": "mate_tf.layers.encoder",
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from mate_tf.config import AttentionConfig, EncoderConfig
     from mate_tf.features.token_features import TokenFeatures
     from mate_tf.layers.attention.kinds import MultiViewAttention
-    from mate_tf.layers.attention.multi_view import multi_view_attention
-    from mate_tf.layers.attention.views import MultiViewEmbedding
+    from mate_tf.layers.attention.multi_view import MultiViewEmbedding, multi_view_attention
     from mate_tf.layers.encoder import TableEncoder
     from mate_tf.models import register_keras_classes
     from mate_tf.serving.loading import from_pretrained

@@ -12,7 +12,7 @@ import pytest
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
-from mate_tf.layers.attention.views import MultiViewEmbedding
+from mate_tf.layers.attention.multi_view import MultiViewEmbedding
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.tasks import TASKS
 from tests.layers.small_layers import QUESTION, cells, features_of, hidden_states

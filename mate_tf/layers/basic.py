@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from mate_tf.layers.compilation import OnePass, has_constant_kernels
-from mate_tf.layers.custom_gradient import custom_gradient
+from mate_tf.layers.compilation import OnePass, custom_gradient, has_constant_kernels
 
 _CUBIC = 0.044715  # of the approximation, their section 4
 _SLOPE = math.sqrt(2.0 / math.pi)

@@ -1,19 +1,28 @@
-"""Compiles small functions with XLA, where possible, so that they take one pass over memory.
+"""Graphs: what XLA compiles in them, and custom gradients that are freed with them.
 
-On a CPU, TensorFlow computes a chain of elementwise operations one by one, each in its own pass.
+On a CPU, TensorFlow computes a chain of elementwise operations one by one, each in its own pass
+over memory. Small functions are compiled, where possible, so that they take one pass.
+
+In a graph, tf.custom_gradient registers the gradient of every call under a new name and never
+removes it. The gradient holds the graph and its variables, so a process that trains one model after
+another would keep all of them, hundreds of megabytes each.
 """
 
 import contextlib
 import contextvars
 import functools
+import weakref
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import tensorflow as tf
 
-from mate_tf.private_apis import without_chatter
+from mate_tf.private_apis import gradient_registry, without_chatter
 
 _IS_PORTABLE = contextvars.ContextVar("is_portable", default=False)
 _HAS_CONSTANT_KERNELS = contextvars.ContextVar("has_constant_kernels", default=False)
+_HAS_NO_GRADIENTS = contextvars.ContextVar("has_no_gradients", default=False)
+_KEPT = "_mate_tf_gradients"  # an attribute of a graph
 
 
 @contextlib.contextmanager
@@ -94,3 +103,62 @@ class OnePass:
                 self._function, jit_compile=True, autograph=False, reduce_retracing=True
             )
         return self._compiled[kind](*tensors)
+
+
+def without_gradients() -> contextlib.AbstractContextManager[None]:
+    """A context in which graphs are made that nobody trains, such as a SavedModel's.
+
+    Otherwise TensorFlow warns, at loading, that a custom gradient was not saved.
+    """
+    return true_within(_HAS_NO_GRADIENTS)
+
+
+def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Like tf.custom_gradient, but within `without_gradients` only the function."""
+    differentiable = tf.custom_gradient(function)
+
+    @functools.wraps(function)
+    def call(*tensors: tf.Tensor) -> Any:
+        if _HAS_NO_GRADIENTS.get():
+            return function(*tensors)[0]
+        results = differentiable(*tensors)
+        if not tf.executing_eagerly():
+            _end_with_graph(tf.nest.flatten(results)[0].op)
+        return results
+
+    return call
+
+
+def end_with_graph(graph: tf.Graph) -> None:
+    """Frees, with the graph, the gradients that TensorFlow made in it, as in tf.recompute_grad."""
+    for op in graph.get_operations():
+        if op.type == "IdentityN":
+            _end_with_graph(op)
+
+
+class _OfGraph:
+    """A gradient that only its graph keeps."""
+
+    def __init__(self, gradient: Callable[..., Any]) -> None:
+        self._gradient = weakref.ref(gradient)
+
+    def __call__(self, op: tf.Operation, *upstream: tf.Tensor) -> Any:
+        gradient = self._gradient()
+        assert gradient is not None, op.name  # else it had left the registry
+        return gradient(op, *upstream)
+
+
+def _end_with_graph(op: tf.Operation) -> None:
+    """Moves a gradient of tf.custom_gradient from the registry to the operation's graph."""
+    try:
+        name = op.get_attr("_gradient_op_type").decode()
+    except ValueError:  # not made by tf.custom_gradient
+        return
+    registry = gradient_registry()
+    entry = registry.get(name)
+    if entry is None or isinstance(entry["type"], _OfGraph):
+        return
+    gradient = entry["type"]
+    setattr(op.graph, _KEPT, [*getattr(op.graph, _KEPT, ()), gradient])
+    entry["type"] = _OfGraph(gradient)
+    weakref.finalize(gradient, registry.pop, name, None).atexit = False

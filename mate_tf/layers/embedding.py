@@ -13,8 +13,7 @@ import tensorflow as tf
 from mate_tf.config import TYPE_FEATURES, EncoderConfig, TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout, LayerNorm
-from mate_tf.layers.compilation import OnePass
-from mate_tf.layers.custom_gradient import custom_gradient
+from mate_tf.layers.compilation import OnePass, custom_gradient
 from mate_tf.private_apis import compiles_with_xla
 
 

@@ -4,7 +4,7 @@ import importlib
 
 _OF_KERAS = (
     "layers.attention.kinds",
-    "layers.attention.views",
+    "layers.attention.multi_view",
     "layers.encoder",
     "layers.basic",
     "models.classification",

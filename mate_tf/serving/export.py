@@ -23,8 +23,7 @@ from mate_tf.config import EncoderConfig
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.layers.compilation import portable_graph
-from mate_tf.layers.custom_gradient import without_gradients
+from mate_tf.layers.compilation import portable_graph, without_gradients
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig

@@ -17,7 +17,7 @@ import tensorflow as tf
 from absl import logging
 
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.custom_gradient import end_with_graph
+from mate_tf.layers.compilation import end_with_graph
 from mate_tf.private_apis import import_extra
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import Batch, distribute_batches, has_several_workers, mean_share

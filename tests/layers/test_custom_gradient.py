@@ -7,7 +7,7 @@ import weakref
 import pytest
 import tensorflow as tf
 
-from mate_tf.layers.custom_gradient import custom_gradient, end_with_graph, without_gradients
+from mate_tf.layers.compilation import custom_gradient, end_with_graph, without_gradients
 from mate_tf.private_apis import gradient_registry
 
 

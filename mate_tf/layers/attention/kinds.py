@@ -50,12 +50,7 @@ class Implementation(Protocol):
     """How the heads attend. One with weights of its own has a `build(layer)` that adds them."""
 
     def plan(self, features: TokenFeatures, training: bool = False) -> Any:
-        """What the layers of an encoder share: all that does not depend on the hidden states.
-
-        Args:
-            features: int [B, S] each.
-            training: whether a gradient will be computed.
-        """
+        """What the layers of an encoder share: all that does not depend on the hidden states."""
 
     def attend(
         self,
@@ -66,19 +61,7 @@ class Implementation(Protocol):
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context of all heads.
-
-        Args:
-            query: float [B, S, H, E].
-            key: float [B, S, H, E].
-            value: float [B, S, H, E].
-            plan: the result of `plan`.
-            dropout: applied to the attention probabilities.
-            training: whether a gradient will be computed.
-
-        Returns:
-            float [B, S, H, E].
-        """
+        """The context of all heads, like query, key and value: float [B, S, H, E]."""
 
 
 def implementation_of(heads: Heads) -> Implementation:
@@ -90,20 +73,15 @@ def implementation_of(heads: Heads) -> Implementation:
         return TableETC(heads, attention)
     if not isinstance(attention, MateConfig) or attention.evaluator == "dense":
         return Dense(heads)
-    long = MultiViews(heads) if attention.coverage is None else Tiles(heads)
+    long = MultiViews(heads, attention) if attention.coverage is None else Tiles(heads, attention)
     return ByLength(attention, Dense(heads), long, heads.compute_dtype)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)  # no tuple: Keras refuses one with other things
 class EitherPlan:
-    """What an encoder's layers share.
+    """Which implementation computes, a bool [] if only the graph knows, and its plan.
 
-    Attributes:
-        is_short: whether the short implementation computes; a bool [] if it is known only when the
-            graph runs.
-        short: the plan of the short implementation; None, or of the first token only, if it is not
-            used.
-        long: the plan of the other one; the same.
+    The plan of the other one is None, or of the first token only.
     """
 
     is_short: bool | tf.Tensor
@@ -120,10 +98,7 @@ class ByLength:
     def __init__(
         self, attention: MateConfig, short: Implementation, long: Implementation, dtype: str
     ) -> None:
-        self._attention = attention
-        self._short = short
-        self._long = long
-        self._dtype = dtype
+        self._attention, self._short, self._long, self._dtype = attention, short, long, dtype
 
     def longest(self, training: bool) -> int:
         """The longest sequence that the short implementation computes."""
@@ -194,12 +169,6 @@ class SelfAttention(keras.layers.Layer):
 
     Raises:
         ValueError: if a size is below 1.
-
-    Example:
-        >>> layer = SelfAttention(2, 4, AttentionConfig("linformer", sequence_length=6))
-        >>> features = TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)
-        >>> layer(tf.ones([1, 6, 8]), features).shape
-        TensorShape([1, 6, 8])
     """
 
     def __init__(

@@ -5,12 +5,14 @@ full sequence. The long rest is cut into buckets. Its tokens attend to the globa
 window: their own bucket and both neighbours (MATE paper, section 3, figures 2 and 7).
 
 Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, L long (N * R), N buckets,
-R radius (bucket size), W window (3 * R), H heads, E head size,
-D hidden, F from, T to.
+R radius (bucket size), W window (3 * R), H heads, h heads of a group, E head size, F from, T to.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
 
+import keras
 import tensorflow as tf
 
 from mate_tf.config import MateConfig
@@ -18,28 +20,178 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.patterns import (
     HeadGroup,
     Heads,
+    by_groups,
+    heads_first,
+    in_sequence,
     num_buckets,
     ordered_features,
     pattern_mask,
     sequence_length,
     token_order,
+    token_rank,
 )
 from mate_tf.layers.attention.relations import RelationBias
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
-from mate_tf.layers.attention.views import (
-    MultiView,
-    Places,
-    group_views,
-    in_sequence,
-    places,
-    views_of,
-    with_neighbours,
-)
 from mate_tf.layers.basic import SeededDropout
+from mate_tf.layers.compilation import custom_gradient
+
+
+class MultiView(NamedTuple):
+    """Views of one tensor in one head group's order, or some of them.
+
+    Attributes:
+        full: [B, H, S, E], the unsorted tensor, heads first.
+        global_: [B, H, G, E], the first G tokens of the order.
+        long: [B, H, N, R, E], the others in buckets.
+        window: [B, H, N, W, E], each bucket, then the next, then the previous one.
+    """
+
+    full: tf.Tensor = None
+    global_: tf.Tensor = None
+    long: tf.Tensor = None
+    window: tf.Tensor = None
+
+
+class Places(NamedTuple):
+    """The places of a head group's tokens, as indices of the sequence.
+
+    A sequence that does not fill its buckets, or its global part, is padded with its first token at
+    the end of its order.
+
+    Attributes:
+        order: int32 [B, P].
+        global_: int32 [B, G].
+        long: int32 [B, N, R].
+        window: int32 [B, N, W].
+        rank: int32 [B, S], each token's place in the order.
+    """
+
+    order: tf.Tensor
+    global_: tf.Tensor
+    long: tf.Tensor
+    window: tf.Tensor
+    rank: tf.Tensor
+
+
+def places(order: tf.Tensor, bucket_size: int, global_size: int) -> Places:
+    """The places of the tokens by an order, a permutation of the positions: int32 [B, S]."""
+    batch = tf.shape(order)[0]
+    length = order.shape[1] or tf.shape(order)[1]
+    buckets = num_buckets(length, bucket_size, global_size)
+    long_size = buckets * bucket_size
+    padded = tf.pad(order, [[0, 0], [0, global_size + long_size - length]])  # [B, P]
+    global_, long = tf.split(padded, [global_size, long_size], axis=1)
+    long = tf.reshape(long, [batch, buckets, bucket_size])
+    return Places(padded, global_, long, with_neighbours(long, axis=1), token_rank(order))
+
+
+def with_neighbours(long: tf.Tensor, axis: int) -> tf.Tensor:
+    """Each bucket followed by the next and the previous one, the ends joined.
+
+    Args:
+        long: [..., N, R, ...], the buckets on `axis`.
+
+    Returns:
+        [..., N, W, ...].
+    """
+    return tf.concat([long, tf.roll(long, -1, axis), tf.roll(long, 1, axis)], axis=axis + 1)
+
+
+def views_of(full: tf.Tensor, where: Places, names: Sequence[str]) -> MultiView:
+    """Some views of a tensor float [B, h, S, E]; "global_", and "long" or "window" or both.
+
+    The gradient is a gather too. TensorFlow's own would sum index by index, at many times the cost.
+    """
+
+    @custom_gradient
+    def gathered(full: tf.Tensor):
+        def gradient(*upstream: tf.Tensor) -> tf.Tensor:
+            of_view = dict(zip(names, upstream, strict=True))
+            copies = [of_view["long"]] if "long" in of_view else []
+            if "window" in of_view:
+                own, following, previous = tf.split(of_view["window"], 3, axis=3)
+                copies += [own, tf.roll(following, 1, axis=2), tf.roll(previous, -1, axis=2)]
+            return in_sequence(
+                joined(of_view["global_"], tf.add_n(copies)), where.order, where.rank
+            )
+
+        indices = (getattr(where, name) for name in names)
+        return [tf.gather(full, places, axis=2, batch_dims=1) for places in indices], gradient
+
+    return MultiView(full, **dict(zip(names, gathered(full), strict=True)))
+
+
+def joined(global_: tf.Tensor, long: tf.Tensor) -> tf.Tensor:
+    """The parts of an order, [B, h, G, E] and [B, h, N, R, E], as one: [B, h, P, E]."""
+    shape = tf.shape(global_)
+    return tf.concat([global_, tf.reshape(long, [shape[0], shape[1], -1, shape[3]])], axis=2)
+
+
+@keras.saving.register_keras_serializable(package="mate_tf")
+class MultiViewEmbedding(keras.layers.Layer):
+    """Builds the full, global, long and window views of an embedding (MATE paper, figure 7).
+
+    Called on an embedding [B, S, H, E] and an order of its tokens int [B, S]; returns a
+    `MultiView`. The sequence is padded as in `places`. The padding has no gradient, and the caller
+    has to mask it.
+
+    Args:
+        bucket_size: R, the tokens of a bucket.
+        global_size: G, the tokens of the global part.
+
+    Raises:
+        ValueError: if a size is below 1.
+
+    Example:
+        >>> embedding = tf.reshape(tf.range(6.0), [1, 6, 1, 1])
+        >>> views = MultiViewEmbedding(bucket_size=2, global_size=2)(
+        ...     embedding, tf.constant([[5, 4, 3, 2, 1, 0]])
+        ... )
+        >>> views.long[0, 0, :, :, 0].numpy().tolist()
+        [[3.0, 2.0], [1.0, 0.0]]
+    """
+
+    def __init__(self, bucket_size: int, global_size: int, **kwargs):
+        if kwargs.pop("num_neighbours", 1) != 1:  # an option of former versions
+            raise ValueError("expected num_neighbours of 1, the only number that there still is")
+        super().__init__(**kwargs)
+        if bucket_size < 1 or global_size < 1:
+            raise ValueError(
+                f"expected bucket_size and global_size of at least 1, got {bucket_size} and "
+                f"{global_size}"
+            )
+        self.bucket_size = bucket_size
+        self.global_size = global_size
+
+    def call(self, embedding: tf.Tensor, order: tf.Tensor) -> MultiView:
+        order = tf.convert_to_tensor(order)
+        if not order.dtype.is_integer:
+            raise ValueError(
+                f"expected an order of integers, got {order.dtype.name}; a keras.Input of it has "
+                "dtype='int32'"
+            )
+        where = places(tf.cast(order, tf.int32), self.bucket_size, self.global_size)
+        return views_of(heads_first(embedding), where, ("global_", "long", "window"))
+
+    def get_config(self):
+        return super().get_config() | {
+            "bucket_size": self.bucket_size,
+            "global_size": self.global_size,
+        }
 
 
 def multi_view_attention(
-    query: MultiView, key: MultiView, value: MultiView, **options: Any
+    query: MultiView,
+    key: MultiView,
+    value: MultiView,
+    *,
+    global_mask: tf.Tensor | None = None,
+    long_mask: tf.Tensor | None = None,
+    global_bias: tf.Tensor | None = None,
+    long_bias: tf.Tensor | None = None,
+    temperature: float = 1.0,
+    dropout: SeededDropout | None = None,
+    scores_are_small: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """The attention of the paper's figure 7.
 
@@ -62,31 +214,6 @@ def multi_view_attention(
 
     Returns:
         float [B, H, G + N * R, E], in the head group's order, padding included.
-    """
-    global_context, long_context = multi_view_contexts(query, key, value, **options)
-    shape = tf.shape(global_context)
-    long_context = tf.reshape(long_context, [shape[0], shape[1], -1, shape[3]])
-    return tf.concat([global_context, long_context], axis=2)
-
-
-def multi_view_contexts(
-    query: MultiView,
-    key: MultiView,
-    value: MultiView,
-    *,
-    global_mask: tf.Tensor | None = None,
-    long_mask: tf.Tensor | None = None,
-    global_bias: tf.Tensor | None = None,
-    long_bias: tf.Tensor | None = None,
-    temperature: float = 1.0,
-    dropout: SeededDropout | None = None,
-    scores_are_small: tf.Tensor | None = None,
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """The two parts of `multi_view_attention`, with its arguments.
-
-    Returns:
-        The contexts of the global tokens, float [B, H, G, E], and of the buckets, float
-        [B, H, N, R, E], in the head group's order, padding included.
     """
     head_size = query.global_.shape[-1]
     scale = tf.cast(1.0 / (temperature * head_size**0.5), query.global_.dtype)
@@ -118,58 +245,45 @@ def multi_view_contexts(
         None if dropout is None else dropout.fold_in(1),
         scores_are_small,
     )
-    return global_context, long_context
-
-
-_QUERY_VIEWS, _KEY_VIEWS = ("global_", "long"), ("full", "global_", "window")
+    return joined(global_context, long_context)
 
 
 class GroupPlan(NamedTuple):
     """What the layers of an encoder share for one head group.
 
     Attributes:
+        where: the places of the tokens.
         global_mask: bool [B, 1, G, S].
         long_mask: bool [B, 1, N, R, G + W].
         global_relations: one-hot, float [B, K, G, S], or None.
         long_relations: one-hot, float [B, K, N, R, G + W], or None.
     """
 
+    where: Places
     global_mask: tf.Tensor
     long_mask: tf.Tensor
     global_relations: tf.Tensor | None = None
     long_relations: tf.Tensor | None = None
 
 
-class MultiViewPlan(NamedTuple):
-    """What the layers of an encoder share.
-
-    Attributes:
-        groups: the plan of each head group.
-        places: the places of the tokens in all groups' views.
-    """
-
-    groups: tuple[GroupPlan, ...]
-    places: Places
-
-
 def group_plan(
     features: TokenFeatures,
-    order: tf.Tensor,
     group: HeadGroup,
+    sort_by: str,
     config: MateConfig,
     relations: RelationBias | None = None,
 ) -> GroupPlan:
-    """Masks a head group's views by its pattern; depends only on the token features.
+    """Orders the tokens for a head group, and masks its views by its pattern.
 
     Args:
         features: int [B, S] each.
-        order: int32 [B, S], the group's order of the tokens.
         group: the head group.
+        sort_by: the feature that it sorts by.
         config: the bucket and global sizes.
         relations: those of any layer of the encoder, or None.
     """
     bucket_size, global_size = config.bucket_size, config.global_size
-    length = sequence_length(features)
+    length, order = sequence_length(features), token_order(features, sort_by)
     buckets = num_buckets(length, bucket_size, global_size)
     ordered = ordered_features(features, order, global_size + buckets * bucket_size)  # [B, P]
     global_ = ordered.map(lambda feature: feature[:, :global_size])  # [B, G]
@@ -196,6 +310,7 @@ def group_plan(
         global_relations = relations.one_hot(global_, features)  # [B, K, G, S]
         long_relations = relations.one_hot(long, long_keys)  # [B, K, N, R, G + W]
     return GroupPlan(
+        where=places(order, bucket_size, global_size),
         global_mask=pattern_mask(group.pattern, global_, features)[:, None],
         long_mask=long_mask[:, None],
         global_relations=global_relations,
@@ -206,67 +321,65 @@ def group_plan(
 class MultiViews:
     """A window of buckets in each head's order; see `kinds.Implementation`."""
 
-    def __init__(self, heads: Heads) -> None:
+    def __init__(self, heads: Heads, attention: MateConfig) -> None:
         self._heads = heads
+        self._attention = attention
 
-    def plan(self, features: TokenFeatures, training: bool = False) -> MultiViewPlan:
+    def plan(self, features: TokenFeatures, training: bool = False) -> tuple[GroupPlan, ...]:
         """The orders and masks of the views."""
-        heads, attention = self._heads, self._heads.attention
-        assert isinstance(attention, MateConfig)
-        orders = [token_order(features, sort_by) for _, sort_by in heads.sorted_groups]
-        plans = (
-            group_plan(features, order, group, attention, heads.relations)
-            for order, group in zip(orders, heads.groups, strict=True)
+        heads = self._heads
+        return tuple(
+            group_plan(features, group, sort_by, self._attention, heads.relations)
+            for group, sort_by in heads.sorted_groups
         )
-        sizes = [group.num_heads for group in heads.groups]
-        where = places(orders, sizes, attention.bucket_size, attention.global_size)
-        return MultiViewPlan(tuple(plans), where)
 
     def attend(
         self,
         query: tf.Tensor,
         key: tf.Tensor,
         value: tf.Tensor,
-        plan: MultiViewPlan,
+        plan: tuple[GroupPlan, ...],
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
         """The context, computed in each group's order. float [B, S, H, E]."""
         are_small = self._heads.scores_are_small(query, key, training)
-        given = ((query, _QUERY_VIEWS), (key, _KEY_VIEWS), (value, _KEY_VIEWS))
-        of_all = [views_of(tensor, plan.places, names) for tensor, names in given if training]
-        contexts: list[tuple[tf.Tensor, tf.Tensor]] = []
-        first_head = 0
-        for index, group in enumerate(plan.groups):
-            if training:
-                views, keys, values = (of_groups[index] for of_groups in of_all)
-            else:  # one group after the other, which halves the memory
-                with tf.control_dependencies([one for pair in contexts for one in pair]):
-                    views, keys, values = (
-                        group_views(tf.identity(tensor), plan.places.indices[index], names)
-                        for tensor, names in given
-                    )
-            global_bias = long_bias = None
-            if self._heads.relations is not None:
-                global_bias = self._heads.relation_scores(
-                    views.global_, group.global_relations, first_head
-                )  # [B, h, G, S]
-                long_bias = self._heads.relation_scores(
-                    views.long, group.long_relations, first_head
-                )  # [B, h, N, R, G + W]
-            contexts.append(
-                multi_view_contexts(
-                    views,
-                    keys,
-                    values,
-                    global_mask=group.global_mask,
-                    long_mask=group.long_mask,
-                    global_bias=global_bias,
-                    long_bias=long_bias,
-                    temperature=self._heads.temperature,
-                    dropout=None if dropout is None else dropout.fold_in(index),
-                    scores_are_small=are_small,
+        attend_group = partial(self._attend_views, are_small=are_small)
+        sizes = [group.num_heads for group in self._heads.groups]
+        return by_groups(attend_group, sizes, query, key, value, plan, dropout)
+
+    def _attend_views(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: GroupPlan,
+        first_head: int,
+        dropout: SeededDropout | None,
+        are_small: tf.Tensor | None,
+    ) -> tf.Tensor:
+        """The context of a group. float [B, h, S, E]."""
+        queries = views_of(query, plan.where, ("global_", "long"))
+        keys, values = (views_of(one, plan.where, ("global_", "window")) for one in (key, value))
+        global_bias = long_bias = None
+        if self._heads.relations is not None:
+            global_bias, long_bias = (
+                self._heads.relation_scores(view, relations, first_head)
+                for view, relations in (
+                    (queries.global_, plan.global_relations),  # [B, h, G, S]
+                    (queries.long, plan.long_relations),  # [B, h, N, R, G + W]
                 )
             )
-            first_head += views.long.shape[1]
-        return in_sequence(contexts, plan.places)
+        context = multi_view_attention(
+            queries,
+            keys,
+            values,
+            global_mask=plan.global_mask,
+            long_mask=plan.long_mask,
+            global_bias=global_bias,
+            long_bias=long_bias,
+            temperature=self._heads.temperature,
+            dropout=dropout,
+            scores_are_small=are_small,
+        )
+        return in_sequence(context, plan.where.order, plan.where.rank)

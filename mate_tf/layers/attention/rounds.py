@@ -1,8 +1,8 @@
 """Attention between pairs of tiles in bounded memory, some pairs at a time.
 
 A round computes the scores of some pairs. A running maximum and a running sum join the rounds of a
-query in one softmax (FlashAttention: Dao et al., 2022, algorithm 1). The gradient computes the
-scores again, so nothing that is kept grows with the number of pairs.
+query in one softmax (FlashAttention: Dao et al., 2022, algorithms 1 and 4). The gradient computes
+the scores again, so nothing that is kept grows with the number of pairs.
 
 Shapes: T tiles, R tokens of a tile, M pairs of tiles of a round, t query tiles among them, H heads,
 E head size, K relations, F from, T to.
@@ -16,15 +16,12 @@ import tensorflow as tf
 from mate_tf.layers.attention.relations import relation_scores
 from mate_tf.layers.attention.softmax import MASKED, exponentials
 from mate_tf.layers.basic import SeededDropout
-from mate_tf.layers.custom_gradient import custom_gradient
+from mate_tf.layers.compilation import custom_gradient
 from mate_tf.private_apis import compiles_with_xla
-
-# Numbers in the largest tensors of a round: 32 MB of float32.
-_NUMBERS = 2**23
 
 
 class TilePairs(NamedTuple):
-    """Some of the pairs of tiles that meet, those of a query tile side by side.
+    """The pairs of tiles of a round, those of a query tile side by side.
 
     Attributes:
         query_tile: int32 [M], indices of tiles, ascending.
@@ -37,20 +34,6 @@ class TilePairs(NamedTuple):
     key_tile: tf.Tensor
     mask: tf.Tensor
     relations: tf.Tensor | None
-
-
-class Sums(NamedTuple):
-    """The softmax over some of the keys.
-
-    Attributes:
-        context: float [t, H, R, E], the sum of the values, each times exp(score - highest).
-        total: float [t, H, R], the sum of these weights.
-        highest: float [t, H, R], the largest score so far; zero if all are known to be small.
-    """
-
-    context: tf.Tensor
-    total: tf.Tensor
-    highest: tf.Tensor
 
 
 class Weighing(NamedTuple):
@@ -67,15 +50,22 @@ class Weighing(NamedTuple):
     scores_are_small: tf.Tensor | None = None
 
 
-def round_size(num_heads: int, tile_size: int | tf.Tensor, head_size: int) -> int | tf.Tensor:
-    """The largest number of pairs of tiles in a round."""
-    if isinstance(tile_size, int):
-        return max(1, _NUMBERS // (num_heads * tile_size * max(tile_size, head_size)))
-    return tf.maximum(1, _NUMBERS // (num_heads * tile_size * tf.maximum(tile_size, head_size)))
+class Sums(NamedTuple):
+    """The softmax over some of the keys.
+
+    Attributes:
+        context: float [t, H, R, E], the sum of the values, each times exp(score - highest).
+        total: float [t, H, R], the sum of these weights.
+        highest: float [t, H, R], the largest score so far; zero if all are known to be small.
+    """
+
+    context: tf.Tensor
+    total: tf.Tensor
+    highest: tf.Tensor
 
 
 class Rounds:
-    """All pairs of tiles of a head group, for the layers of an encoder.
+    """All pairs of tiles that meet, for the layers of an encoder.
 
     In a graph the layers share one program for each direction, which is made once.
 
@@ -85,7 +75,7 @@ class Rounds:
         pairs: returns the pairs of the round that starts with a pair, int32.
 
     Attributes:
-        only: the pairs, if they fit into one round; otherwise the first of them. None in XLA.
+        first: the pairs of the first round; None in XLA.
     """
 
     def __init__(
@@ -97,7 +87,7 @@ class Rounds:
         self.num_pairs = num_pairs
         self.size = size
         self._pairs = pairs
-        self.only = None if compiles_with_xla() else pairs(tf.zeros([], tf.int32))
+        self.first = None if compiles_with_xla() else pairs(tf.zeros([], tf.int32))
         self._shared: dict[Callable[..., Any], Callable[..., Any]] = {}
 
     def run(self, add_round: Callable[..., Any], state: Any) -> Any:
@@ -184,13 +174,13 @@ def _forward(
         state = Sums(tf.zeros(tf.shape(query), wide), tf.zeros_like(lowest), lowest)
         return _finished(rounds.run(add_round, state), query)
 
-    only = rounds.only
-    if only is None:
+    first = rounds.first
+    if first is None:
         return in_rounds()
 
     def in_one_round() -> tuple[tf.Tensor, tf.Tensor]:
         zero = tf.zeros([], tf.int32)
-        return _finished(_sums(zero, only, (query, key, value), weighing, lowest), query)
+        return _finished(_sums(zero, first, (query, key, value), weighing, lowest), query)
 
     return tf.cond(rounds.num_pairs <= rounds.size, in_one_round, in_rounds)
 
@@ -256,7 +246,7 @@ def _backward(
     mean: tf.Tensor,
     log_total: tf.Tensor,
 ) -> list[tf.Tensor]:
-    """The gradients of query, key, value and tables (algorithm 4 of the same paper)."""
+    """The gradients of query, key, value and tables."""
     wide, narrow = log_total.dtype, query.dtype
     inputs = (query, key, value, *weighing.tables)
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from mate_tf.layers.basic import SeededDropout
-from mate_tf.layers.compilation import OnePass, compiles_one_pass, is_portable
-from mate_tf.layers.custom_gradient import custom_gradient
+from mate_tf.layers.compilation import OnePass, compiles_one_pass, custom_gradient, is_portable
 from mate_tf.private_apis import compiles_with_xla
 
 # Large enough to vanish in the softmax. Small enough that a query without a key, such as padding,

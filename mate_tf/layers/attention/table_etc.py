@@ -21,15 +21,13 @@ import tensorflow as tf
 from mate_tf.config import TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import dense_attention
-from mate_tf.layers.attention.multi_view import multi_view_attention
+from mate_tf.layers.attention.multi_view import MultiView, multi_view_attention
 from mate_tf.layers.attention.patterns import (
     Heads,
-    first_tokens,
     heads_first,
     num_buckets,
     sequence_length,
 )
-from mate_tf.layers.attention.views import MultiView
 from mate_tf.layers.basic import SeededDropout
 
 # Labels of pairs with a global token: token to another global token, to its row, to its column;
@@ -351,7 +349,7 @@ class TableETC:
             long_bias=long_bias,
             **options,
         )  # [B, H, G + L, E]
-        return heads_first(first_tokens(context, tf.shape(query)[2]))
+        return heads_first(tf.slice(context, [0] * 4, [-1, -1, tf.shape(query)[2], -1]))
 
     def _label_scores(
         self, queries: MultiView, table: tf.Tensor, plan: GlobalLocalPlan

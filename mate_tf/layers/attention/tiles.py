@@ -1,14 +1,14 @@
-"""Exact multi-view attention: all pairs that a sorted pattern allows, and few others.
+"""Block-sparse attention: all pairs that a sorted pattern allows, and few others.
 
 In a head group's order, tokens that may attend to each other are neighbours. So a tile of
 consecutive queries meets few tiles of keys: those of its row or column, and those of the question.
 Only pairs of tiles that meet are computed, once each, a few at a time (`rounds.py`). The cost is
 the sum of the squared lengths of rows or columns, and the memory is linear in the length. All pairs
-would cost the squared length of the sequence, and the window of `MultiViewAttention` leaves pairs
-out.
+would cost the squared length of the sequence, and a window leaves pairs out.
 
-Shapes: B batch, S sequence, R tile (bucket size), N tiles of a sequence, M pairs of tiles of a
-round, H heads, E head size, K relations, F from, T to.
+Shapes: B batch, S sequence, R tile (bucket size), N tiles of a sequence, P padded sequence (N * R),
+M pairs of tiles of a round, T all tiles (B * N), h heads of a group, E head size, K relations, F
+from, T to.
 """
 
 import dataclasses
@@ -22,7 +22,8 @@ from mate_tf.layers.attention.patterns import (
     Heads,
     Pattern,
     by_groups,
-    first_tokens,
+    in_order,
+    in_sequence,
     num_buckets,
     ordered_features,
     pattern_mask,
@@ -31,34 +32,15 @@ from mate_tf.layers.attention.patterns import (
     token_rank,
 )
 from mate_tf.layers.attention.relations import RelationBias
-from mate_tf.layers.attention.rounds import (
-    Rounds,
-    TilePairs,
-    Weighing,
-    attend_in_rounds,
-    round_size,
-)
+from mate_tf.layers.attention.rounds import Rounds, TilePairs, Weighing, attend_in_rounds
 from mate_tf.layers.basic import SeededDropout
-from mate_tf.layers.custom_gradient import custom_gradient
 from mate_tf.private_apis import compiles_with_xla
 
+# Numbers in the tensors of a round that grow with its pairs: 64 MB of float32.
+_NUMBERS = 2**24
 # Where most tiles meet, as in one long column, larger tiles are faster: so many times larger, and
 # this share of the time for as many pairs of tokens (on a CPU).
 _COARSER, _COARSER_TIME = 8, 0.55
-
-
-@custom_gradient
-def permuted(tensor: tf.Tensor, order: tf.Tensor):
-    """Permutes the sequence of [B, H, S, E] by an order int32 [B, S].
-
-    Its gradient is the gather by the inverse. TensorFlow's would sum index by index, at many times
-    the cost.
-    """
-
-    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
-        return permuted(upstream, token_rank(order)), None
-
-    return tf.gather(tensor, order, axis=2, batch_dims=1), gradient
 
 
 @dataclasses.dataclass(frozen=True, eq=False)  # no tuple: Keras refuses one with other things
@@ -66,9 +48,9 @@ class TilePlan:
     """What the layers of an encoder share for one head group.
 
     Attributes:
-        order: int32 [B, S], positions in the group's order.
-        rank: int32 [B, S], its inverse.
-        tiles: int [B * N, R] each, the token features in the group's order.
+        order: int32 [B, P], positions in the group's order.
+        rank: int32 [B, S], each token's place in it.
+        tiles: int [T, R] each, the token features in the group's order.
         query_tile: int32 [B * N * N], all pairs of tiles, those that meet first; tiles are numbered
             through the batch.
         key_tile: int32 [B * N * N].
@@ -116,51 +98,15 @@ def tile_plan(features: TokenFeatures, sort_by: str, tile_size: int) -> TilePlan
     number = tf.shape(tiles.input_ids)[1]
     meet = tf.reshape(tiles_meet(tiles, sort_by), [-1])  # [B * N * N]
     pairs = tf.argsort(tf.where(meet, 0, 1), stable=True)
-    query_tile = pairs // number  # of the batch's B * N
+    query_tile = pairs // number
     return TilePlan(
-        order=order,
+        order=tf.pad(order, [[0, 0], [0, number * size - length]]),
         rank=token_rank(order),
         tiles=tiles.map(lambda feature: tf.reshape(feature, [-1, size])),
         query_tile=query_tile,
         key_tile=query_tile // number * number + pairs % number,
         num_pairs=tf.reduce_sum(tf.cast(meet, tf.int32)),
         tile_size=size,
-    )
-
-
-def pairs_of_round(
-    plan: TilePlan,
-    most: int | tf.Tensor,
-    pattern: Pattern,
-    relations: RelationBias | None,
-    start: tf.Tensor,
-) -> TilePairs:
-    """Up to `most` pairs that meet, masked by a pattern.
-
-    XLA's shapes are static: there the list is filled up with pairs that are all masked.
-
-    Args:
-        plan: the order and the pairs.
-        most: M, or more at the end of the list.
-        pattern: the pattern of the head group.
-        relations: those of any layer of the encoder, or None.
-        start: int32, the first of the pairs, below their number.
-    """
-    size = most if compiles_with_xla() else tf.minimum(most, plan.num_pairs - start)
-    index = start + tf.range(size)  # [M]
-    meets = index < plan.num_pairs
-    index = tf.minimum(index, plan.num_pairs - 1)
-    query_tile, key_tile = (tf.gather(tiles, index) for tiles in (plan.query_tile, plan.key_tile))
-    query = plan.tiles.map(lambda feature: tf.gather(feature, query_tile))  # [M, R]
-    key = plan.tiles.map(lambda feature: tf.gather(feature, key_tile))  # [M, R]
-    mask = pattern_mask(pattern, query, key)  # [M, R, R]
-    if compiles_with_xla():
-        mask &= meets[:, None, None]
-    return TilePairs(
-        query_tile=query_tile,
-        key_tile=key_tile,
-        mask=mask[:, None],
-        relations=None if relations is None else relations.one_hot(query, key),
     )
 
 
@@ -190,22 +136,49 @@ def tiles_meet(tiles: TokenFeatures, sort_by: str) -> tf.Tensor:
     return meet | tf.eye(tf.shape(real)[1], dtype=tf.bool)
 
 
+def pairs_of_round(
+    plan: TilePlan,
+    most: int | tf.Tensor,
+    pattern: Pattern,
+    relations: RelationBias | None,
+    start: tf.Tensor,
+) -> TilePairs:
+    """Up to `most` pairs that meet, from one on, masked by a pattern.
+
+    XLA's shapes are static: there the list is filled up with pairs that are all masked.
+    """
+    size = most if compiles_with_xla() else tf.minimum(most, plan.num_pairs - start)
+    index = start + tf.range(size)  # [M]
+    meets = index < plan.num_pairs
+    index = tf.minimum(index, plan.num_pairs - 1)
+    query_tile, key_tile = (tf.gather(tiles, index) for tiles in (plan.query_tile, plan.key_tile))
+    query = plan.tiles.map(lambda feature: tf.gather(feature, query_tile))  # [M, R]
+    key = plan.tiles.map(lambda feature: tf.gather(feature, key_tile))  # [M, R]
+    mask = pattern_mask(pattern, query, key)  # [M, R, R]
+    if compiles_with_xla():
+        mask &= meets[:, None, None]
+    one_hot = None if relations is None else relations.one_hot(query, key)
+    return TilePairs(query_tile, key_tile, mask[:, None], one_hot)
+
+
 class Tiles:
     """All pairs that a sorted pattern allows, and few others; see `kinds.Implementation`.
 
     It computes what `dense.Dense` computes for the pattern without a window.
     """
 
-    def __init__(self, heads: Heads) -> None:
+    def __init__(self, heads: Heads, attention: MateConfig) -> None:
         self._heads = heads
+        self._attention = attention
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[TilePlan, ...]:
         """The orders and the pairs of tiles."""
         heads, plans = self._heads, []
         for group, sort_by in heads.sorted_groups:
-            assert isinstance(heads.attention, MateConfig)
-            plan = tile_plan(features, sort_by, heads.attention.bucket_size)
-            most = round_size(group.num_heads, plan.tile_size, heads.head_size)
+            plan = tile_plan(features, sort_by, self._attention.bucket_size)
+            size = plan.tile_size
+            most = _NUMBERS // (group.num_heads * size * (size + heads.head_size))
+            most = max(1, most) if isinstance(most, int) else tf.maximum(1, most)
             if compiles_with_xla():  # a list that is filled up should not be long
                 most = min(most, 2 * (plan.tiles.input_ids.shape[0] or most))
             pairs = partial(pairs_of_round, plan, most, group.pattern, heads.relations)
@@ -238,42 +211,28 @@ class Tiles:
         are_small: tf.Tensor | None,
     ) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
-        heads = self._heads
-        assert plan.rounds is not None
+        heads, size, num_heads = self._heads, plan.tile_size, query.shape[1]
+        head_size = heads.head_size
+        number = tf.shape(plan.order)[1] // size  # N
         scale = tf.cast(heads.scale, query.dtype)
-        query, key, value = (_to_tiles(one, plan) for one in (query * scale, key, value))
+
+        def in_tiles(tensor: tf.Tensor) -> tf.Tensor:
+            tensor = in_order(tensor, plan.order, plan.rank)  # [B, h, P, E]
+            tensor = tf.reshape(tensor, [-1, num_heads, number, size, head_size])
+            tensor = tf.transpose(tensor, [0, 2, 1, 3, 4])  # [B, N, h, R, E]
+            return tf.reshape(tensor, [-1, num_heads, size, head_size])
+
         tables: tuple[tf.Tensor, ...] = ()
         if heads.relations is not None:
-            bias, *vectors = heads.relations.tables(first_head, query.shape[1])
+            bias, *vectors = heads.relations.tables(first_head, num_heads)
             tables = bias, *(table / scale for table in vectors)
-        weighing = Weighing(tables, dropout, are_small)
-        context = attend_in_rounds(plan.rounds, query, key, value, weighing)
-        return _from_tiles(context, plan)
-
-
-def _to_tiles(tensor: tf.Tensor, plan: TilePlan) -> tf.Tensor:
-    """[B, h, S, E] to [B * N, h, R, E]."""
-    size, heads = plan.tile_size, tensor.shape[1]
-    length = _length(plan)
-    tiles = num_buckets(length, size, 0)
-    tensor = permuted(tensor, plan.order)
-    tensor = tf.pad(tensor, [[0, 0], [0, 0], [0, tiles * size - length], [0, 0]])
-    tensor = tf.reshape(tensor, [-1, heads, tiles, size, tensor.shape[-1]])
-    tensor = tf.transpose(tensor, [0, 2, 1, 3, 4])  # [B, N, h, R, E]
-    return tf.reshape(tensor, [-1, heads, size, tensor.shape[-1]])
-
-
-def _from_tiles(tensor: tf.Tensor, plan: TilePlan) -> tf.Tensor:
-    """[B * N, h, R, E] to [B, h, S, E]."""
-    size, heads = plan.tile_size, tensor.shape[1]
-    length = _length(plan)
-    tiles = num_buckets(length, size, 0)
-    tensor = tf.reshape(tensor, [-1, tiles, heads, size, tensor.shape[-1]])
-    tensor = tf.transpose(tensor, [0, 2, 1, 3, 4])  # [B, h, N, R, E]
-    tensor = tf.reshape(tensor, [-1, heads, tiles * size, tensor.shape[-1]])
-    return permuted(first_tokens(tensor, length), plan.rank)
-
-
-def _length(plan: TilePlan) -> int | tf.Tensor:
-    """S, an int if the shape is static."""
-    return plan.order.shape[1] or tf.shape(plan.order)[1]
+        assert plan.rounds is not None
+        context = attend_in_rounds(
+            plan.rounds,
+            *map(in_tiles, (query * scale, key, value)),
+            Weighing(tables, dropout, are_small),
+        )
+        context = tf.reshape(context, [-1, number, num_heads, size, head_size])
+        context = tf.transpose(context, [0, 2, 1, 3, 4])  # [B, h, N, R, E]
+        context = tf.reshape(context, [-1, num_heads, number * size, head_size])
+        return in_sequence(context, plan.order, plan.rank)

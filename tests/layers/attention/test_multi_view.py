@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from mate_tf.config import MateConfig, MateTableFormerConfig
 from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
-from mate_tf.layers.attention.multi_view import multi_view_attention
-from mate_tf.layers.attention.views import MultiView, MultiViewEmbedding
+from mate_tf.layers.attention.multi_view import MultiView, MultiViewEmbedding, multi_view_attention
 from tests.layers import small_layers as small
 
 OF_OTHERS = {"evaluator", "coverage"}

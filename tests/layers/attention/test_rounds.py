@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention import rounds
+from mate_tf.layers.attention import tiles
 from mate_tf.layers.attention.kinds import SelfAttention
 from mate_tf.layers.attention.patterns import everywhere
 from mate_tf.layers.attention.rounds import Rounds, Weighing, attend_in_rounds
@@ -24,10 +24,10 @@ TABLE = [small.QUESTION] * 3 + small.cells(6, 3)
 EMBEDDING = {"architecture": "mate_tableformer", "relation_kind": "embedding"}
 
 
-@pytest.fixture(params=[1, 300, 2**20], ids=["a pair", "some pairs", "all pairs"])
+@pytest.fixture(params=[1, 600, 2**20], ids=["a pair", "some pairs", "all pairs"])
 def numbers(request, monkeypatch) -> None:
     """The limit of a round: for two heads and tiles of 4 tokens, 1, 9 and all pairs."""
-    monkeypatch.setattr(rounds, "_NUMBERS", request.param)
+    monkeypatch.setattr(tiles, "_NUMBERS", request.param)
 
 
 def tiled_and_dense(**options):
