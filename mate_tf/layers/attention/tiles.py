@@ -227,11 +227,9 @@ class Tiles:
             bias, *vectors = heads.relations.tables(first_head, num_heads)
             tables = bias, *(table / scale for table in vectors)
         assert plan.rounds is not None
-        context = attend_in_rounds(
-            plan.rounds,
-            *map(in_tiles, (query * scale, key, value)),
-            Weighing(tables, dropout, are_small),
-        )
+        queries, keys, values = map(in_tiles, (query * scale, key, value))
+        weighing = Weighing(tables, dropout, are_small)
+        context = attend_in_rounds(plan.rounds, queries, keys, values, weighing)  # [T, h, R, E]
         context = tf.reshape(context, [-1, number, num_heads, size, head_size])
         context = tf.transpose(context, [0, 2, 1, 3, 4])  # [B, h, N, R, E]
         context = tf.reshape(context, [-1, num_heads, number * size, head_size])
