@@ -79,7 +79,7 @@ def test_masks_equal_the_original(golden, mask_name):
     batch, kind = mask_name.split("__")
     features = read_features(golden, batch)
     if kind == "sat":
-        actual = groups_masks(AttentionConfig("sat", "dense"), features)[0]
+        actual = groups_masks(AttentionConfig("sat"), features)[0]
     elif match := re.fullmatch(r"headwise_b(\d+)_h(\d+|None)", kind):
         config = AttentionConfig("mate", "dense", 0.5, *sizes(*match.groups()), True)
         actual = np.stack(groups_masks(config, features), axis=1)
