@@ -28,7 +28,7 @@ from tests.weights import transformers_oracle
 MISSING = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
 TOLERANCE = 1e-4
 LOG_ZERO = -10000.0
-DENSE = AttentionConfig("tapas", "dense")
+DENSE = AttentionConfig("tapas")
 SIZES = {
     "vocab_size": 90,
     "hidden_size": 32,

@@ -77,7 +77,7 @@ def test_the_path_that_is_not_taken_costs_no_plan():
 
     def plan_sizes(hidden, features):
         plan = layer.plan(features)
-        return tf.size(plan.short[0].mask), tf.size(plan.long.groups[0].global_mask)
+        return tf.size(plan.short[0].mask), tf.size(plan.long[0].global_mask)
 
     for length in (LONGEST, 10 * LONGEST):
         dense, linear = small.of_any_length(plan_sizes)(*inputs_of(length))
