@@ -319,8 +319,11 @@ def _fit(values: np.ndarray, length: int) -> np.ndarray:
     return np.pad(values[:length], (0, max(0, length - len(values)))).astype(np.int32)
 
 
+_FEW_TOKENS = 2048
+
+
 def inference_function(
-    model: keras.layers.Layer, pack_kernels: bool | None = None
+    model: keras.layers.Layer, pack_kernels: bool | None = None, first_eagerly: bool = False
 ) -> Callable[[TokenFeatures], Any]:
     """A graph function of token features that computes what `model(features)` does.
 
@@ -335,6 +338,8 @@ def inference_function(
             the memory of the kernels (BERT base: 2 GB); in float32 it is no faster. None: in
             bfloat16 on a CPU; there is then one graph for all lengths, with one copy. Otherwise
             weights that change later are seen.
+        first_eagerly: whether the first call makes no graph, if it has few tokens: one
+            short answer takes less time than making a graph.
 
     Returns:
         A function of `TokenFeatures`, int32 [B, S] each.
@@ -368,9 +373,13 @@ def inference_function(
         return run
 
     first_length: int | None = None
+    is_first = first_eagerly
 
     def call(features: TokenFeatures) -> Any:
-        nonlocal first_length
+        nonlocal first_length, is_first
+        was_first, is_first = is_first, False
+        if was_first and tf.size(features.input_ids) <= _FEW_TOKENS:
+            return model(features, training=False)
         length = features.input_ids.shape[1]
         if first_length is None and not pack_kernels:
             first_length = length

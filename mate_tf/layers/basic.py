@@ -9,14 +9,40 @@ in each call, so a block that is computed twice, as in `recomputed`, would drop 
 Shapes: D hidden, U units, N rows.
 """
 
+import contextlib
+import contextvars
 import functools
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
 from mate_tf.layers.compilation import OnePass, custom_gradient, has_constant_kernels
+
+_START_AT_ZERO = contextvars.ContextVar("start_at_zero", default=False)
+
+
+@contextlib.contextmanager
+def weights_at_zero() -> Iterator[None]:
+    """A context in which weights start at zero, since they are read from a file next.
+
+    Random numbers for all of them would take as long as half an answer.
+    """
+    token = _START_AT_ZERO.set(True)
+    try:
+        yield
+    finally:
+        _START_AT_ZERO.reset(token)
+
+
+def normal_initializer(stddev: float) -> keras.initializers.Initializer:
+    """A truncated normal distribution, or zeros within `weights_at_zero`."""
+    if _START_AT_ZERO.get():
+        return keras.initializers.Zeros()
+    return keras.initializers.TruncatedNormal(stddev=stddev)
+
 
 _CUBIC = 0.044715  # of the approximation, their section 4
 _SLOPE = math.sqrt(2.0 / math.pi)
@@ -124,7 +150,7 @@ class Linear(keras.layers.Layer):
     def build(self, input_shape) -> None:
         self.kernel = self.add_weight(
             shape=(input_shape[-1], self.units),
-            initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            initializer=normal_initializer(self.initializer_range),
             name="kernel",
         )
         self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from mate_tf.config import TYPE_FEATURES, EncoderConfig, TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.basic import Dropout, LayerNorm
+from mate_tf.layers.basic import Dropout, LayerNorm, normal_initializer
 from mate_tf.layers.compilation import OnePass, custom_gradient
 from mate_tf.private_apis import compiles_with_xla
 
@@ -82,7 +82,7 @@ class TableEmbedding(keras.layers.Layer):
         def table(rows: int, name: str):
             return self.add_weight(
                 shape=(rows, config.hidden_size),
-                initializer=keras.initializers.TruncatedNormal(stddev=config.initializer_range),
+                initializer=normal_initializer(config.initializer_range),
                 autocast=False,  # it would cast the whole table to read a few rows
                 name=name,
             )

@@ -1,5 +1,6 @@
 """A model that answers questions, wherever it is stored: exported, as a run, or published."""
 
+import contextlib
 import dataclasses
 import functools
 import importlib.util
@@ -17,6 +18,7 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.layers.basic import weights_at_zero
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import check_vocabulary, read_conversion
@@ -106,7 +108,7 @@ def from_pretrained(
     if is_graph and importlib.util.find_spec("tensorflow_text") is not None:
         run = _exported_function(path)
     else:
-        run = inference_function(model(dtype or "float32"))
+        run = inference_function(model(dtype or "float32"), first_eagerly=True)
     return Predictor(
         run,
         FeatureBuilder(wordpiece, feature_config, tagger),
@@ -163,7 +165,9 @@ class StoredModel(NamedTuple):
 
     def model(self, dtype: str = "float32") -> EncoderTask:
         """The Keras model with its weights; it computes in a dtype such as "mixed_bfloat16"."""
-        model = model_of(self.encoder_config, self.task_config, dtype)
+        is_complete = self.step is not None  # a run's weights are all in its file
+        with weights_at_zero() if is_complete else contextlib.nullcontext():
+            model = model_of(self.encoder_config, self.task_config, dtype)
         self.restore(model)
         return model
 

@@ -3,6 +3,7 @@
 Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to.
 """
 
+import dataclasses
 import functools
 from typing import NamedTuple
 
@@ -84,18 +85,18 @@ def _hides_nothing(mask: tf.Tensor) -> tf.Tensor | None:
     return tf.reduce_all(mask)
 
 
+@dataclasses.dataclass(eq=False)
 class Dense:
     """All pairs, under the mask of a pattern; see `kinds.Implementation`.
 
     With a bucket size only the pairs that `MultiViewAttention` computes attend to each other.
     """
 
-    def __init__(self, heads: Heads) -> None:
-        self._heads = heads
+    heads: Heads
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[DensePlan, ...]:
         """The masks, relations and biases, which depend only on the token features."""
-        heads, attention = self._heads, self._heads.attention
+        heads, attention = self.heads, self.heads.attention
         relations = bias = favoured = None
         if heads.relations is not None:
             relations = heads.relations.one_hot(features, features)  # [B, K, F, T]
@@ -113,7 +114,7 @@ class Dense:
     def _mask(self, features: TokenFeatures, group: HeadGroup) -> tf.Tensor:
         """Bool [B, 1, F or 1, T]."""
         mask = group_mask(group, features)  # [B, F or 1, T]
-        in_window = window_pairs(features, group.sort_by, self._heads.attention)
+        in_window = window_pairs(features, group.sort_by, self.heads.attention)
         if in_window is not None:
             mask &= in_window
         return mask[:, None]
@@ -128,7 +129,7 @@ class Dense:
         training: bool = False,
     ) -> tf.Tensor:
         """The context, group by group. float [B, S, H, E]."""
-        sizes = [group.num_heads for group in self._heads.groups]
+        sizes = [group.num_heads for group in self.heads.groups]
         return by_groups(self._attend_group, sizes, query, key, value, plan, dropout)
 
     def _attend_group(
@@ -143,8 +144,8 @@ class Dense:
         """The context under the group's mask. float [B, h, S, E]."""
         biases = [] if plan.bias is None else [plan.bias]
         if plan.relations is not None:
-            biases.append(self._heads.relation_scores(query, plan.relations, first_head))
-        grammar_bias = self._heads.grammar_bias
+            biases.append(self.heads.relation_scores(query, plan.relations, first_head))
+        grammar_bias = self.heads.grammar_bias
         if grammar_bias is not None and plan.favoured is not None:
             biases.append(grammar_bias.scores(plan.favoured))
         attention = functools.partial(
@@ -153,7 +154,7 @@ class Dense:
             key,
             value,
             bias=sum(biases[1:], biases[0]) if biases else None,
-            temperature=self._heads.temperature,
+            temperature=self.heads.temperature,
             dropout=dropout,
         )
         if plan.hides_nothing is None:

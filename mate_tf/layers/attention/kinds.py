@@ -89,34 +89,35 @@ class EitherPlan:
     long: Any = None
 
 
+@dataclasses.dataclass(eq=False)
 class ByLength:
     """One implementation for short sequences, another for long ones, with the same result.
 
     All pairs cost the square of the length, but need no sort or gather.
     """
 
-    def __init__(
-        self, attention: MateConfig, short: Implementation, long: Implementation, dtype: str
-    ) -> None:
-        self._attention, self._short, self._long, self._dtype = attention, short, long, dtype
+    attention: MateConfig
+    short: Implementation
+    long: Implementation
+    dtype: str
 
     def longest(self, training: bool) -> int:
         """The longest sequence that the short implementation computes."""
-        attention = self._attention
+        attention = self.attention
         if attention.evaluator is not None or attention.original_bucketing:
             return 0  # all pairs would differ from the release's bucketing
         if attention.dense_up_to is not None:
             return attention.dense_up_to
         break_even = BREAK_EVEN_WINDOW if attention.coverage is None else BREAK_EVEN_FULL
-        return break_even.get(self._dtype, break_even["float32"])[training]
+        return break_even.get(self.dtype, break_even["float32"])[training]
 
     def plan(self, features: TokenFeatures, training: bool = False) -> EitherPlan:
         """The plan of the one that computes, or both in a graph that does not know the length."""
         longest, length = self.longest(training), features.input_ids.shape[1]
         if length is not None or not longest or compiles_with_xla():
             if length is not None and length <= longest:
-                return EitherPlan(True, short=self._short.plan(features, training))
-            return EitherPlan(False, long=self._long.plan(features, training))
+                return EitherPlan(True, short=self.short.plan(features, training))
+            return EitherPlan(False, long=self.long.plan(features, training))
         length = tf.shape(features.input_ids)[1]
         is_short = length <= longest
 
@@ -126,8 +127,8 @@ class ByLength:
         # The plan that is not used covers one token, so it costs nothing.
         return EitherPlan(
             is_short,
-            self._short.plan(first(tf.where(is_short, length, 1)), training),
-            self._long.plan(first(tf.where(is_short, 1, length)), training),
+            self.short.plan(first(tf.where(is_short, length, 1)), training),
+            self.long.plan(first(tf.where(is_short, 1, length)), training),
         )
 
     def attend(
@@ -142,10 +143,10 @@ class ByLength:
         """The context. float [B, S, H, E]."""
 
         def short() -> tf.Tensor:
-            return self._short.attend(query, key, value, plan.short, dropout, training)
+            return self.short.attend(query, key, value, plan.short, dropout, training)
 
         def long() -> tf.Tensor:
-            return self._long.attend(query, key, value, plan.long, dropout, training)
+            return self.long.attend(query, key, value, plan.long, dropout, training)
 
         if isinstance(plan.is_short, bool):
             return short() if plan.is_short else long()

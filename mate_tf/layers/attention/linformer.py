@@ -8,6 +8,8 @@ applies. Padding adds nothing.
 Shapes: B batch, S sequence, P projected length, H heads, E head size.
 """
 
+import dataclasses
+
 import keras
 import tensorflow as tf
 
@@ -15,21 +17,21 @@ from mate_tf.config import LinformerConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import dense_attention
 from mate_tf.layers.attention.patterns import Heads, heads_first
-from mate_tf.layers.basic import SeededDropout
+from mate_tf.layers.basic import SeededDropout, normal_initializer
 
 
+@dataclasses.dataclass(eq=False)
 class Linformer:
     """An `Implementation` with a weight: `length_projection`, float [S, P]."""
 
-    def __init__(self, heads: Heads, attention: LinformerConfig) -> None:
-        self._heads = heads
-        self._attention = attention
+    heads: Heads
+    attention: LinformerConfig
 
     def build(self, layer: keras.layers.Layer) -> None:
         """Adds the weight to the layer."""
         self.length_projection = layer.add_weight(
-            shape=(self._attention.sequence_length, self._attention.projected_length),
-            initializer=keras.initializers.TruncatedNormal(stddev=layer.initializer_range),
+            shape=(self.attention.sequence_length, self.attention.projected_length),
+            initializer=normal_initializer(layer.initializer_range),
             name="proj_seq_length",
         )
 
@@ -39,10 +41,10 @@ class Linformer:
         Raises:
             ValueError: if S is not the attention's `sequence_length`.
         """
-        expected = self._attention.sequence_length
+        expected = self.attention.sequence_length
         message = (
             f"expected sequences of {expected} tokens, which this Linformer projects to "
-            f"{self._attention.projected_length}, got "
+            f"{self.attention.projected_length}, got "
         )
         length = features.input_mask.shape[1]
         if length is not None and length != expected:
@@ -51,7 +53,7 @@ class Linformer:
             tf.shape(features.input_mask)[1], expected, f"{message}another length"
         )
         with tf.control_dependencies([] if check is None else [check]):
-            return tf.cast(features.input_mask, self._heads.compute_dtype)[..., None]
+            return tf.cast(features.input_mask, self.heads.compute_dtype)[..., None]
 
     def attend(
         self,
@@ -68,7 +70,7 @@ class Linformer:
             heads_first(query),
             tf.einsum("BSP,BSHE->BHPE", weights, key),
             tf.einsum("BSP,BSHE->BHPE", weights, value),
-            temperature=self._heads.temperature,
+            temperature=self.heads.temperature,
             dropout=None if dropout is None else dropout.fold_in(0),
         )
         return heads_first(context)

@@ -8,6 +8,7 @@ Shapes: B batch, S sequence, P padded sequence (G + N * R), G global, L long (N 
 R radius (bucket size), W window (3 * R), H heads, h heads of a group, E head size, F from, T to.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -318,18 +319,18 @@ def group_plan(
     )
 
 
+@dataclasses.dataclass(eq=False)
 class MultiViews:
     """A window of buckets in each head's order; see `kinds.Implementation`."""
 
-    def __init__(self, heads: Heads, attention: MateConfig) -> None:
-        self._heads = heads
-        self._attention = attention
+    heads: Heads
+    attention: MateConfig
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[GroupPlan, ...]:
         """The orders and masks of the views."""
-        heads = self._heads
+        heads = self.heads
         return tuple(
-            group_plan(features, group, sort_by, self._attention, heads.relations)
+            group_plan(features, group, sort_by, self.attention, heads.relations)
             for group, sort_by in heads.sorted_groups
         )
 
@@ -343,9 +344,9 @@ class MultiViews:
         training: bool = False,
     ) -> tf.Tensor:
         """The context, computed in each group's order. float [B, S, H, E]."""
-        are_small = self._heads.scores_are_small(query, key, training)
+        are_small = self.heads.scores_are_small(query, key, training)
         attend_group = partial(self._attend_views, are_small=are_small)
-        sizes = [group.num_heads for group in self._heads.groups]
+        sizes = [group.num_heads for group in self.heads.groups]
         return by_groups(attend_group, sizes, query, key, value, plan, dropout)
 
     def _attend_views(
@@ -362,9 +363,9 @@ class MultiViews:
         queries = views_of(query, plan.where, ("global_", "long"))
         keys, values = (views_of(one, plan.where, ("global_", "window")) for one in (key, value))
         global_bias = long_bias = None
-        if self._heads.relations is not None:
+        if self.heads.relations is not None:
             global_bias, long_bias = (
-                self._heads.relation_scores(view, relations, first_head)
+                self.heads.relation_scores(view, relations, first_head)
                 for view, relations in (
                     (queries.global_, plan.global_relations),  # [B, h, G, S]
                     (queries.long, plan.long_relations),  # [B, h, N, R, G + W]
@@ -378,7 +379,7 @@ class MultiViews:
             long_mask=plan.long_mask,
             global_bias=global_bias,
             long_bias=long_bias,
-            temperature=self._heads.temperature,
+            temperature=self.heads.temperature,
             dropout=dropout,
             scores_are_small=are_small,
         )

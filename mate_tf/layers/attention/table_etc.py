@@ -13,6 +13,7 @@ Shapes: B batch, S sequence, G global, L long (N * R), N blocks, R radius (block
 (3 * R), M largest relative distance, K labels, H heads, E head size, D hidden, F from, T to.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import keras
@@ -274,6 +275,7 @@ def scores_by_distance(scores: tf.Tensor) -> tf.Tensor:
     return to_window
 
 
+@dataclasses.dataclass(eq=False)
 class TableETC:
     """An `Implementation` with weights: `label_embeddings`, float [K, H, E].
 
@@ -282,15 +284,14 @@ class TableETC:
     The labels' vectors start at zero, so training begins with BERT's plain attention.
     """
 
-    def __init__(self, heads: Heads, attention: TableETCConfig) -> None:
-        self._heads = heads
-        self._attention = attention
+    heads: Heads
+    attention: TableETCConfig
 
     def build(self, layer: keras.layers.Layer) -> None:
         """Adds the weights to the layer."""
-        num_labels = DISTANCE + 2 * self._attention.max_relative_distance + 1
+        num_labels = DISTANCE + 2 * self.attention.max_relative_distance + 1
         self.label_embeddings = layer.add_weight(
-            shape=(num_labels, self._heads.num_heads, self._heads.head_size),
+            shape=(num_labels, self.heads.num_heads, self.heads.head_size),
             initializer="zeros",
             name="relative_label_embeddings",
         )
@@ -304,8 +305,8 @@ class TableETC:
             ValueError: if there are too few global tokens for the rows or columns: see
                 `membership`.
         """
-        make = global_local_plan if self._attention.is_linear else all_pairs_plan
-        return make(features, self._attention)
+        make = global_local_plan if self.attention.is_linear else all_pairs_plan
+        return make(features, self.attention)
 
     def attend(
         self,
@@ -325,16 +326,16 @@ class TableETC:
         self._check_length(query, plan)
         table = tf.cast(tf.convert_to_tensor(self.label_embeddings), query.dtype)  # [K, H, E]
         # It is added to the scores after their division, so it is divided too.
-        table *= tf.cast(self._heads.scale, query.dtype)
-        options: dict[str, Any] = dict(temperature=self._heads.temperature, dropout=dropout)
+        table *= tf.cast(self.heads.scale, query.dtype)
+        options: dict[str, Any] = dict(temperature=self.heads.temperature, dropout=dropout)
         if isinstance(plan, AllPairsPlan):
             by_label = tf.einsum("BHFE,KHE->BHFK", query, table)
-            label = tf.repeat(plan.label[:, None], self._heads.num_heads, axis=1)  # [B, H, F, T]
+            label = tf.repeat(plan.label[:, None], self.heads.num_heads, axis=1)  # [B, H, F, T]
             bias = tf.gather(by_label, label, batch_dims=3)
             return heads_first(dense_attention(query, key, value, plan.mask, bias=bias, **options))
         queries, keys, values = (
             global_local_views(
-                tensor, self._attention.num_global_tokens, self._attention.local_radius
+                tensor, self.attention.num_global_tokens, self.attention.local_radius
             )
             for tensor in (query, key, value)
         )
@@ -363,7 +364,7 @@ class TableETC:
         def by_label(part: tf.Tensor, vectors: tf.Tensor) -> tf.Tensor:
             return tf.einsum("bh...e,khe->bh...k", part, vectors)
 
-        itself = tf.eye(self._attention.num_global_tokens, dtype=tf.int32)
+        itself = tf.eye(self.attention.num_global_tokens, dtype=tf.int32)
         global_scores = [
             scores_by_membership(by_label(queries.global_, between), itself),
             scores_by_membership(by_label(queries.global_, from_global), plan.membership),
@@ -378,7 +379,7 @@ class TableETC:
         masks = plan.mask if isinstance(plan, AllPairsPlan) else plan.global_mask
         expected, length = masks.shape[-1], query.shape[2]
         if None not in (expected, length) and length != expected:
-            size = self._attention.num_global_tokens
+            size = self.attention.num_global_tokens
             raise ValueError(
                 f"expected hidden states of {expected} tokens, {size} global ones and the "
                 f"features' {expected - size}, got {length}"

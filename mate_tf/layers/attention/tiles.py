@@ -161,21 +161,21 @@ def pairs_of_round(
     return TilePairs(query_tile, key_tile, mask[:, None], one_hot)
 
 
+@dataclasses.dataclass(eq=False)
 class Tiles:
     """All pairs that a sorted pattern allows, and few others; see `kinds.Implementation`.
 
     It computes what `dense.Dense` computes for the pattern without a window.
     """
 
-    def __init__(self, heads: Heads, attention: MateConfig) -> None:
-        self._heads = heads
-        self._attention = attention
+    heads: Heads
+    attention: MateConfig
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[TilePlan, ...]:
         """The orders and the pairs of tiles."""
-        heads, plans = self._heads, []
+        heads, plans = self.heads, []
         for group, sort_by in heads.sorted_groups:
-            plan = tile_plan(features, sort_by, self._attention.bucket_size)
+            plan = tile_plan(features, sort_by, self.attention.bucket_size)
             size = plan.tile_size
             most = _NUMBERS // (group.num_heads * size * (size + heads.head_size))
             most = max(1, most) if isinstance(most, int) else tf.maximum(1, most)
@@ -195,9 +195,9 @@ class Tiles:
         training: bool = False,
     ) -> tf.Tensor:
         """The context, group by group. float [B, S, H, E]."""
-        are_small = self._heads.scores_are_small(query, key, training)
+        are_small = self.heads.scores_are_small(query, key, training)
         attend_group = partial(self._attend_tiles, are_small=are_small)
-        sizes = [group.num_heads for group in self._heads.groups]
+        sizes = [group.num_heads for group in self.heads.groups]
         return by_groups(attend_group, sizes, query, key, value, plan, dropout)
 
     def _attend_tiles(
@@ -211,7 +211,7 @@ class Tiles:
         are_small: tf.Tensor | None,
     ) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
-        heads, size, num_heads = self._heads, plan.tile_size, query.shape[1]
+        heads, size, num_heads = self.heads, plan.tile_size, query.shape[1]
         head_size = heads.head_size
         number = tf.shape(plan.order)[1] // size  # N
         scale = tf.cast(heads.scale, query.dtype)
