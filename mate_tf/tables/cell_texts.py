@@ -44,7 +44,7 @@ def cell_text(value: Any) -> str:
         TypeError: for a container or bytes.
     """
     if isinstance(value, str):
-        return value
+        return str.__str__(value)  # a plain one of numpy's
     if isinstance(value, bytes | list | tuple | dict | set):
         raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
     value = plain_value(value)

@@ -106,7 +106,8 @@ def find_delimiter(text: str, usual: str = ",") -> str:
         lines = [line for line in _ALONE.split(head)[:_LINES_LOOKED_AT] if line.strip()]
         sizes = [len(_APART.findall(line.strip())) for line in lines]
         sizes = list(itertools.dropwhile(lambda size: size == 0, sizes))  # titles
-        if len(sizes) > 2 and len(set(sizes)) == 1:
+        # The first line may lack a name for the labels of the rows.
+        if len(sizes) > 2 and len(set(sizes[1:])) == 1 and sizes[1] - sizes[0] in (0, 1):
             return " "
         return usual if lines and usual in lines[0] else ""
     return best

@@ -183,6 +183,7 @@ def read_content(content: bytes, name: str, options: ReadOptions = _DEFAULTS) ->
     text = ""
     if kind == "text":
         text, assumed = decode(content, name, options.encoding or _declared(content, named))
+        text = text.rstrip("\0\x1a")  # of old systems
         kind = _kind_of_text(text, named)
         if kind == "csv" and (text.lstrip().startswith("<?xml") or "\x00" in text[:1000]):
             raise _other("XML" if text.lstrip().startswith("<") else "no text", name)

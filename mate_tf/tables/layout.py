@@ -153,13 +153,14 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
 
 def _first_table(found: Rows, rows: Numbered) -> Numbered:
     """The rows up to where another table begins below empty rows."""
-    blocks: list[Numbered] = []
-    end = 0  # of the last row; a cell of a line may have line breaks
-    for number, row in rows:
-        if not blocks or number > end + 1:
-            blocks.append([])
-        blocks[-1].append((number, row))
-        end = number + sum(str(cell).count("\n") for cell in row) * (found.unit == "line")
+    gaps = [
+        place
+        for place, ((above, row), (below, _)) in enumerate(itertools.pairwise(rows), start=1)
+        if below > above + 1 and below > above + 1 + _num_breaks(row, found.unit)
+    ]
+    if not gaps:
+        return rows
+    blocks = [rows[begin:end] for begin, end in itertools.pairwise([0, *gaps, len(rows)])]
     tables = [_table_within(block) for block in blocks]
     first = next((place for place, table in enumerate(tables) if table), len(blocks))
     for place in range(first + 1, len(blocks)):
@@ -183,6 +184,11 @@ def _first_table(found: Rows, rows: Numbered) -> Numbered:
             )
             return above
     return rows
+
+
+def _num_breaks(row: Sequence[Any], unit: str) -> int:
+    """How many more lines a row takes because its cells have line breaks."""
+    return sum(str(cell).count("\n") for cell in row) if unit == "line" else 0
 
 
 def _table_within(block: Numbered) -> Numbered:
@@ -248,7 +254,7 @@ def _without_titles(found: Rows, rows: Numbered, width: int) -> Numbered:
         is_title = _is_title(row, below, width, found.is_ragged, num_titles == 0)
         # "Account, 1234", or a title in a table of two columns, where it may be their header
         is_pair = width > 1 and has_text(row[0]) and num_filled(row) == _size(row, False) <= 2
-        is_likely = is_pair and num_filled(row) < width
+        is_likely = is_pair and (num_filled(row) < width or str(row[0]).rstrip().endswith(":"))
         if not (is_title or is_likely or _is_apart(rows[num_titles:], width)):
             break
         num_certain += is_title and num_certain == num_titles

@@ -78,6 +78,18 @@ CASES = {
         [["Region", "Q1", "Q2"], ["North", "1", "2"], ["South", "3", "4"]],
         "The note 'Made on 2024-01-05' below",
     ),
+    "pairs with colons as wide as the table": (
+        "r.csv",
+        "Report:,Sales\nDate:,2024-01-05\n,\nRegion,Sales\nNorth,100\nSouth,200\n\0",
+        SALES,
+        "2 lines above it are the title",
+    ),
+    "a data frame as it is printed": (
+        "r.txt",
+        "   name  age\n0   Ann   30\n1   Bob   25\n",
+        [["", "name", "age"], ["0", "Ann", "30"], ["1", "Bob", "25"]],
+        "The columns are separated by two or more blanks.",
+    ),
     "a title and a date": (
         "r.csv",
         "Sales of 2024\nas of 1 May\n\nRegion,Sales\nNorth,100\nSouth,200\n",

@@ -16,8 +16,9 @@ from mate_tf.answers.computed import TokenFacts
 from mate_tf.answers.decoding import ASKS_FOR_SEVERAL, SELECTION_THRESHOLD
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.serving.raw_text.cells import SPACE, days_of
+from mate_tf.serving.raw_text.cells import days_of
 from mate_tf.serving.raw_text.features import RawFeatures
+from mate_tf.serving.raw_text.texts import SPACE
 from mate_tf.tables.table import AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS
 
 _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")

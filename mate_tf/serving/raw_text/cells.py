@@ -8,24 +8,23 @@ Shapes: N texts.
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.serving.raw_text.texts import (
+    captured,
+    is_match,
+    is_one_of,
+    mapped,
+    plain_text,
+    to_number,
+)
 from mate_tf.tables import notations, values
 
-SPACE = (
-    r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}"
-    r"\x{3000}]+"
-)
-_BAR = "\x01"
 _NAN = np.float64("nan")
-_ZEROS = [code for code in range(0x110000) if unicodedata.decimal(chr(code), None) == 0]
-_CHARACTERS = {0x2019: "'", 0x66B: ".", 0x66C: ",", 0xFFE5: "¥"}
-_MOST_GROUPS = 9  # of a rewriting
 _NUMBER_FIELDS = (
     "open sign currency inner_sign inner_open percent digits unit sign_behind close".split()
 )
@@ -73,33 +72,13 @@ class Cells(NamedTuple):
     is_year: tf.Tensor
 
 
-def plain_text(texts: tf.Tensor) -> tf.Tensor:
-    """Texts [N] in lower case and plain characters, with single blanks."""
-    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
-    texts = tf.strings.regex_replace(texts, rf"[\x{{0}}{_BAR}]", "_")
-    texts = tf.strings.lower(texts, encoding="utf-8")
-    texts = tf.strings.strip(tf.strings.regex_replace(texts, SPACE, " "))
-    ragged = tf.strings.unicode_decode(texts, "UTF-8")
-    codes = ragged.flat_values
-    zeros = tf.gather(_ZEROS, tf.maximum(tf.searchsorted(_ZEROS, codes, side="right") - 1, 0))
-    is_digit = (codes >= zeros) & (codes < zeros + 10)
-    codes = tf.where(is_digit, codes - zeros + ord("0"), codes)
-    for code, plain in _CHARACTERS.items():
-        codes = tf.where(codes == code, ord(plain), codes)
-    codes = tf.where((codes >= 0xFF01) & (codes <= 0xFF5E), codes - 0xFEE0, codes)
-    texts = tf.strings.unicode_encode(ragged.with_flat_values(codes), "UTF-8")
-    for sign, digits in notations.FRACTIONS.items():
-        texts = tf.strings.regex_replace(texts, sign, digits)
-    return tf.strings.regex_replace(texts, r"\x{200b}", "")
-
-
 def read_cells(texts: tf.Tensor) -> Cells:
     """All readings of texts, string [N]."""
     text = plain_text(texts)
-    is_generation = _is(texts, notations.GENERATION.pattern)
-    text = tf.where(_is(text, notations.MISSING.pattern), "", text)
+    is_generation = is_match(texts, notations.GENERATION.pattern)
+    text = tf.where(is_match(text, notations.MISSING.pattern), "", text)
     money = notations.NO_MONEY.pattern
-    may_be = _is(text, f".*[0-9年].*|{'|'.join(notations.MONTHS)}|{money}")
+    may_be = is_match(text, f".*[0-9年].*|{'|'.join(notations.MONTHS)}|{money}")
     may_be &= (tf.strings.length(text, unit="UTF8_CHAR") <= values.LONGEST) & ~is_generation
     words = mapped(text, notations.NUMBER_WORDS, _NAN, tf.float64)[:, tf.newaxis]
     bare = tf.where(may_be, text, "")
@@ -121,45 +100,6 @@ def read_cells(texts: tf.Tensor) -> Cells:
     return Cells(text, *of_numbers, dates, order, zone, clock, is_time, duration, is_year)
 
 
-def _is(texts: tf.Tensor, pattern: str) -> tf.Tensor:
-    return tf.strings.regex_full_match(texts, pattern)
-
-
-def _is_one_of(texts: tf.Tensor, words) -> tf.Tensor:
-    return _is(texts, "|".join(map(re.escape, sorted(words))))
-
-
-def mapped(texts: tf.Tensor, mapping: Mapping, default, dtype: tf.DType) -> tf.Tensor:
-    """The value of each text, or the default, which may be a tensor [N]."""
-    is_key = texts[:, tf.newaxis] == list(mapping)  # [N, keys]
-    found = tf.gather(tf.constant(list(mapping.values()), dtype), tf.argmax(is_key, axis=1))
-    return tf.where(tf.reduce_any(is_key, axis=1), found, tf.constant(default, dtype))
-
-
-def _captured(texts: tf.Tensor, pattern: str, names: list[str]) -> dict[str, tf.Tensor]:
-    """The named groups of a pattern that all of a text matches, string [N] each, else ""."""
-    names = [name for name in re.findall(r"\?P<(\w+)>", pattern) if name in names]
-    is_match = _is(texts, pattern)
-    fields: dict[str, tf.Tensor] = {}
-    for begin in range(0, len(names), _MOST_GROUPS):
-        some = names[begin : begin + _MOST_GROUPS]
-        named = re.sub(rf"\?P<(?:{'|'.join(some)})>", "", pattern)
-        named = re.sub(r"\?P<\w+>", "?:", named)
-        bars = _BAR.join(rf"\{place}" for place in range(1, len(some) + 1))
-        found = tf.strings.regex_replace(texts, f"^(?:{named})$", bars)
-        found = tf.where(is_match, found, _BAR * (len(some) - 1))
-        split = tf.strings.split(found, _BAR).to_tensor("", shape=[None, len(some)])
-        fields |= dict(zip(some, tf.unstack(split, axis=1), strict=True))
-    return fields
-
-
-def _number(texts: tf.Tensor) -> tf.Tensor:
-    """Canonical texts as float64 [N]; NaN of an empty one."""
-    texts = tf.strings.regex_replace(texts, ",", ".")
-    numbers = tf.strings.to_number(tf.where(texts == "", "0", texts), tf.float64)
-    return tf.where(texts == "", _NAN, numbers)
-
-
 def _or(numbers: tf.Tensor, default: float) -> tf.Tensor:
     return tf.where(tf.math.is_nan(numbers), tf.constant(default, tf.float64), numbers)
 
@@ -175,8 +115,8 @@ def _either(dates: tf.Tensor, others: tf.Tensor) -> tf.Tensor:
 
 def _seconds_of_day(fields: Mapping[str, tf.Tensor]) -> tf.Tensor:
     """Seconds after midnight [N]: NaN where no time is given, -1 of one that does not exist."""
-    hour, minute = _number(fields["hour"]), _number(fields["minute"])
-    second = _or(_number(fields["second"]), 0.0)
+    hour, minute = to_number(fields["hour"]), to_number(fields["minute"])
+    second = _or(to_number(fields["second"]), 0.0)
     has_half = fields["half"] != ""
     is_end = (hour == 24) & (minute == 0) & (second == 0)
     is_right = ((hour < 24) & (minute < 60) & (second < 60)) | is_end
@@ -245,21 +185,21 @@ def _dates(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     for pattern, fields in notations.DATES:
         parts = tf.strings.regex_replace(parts, f"^(?:{pattern.pattern})$", fields)
     bar = notations.BAR
-    is_date = _is(parts, rf"[?.w]?{bar}.*")
+    is_date = is_match(parts, rf"[?.w]?{bar}.*")
     parts = tf.where(is_date, parts, bar * 4)
     order, year, month, day, time = tf.unstack(
         tf.strings.split(parts, bar).to_tensor("", shape=[None, 5]), axis=1
     )
-    clock = _captured(tf.where(is_date, time, texts), notations.CLOCK.pattern, _CLOCK_FIELDS)
+    clock = captured(tf.where(is_date, time, texts), notations.CLOCK.pattern, _CLOCK_FIELDS)
     seconds = _seconds_of_day(clock)
     is_day = ~is_date & ((clock["half"] != "") | (clock["oclock"] != ""))
     year = tf.strings.regex_replace(year, "^'", "")
     century = tf.where(tf.strings.length(year) == 4, np.float64(0.0), 1900.0)
-    years = _number(year)
+    years = to_number(year)
     years += tf.where((century > 0) & (years < 69), np.float64(2000.0), century)
     named = mapped(month, notations.MONTH_NUMBERS, _NAN, tf.float64)
-    months = _number(tf.where(_is(month, r"\d+"), month, ""))
-    months, days = tf.where(tf.math.is_nan(named), months, named), _number(day)
+    months = to_number(tf.where(is_match(month, r"\d+"), month, ""))
+    months, days = tf.where(tf.math.is_nan(named), months, named), to_number(day)
     time_of_date = tf.where(is_date, seconds, _NAN)
     is_in_numbers, is_week = (order == "?") | (order == "."), order == "w"
     first = _valid(years, months, days, time_of_date)
@@ -275,8 +215,8 @@ def _dates(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     zone = mapped(clock["zone"], notations.ZONES, _NAN, tf.float64)
     hours = tf.strings.regex_replace(clock["offset"], r"^[+-](\d\d).*", r"\1")
     minutes = tf.strings.regex_replace(clock["offset"], r"^[+-]\d\d:?", "")
-    ahead = _number(hours) * 3600.0 + _or(_number(minutes), 0.0) * 60.0
-    ahead = tf.where(_is(clock["offset"], "-.*"), -ahead, ahead)
+    ahead = to_number(hours) * 3600.0 + _or(to_number(minutes), 0.0) * 60.0
+    ahead = tf.where(is_match(clock["offset"], "-.*"), -ahead, ahead)
     zone = tf.where(is_date, tf.where(tf.math.is_nan(ahead), zone, ahead), _NAN)
     return dates, tf.where(is_open, 3, code), zone, seconds, is_day
 
@@ -284,8 +224,8 @@ def _dates(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
 def day_of_digits(texts: tf.Tensor) -> tf.Tensor:
     """The dates [N, 4] that eight digits are, such as 20240131; NaN of other texts."""
     names = ["year", "month", "day"]
-    fields = _captured(texts, notations.DAY_OF_DIGITS.pattern, names)
-    year, month, day = (_number(fields[name]) for name in names)
+    fields = captured(texts, notations.DAY_OF_DIGITS.pattern, names)
+    year, month, day = (to_number(fields[name]) for name in names)
     return _valid(year, month, day, tf.fill(tf.shape(texts), _NAN))
 
 
@@ -294,10 +234,10 @@ def _clocks(
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """The parts of clocks [N, 3], whether they can only be times, and whether it is a clock."""
     is_time = is_day & (time >= 0)
-    fields = _captured(texts, notations.LENGTH.pattern, ["sign", "a", "b", "c", "d"])
-    a, b, c = (_number(fields[name]) for name in "abc")
+    fields = captured(texts, notations.LENGTH.pattern, ["sign", "a", "b", "c", "d"])
+    a, b, c = (to_number(fields[name]) for name in "abc")
     has_c = ~tf.math.is_nan(c)
-    fraction = _number(tf.strings.join(["0.", fields["d"], "0"]))
+    fraction = to_number(tf.strings.join(["0.", fields["d"], "0"]))
     is_length = ~is_day & (b <= 59) & (_or(c, 0.0) <= 59)
     b, c = tf.where(has_c, b, b + fraction), c + fraction
     parts = tf.stack([a, b, c], axis=1)
@@ -318,8 +258,8 @@ def _durations(texts: tf.Tensor) -> tf.Tensor:
     )
     total = tf.fill(tf.shape(texts), _NAN)
     for pattern, least in ((iso, 1), (in_words, 2)):
-        fields = _captured(texts, pattern, ["d", "h", "m", "s"])
-        parts = tf.stack([_number(fields[name]) for name in "dhms"], axis=1)  # [N, 4]
+        fields = captured(texts, pattern, ["d", "h", "m", "s"])
+        parts = tf.stack([to_number(fields[name]) for name in "dhms"], axis=1)  # [N, 4]
         given = tf.math.count_nonzero(~tf.math.is_nan(parts), axis=1)
         seconds = tf.reduce_sum(_or(parts, 0.0) * [86_400.0, 3600.0, 60.0, 1.0], axis=1)
         total = tf.where(tf.math.is_nan(total) & (given >= least), seconds, total)
@@ -340,38 +280,38 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     pattern = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", notations.TERMS.pattern)
     fields = {
         name: tf.strings.regex_replace(field, ",", "")
-        for name, field in _captured(texts, pattern, list("sabcdw")).items()
+        for name, field in captured(texts, pattern, list("sabcdw")).items()
     }
     powers = zip("abcd", (12, 8, 4, 0), strict=True)
     terms = [tf.strings.join([fields[name], f"e{power}"]) for name, power in powers]
-    terms = [tf.where(_is(t, "e.*"), "", t) for t in terms]
+    terms = [tf.where(is_match(t, "e.*"), "", t) for t in terms]
     is_terms = (terms[0] != "") | (terms[1] != "") | (terms[2] != "")
-    of_terms = tf.add_n([_or(_number(term), 0.0) for term in terms])
+    of_terms = tf.add_n([_or(to_number(term), 0.0) for term in terms])
     of_terms = tf.where(fields["s"] == "-", -of_terms, of_terms)
     sign = tf.where(fields["w"] != "", fields["w"], fields["s"])
     unit_of_terms = mapped(sign, notations.CURRENCIES, "", tf.string)
-    mixed = _captured(texts, notations.MIXED.pattern, _MIXED_FIELDS)
-    top, bottom = _number(mixed["top"]), _number(mixed["bottom"])
+    mixed = captured(texts, notations.MIXED.pattern, _MIXED_FIELDS)
+    top, bottom = to_number(mixed["top"]), to_number(mixed["bottom"])
     is_mixed = (top > 0) & (top < bottom)
-    of_mixed = _number(mixed["whole"]) + top / bottom
+    of_mixed = to_number(mixed["whole"]) + top / bottom
     of_mixed = tf.where(mixed["sign"] == "-", -of_mixed, of_mixed)
     of_terms = tf.where(is_mixed, of_mixed, of_terms)
     unit_of_terms = tf.where(is_mixed, tf.strings.strip(mixed["unit"]), unit_of_terms)
     is_terms |= is_mixed
 
-    found = _captured(tf.where(is_terms, "", texts), notations.NUMBER, _NUMBER_FIELDS)
+    found = captured(tf.where(is_terms, "", texts), notations.NUMBER, _NUMBER_FIELDS)
     digits = found["digits"]
     unit, power, factor, is_unit = _unit(found)
     unit = tf.where(is_terms, unit_of_terms, unit)
     opened = (found["open"] != "") | (found["inner_open"] != "")
     signs = [found[name] for name in ("sign", "inner_sign", "sign_behind")]
     num_signs = tf.add_n([tf.cast(sign != "", tf.int32) for sign in signs])
-    is_plain = (texts == digits) & _is(digits, r"\d+")
+    is_plain = (texts == digits) & is_match(digits, r"\d+")
     is_number = (digits != "") & is_unit & (opened == (found["close"] != "")) & (num_signs <= 1)
-    has_point = opened | _is(digits, r".*\.")
-    is_number &= ~has_point | (unit == "") | _is_one_of(unit, notations.SIGNED_UNITS)
-    is_number &= ~(is_plain & _is(digits, "0.+"))
-    is_minus = tf.reduce_any([(s != "") & ~_is(s, r".*\+.*") for s in signs], axis=0)
+    has_point = opened | is_match(digits, r".*\.")
+    is_number &= ~has_point | (unit == "") | is_one_of(unit, notations.SIGNED_UNITS)
+    is_number &= ~(is_plain & is_match(digits, "0.+"))
+    is_minus = tf.reduce_any([(s != "") & ~is_match(s, r".*\+.*") for s in signs], axis=0)
     sign = tf.where(opened | is_minus, "-", "")
     numbers = []
     for more in (0, factor):
@@ -380,15 +320,15 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
             (notations.COMMA_DIGITS.pattern, "[.' ]"),
         ):
             stripped = tf.strings.regex_replace(digits, "[.,]+$", "")
-            read = tf.where(_is(digits, form), digits, stripped)
+            read = tf.where(is_match(digits, form), digits, stripped)
             exponent = tf.strings.regex_replace(read, r"^[^e]*(?:e\+?)?", "")
             mantissa = tf.strings.regex_replace(read, f"{groups}|e.*", "")
             mantissa = tf.strings.regex_replace(mantissa, r"^[.,]", "0.")
             mantissa = tf.strings.regex_replace(mantissa, r"\.$", "")
             exponent = tf.strings.to_number(tf.where(exponent == "", "0", exponent), tf.int32)
             whole = [sign, mantissa, "e", tf.strings.as_string(exponent + power + more)]
-            is_form = is_number & _is(read, form)
-            number = _number(tf.where(is_form, tf.strings.join(whole), ""))
+            is_form = is_number & is_match(read, form)
+            number = to_number(tf.where(is_form, tf.strings.join(whole), ""))
             numbers.append(tf.where(is_terms, of_terms, number))
     stacked = tf.stack(numbers, axis=1)
     is_both = ~tf.math.is_nan(stacked[:, :2])
@@ -407,7 +347,7 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     behind = tf.strings.regex_replace(unit, "^[^ ]* ?", "")
     sign = mapped(behind, notations.CURRENCIES, "", tf.string)
     weak_unit = tf.where(factor > 0, tf.where(sign == "", behind, sign), unit)
-    is_year = is_plain & is_number & _is(digits, r"\d{4}")
+    is_year = is_plain & is_number & is_match(digits, r"\d{4}")
     is_year &= (stacked[:, 0] >= notations.YEARS[0]) & (stacked[:, 0] <= notations.YEARS[-1])
     units = tf.where(is_number[:, tf.newaxis], tf.stack([unit, weak_unit], axis=1), "")
     factor = tf.where(is_number, factor, 0)
@@ -417,7 +357,7 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
 def _unit(found: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
     """The unit, its power of ten, the power that it may mean, and whether it can be a unit."""
     rest = tf.strings.regex_replace(found["unit"], " +$", "")
-    is_glued = ~_is(rest, " .*")
+    is_glued = ~is_match(rest, " .*")
     words = tf.strings.strip(rest)
     word = tf.strings.regex_replace(words, " .*", "")
     more = tf.strings.regex_replace(words, "^[^ ]* ?", "")
@@ -432,18 +372,18 @@ def _unit(found: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
     weak = tf.where(is_multiple, 0, weak)
     head, tail = tf.strings.substr(word, 0, 1), tf.strings.regex_replace(word, "^.", "")
     glued = mapped(head, notations.GLUED_MULTIPLES, 0, tf.int32)
-    is_joined = ~is_multiple & (weak == 0) & _is_one_of(tail, notations.CURRENCIES)
+    is_joined = ~is_multiple & (weak == 0) & is_one_of(tail, notations.CURRENCIES)
     glued = tf.where(is_joined, glued, 0)
     is_plain = ~is_multiple & (weak == 0) & (glued == 0)
     without_point = tf.strings.regex_replace(word, r"\.+$", "")
-    is_known = _is_one_of(without_point, notations.UNITS | notations.CURRENCIES.keys())
-    is_street = _is(words, notations.STREET.pattern)
+    is_known = is_one_of(without_point, notations.UNITS | notations.CURRENCIES.keys())
+    is_street = is_match(words, notations.STREET.pattern)
     is_unit = ~(is_plain & (word != "") & ((is_glued & ~is_known) | is_street))
     unit = tf.where(is_multiple, more, tf.where(glued > 0, tail, words))
     power = tf.where(has_currency & (weak > 0), weak, tf.where(is_multiple, multiple, glued))
     weak = tf.where(has_currency, 0, weak)
     bare = tf.strings.regex_replace(unit, r"\.+$", "")
-    is_key = _is_one_of(bare, notations.CURRENCIES)
+    is_key = is_one_of(bare, notations.CURRENCIES)
     unit = tf.where(is_key, mapped(bare, notations.CURRENCIES, "", tf.string), unit)
     unit = tf.where(found["percent"] != "", "%", unit)
     return tf.where(has_currency, currency, unit), power, weak, is_unit
