@@ -4,7 +4,6 @@ Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to.
 """
 
 import dataclasses
-import functools
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -22,7 +21,6 @@ from mate_tf.layers.attention.patterns import (
 )
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.basic import SeededDropout
-from mate_tf.private_apis import compiles_with_xla
 
 
 class DensePlan(NamedTuple):
@@ -30,14 +28,12 @@ class DensePlan(NamedTuple):
 
     Attributes:
         mask: bool, broadcasts to [B, 1, F, T].
-        hides_nothing: bool, whether the mask is all True; None if it was not computed.
         relations: one-hot, float [B, K, F, T], or None.
         bias: float, broadcasts to [B, 1, F, T], added to the scores, or None.
         favoured: float [B, 1, F, T], 1 for the pairs that get a learned bias, or None.
     """
 
     mask: tf.Tensor
-    hides_nothing: tf.Tensor | None
     relations: tf.Tensor | None
     bias: tf.Tensor | None
     favoured: tf.Tensor | None
@@ -75,21 +71,11 @@ def dense_attention(
     return weighted_sum([attended], dropout)
 
 
-def _hides_nothing(mask: tf.Tensor) -> tf.Tensor | None:
-    """Whether a mask is all True; computed only for the mask of padding, [B, 1, 1, T].
-
-    Adding a mask to the scores of all pairs takes half as long as their softmax, except in XLA.
-    """
-    if mask.shape[2] != 1 or compiles_with_xla():
-        return None
-    return tf.reduce_all(mask)
-
-
 @dataclasses.dataclass(eq=False)
 class Dense:
     """All pairs, under the mask of a pattern; see `kinds.Implementation`.
 
-    With a bucket size only the pairs that `MultiViewAttention` computes attend to each other.
+    With a bucket size only the pairs of a window attend to each other.
     """
 
     heads: Heads
@@ -106,9 +92,9 @@ class Dense:
             favoured = tf.cast(favoured, heads.compute_dtype)
             if heads.grammar_bias is None:
                 bias, favoured = attention.grammar_bias * favoured, None
-        masks = [self._mask(features, group) for group in heads.groups]
         return tuple(
-            DensePlan(mask, _hides_nothing(mask), relations, bias, favoured) for mask in masks
+            DensePlan(self._mask(features, group), relations, bias, favoured)
+            for group in heads.groups
         )
 
     def _mask(self, features: TokenFeatures, group: HeadGroup) -> tf.Tensor:
@@ -148,15 +134,12 @@ class Dense:
         grammar_bias = self.heads.grammar_bias
         if grammar_bias is not None and plan.favoured is not None:
             biases.append(grammar_bias.scores(plan.favoured))
-        attention = functools.partial(
-            dense_attention,
+        return dense_attention(
             query,
             key,
             value,
+            plan.mask,
             bias=sum(biases[1:], biases[0]) if biases else None,
             temperature=self.heads.temperature,
             dropout=dropout,
         )
-        if plan.hides_nothing is None:
-            return attention(plan.mask)
-        return tf.cond(plan.hides_nothing, attention, lambda: attention(plan.mask))

@@ -62,13 +62,9 @@ EXTENSIONS: Rules = {
 
 @functools.cache
 def allowed_tags(rules: str) -> np.ndarray:
-    """Which parts of speech a hard model lets attend to which.
+    """Which parts of speech a hard model lets attend to which: bool, queries by keys.
 
-    Args:
-        rules: "paper" or "extended".
-
-    Returns:
-        bool [NUM_TAG_IDS, NUM_TAG_IDS], queries by keys.
+    The rules are "paper" or "extended".
     """
     allowed = _marked(HARD_RULES)
     if rules == "extended":
@@ -79,14 +75,7 @@ def allowed_tags(rules: str) -> np.ndarray:
 
 @functools.cache
 def favoured_tags(rules: str) -> np.ndarray:
-    """Which parts of speech a soft model favours; a hard rule overrides a soft one.
-
-    Args:
-        rules: "paper" or "extended".
-
-    Returns:
-        bool [NUM_TAG_IDS, NUM_TAG_IDS], queries by keys.
-    """
+    """Which parts of speech a soft model favours; a hard rule overrides a soft one."""
     favoured = _marked(SOFT_RULES)
     if rules == "extended":
         favoured = _in_both_directions(favoured | _marked(EXTENSIONS))

@@ -89,11 +89,7 @@ def places(order: tf.Tensor, bucket_size: int, global_size: int) -> Places:
 def with_neighbours(long: tf.Tensor, axis: int) -> tf.Tensor:
     """Each bucket followed by the next and the previous one, the ends joined.
 
-    Args:
-        long: [..., N, R, ...], the buckets on `axis`.
-
-    Returns:
-        [..., N, W, ...].
+    [..., N, R, ...] to [..., N, W, ...], the buckets on `axis`.
     """
     return tf.concat([long, tf.roll(long, -1, axis), tf.roll(long, 1, axis)], axis=axis + 1)
 
@@ -274,14 +270,9 @@ def group_plan(
     config: MateConfig,
     relations: RelationBias | None = None,
 ) -> GroupPlan:
-    """Orders the tokens for a head group, and masks its views by its pattern.
+    """Orders the tokens for a head group by a feature, and masks its views by its pattern.
 
-    Args:
-        features: int [B, S] each.
-        group: the head group.
-        sort_by: the feature that it sorts by.
-        config: the bucket and global sizes.
-        relations: those of any layer of the encoder, or None.
+    The relations are those of any layer of the encoder, or None.
     """
     bucket_size, global_size = config.bucket_size, config.global_size
     length, order = sequence_length(features), token_order(features, sort_by)

@@ -13,7 +13,9 @@ size), H heads, h heads of a group, E head size, F from (queries), T to (keys), 
 """
 
 import dataclasses
+import functools
 import itertools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -51,20 +53,11 @@ def global_token(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
     return tf.equal(query.segment_ids, 0) | tf.equal(key.segment_ids, 0)
 
 
-@dataclasses.dataclass(frozen=True)
-class AnyOf:
+def any_of(*patterns: Pattern) -> Pattern:
     """Allowed where at least one of the patterns allows it."""
-
-    patterns: tuple[Pattern, ...]
-
-    def __init__(self, *patterns: Pattern):
-        object.__setattr__(self, "patterns", patterns)
-
-    def __call__(self, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
-        allowed = self.patterns[0](query, key)
-        for pattern in self.patterns[1:]:
-            allowed |= pattern(query, key)
-        return allowed
+    return lambda query, key: functools.reduce(
+        operator.or_, (pattern(query, key) for pattern in patterns)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,13 +94,13 @@ def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...
         related = RelatedTags(allowed_tags(config.grammar_rules))
         return (HeadGroup(num_heads, related, None, adds_itself=True),)
     if config.architecture == "sat":
-        return (HeadGroup(num_heads, AnyOf(same_row, same_column, global_token), None),)
+        return (HeadGroup(num_heads, any_of(same_row, same_column, global_token), None),)
     if not isinstance(config, MateConfig):
         return (HeadGroup(num_heads, everywhere, None),)
     row_heads = int(num_heads * config.row_heads_ratio)
     groups = (
-        HeadGroup(row_heads, AnyOf(same_row, global_token), "row_ids"),
-        HeadGroup(num_heads - row_heads, AnyOf(same_column, global_token), "column_ids"),
+        HeadGroup(row_heads, any_of(same_row, global_token), "row_ids"),
+        HeadGroup(num_heads - row_heads, any_of(same_column, global_token), "column_ids"),
     )
     return tuple(group for group in groups if group.num_heads)
 
@@ -186,20 +179,17 @@ def by_groups(
     plans: Sequence[Any],
     dropout: SeededDropout | None,
 ) -> tf.Tensor:
-    """Attends group by group.
+    """Attends group by group, like query, key and value float [B, S, H, E].
 
     Args:
         attend_group: a function of query, key and value [B, h, S, E], the group's plan, the index
             of its first head and dropout; returns the context [B, h, S, E].
         group_sizes: h of each group.
-        query: float [B, S, H, E].
-        key: float [B, S, H, E].
-        value: float [B, S, H, E].
+        query: of all heads, as key and value.
+        key: the keys.
+        value: the values.
         plans: the plan of each group.
         dropout: applied to the attention probabilities.
-
-    Returns:
-        float [B, S, H, E].
     """
     first_heads = itertools.accumulate([0, *group_sizes[:-1]])
     queries, keys, values = (

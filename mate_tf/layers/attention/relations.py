@@ -38,11 +38,7 @@ _PADDING, _CELL, _HEADER, _SENTENCE = range(4)
 
 
 def _relation_table(disabled: tuple[int, ...]) -> np.ndarray:
-    """The relation by the kinds of query and key, and whether they share a row and a column.
-
-    Returns:
-        int32 [4, 4, 2, 2], indices of RELATION_NAMES; padding has 0.
-    """
+    """The relation by the kinds of query and key, and whether they share a row and a column."""
     table = np.zeros((4, 4, 2, 2), np.int32)
     table[_CELL, _CELL] = [[0, 2], [1, 3]]
     table[_CELL, _HEADER] = [0, 4]
@@ -124,14 +120,9 @@ class RelationBias(keras.layers.Layer):
             )
 
     def one_hot(self, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
-        """The relations, for `relation_scores` in any layer with the same settings.
+        """The relations of features [B, ..., F] to features [B, ..., T], one-hot.
 
-        Args:
-            query: features [B, ..., F].
-            key: features [B, ..., T].
-
-        Returns:
-            float [B, K, ..., F, T], in the layer's compute dtype.
+        For `relation_scores` in any layer with the same settings: float [B, K, ..., F, T].
         """
         relation = pairwise_relation(query, key, self.disabled)
         return tf.one_hot(relation, NUM_RELATIONS, axis=1, dtype=self.compute_dtype)

@@ -38,20 +38,15 @@ FROM_GLOBAL, GLOBAL_TO_GLOBAL, DISTANCE = 3, 6, 8
 
 
 def membership(features: TokenFeatures, attention: TableETCConfig) -> tf.Tensor:
-    """Each token's label, from 0 to 2, for each global token.
+    """Each token's label, from 0 to 2, for each global token: other, its row or its column.
 
     Only tokens of the table belong to a row or column; a token of column 0 belongs to a row only.
 
-    Args:
-        features: int [B, S] each.
-        attention: how many global tokens there are, and whether rows share them.
-
-    Returns:
-        int32 [B, S, G].
+    From features int [B, S]; returns int32 [B, S, G].
 
     Raises:
         ValueError: if an example has more rows or columns than there are global tokens, and they
-            are not plan. In a graph it is an `InvalidArgumentError` when it runs. XLA drops
+            are not shared. In a graph it is an `InvalidArgumentError` when it runs. XLA drops
             assertions: there, such rows and columns belong to no global token.
     """
     half = attention.num_global_tokens // 2
@@ -191,19 +186,14 @@ def windows(blocks: tf.Tensor, axis: int) -> tf.Tensor:
     """Each block between the previous and the next one, with zeros beyond the ends.
 
     Unlike in MATE's windows, the ends are not joined, so no key is repeated. Keys are in the order
-    of their positions, so a distance is a shift.
-
-    Args:
-        blocks: [..., N, R, ...], the blocks on `axis`.
-
-    Returns:
-        [..., N, W, ...].
+    of their positions, so a distance is a shift. [..., N, R, ...] to [..., N, W, ...], the blocks
+    on `axis`.
     """
     paddings = [[0, 0]] * blocks.shape.rank
     paddings[axis] = [1, 1]
     padded = tf.pad(blocks, paddings)
     number = blocks.shape[axis] or tf.shape(blocks)[axis]
-    # Here and below a split, because the gradient of a slice is slow (`patterns.first_tokens`).
+    # Here and below a split, because the gradient of a slice is many times slower on a CPU.
     previous, _ = tf.split(padded, [number, 2], axis=axis)
     _, following = tf.split(padded, [2, number], axis=axis)
     return tf.concat([previous, blocks, following], axis=axis + 1)
@@ -223,12 +213,8 @@ def global_local_views(tensor: tf.Tensor, num_global_tokens: int, radius: int) -
 def scores_by_membership(scores: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
     """The score of each pair, for few labels.
 
-    Args:
-        scores: float [..., F, k], of each query with each label.
-        label: int32 from 0 to k - 1, broadcasts to [..., F, T].
-
-    Returns:
-        float [..., F, T].
+    From scores of each query with each label, float [..., F, k], and labels from 0 to k - 1, int32,
+    which broadcast to [..., F, T]; returns float [..., F, T].
     """
     first, *others = tf.split(scores, scores.shape[-1], axis=-1)
     picked = first
@@ -299,12 +285,7 @@ class TableETC:
     def plan(
         self, features: TokenFeatures, training: bool = False
     ) -> AllPairsPlan | GlobalLocalPlan:
-        """The masks and labels, from features int [B, S].
-
-        Raises:
-            ValueError: if there are too few global tokens for the rows or columns: see
-                `membership`.
-        """
+        """The masks and labels, from features int [B, S]; errors as `membership`."""
         make = global_local_plan if self.attention.is_linear else all_pairs_plan
         return make(features, self.attention)
 
@@ -317,11 +298,7 @@ class TableETC:
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context. float [B, G + S, H, E].
-
-        Raises:
-            ValueError: if the hidden states do not have G + S tokens.
-        """
+        """The context [B, G + S, H, E]; ValueError if the hidden states have another length."""
         query, key, value = map(heads_first, (query, key, value))  # [B, H, G + S, E]
         self._check_length(query, plan)
         table = tf.cast(tf.convert_to_tensor(self.label_embeddings), query.dtype)  # [K, H, E]

@@ -116,12 +116,7 @@ def tiles_meet(tiles: TokenFeatures, sort_by: str) -> tf.Tensor:
     Tiles meet if their ranges of the sorted feature overlap or one has a token outside the table.
     Each tile also meets itself, so that each query has a key.
 
-    Args:
-        tiles: features [B, N, R], in the order of the feature.
-        sort_by: the feature's name.
-
-    Returns:
-        bool [B, N, N], queries by keys.
+    From features [B, N, R] in the order of one of them; returns bool [B, N, N], queries by keys.
     """
     real = tf.greater(tiles.input_mask, 0)  # [B, N, R]
     ids = getattr(tiles, sort_by)
