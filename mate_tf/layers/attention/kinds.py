@@ -317,6 +317,7 @@ class MultiViewAttention(SelfAttention):
 
     Called on hidden states float [B, S, D] and token features int [B, S]; returns float
     [B, S, D], for any S. Question tokens beyond the global part see only neighbouring buckets.
+    docs/mate_in_one_file.py computes the same in NumPy, in few lines, to be read.
 
     Args:
         num_heads: H.
