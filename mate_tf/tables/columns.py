@@ -34,6 +34,8 @@ LENGTH_NAME = re.compile(
 TIME_NAME = re.compile(
     r"start|end|begin|depart|arriv|open|clos|clock|time of day|schedule|kick|uhrzeit|heure|hora"
 )
+# Where two numbers are hours and minutes of a length.
+HOURS_NAME = re.compile(r"\b(?:hours|hrs|worked|overtime|stunden|arbeitszeit|heures|horas)\b")
 YEAR_NAME = re.compile(
     r"\byears?\b|jahr|année|annee|\baño|\banno\b|\bano\b|season|founded|established|born|年"
 )
@@ -230,10 +232,6 @@ def _named(name: str) -> str:
     return f"Column '{name}'" if name else "A column without a name"
 
 
-def _joined(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
-
-
 def _decimal_sign(cells: Sequence[Cell], name: str) -> tuple[str, list[str]]:
     points = sum(cell.point is not None and cell.comma is None for cell in cells)
     commas = sum(cell.comma is not None and cell.point is None for cell in cells)
@@ -276,7 +274,7 @@ def _has_multiples(cells: Sequence[Cell]) -> bool:
 
 def _said_of_units(units: Sequence[str], name: str) -> list[str]:
     unlike = unlike_units(units)
-    said = f"{_named(name)} has numbers in {_joined(unlike)}, which are not added up."
+    said = f"{_named(name)} has numbers in {' and '.join(unlike)}, which are not added up."
     return [said] if unlike else []
 
 
@@ -347,7 +345,8 @@ def _values_by_kind(
     times: list[float | Date | None] = [None] * len(cells)
     if clocks:
         as_time = _are_times(clocks, name, any(length is not None for length in lengths))
-        seconds = [_seconds(cell.clock, as_time) if cell.clock else None for cell in cells]
+        in_hours = as_time or _is_of_hours(name)
+        seconds = [_seconds(cell.clock, in_hours) if cell.clock else None for cell in cells]
         if as_time:
             times = list(seconds)
         else:
@@ -369,7 +368,9 @@ def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
     parts = [cell.clock for cell in clocks]
     if has_lengths or not all(map(_can_be_time, parts)):
         return False
-    if len({len(clock) for clock in parts}) > 1 or LENGTH_NAME.search(name.lower()):
+    if len({len(clock) for clock in parts}) > 1:
+        return False
+    if LENGTH_NAME.search(name.lower()) or _is_of_hours(name):
         return False
     if TIME_NAME.search(name.lower()):
         return True
@@ -380,15 +381,18 @@ def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
     return True
 
 
+def _is_of_hours(name: str) -> bool:
+    return bool(HOURS_NAME.search(name.lower())) and not TIME_NAME.search(name.lower())
+
+
 def _can_be_time(clock: tuple[float, ...]) -> bool:
     is_end = clock[0] == 24 and not any(clock[1:])
     return (0 <= clock[0] < 24 or is_end) and clock[-1] == int(clock[-1])
 
 
-def _seconds(clock: tuple[float, ...], as_time: bool) -> float:
+def _seconds(clock: tuple[float, ...], in_hours: bool) -> float:
     if len(clock) == 1:
         return clock[0]
-    if len(clock) == 3:
-        return clock[0] * 3600 + clock[1] * 60 + clock[2]
     # Two numbers are hours and minutes of a time, minutes and seconds of a length.
-    return clock[0] * 3600 + clock[1] * 60 if as_time else clock[0] * 60 + clock[1]
+    first = 3600.0 if in_hours or len(clock) == 3 else 60.0
+    return sum(part * size for part, size in zip(clock, (first, first / 60, 1.0), strict=False))

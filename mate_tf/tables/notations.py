@@ -96,8 +96,8 @@ _NAMES_OF_SIGNS = {
 }
 _CODES = (
     "cny chf cad aud nzd hkd sgd sek nok dkk pln czk huf brl mxn zar au$ ca$ a$ c$ nz$ hk$ s$ r$ "
-    "mx$ nt$ kr kr. zł kč ft lei fr. sfr. 元 aed sar ils thb idr myr php vnd twd clp cop ars pen "
-    "uah ron isk egp ngn kes rp rp. s/ s/. bs. đ"
+    "mx$ nt$ kr kr. zł kč ft lei fr. sfr. 元 aed sar ils thb idr myr vnd twd clp uah isk egp "
+    "ngn kes rp rp. s/ s/. bs. đ"
 ).split()
 CURRENCIES = {
     **{code: code.strip(".").upper() for code in _CODES},

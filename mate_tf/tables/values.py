@@ -13,40 +13,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from mate_tf.tables.notations import (
-    BAR,
-    CLOCK,
-    COMMA_DIGITS,
-    CURRENCIES,
-    DATES,
-    DAY_OF_DIGITS,
-    FIRST_WORD,
-    FIRST_WORDS,
-    FRACTIONS,
-    GENERATION,
-    GLUED_MULTIPLES,
-    ISO_DURATION,
-    LENGTH,
-    MISSING,
-    MIXED,
-    MONTH_NUMBERS,
-    MONTHS,
-    MULTIPLES,
-    NO_MONEY,
-    NUMBER,
-    NUMBER_WORDS,
-    POINT_DIGITS,
-    SECONDS,
-    SIGNED_UNITS,
-    SPELLINGS,
-    STREET,
-    TERMS,
-    UNITS,
-    WEAK_MULTIPLES,
-    YEARS,
-    ZONES,
-    any_of,
-)
+from mate_tf.tables import notations
 
 
 class Date(NamedTuple):
@@ -104,10 +71,10 @@ class Cell(NamedTuple):
         return self.date is None and self.day_first is not None
 
 
-_NUMBER = re.compile(NUMBER)
+_NUMBER = re.compile(notations.NUMBER)
 _SEPARATORS, _DOTS = re.compile(r"[,' ]"), re.compile(r"[.' ]")
 _PART_OF_DURATION = re.compile(
-    rf"(\d+(?:[.,]\d+)?) ?({any_of(SECONDS)})(?![^\W\d_])[., ]*(?:and )?"
+    rf"(\d+(?:[.,]\d+)?) ?({notations.any_of(notations.SECONDS)})(?![^\W\d_])[., ]*(?:and )?"
 )
 LONGEST = 64  # characters of a cell that can be a value
 _MAY_BE_VALUE = re.compile(r"[\d年]")
@@ -132,41 +99,43 @@ def _plain_character(character: str) -> str:
     if character.isdecimal():
         return str(unicodedata.decimal(character))
     return {"\u2019": "'", "\u066b": ".", "\u066c": ",", "\uffe5": "¥", "\u200b": ""}.get(
-        character, FRACTIONS.get(character, character)
+        character, notations.FRACTIONS.get(character, character)
     )
 
 
 @functools.lru_cache(maxsize=1 << 14)
 def read_cell(text: str) -> Cell:
     """All readings of a cell's text."""
-    if len(text) > 4 * LONGEST or GENERATION.fullmatch(text):
+    if len(text) > 4 * LONGEST or notations.GENERATION.fullmatch(text):
         return Cell(text.lower())
     text = plain_text(text)
-    if MISSING.fullmatch(text):
+    if notations.MISSING.fullmatch(text):
         return Cell("")
-    if text in NUMBER_WORDS:
-        return Cell(text, NUMBER_WORDS[text], NUMBER_WORDS[text])
-    may_be = _MAY_BE_VALUE.search(text) or text in MONTHS or NO_MONEY.fullmatch(text)
-    if len(text) > LONGEST or BAR in text or not may_be:
+    if text in notations.NUMBER_WORDS:
+        return Cell(text, notations.NUMBER_WORDS[text], notations.NUMBER_WORDS[text])
+    may_be = (
+        _MAY_BE_VALUE.search(text) or text in notations.MONTHS or notations.NO_MONEY.fullmatch(text)
+    )
+    if len(text) > LONGEST or notations.BAR in text or not may_be:
         return Cell(text)
-    if (word := FIRST_WORD.match(text)) and word[0] not in FIRST_WORDS:
+    if (word := notations.FIRST_WORD.match(text)) and word[0] not in notations.FIRST_WORDS:
         return Cell(text)
     if _PLAIN.fullmatch(text):
         return _number(text)
-    for spelling, usual in () if _DATE_OF_DIGITS.fullmatch(text) else SPELLINGS:
+    for spelling, usual in () if _DATE_OF_DIGITS.fullmatch(text) else notations.SPELLINGS:
         if found := spelling.fullmatch(text):
             text = found.expand(usual)
     return _date(text) or _clock(text) or _duration(text) or _number(text)
 
 
 def _number(text: str) -> Cell:
-    if (terms := TERMS.fullmatch(text)) and any(terms.groups()[1:4]):
+    if (terms := notations.TERMS.fullmatch(text)) and any(terms.groups()[1:4]):
         sign, *parts, currency = terms.groups()
         powers = zip(parts, (12, 8, 4, 0), strict=True)
         value = sum(float(f"{part.replace(',', '')}e{power}") for part, power in powers if part)
         value = -value if sign == "-" else value
-        return Cell(text, value, value, CURRENCIES.get(currency or sign or "", ""))
-    if (found := MIXED.fullmatch(text)) and 0 < int(found["top"]) < int(found["bottom"]):
+        return Cell(text, value, value, notations.CURRENCIES.get(currency or sign or "", ""))
+    if (found := notations.MIXED.fullmatch(text)) and 0 < int(found["top"]) < int(found["bottom"]):
         value = int(found["whole"]) + int(found["top"]) / int(found["bottom"])
         value = -value if found["sign"] else value
         return Cell(text, value, value, (found["unit"] or "").strip())
@@ -179,7 +148,7 @@ def _number(text: str) -> Cell:
     if bool(opened) != bool(found["close"]) or len(signs) > 1:
         return Cell(text)
     digits = found["digits"]
-    if (opened or digits[-1] == ".") and unit and unit not in SIGNED_UNITS:
+    if (opened or digits[-1] == ".") and unit and unit not in notations.SIGNED_UNITS:
         return Cell(text)  # ($5 each), 1. FC Köln
     is_plain = text == digits and digits.isdecimal()
     if is_plain and len(digits) > 1 and digits[0] == "0":
@@ -189,7 +158,7 @@ def _number(text: str) -> Cell:
         -value if value is not None and is_negative else value
         for value in (_point_number(digits, factor), _comma_number(digits, factor))
     )
-    is_year = is_plain and len(digits) == 4 and int(digits) in YEARS
+    is_year = is_plain and len(digits) == 4 and int(digits) in notations.YEARS
     return Cell(text, point, comma, unit, factor, weak_factor, is_year=is_year)
 
 
@@ -198,35 +167,39 @@ def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
     rest = (found["unit"] or "").rstrip()
     words = rest.strip()
     word, _, more = words.partition(" ")
-    currency = CURRENCIES.get((found["currency"] or "").strip(), "")
+    currency = notations.CURRENCIES.get((found["currency"] or "").strip(), "")
     unit, factor, weak_factor = words, 0, 0
     is_length = word == "mm" or (word == "k" and rest.startswith(" "))  # 5 mm, 5 K
-    if word in MULTIPLES and (currency or not is_length):
-        unit, factor = more, MULTIPLES[word]
-    elif word in WEAK_MULTIPLES:
-        weak_factor = WEAK_MULTIPLES[word]
-    elif word[:1] in GLUED_MULTIPLES and word[1:] in CURRENCIES:  # 5k€
-        unit, factor = word[1:], GLUED_MULTIPLES[word[0]]
-    elif STREET.fullmatch(words) or (
-        word and not rest.startswith(" ") and word.rstrip(".") not in UNITS | CURRENCIES.keys()
+    if word in notations.MULTIPLES and (currency or not is_length):
+        unit, factor = more, notations.MULTIPLES[word]
+    elif word in notations.WEAK_MULTIPLES:
+        weak_factor = notations.WEAK_MULTIPLES[word]
+    elif word[:1] in notations.GLUED_MULTIPLES and word[1:] in notations.CURRENCIES:  # 5k€
+        unit, factor = word[1:], notations.GLUED_MULTIPLES[word[0]]
+    elif notations.STREET.fullmatch(words) or (
+        word
+        and not rest.startswith(" ")
+        and word.rstrip(".") not in notations.UNITS | notations.CURRENCIES.keys()
     ):
         return None
     if currency and weak_factor:
         factor, weak_factor = weak_factor, 0
-    unit = currency or ("%" if found["percent"] else CURRENCIES.get(unit.rstrip("."), unit))
+    unit = currency or (
+        "%" if found["percent"] else notations.CURRENCIES.get(unit.rstrip("."), unit)
+    )
     return unit, factor, weak_factor
 
 
 def _point_number(digits: str, power: int) -> float | None:
     for text in (digits, digits.rstrip(".,")):
-        if POINT_DIGITS.fullmatch(text):
+        if notations.POINT_DIGITS.fullmatch(text):
             return float(with_power(_SEPARATORS.sub("", text), power))
     return None
 
 
 def _comma_number(digits: str, power: int) -> float | None:
     for text in (digits, digits.rstrip(".,")):
-        if COMMA_DIGITS.fullmatch(text):
+        if notations.COMMA_DIGITS.fullmatch(text):
             return float(with_power(_DOTS.sub("", text).replace(",", "."), power))
     return None
 
@@ -242,7 +215,7 @@ def with_power(digits: str, power: int) -> str:
 def _valid(year: str, month: str, day: str, time: str) -> Date | None:
     """A date of the texts of its parts; None if there is no such day or time."""
     seconds = _seconds_of_day(time)
-    number = MONTH_NUMBERS.get(month) or int(month or 1)
+    number = notations.MONTH_NUMBERS.get(month) or int(month or 1)
     try:
         date = datetime.date(_full_year(year or "2000"), number, int(day or 1))
     except ValueError:
@@ -261,7 +234,7 @@ def _full_year(text: str) -> int:
 
 def _seconds_of_day(text: str) -> float | None:
     """Seconds after midnight; None of an empty text, -1 of a time that does not exist."""
-    found = CLOCK.fullmatch(text)
+    found = notations.CLOCK.fullmatch(text)
     if not found:
         return None
     hour, minute = int(found["hour"]), int(found["minute"])
@@ -276,9 +249,9 @@ def _seconds_of_day(text: str) -> float | None:
 
 def _zone(text: str) -> float | None:
     """How many seconds a time's zone is ahead of UTC; None where the text does not say it."""
-    found = CLOCK.fullmatch(text)
+    found = notations.CLOCK.fullmatch(text)
     if not found or not found["offset"]:
-        return ZONES.get(found["zone"]) if found else None
+        return notations.ZONES.get(found["zone"]) if found else None
     sign, digits = found["offset"][0], found["offset"][1:].replace(":", "").ljust(4, "0")
     ahead = int(digits[:2]) * 3600.0 + int(digits[2:]) * 60
     return -ahead if sign == "-" else ahead
@@ -304,9 +277,9 @@ def in_utc(date: Date, zone: float) -> Date:
 
 
 def _date(text: str) -> Cell | None:
-    for pattern, fields in DATES:
+    for pattern, fields in notations.DATES:
         if found := pattern.fullmatch(text):
-            order, year, month, day, time = found.expand(fields).split(BAR)
+            order, year, month, day, time = found.expand(fields).split(notations.BAR)
             zone = _zone(time)
             if order in ("", "w"):
                 read = _of_week if order else _valid
@@ -322,15 +295,15 @@ def _date(text: str) -> Cell | None:
 
 def day_of_digits(text: str) -> Date | None:
     """The date that eight digits are, such as 20240131."""
-    found = DAY_OF_DIGITS.fullmatch(text)
+    found = notations.DAY_OF_DIGITS.fullmatch(text)
     return _valid(found["year"], found["month"], found["day"], "") if found else None
 
 
 def _clock(text: str) -> Cell | None:
-    if (found := CLOCK.fullmatch(text)) and (found["half"] or found["oclock"]):
+    if (found := notations.CLOCK.fullmatch(text)) and (found["half"] or found["oclock"]):
         time = _seconds_of_day(text)
         return Cell(text) if time == -1.0 else Cell(text, clock=(time or 0.0,), is_time=True)
-    found = LENGTH.fullmatch(text)
+    found = notations.LENGTH.fullmatch(text)
     if not found or int(found["b"]) > 59 or int(found["c"] or 0) > 59:
         return None
     parts = [float(found["a"]), float(found["b"])]
@@ -343,13 +316,13 @@ def _clock(text: str) -> Cell | None:
 
 
 def _duration(text: str) -> Cell | None:
-    if (found := ISO_DURATION.fullmatch(text)) and any(found.groups()):
+    if (found := notations.ISO_DURATION.fullmatch(text)) and any(found.groups()):
         sizes = zip(found.groups(), (86_400, 3600, 60, 1), strict=True)
         return Cell(text, duration=sum(float(part or 0) * size for part, size in sizes))
     parts = list(_PART_OF_DURATION.finditer(text))
     if len(parts) < 2 or "".join(part[0] for part in parts) != text:
         return None
-    seconds = (float(part[1].replace(",", ".")) * SECONDS[part[2]] for part in parts)
+    seconds = (float(part[1].replace(",", ".")) * notations.SECONDS[part[2]] for part in parts)
     return Cell(text, duration=sum(seconds))
 
 

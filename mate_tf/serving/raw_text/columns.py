@@ -22,6 +22,7 @@ from mate_tf.serving.raw_text.texts import mapped
 from mate_tf.tables import notations
 from mate_tf.tables.columns import (
     DAY_NAME,
+    HOURS_NAME,
     LENGTH_NAME,
     SAME,
     SHARE_OF_KIND,
@@ -271,7 +272,8 @@ def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         tf.stack([tf.reduce_any(length == n, axis=1) for n in (1, 2, 3)]), axis=0
     )
     is_length = tf.reduce_any(is_odd | _given(cells.duration), axis=1) | (is_mixed > 1)
-    is_length |= _has(names, LENGTH_NAME.pattern)
+    is_of_hours = _has(names, HOURS_NAME.pattern) & ~_has(names, TIME_NAME.pattern)
+    is_length |= _has(names, LENGTH_NAME.pattern) | is_of_hours
     is_one_digit = is_clock & tf.strings.regex_full_match(cells.text, "[0-9]:.*")
     is_zero = is_clock & tf.strings.regex_full_match(cells.text, "00:.*")
     num_clocks = tf.math.count_nonzero(is_clock, axis=1)
@@ -279,7 +281,7 @@ def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     is_long &= 2 * tf.math.count_nonzero(is_zero, axis=1) < num_clocks
     as_time = ~is_length & (_has(names, TIME_NAME.pattern) | ~has_three | is_long)
     as_time |= tf.reduce_any(cells.is_time, axis=1)
-    two = tf.where(as_time[:, tf.newaxis], a * 3600 + b * 60, a * 60 + b)
+    two = tf.where((as_time | is_of_hours)[:, tf.newaxis], a * 3600 + b * 60, a * 60 + b)
     seconds = tf.where(length == 3, a * 3600 + b * 60 + c, tf.where(length == 2, two, a))
     return seconds, as_time & (num_clocks > 0)
 

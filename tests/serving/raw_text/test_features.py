@@ -167,7 +167,7 @@ ASKED = (
     "after 5 May 2024 at 10:30 am and before 2024-05-06|under 1:02:05, 58:12 or 1:05 p.m.|"
     "the third of five, 5 m or 3 km|05/01/2024 or 03.02.2024|-75.63 or 20240105, apollo 11"
 ).split("|")
-NAMES = "x", "Year", "Start time", "Duration"
+NAMES = "x", "Year", "Start time", "Duration", "Hours"
 
 
 @pytest.mark.medium
