@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from absl import app, flags
 
-from mate_tf import Table
+from mate_tf import Question, Table
+from mate_tf.answers.answer import Answer
 from mate_tf.command_line.arguments import find_model
 
 _TABLES = flags.DEFINE_integer("tables", 60, "how many tables are asked about in each format", 1)
@@ -86,10 +87,10 @@ def main(_: list[str]) -> None:
             Table.from_rows(zip(cities, column, strict=True), header=["City", header])
             for (cities, _, _), column in zip(made, columns, strict=True)
         ]
-        answers = [predictor.answer(table, question) for table in asked]
+        found = predictor.answer_all((table, Question(question)) for table in asked)
         return sum(
-            answer.text in (table.rows[row][0], table.rows[row][1])
-            for answer, table, row in zip(answers, asked, best, strict=True)
+            isinstance(answer, Answer) and answer.text in table.rows[row][:2]
+            for (table, _, answer), row in zip(found, best, strict=True)
         )
 
     made = tables(_TABLES.value, _SEED.value)
