@@ -70,11 +70,10 @@ def test_records_are_opened_as_the_guide_says(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "options",
     [
-        (),
         ("--direct_num_workers=2", "--direct_running_mode=multi_threading"),
         ("--direct_num_workers=2", "--direct_running_mode=multi_processing"),
     ],
-    ids=["1 worker", "2 threads", "2 processes"],
+    ids=["2 threads", "2 processes"],
 )
 def test_any_number_of_workers_writes_the_bytes_of_one_process(
     tmp_path, questions, vocab_file, expected, options

@@ -1,21 +1,17 @@
 """Classification in the loop, on short sentences."""
 
 import dataclasses
-import itertools
 import shutil
 
 import keras
-import numpy as np
 import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
-from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import ClassificationConfig
-from mate_tf.records.batches import read_records
 from mate_tf.records.records import write_records
 from mate_tf.tables.part_of_speech import TaggedWord
 from mate_tf.tables.table import Question
@@ -81,7 +77,7 @@ def with_architecture(name: str) -> ClassificationTrainingConfig:
     return dataclasses.replace(CONFIG, encoder=encoder)
 
 
-@pytest.mark.parametrize("architecture", ["tapas", "grammar_hard", "grammar_soft"])
+@pytest.mark.parametrize("architecture", ["tapas", "grammar_hard"])
 def test_learns_its_sentences(data_dir, tmp_path, architecture):
     config = with_architecture(architecture)
     check_data(config, data_dir)
@@ -125,17 +121,6 @@ def test_a_class_that_there_is_not_is_refused_with_its_question(data_dir, tmp_pa
         check_data(dataclasses.replace(CONFIG, task=ClassificationConfig(3)), tmp_path)
 
 
-def test_the_rules_change_what_the_model_computes(data_dir):
-    (batch,) = read_records(data_dir / "dev.tfrecord").batch(len(SENTENCES))
-    features = TokenFeatures.from_dict(batch)
-    logits = []
-    for architecture in ("tapas", "grammar_hard", "grammar_soft"):
-        keras.utils.set_random_seed(1)
-        logits.append(build_model(with_architecture(architecture))(features)["class_logits"])
-    for one, other in itertools.combinations(logits, 2):
-        assert np.abs(one - other).max() > 1e-4
-
-
 def test_scores_are_averaged_by_the_classes_sizes():
     # Class 0: 1 of 1 found, 1 of 2 predictions right. Class 1: 2 of 3 found, 2 of 2 right.
     scores = classification_metrics([0, 0, 1, 1], [0, 1, 1, 1])
@@ -145,8 +130,5 @@ def test_scores_are_averaged_by_the_classes_sizes():
     assert classification_metrics([0, 0], [0, 1])["precision"] == pytest.approx(1 / 4)
     f1_of_0, f1_of_1 = 2 * 0.5 * 1 / 1.5, 2 * 1 * (2 / 3) / (5 / 3)
     assert scores["f1"] == pytest.approx((1 * f1_of_0 + 3 * f1_of_1) / 4)
-
-
-def test_no_label_is_an_error():
     with pytest.raises(ValueError, match="expected at least 1 label"):
         classification_metrics([], [])

@@ -13,7 +13,7 @@ from mate_tf.datasets.described_tables import DescribedTable
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.encoder import TableEncoder
-from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
+from mate_tf.presets import with_architecture
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.pretraining import make_builders, write_split
@@ -24,7 +24,7 @@ from mate_tf.training.examples import build_model, make_task
 from mate_tf.training.masked_lm import check_data, dev_evaluation
 from mate_tf.training.run import train_run
 from mate_tf.weights.initial import load_weights
-from tests.small import ENCODER, PIECES, assert_same, change_records, write_vocabulary
+from tests.small import ENCODER, PIECES, change_records, write_vocabulary
 
 LENGTHS = (16, 32)
 DRAWN = PretrainingConfig(
@@ -46,8 +46,7 @@ CONFIG = MaskedLMTrainingConfig(
     num_steps=24,
     learning_rate=0.01,
     eval_interval=8,
-    checkpoint_interval=11,  # in the middle of the turn of both lengths
-    keep_checkpoints=3,
+    checkpoint_interval=24,
 )
 
 
@@ -85,26 +84,13 @@ def pretraining_task(config, data_dir):
     return make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
 
 
-def test_pre_training_learns_and_goes_on_where_it_stopped(data_dir, run_dir, tmp_path):
-    whole, resumed = run_dir, tmp_path / "resumed"
-    lines = (whole / "evaluations.jsonl").read_text().splitlines()
+def test_pre_training_learns(run_dir):
+    lines = (run_dir / "evaluations.jsonl").read_text().splitlines()
     first, *_, last = map(json.loads, lines)
     assert last["step"] == 24
     assert last["masked_lm_loss"] < first["masked_lm_loss"] < np.log(len(PIECES))
     assert {"masked_lm_accuracy_16", "masked_lm_accuracy_32"} < last.keys()
     assert all(0 <= value <= 1 for name, value in last.items() if "accuracy" in name)
-
-    shutil.copytree(whole, resumed, ignore=shutil.ignore_patterns("ckpt-2*", "checkpoint"))
-    (resumed / "checkpoint").write_text('model_checkpoint_path: "ckpt-11"', encoding="utf-8")
-    assert {"step": 24} | train_run(CONFIG, data_dir, resumed, None) == last
-    weights = [tf.train.load_checkpoint(str(folder / "ckpt-24")) for folder in (whole, resumed)]
-    names = [
-        name
-        for name in weights[0].get_variable_to_shape_map()
-        if name.startswith(("weights/", "optimizer/", "random_state/"))
-    ]
-    assert len(names) > 100
-    assert_same(*(map(reader.get_tensor, names) for reader in weights))
 
 
 def test_a_run_gives_its_encoder_to_fine_tuning_and_its_heads_to_pre_training(data_dir, run_dir):
@@ -163,10 +149,8 @@ def test_the_loss_of_parts_is_that_of_the_whole_batch(data_dir):
     np.testing.assert_allclose((parts[0] + parts[1]) / 2, loss(batch), rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in ARCHITECTURE_PRESETS if not name.startswith("grammar")]
-)
-def test_every_architecture_can_be_pre_trained(data_dir, name):
+@pytest.mark.parametrize("name", ["tapas", "table_etc", "linformer_128", "mate_tableformer"])
+def test_every_weight_learns_whatever_the_architecture(data_dir, name):
     encoder = with_architecture(CONFIG.encoder, name)
     lengths = {"length_buckets": CONFIG.length_buckets}
     if encoder.fixed_length:

@@ -53,17 +53,19 @@ def trained(config: ClassificationTrainingConfig, folder) -> list[np.ndarray]:
     return [weight.numpy() for weight in task.model.weights]
 
 
-def test_a_resumed_run_gives_the_weights_of_one_that_keeps_its_activations(tmp_path):
+@pytest.mark.parametrize("strategy", [tf.distribute.get_strategy, two_devices])
+def test_a_resumed_run_gives_the_weights_of_one_that_keeps_its_activations(tmp_path, strategy):
     config = dataclasses.replace(CONFIG, recompute=True)
-    task = small_task(config)
-    whole = task.train_dataset
-    task = dataclasses.replace(task, train_dataset=lambda step: whole(step).take(2))
-    with pytest.raises(StopIteration, match=r"^$"):
-        train(task, config, tmp_path / "anew")
-    actual = trained(config, tmp_path / "anew")
-    # Three updates by the rate times a tenth of the gradient over at least 1e-6: a thousand times
-    # the rounding of gradients below 0.1, which is some 1e-9.
-    assert_same(actual, trained(CONFIG, tmp_path / "kept"), atol=1e-5)
+    with strategy().scope():
+        task = small_task(config)
+        whole = task.train_dataset
+        task = dataclasses.replace(task, train_dataset=lambda step: whole(step).take(2))
+        with pytest.raises(StopIteration, match=r"^$"):
+            train(task, config, tmp_path / "anew")
+        actual = trained(config, tmp_path / "anew")
+        # Three updates by the rate times a tenth of the gradient over at least 1e-6: a thousand
+        # times the rounding of gradients below 0.1, which is some 1e-9.
+        assert_same(actual, trained(CONFIG, tmp_path / "kept"), atol=1e-5)
 
 
 def test_replicas_drop_different_units_and_go_on_alike():
@@ -80,11 +82,3 @@ def test_replicas_drop_different_units_and_go_on_alike():
             assert abs(np.mean(one == other) - 0.5) < 5 * 0.5 / np.sqrt(1000)
     states = strategy.experimental_local_results(layer.seed_generator.state.value)
     np.testing.assert_array_equal(states[0], states[1])
-
-
-def test_two_replicas_that_compute_anew_give_the_weights_of_those_that_do_not(tmp_path):
-    strategy = two_devices()
-    with strategy.scope():
-        expected = trained(CONFIG, tmp_path / "kept")
-        actual = trained(dataclasses.replace(CONFIG, recompute=True), tmp_path / "anew")
-    assert_same(actual, expected, atol=1e-5)

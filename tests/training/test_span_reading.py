@@ -14,7 +14,7 @@ from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import SpanReadingTrainingConfig
-from mate_tf.training.examples import build_model, make_task
+from mate_tf.training.examples import build_model
 from mate_tf.training.run import train_run
 from mate_tf.training.span_reading import check_data, dev_evaluation
 from tests.small import ENCODER, write_vocabulary
@@ -127,14 +127,3 @@ def test_a_histogram_row_is_refused(tmp_path):
     write_conversion(directory, conversion_of("JSONL", FEATURES, directory / "vocab.txt", None))
     with pytest.raises(ValueError, match=message):
         check_data(CONFIG, directory)
-
-
-def test_dropout_is_on_in_training_alone(data_dir):
-    config = dataclasses.replace(CONFIG, task=dataclasses.replace(CONFIG.task, output_dropout=0.5))
-    model = build_model(config)
-    task = make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
-    (features,) = task.model_inputs(next(iter(task.train_dataset(0))))
-    one, other = (task.model(features)["span_logits"] for _ in range(2))
-    np.testing.assert_array_equal(one, other)
-    other = task.model(features, training=True)["span_logits"]
-    assert np.abs(one - other).max() > 0

@@ -92,7 +92,7 @@ def test_runs_of_one_config_are_not_mixed_with_those_of_another(tmp_path):
 @pytest.mark.parametrize(
     "is_of_start", [False, True], ids=["of its own", "of those it starts from"]
 )
-def test_records_in_other_files_are_other_records(tmp_path, is_of_start):
+def test_results_of_other_records_or_of_something_else_are_kept(tmp_path, is_of_start):
     def of_files(name):
         own = {"config": {}, "data": {name: "0"}, "weights": {"init_checkpoint": None}}
         if is_of_start:
@@ -103,12 +103,9 @@ def test_records_in_other_files_are_other_records(tmp_path, is_of_start):
     of_files("train.tfrecord")
     with pytest.raises(ValueError, match=r"train-0.*there: .*train\.tfrecord"):
         of_files("train-0")
-
-
-def test_a_file_of_something_else_is_kept(tmp_path):
     (tmp_path / "results.json").write_text('{"em": 1}')
     with pytest.raises(ValueError, match="expected a comparison's results in"):
-        Results(tmp_path, {"config": {}, "data": {}, "weights": {}})
+        of_files("train.tfrecord")
 
 
 def test_each_architecture_starts_from_its_own_run_of_another_comparison(data_dir, tmp_path):

@@ -36,26 +36,34 @@ class Busy:
             raise
 
 
+class Client:
+    """Sends its messages and keeps what it gets; knows when it is asked for more."""
+
+    def __init__(self, messages, headers=(), version="1.1"):
+        self.left, self.got, self.is_asked_for_more = list(messages), [], asyncio.Event()
+        self.scope = {"type": "http", "headers": list(headers), "http_version": version}
+
+    async def receive(self):
+        if not self.left:
+            self.is_asked_for_more.set()
+            await asyncio.Future()
+        return self.left.pop(0)
+
+    async def send(self, message):
+        self.got.append(message)
+
+
 def ask(messages, app=echo, headers=(), version="1.1", **limits):
     """Status and body that come of a client's messages, and the codes of refusals."""
     codes: list[str] = []
     options = {"max_body_bytes": 10, "body_seconds": 60, "reply_seconds": 60} | limits
     limited = RequestLimits(app, **options, on_refused=codes.append)
-    sent = []
-    left = list(messages)
-
-    async def receive():
-        return left.pop(0) if left else await asyncio.Future()
-
-    async def send(message):
-        sent.append(message)
-
-    scope = {"type": "http", "headers": list(headers), "http_version": version}
-    asyncio.run(limited(scope, receive, send))
+    client = Client(messages, headers, version)
+    asyncio.run(limited(client.scope, client.receive, client.send))
     assert limited._bytes_held == 0
-    if not sent:
+    if not client.got:
         return None, None, codes
-    start, end = sent
+    start, end = client.got
     return start["status"], end["body"], codes
 
 
@@ -113,36 +121,23 @@ def test_an_answer_that_takes_too_long_is_given_up():
 
 
 def test_what_has_no_answer_when_the_server_ends_is_told_so():
+    client, codes = Client([piece(b"1", more=False)]), []
+
     async def ended():
-        codes: list[str] = []
         limited = RequestLimits(Busy(), 10, 60, 60, on_refused=codes.append)
-        sent, messages = [], [piece(b"1", more=False)]
-        has_asked = asyncio.Event()
-
-        async def receive():
-            if not messages:
-                has_asked.set()
-            return messages.pop() if messages else await asyncio.Future()
-
-        async def send(message):
-            sent.append(message)
-
-        scope = {"type": "http", "headers": [], "http_version": "1.1"}
-        asking = asyncio.create_task(limited(scope, receive, send))
-        await has_asked.wait()
+        asking = asyncio.create_task(limited(client.scope, client.receive, client.send))
+        await client.is_asked_for_more.wait()
         assert not limited.has_cut_off
         asking.cancel("the end")
         with pytest.raises(asyncio.CancelledError, match="the end"):
             await asking
-        return limited, sent, codes
+        return limited
 
-    limited, (start, end), codes = asyncio.run(ended())
+    limited = asyncio.run(ended())
     assert limited.has_cut_off and limited._bytes_held == 0
-    assert (start["status"], json.loads(end["body"])["code"], codes) == (
-        503,
-        "stopping",
-        ["stopping"],
-    )
+    start, end = client.got
+    assert (start["status"], json.loads(end["body"])["code"]) == (503, "stopping")
+    assert codes == ["stopping"]
 
 
 def test_an_error_of_the_application_is_its_own():
