@@ -31,7 +31,7 @@ def is_certain_header(rows: Numbered, width: int) -> bool:
     ]
     if len(read) < 2 or num_filled(rows[0][1]) < width:
         return False
-    is_named = all(not is_value(cell) or cell.is_year for cell in read[0])
+    is_named = all(cell.text and (not is_value(cell) or cell.is_year) for cell in read[0])
     return is_named and bool(_columns_of_values(read[1:]))
 
 

@@ -281,6 +281,7 @@ def _is_apart(rows: Numbered, width: int) -> bool:
     (number, row), (below, _) = rows[:2]
     cells = (read_cell(str(cell)) for cell in row if has_text(cell))
     has_value = any(is_value(cell) and not cell.is_year for cell in cells)
+    has_value &= num_filled(row) <= 2 or len(row) != width  # no days above units
     return (has_value or below > number + 1) and is_certain_header(rows[1:], width)
 
 

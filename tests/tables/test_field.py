@@ -59,6 +59,19 @@ CASES = {
         SALES,
         "'Sales 5 May 2024' above it is the title",
     ),
+    "an empty line below the header": (
+        "r.csv",
+        "Item,Q1,Q2\n\nTea,n/a,n/a\nMilk,1,2\n",
+        [["Item", "Q1", "Q2"], ["Tea", "n/a", "n/a"], ["Milk", "1", "2"]],
+        None,
+    ),
+    "days above units": (
+        "r.csv",
+        "City,2024-01-01,2024-01-02\nunit,mm,mm\nLima,1,2\nQuito,3,4\n",
+        [["City", "2024-01-01", "2024-01-02"], ["unit", "mm", "mm"], ["Lima", "1", "2"]]
+        + [["Quito", "3", "4"]],
+        None,
+    ),
     "a header of three rows": (
         "r.xlsx",
         workbook(
