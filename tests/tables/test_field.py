@@ -350,6 +350,18 @@ CASES = {
         CITIES,
         None,
     ),
+    "names with raised notes": (
+        "r.html",
+        PAGE.replace("Lima", "Lima<sup>2</sup>").replace("Pop", "Pop <sup>3</sup>"),
+        CITIES,
+        None,
+    ),
+    "the header again within a page": (
+        "r.html",
+        PAGE.replace("<tr><td>Quito", "<tr><th>City<th>Pop<tr><td>Quito"),
+        CITIES,
+        None,
+    ),
     "units and ordinals raised": (
         "r.html",
         "<table><tr><th>a<th>km<sup>2</sup><tr><td>1<sup>st</sup><td>5</table>",
@@ -411,6 +423,12 @@ CASES = {
         "r.json",
         '{"2023": {"sales": 1}, "2024": {"sales": 3}}',
         [["key", "sales"], ["2023", "1"], ["2024", "3"]],
+        None,
+    ),
+    "columns of objects by name": (
+        "r.json",
+        '{"age": {"Ann": 30, "Bob": 25}, "city": {"Ann": "Rome", "Bob": null}}',
+        [["key", "age", "city"], ["Ann", "30", "Rome"], ["Bob", "25", ""]],
         None,
     ),
     "labels of pandas": (
@@ -484,7 +502,7 @@ CASES = {
     "text of any name": ("r.dat2", "name,age\nAnn,30\nBob,25\n", PEOPLE, None),
     "Markdown": (
         "r.md",
-        "# People\n\n| name | age |\n|---|---:|\n| Ann | 30 |\n| Bob | 25 |\n\nmore\n",
+        "# People\n\n| name | age |\n|---|---:|\n| Ann[^1] | 30 |\n| Bob | 25[^b] |\n\nmore\n",
         PEOPLE,
         None,
     ),
@@ -609,6 +627,26 @@ def opendocument(*sheets, attributes=""):
             "</office:document-content>",
         )
     return content.getvalue()
+
+
+def test_a_sheet_with_rows_and_columns_is_read_before_a_cover():
+    book = openpyxl.load_workbook(io.BytesIO(workbook([["Annual report"], ["2024"]])))
+    data = book.create_sheet("Data")
+    for row in PEOPLE:
+        data.append(row)
+    content = io.BytesIO()
+    book.save(content)
+    table = read_content(content.getvalue(), "r.xlsx")
+    assert rows_of(table) == PEOPLE
+    assert table.assumed == ("Sheet 'Data' was read; there are also 'Sheet'.",)
+
+
+@pytest.mark.parametrize(
+    ("content", "what"), [(b'<?xml version="1.0"?><a>1</a>', "XML"), (b"\x03|\0\0x,y", "no text")]
+)
+def test_what_is_no_table_is_named(content, what):
+    with pytest.raises(ValueError, match=f"got what looks like {what}"):
+        read_content(content, "t.csv")
 
 
 def test_a_workbook_of_opendocument_is_read():
