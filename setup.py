@@ -128,7 +128,7 @@ setup(
     python_requires=">=3.11,<3.14",
     packages=find_namespace_packages(include=["mate_tf", "mate_tf.*"]),
     entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},
-    package_data={"mate_tf": ["py.typed", "default_model/*"]},
+    package_data={"mate_tf": ["py.typed", "default_model/*", "page/style.css"]},
     install_requires=CORE,
     extras_require={**EXTRAS, **TOGETHER},
 )

@@ -4,8 +4,8 @@
         --output_dir=out/pointr --vocab_file=minilm/vocab.txt --point_checkpoint=minilm \\
         --read_checkpoint=minilm
 
---stage=all does one after the other, and what is done already not again; started anew after an
-interruption it goes on:
+--stage=all does one after the other. Started again after an interruption, trainings go on; records
+and answers are made again:
 
     create    the pointer's records: cells get the sentences of their passages that are most like
               the question, answers are looked for in cells and passages. Says how many of them
@@ -14,7 +14,7 @@ interruption it goes on:
     read      points to a cell for each question, trains the reader on those of the training split
               (the best cell of those that hold the answer) and exports it.
     evaluate  answers the questions of --eval_splits with both and scores them, in total, in-table
-              and in-passage; says what is wrong with the wrong ones.
+              and in-passage.
 
 The input is HybridQA's release or, with --task=LINKED_JSONL, one's own tables and passages
 (docs/training.md). A config is a preset of experiments/configs named pointr_...; every value
@@ -24,7 +24,7 @@ replaces the pointer's attention.
 --output_dir takes point_data and read_data (records), point and read (runs, as of
 experiments/finetune.py), model (both exported; mate_tf.pointr.answering.load_pointr answers with
 it) and answers: {split}.json in the format of HybridQA's evaluation, {split}.jsonl with cells and
-scores, {split}.md with the scores and errors.
+scores, {split}.md with the scores.
 """
 
 from absl import flags

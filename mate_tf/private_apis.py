@@ -151,14 +151,6 @@ class ChangesSummedGradients:
         return list(zip(self.change_summed(gradients), variables, strict=True))
 
 
-def moving_averages(optimizer: Any) -> Sequence[Any]:
-    """The averages that an optimizer with `use_ema` keeps, in the order of the variables.
-
-    The public `finalize_variable_values` overwrites the variables; they are needed again.
-    """
-    return optimizer._model_variables_moving_average
-
-
 def variable_index(optimizer: Any, variable: Any) -> int:
     """The place of the variable that `update_step` is given among those of `build`.
 

@@ -65,7 +65,7 @@ def test_the_wheel_has_the_library_and_its_model_and_nothing_else(packaging, tmp
     library = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "mate_tf").rglob("*")
-        if path.suffix in (".py", ".safetensors", ".txt", ".json", ".md", ".typed")
+        if path.suffix in (".py", ".css", ".safetensors", ".txt", ".json", ".md", ".typed")
     }
     library |= {"mate_tf/py.typed"}
     assert files == library

@@ -18,8 +18,8 @@ for one of them with --variant: an architecture and what is changed of its confi
 --variant="mate_exact encoder.attention.row_heads_ratio=1.0". The grammar-guided ones need records
 with tags (create_data --tagger).
 
-Where --init_checkpoint is the --output_dir of another comparison, each architecture and variant
-starts from its own run there, that of the first seed: so intermediate pre-training is compared.
+With --init_checkpoint=out/other_comparison/RUN each architecture and variant starts from its own
+run there, that of the first seed: so intermediate pre-training is compared.
 """
 
 import argparse
@@ -49,6 +49,7 @@ _VARIANTS = flags.DEFINE_multi_string(
     "variant", [], "an architecture and, between blanks, KEY=VALUE of its config; again for more"
 )
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder for the runs", required=True)
+RUN = "RUN"  # in --init_checkpoint: each architecture's own
 
 
 def run_once(
@@ -76,36 +77,20 @@ def config_of(config: str, name: str, overrides: list[str]):
 
 
 def first_weights(path: str | None, name: str) -> str | None:
-    """Where the runs of an architecture or a variant start from, of --init_checkpoint.
+    """Where the runs of an architecture or a variant start from.
 
     Raises:
-        FileNotFoundError: if that is a comparison without a run of it that has ended.
+        FileNotFoundError: if that is its own run of another comparison, which has not ended.
     """
-    comparison = read_comparison(pathlib.Path(path)) if path else None
-    if not path or comparison is None:
+    if not path or RUN not in path:
         return path
-    run = pathlib.Path(path) / folder_of(name, 1)
-    if run.name not in comparison["runs"] or not run.is_dir():
+    run = pathlib.Path(path.replace(RUN, folder_of(name, 1)))
+    comparison = read_comparison(run.parent)
+    if comparison is None or run.name not in comparison["runs"] or not run.is_dir():
         raise FileNotFoundError(
             f"expected a run of {name} that has ended, at {run}, to start from, found none"
         )
     return str(run)
-
-
-def weights_name(path: str | None) -> str | dict | None:
-    """What first weights are called: by their content or what they were made from, not by place."""
-    from mate_tf.records.conversion_file import file_sha256
-
-    if not path:
-        return path
-    given = pathlib.Path(path)
-    of_all, of_one = read_comparison(given), read_comparison(given.parent)
-    if of_all:
-        return {"run": "its own"} | {name: of_all[name] for name in SHARED_KEYS}
-    if of_one and given.name in of_one["runs"]:
-        return {"run": given.name} | {name: of_one[name] for name in SHARED_KEYS}
-    file = given / "model.safetensors"
-    return f"SHA-256 {file_sha256(file)}" if file.is_file() else path
 
 
 def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
@@ -125,14 +110,13 @@ def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
     changed = [change.removeprefix(flag) for change in overrides if change.startswith(flag)]
     values["encoder"]["attention"] = sorted(changed)
     files = {file.name: file.sha256 for file in data_files(options.data_dir, SPLITS)}
-    weights = {"init_checkpoint": weights_name(options.init_checkpoint)}
-    weights |= train.load_options_of(options)
+    weights = {"init_checkpoint": options.init_checkpoint} | train.load_options_of(options)
     return dict(zip(SHARED_KEYS, (values, files, weights), strict=True))
 
 
 def main(argv: list[str]) -> None:
     options = _OPTIONS()
-    for name in ("architecture", "model_dir", "skip_corrupt"):
+    for name in ("architecture", "model_dir"):
         if value := getattr(options, name):
             raise ValueError(f"expected no --{name} for a comparison, got {value}")
     if options.config is None:

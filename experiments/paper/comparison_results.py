@@ -37,12 +37,6 @@ def read_comparison(folder: pathlib.Path) -> dict | None:
     return content if {"runs", *SHARED_KEYS} <= content.keys() else None
 
 
-def _record_files(shared: dict) -> list[list[str]]:
-    """The names of the records of runs, and of those that they start from."""
-    start = shared["weights"].get("init_checkpoint")
-    return [sorted(shared["data"]), *(_record_files(start) if isinstance(start, dict) else [])]
-
-
 class Results:
     """The finished runs of a comparison, in its folder.
 
@@ -57,21 +51,14 @@ class Results:
         shared = json.loads(json.dumps(shared))  # without tuples, as it is read
         self._path = output_dir / RESULTS_FILE
         self._content: dict = shared | {"runs": {}}
-        there = read_comparison(output_dir)
-        if there is None:
-            if self._path.exists():
-                raise ValueError(
-                    f"expected a comparison's results in {self._path}, got something else; "
-                    "choose another --output_dir"
-                )
+        if not self._path.exists():
             return
-        different = differences(there, shared)
-        if (names := _record_files(shared)) != (stored := _record_files(there)):
-            different.append(f"files={names} (there: {stored})")
-        if different:
+        there = read_comparison(output_dir)
+        if there is None or any(there[name] != shared[name] for name in SHARED_KEYS):
+            different = ", ".join(differences(there or {}, shared)) or "other files"
             raise ValueError(
-                f"expected what the runs in {self._path} are made of, got another: "
-                f"{', '.join(different)}; choose another --output_dir or the same"
+                f"expected what the runs in {self._path} are made of, got another: {different}; "
+                "choose another --output_dir or the same"
             )
         self._content["runs"] = there["runs"]
 
@@ -82,9 +69,6 @@ class Results:
     def add(self, name: str, result: dict) -> None:
         """Adds a run that has ended."""
         self._content["runs"][name] = result
-        self._write()
-
-    def _write(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with complete_text_file(self._path) as file:
             file.write(json.dumps(self._content, indent=1) + "\n")

@@ -268,9 +268,6 @@ def add_devices(parser: Any) -> None:
             the same order on each; the first is the chief, which writes the run's files; TF_CONFIG
             may say it instead
         --task-index=N  the place of this worker in --worker-hosts, from 0
-        --all-reduce-alg=nccl|hierarchical_copy|ring  how gradients are summed: nccl or
-            hierarchical_copy with mirrored, ring or nccl with multi_worker_mirrored; by default
-            TensorFlow chooses
         """,
         types=dict(num_gpus=number(0), num_virtual_cpus=number(1), task_index=number(0)),
         defaults=dict(distribution_strategy="one_device"),
@@ -288,5 +285,4 @@ def make_strategy(options: argparse.Namespace) -> Any:
         tpu=options.tpu,
         worker_hosts=options.worker_hosts,
         task_index=options.task_index,
-        all_reduce_alg=options.all_reduce_alg,
     )

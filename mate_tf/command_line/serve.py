@@ -1,6 +1,7 @@
 """mate-tf serve: a model behind HTTP."""
 
 import argparse
+import dataclasses
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ from typing import Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.terminal import say, showing_logs
+from mate_tf.serving.http import Limits
 
 HELP = "serve a model over HTTP"
 DESCRIPTION = """\
@@ -65,18 +67,7 @@ def add_arguments(parser: Any) -> None:
     )
     arguments.add_answers(parser)
     arguments.add_model(parser)
-    counts = dict(
-        max_body_bytes=2 * 1024**2,
-        max_questions=16,
-        max_cells=16_384,
-        max_cell_characters=10_000,
-        max_question_characters=2_000,
-        max_waiting=256,
-        max_batch=32,
-        max_connections=256,
-    )
-    seconds = dict(body_seconds=10.0, reply_seconds=60.0, grace_seconds=30.0)
-    least = dict(body_seconds=0.01, reply_seconds=0.01, grace_seconds=1.0)
+    limits = {field.name: field.default for field in dataclasses.fields(Limits)}
     arguments.add(
         parser.add_argument_group("limits"),
         """
@@ -92,9 +83,13 @@ def add_arguments(parser: Any) -> None:
         --reply-seconds=S  in which a request has to be answered, or it gets a 503
         --grace-seconds=S  for which what was asked is still answered after SIGTERM
         """,
-        types=dict.fromkeys(counts, arguments.number(1))
-        | {name: arguments.number(low, kind=float) for name, low in least.items()},
-        defaults=counts | seconds,
+        types={
+            name: arguments.number(1)
+            if name.startswith("max_")
+            else arguments.number(1.0 if name == "grace_seconds" else 0.01, kind=float)
+            for name in limits
+        },
+        defaults=limits,
     )
 
 
@@ -114,7 +109,6 @@ def _serve(options: argparse.Namespace, model_name: str) -> int:
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{error}; pip install 'mate_tf[serve]'") from None
     from mate_tf.serving.http.batching import Batcher
-    from mate_tf.serving.http.requests import Limits
 
     with _listener(options) as listener:
         predictor = arguments.load_model(options)
@@ -127,28 +121,18 @@ def _serve(options: argparse.Namespace, model_name: str) -> int:
             on_batch=metrics.batch.observe,
         )
         metrics.watch_queue(lambda: batcher.num_waiting)
-        limits = Limits(
-            questions=min(options.max_questions, options.max_waiting),
-            cells=options.max_cells,
-            cell_characters=options.max_cell_characters,
-            question_characters=options.max_question_characters,
-        )
-        patience = serving.Patience(
-            options.max_body_bytes,
-            options.body_seconds,
-            options.reply_seconds,
-            options.max_connections,
-            options.grace_seconds,
-        )
+        options.max_questions = min(options.max_questions, options.max_waiting)
+        names = [field.name for field in dataclasses.fields(Limits)]
+        limits = Limits(**{name: getattr(options, name) for name in names})
         model = serving.TableModel(model_name, batcher, metrics)
-        app = serving.make_app(model, limits, patience, metrics)
+        app = serving.make_app(model, limits, metrics)
         # uvicorn raises the signal again when it has ended, for those who came before it.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
         host, port = listener.getsockname()[:2]
         address = f"[{host}]" if ":" in host else host
         say(f"POST http://{address}:{port}/v1/models/{model_name}:predict")
-        serving.run(app, listener, patience, metrics)
+        serving.run(app, listener, limits, metrics)
     if not batcher.close(timeout=1.0):
         logging.error("the model still computes after the grace period; its answers are lost")
         logging.flush()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mate_tf.datasets.json_lines import TableReader, check_record, naming_line, table_reader
+from mate_tf.datasets.json_lines import TableReader, check_record, naming, table_reader
 from mate_tf.datasets.tasks import TASKS, Division, read_split, splits_there
 from mate_tf.tables.files import read_table
 from mate_tf.tables.linked_table import plain_table
@@ -112,7 +112,7 @@ def read_described_tables(path: str | Path) -> Iterator[Reader]:
     table_of = table_reader(path.parent)
     seen: set[int] = set()  # hashes, which take less memory than names
     for number, record in read_json_values(path):
-        with naming_line(path, number):
+        with naming(f"(file '{path}', line {number})"):
             check_record(record, _KINDS, ("table",))
             if not all(isinstance(text, str) for text in record.get("texts", ())):
                 raise ValueError(f"expected a list of texts for 'texts', got {record['texts']!r}")
@@ -126,7 +126,7 @@ def read_described_tables(path: str | Path) -> Iterator[Reader]:
 def _read_record(
     path: Path, number: int, record: dict[str, Any], name: str, table_of: TableReader[Table]
 ) -> DescribedTable:
-    with naming_line(path, number):
+    with naming(f"(file '{path}', line {number})"):
         return DescribedTable(name, table_of(record["table"]), _not_blank(record.get("texts", ())))
 
 

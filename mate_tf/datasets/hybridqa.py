@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from mate_tf.datasets.json_lines import naming
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table, check_coordinates, remember
 from mate_tf.tables.text_files import read_json
@@ -52,18 +53,12 @@ def read_hybridqa(
     if not isinstance(records, list):
         raise ValueError(f"expected a list of questions, got {_kind(records)} (file '{path}')")
     for number, record in enumerate(records):
-        try:
+        name = record.get("question_id") if isinstance(record, dict) else None
+        with naming(f"(file '{path}', question {number if name is None else repr(name)})"):
             question = _question_from(record, traced, original)
-        except ValueError as error:
-            name = record.get("question_id") if isinstance(record, dict) else None
-            where = f"question {number}" if name is None else f"question '{name}'"
-            raise ValueError(f"{error} (file '{path}', {where})") from None
         linked = read_table(record["table_id"])
-        try:
+        with naming(f"(file '{path}', question '{question.question_id}')"):
             check_coordinates(linked.table, question)
-        except ValueError as error:
-            where = f"(file '{path}', question '{question.question_id}')"
-            raise ValueError(f"{error} {where}") from None
         yield linked, question
 
 
@@ -84,19 +79,14 @@ class Reference(NamedTuple):
 def read_hybridqa_reference(directory: str | Path, split: str) -> Reference:
     """Reads the gold answers and where they are from {split}_reference.json.
 
-    A split without that file, such as train, is read from {split}.traced.json. There an answer that
-    is in cells and in passages counts as in the table.
-
     Raises:
-        FileNotFoundError: if there is neither file, as for the test split.
+        FileNotFoundError: if there is no such file, as for the train and test splits.
         ValueError: if it differs from the release's format.
     """
     folder = Path(directory)
     folder = folder / _QUESTIONS if (folder / _QUESTIONS).is_dir() else folder
-    path, traced_path = folder / f"{split}_reference.json", folder / f"{split}.traced.json"
+    path = folder / f"{split}_reference.json"
     where = f"(file '{path}')"
-    if not path.exists() and traced_path.exists():
-        return _traced_reference(traced_path)
     record = read_json(path)
     answers = _get(record, "reference", dict, where)
     in_table, in_passage = (_get(record, key, list, where) for key in ("table", "passage"))
@@ -108,19 +98,6 @@ def read_hybridqa_reference(directory: str | Path, split: str) -> Reference:
         frozenset(in_table),
         frozenset(in_passage),
     )
-
-
-def _traced_reference(path: Path) -> Reference:
-    where = f"(file '{path}')"
-    answers, places = dict[str, str](), dict[str, set[str]]()
-    for record in read_json(path):
-        id_ = _get(record, "question_id", str, where)
-        answers[id_] = _get(record, "answer-text", str, where)
-        nodes = _get(record, "answer-node", list, where)
-        places[id_] = {str(node[3]) for node in nodes if _is_node(node)}
-    in_table = frozenset(id_ for id_ in places if "table" in places[id_])
-    in_passage = frozenset(id_ for id_ in places if "passage" in places[id_]) - in_table
-    return Reference(answers, in_table, in_passage)
 
 
 def _is_node(node: Any) -> bool:
@@ -163,7 +140,7 @@ def _read_table(directory: Path, original: bool, table_id: str) -> LinkedTable:
     header = cells(_get(record, "header", list, where), "header")
     rows = _get(record, "data", list, where)
     body = [cells(row, f"row {i}") for i, row in enumerate(rows)]
-    try:
+    with naming(where):
         table = Table(
             tuple(text for text, _ in header),
             tuple(tuple(text for text, _ in row) for row in body),
@@ -171,8 +148,6 @@ def _read_table(directory: Path, original: bool, table_id: str) -> LinkedTable:
             document_title=_get(record, "title", str, default=""),
             context_heading="" if original else _get(record, "section_title", str, default=""),
         )
-    except ValueError as error:
-        raise ValueError(f"{error} {where}") from None
     return LinkedTable.from_links(table, [[links for _, links in row] for row in body], texts)
 
 

@@ -125,7 +125,7 @@ def _reader(
 def _read_lines(path: Path, table_of: TableReader[Asked]) -> Iterator[tuple[Asked, Question]]:
     seen: set[int] = set()  # hashes, which take less memory than ids
     for number, record in read_json_values(path):
-        with naming_line(path, number):
+        with naming(f"(file '{path}', line {number})"):
             check_record(record, _KINDS, ("question", "table"))
             table = table_of(record["table"])
             question = _question_from(record, default_id=f"{path.stem}-{number}")
@@ -222,9 +222,8 @@ def _name_by_content(table: Mapping[str, Any]) -> str:
 
 
 @contextlib.contextmanager
-def naming_line(path: Path, number: int) -> Iterator[None]:
-    """Adds file and line to the errors of reading a line and the table that it names."""
-    where = f"(file '{path}', line {number})"
+def naming(where: str) -> Iterator[None]:
+    """Adds where it is to an error in reading, such as "(file 'a.jsonl', line 3)"."""
     try:
         yield
     except (FileNotFoundError, ModuleNotFoundError) as error:

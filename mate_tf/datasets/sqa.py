@@ -1,15 +1,14 @@
 """SQA: sequences of questions about a table, as officially released (Iyyer et al., 2017)."""
 
 import ast
-import itertools
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mate_tf.datasets.json_lines import naming
 from mate_tf.datasets.original_tables import read_original_questions, read_original_rows
 from mate_tf.tables.table import Coordinates, Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, stream_csv_records
@@ -40,7 +39,7 @@ def read_sqa(
     Each question except a sequence's first has the cells and texts of the previous answer, even if
     a position is missing between them. An answer may have cells outside of the table's body, such
     as (-1, 0) in the header. Then its question has no cells (see `check_supervision`), and the next
-    question has those that are inside. Memory holds one sequence at a time.
+    question has those that are inside. The questions are in memory.
 
     Ids are those of the authors' release of TAPAS: "nt-639-0_1" is question 1, counted from 0, of
     sequence "nt-639" by annotator 0. The columns "aggregation", "float_answer" and "class_index",
@@ -51,26 +50,22 @@ def read_sqa(
         split: "train" and "dev" (of random split 1), "train_and_dev", "test", or the name of
             another file without its ending, such as "random-split-2-dev".
         original: whether to read as the authors' release of TAPAS does (original_tables.py):
-            sequences sorted by id, which needs all questions in memory, and quotation marks that
-            need not match.
+            sequences sorted by id, and quotation marks that need not match.
 
     Raises:
         FileNotFoundError: if the split or a table is missing.
-        ValueError: if a file differs from the release's format, a sequence's lines do not follow
-            each other, or two have the same position. It names file and line.
+        ValueError: if a file differs from the release's format, or two lines of a sequence have the
+            same position. It names file and line.
     """
     directory = Path(directory)
     path = directory / _FILES.get(split, f"{split}.tsv")
     read_table = remember(partial(_read_table, directory, original))
-    sequences = _sorted_sequences(path) if original else _sequences(path)
-    for turns in sequences:
+    for turns in _sequences(path, original):
         previous: Coordinates = ()
         previous_answers: tuple[str, ...] = ()
         for turn in turns:
-            try:
+            with naming(turn.where):
                 table = read_table(turn.sequence[1])
-            except ValueError as error:
-                raise ValueError(f"{error} {turn.where}") from None
             answer = turn.question.answer_coordinates
             inside = tuple(cell for cell in answer if _is_cell(table, *cell))
             yield (
@@ -100,43 +95,35 @@ def split_question_id(question_id: str) -> tuple[str, int]:
     return sequence, int(position)
 
 
-def _sequences(path: Path) -> Iterator[Iterable[_Turn]]:
-    rows = stream_csv_records(path, _COLUMNS, delimiter="\t")
-    turns = (_turn(row, f"(file '{path}', line {line})") for line, row in rows)
-    seen: set[int] = set()  # hashes, which take less memory than ids
-    for sequence, lines in itertools.groupby(turns, lambda turn: turn.sequence):
-        in_order = sorted(lines, key=lambda turn: turn.position)
-        name, _ = sequence
-        if hash(sequence) in seen:
+def _sequences(path: Path, original: bool) -> Iterator[list[_Turn]]:
+    """The turns of each sequence by position; with `original` sorted by sequence, too."""
+    rows: Iterable[tuple[str, Mapping[str, str]]]
+    if original:
+        questions = read_original_questions(path, _COLUMNS)
+        rows = ((f"question {number}", row) for number, row in enumerate(questions, start=1))
+    else:
+        records = stream_csv_records(path, _COLUMNS, delimiter="\t")
+        rows = ((f"line {line}", row) for line, row in records)
+    sequences: dict[tuple[str, str], dict[int, _Turn]] = {}
+    for place, row in rows:
+        turn = _turn(row, f"(file '{path}', {place})")
+        turns = sequences.setdefault(turn.sequence, {})
+        if turn.position in turns and not original:
             raise ValueError(
-                f"expected the lines of the sequence '{name}' to follow each other, got it again "
-                f"{in_order[0].where}"
+                f"expected each position of the sequence '{turn.sequence[0]}' once, got position "
+                f"{turn.position} again {turn.where}"
             )
-        seen.add(hash(sequence))
-        for before, turn in itertools.pairwise(in_order):
-            if before.position == turn.position:
-                raise ValueError(
-                    f"expected each position of the sequence '{name}' once, got position "
-                    f"{turn.position} again {turn.where}"
-                )
-        yield in_order
+        turns[turn.position] = turn
+    for name in sorted(sequences) if original else sequences:
+        yield [turn for _, turn in sorted(sequences[name].items())]
 
 
 def _is_cell(table: Table, row: int, column: int) -> bool:
     return 0 <= row < table.num_rows and 0 <= column < table.num_columns
 
 
-def _sorted_sequences(path: Path) -> Iterator[Iterable[_Turn]]:
-    sequences: defaultdict[tuple[str, str], dict[int, _Turn]] = defaultdict(dict)
-    for number, row in enumerate(read_original_questions(path, _COLUMNS), start=1):
-        turn = _turn(row, f"(file '{path}', question {number})")
-        sequences[turn.sequence][turn.position] = turn
-    for _, turns in sorted(sequences.items()):
-        yield (turn for _, turn in sorted(turns.items()))
-
-
 def _turn(row: Mapping[str, str], where: str) -> _Turn:
-    try:
+    with naming(where):
         sequence_id = f"{row['id']}-{row['annotator']}"
         position = _number(row, "position")
         question = Question(
@@ -148,8 +135,6 @@ def _turn(row: Mapping[str, str], where: str) -> _Turn:
             aggregation=row.get("aggregation", "").strip().upper() or "NONE",
             class_index=_number(row, "class_index") if row.get("class_index") else None,
         )
-    except ValueError as error:
-        raise ValueError(f"{error} {where}") from None
     return _Turn((sequence_id, row["table_file"]), position, question, where)
 
 

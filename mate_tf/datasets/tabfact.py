@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mate_tf.datasets.json_lines import naming
 from mate_tf.datasets.original_tables import read_original_rows
 from mate_tf.tables.table import Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, read_json
@@ -112,8 +113,5 @@ def _read_table(directory: Path, original: bool, named: tuple[str, str]) -> Tabl
         rows, name = list(filter(None, read_original_rows(path, "#"))), f"table_csv/{table_id}"
     else:
         rows, name = read_csv_rows(path, delimiter="#", quoting=csv.QUOTE_NONE), table_id
-    try:
-        table = Table.from_rows(rows, table_id=name)
-    except ValueError as error:
-        raise ValueError(f"{error} (file '{path}')") from None
-    return replace(table, document_title=caption)
+    with naming(f"(file '{path}')"):
+        return replace(Table.from_rows(rows, table_id=name), document_title=caption)

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
+from mate_tf.datasets.json_lines import naming
 from mate_tf.datasets.supervision import parse_number, words_and_signs
 from mate_tf.tables.table import Coordinates, Question, Table, cell_text, remember
 from mate_tf.tables.text_files import open_bytes, read_json_values
@@ -241,36 +242,31 @@ def read_wikisql(
     path = Path(directory) / "data" / f"{split}.jsonl"
     tables_path = path.with_name(f"{split}.tables.jsonl")
     run = execute_as_original if original else execute
-    places = _places_of_tables(tables_path)
-    with open_bytes(tables_path) as tables_file:
+    lines = _lines_of_tables(tables_path)
 
-        def read_table(table_id: str) -> _Typed:
-            offset, line = places[table_id]
-            try:
-                return _read_table(tables_file, offset, original)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{error} (file '{tables_path}', line {line})") from None
+    def read_table(table_id: str) -> _Typed:
+        number, line = lines[table_id]
+        with naming(f"(file '{tables_path}', line {number})"):
+            return _read_table(line, original)
 
-        remembered = remember(read_table)
-        for number, record in read_json_values(path):
-            where = f"(file '{path}', line {number})"
-            text, table_id = _texts(record, where)
-            if table_id not in places:
-                raise ValueError(f"expected a table of '{tables_path}', got {table_id!r} {where}")
-            table, rows, types = remembered(table_id)
-            try:
-                answer = run(rows, types, _query(record.get("sql"), len(types)))
-            except ValueError as error:
-                raise ValueError(f"{error} {where}") from None
-            question = Question(text, f"{split}-{number - 1}-0_0", answers=answer.texts)
-            if supervised:
-                question = replace(
-                    question,
-                    answer_coordinates=answer.coordinates,
-                    answer_number=answer.number,
-                    aggregation=answer.aggregation,
-                )
-            yield table, question
+    remembered = remember(read_table)
+    for number, record in read_json_values(path):
+        where = f"(file '{path}', line {number})"
+        text, table_id = _texts(record, where)
+        if table_id not in lines:
+            raise ValueError(f"expected a table of '{tables_path}', got {table_id!r} {where}")
+        table, rows, types = remembered(table_id)
+        with naming(where):
+            answer = run(rows, types, _query(record.get("sql"), len(types)))
+        question = Question(text, f"{split}-{number - 1}-0_0", answers=answer.texts)
+        if supervised:
+            question = replace(
+                question,
+                answer_coordinates=answer.coordinates,
+                answer_number=answer.number,
+                aggregation=answer.aggregation,
+            )
+        yield table, question
 
 
 def _texts(record: Any, where: str) -> tuple[str, str]:
@@ -280,27 +276,24 @@ def _texts(record: Any, where: str) -> tuple[str, str]:
     raise ValueError(f"expected texts as 'question' and 'table_id', got {record!r:.80} {where}")
 
 
-def _places_of_tables(path: Path) -> Mapping[str, tuple[int, int]]:
-    """Where each table begins, byte and line; memory holds nothing else of the file."""
-    places: dict[str, tuple[int, int]] = {}
-    offset = 0
+def _lines_of_tables(path: Path) -> Mapping[str, tuple[int, bytes]]:
+    """The line of each table, and its number; as JSON they would take more memory."""
+    lines: dict[str, tuple[int, bytes]] = {}
     with open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
-            if line.strip():
-                try:
-                    places[str(json.loads(line)["id"])] = (offset, number)
-                except (KeyError, TypeError, ValueError, RecursionError) as error:
-                    raise ValueError(
-                        f"expected a table as a JSON object with an 'id', got: {error!r} "
-                        f"(file '{path}', line {number})"
-                    ) from None
-            offset += len(line)
-    return places
+            if not line.strip():
+                continue
+            try:
+                lines[str(json.loads(line)["id"])] = (number, line)
+            except (KeyError, TypeError, ValueError, RecursionError) as error:
+                raise ValueError(
+                    f"expected a table as a JSON object with an 'id', got: {error!r} "
+                    f"(file '{path}', line {number})"
+                ) from None
+    return lines
 
 
-def _read_table(file: BinaryIO, offset: int, original: bool) -> _Typed:
-    file.seek(offset)
-    content = file.readline()
+def _read_table(content: bytes, original: bool) -> _Typed:
     record = json.loads(content)
     header, types, rows = (record.get(key) for key in ("header", "types", "rows"))
     if not all(isinstance(value, list) for value in (header, types, rows)):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from mate_tf.datasets.json_lines import naming
 from mate_tf.datasets.original_tables import read_original_questions, read_original_table
 from mate_tf.tables.table import Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, stream_lines
@@ -50,10 +51,8 @@ def read_wtq(
             question = Question(text, f"{question_id}-0_0", tuple(answers.split("|")))
         else:
             question = Question(unescape(text), question_id, split_list(answers))
-        try:
+        with naming(f"(file '{path}', question '{question_id}')"):
             table = read_table(row["context"])
-        except ValueError as error:
-            raise ValueError(f"{error} (file '{path}', question '{question_id}')") from None
         yield table, question
 
 

@@ -193,16 +193,6 @@ class Source:
         """The questions of a split, by our name for it; errors as the task's reader."""
         return read_split(self.task, self.directory, self.splits[name])
 
-    def state(self) -> dict[str, int]:
-        """Numbers that change if a file of the folder does; no file is read."""
-        files = [entry for entry in pathlib.Path(self.directory).rglob("*") if entry.is_file()]
-        states = [file.stat() for file in files]
-        return {
-            "files": len(files),
-            "bytes": sum(state.st_size for state in states),
-            "changed": max((state.st_mtime_ns for state in states), default=0),
-        }
-
 
 def reading_cells(all_pointed: "Iterable[Pointed]") -> Iterator[tuple[Table, Question]]:
     """Yields the cell that the reader trains on for each question, with what it answers.

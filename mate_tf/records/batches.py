@@ -1,10 +1,6 @@
-"""Records as batches for training: examples of similar length together, tables in random orders.
+"""Records as batches for training: examples of similar length together.
 
-A table's meaning does not depend on the order of its rows and columns, but a model that embeds the
-order may. The TableFormer paper measures this (section 4.1) and trains on tables in random orders
-(section 4.3). evaluation/robustness.py reorders the tables themselves.
-
-Shape letters: B batch, S sequence, R rows and C columns of a table's body.
+Shape letters: B batch, S sequence.
 """
 
 import math
@@ -12,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import numpy as np
 import tensorflow as tf
 
 from mate_tf.records.records import (
@@ -23,24 +18,20 @@ from mate_tf.records.records import (
     Schema,
     as_paths,
     detect_compression,
-    readable_records,
     schemas,
 )
 
 _SHUFFLED_TOGETHER = 20_000
 _BOUNDARIES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
-_PLACES = "masked_lm_positions"  # a feature whose values are places in the sequence
 
 Files = Path | Sequence[Path]
 
 
-def read_records(files: Files, skip_corrupt: bool = False) -> tf.data.Dataset:
+def read_records(files: Files) -> tf.data.Dataset:
     """One pass over the examples of record files, in order.
 
     Args:
         files: the files, compressed or not, all of one sequence length.
-        skip_corrupt: whether damaged records are skipped, with a logged warning that counts them.
-            Otherwise they are an error. Skipping is slower.
 
     Returns:
         A dataset of features by name, int32, float32 or string: [S] for the tokens and [1] for
@@ -52,14 +43,7 @@ def read_records(files: Files, skip_corrupt: bool = False) -> tf.data.Dataset:
         ValueError: if a file is no record file, if no file has an example, or if the features of
             two files, or their lengths, differ.
     """
-    return _parsed(*_serialized(files, skip_corrupt))
-
-
-def has_histogram_row(files: Files, skip_corrupt: bool = False) -> bool:
-    """Whether the first example ends in a histogram row; errors as read_records."""
-    examples = read_records(files, skip_corrupt=skip_corrupt)
-    (example,) = examples.take(1).as_numpy_iterator()
-    return bool(np.isinf(example.get("numeric_values_scale", 0.0)).any())
+    return _parsed(*_serialized(files))
 
 
 def batch_by_length(
@@ -118,8 +102,6 @@ def training_batches(
     seed: int,
     boundaries: Sequence[int] | None = None,
     skip: int = 0,
-    skip_corrupt: bool = False,
-    perturbed_copies: int = 0,
 ) -> tf.data.Dataset:
     """Batches for training without end; each epoch has every example, in its own order.
 
@@ -128,38 +110,26 @@ def training_batches(
     repeated examples fill the last batch of each length.
 
     Args:
-        files, skip_corrupt: see read_records.
+        files: see read_records.
         batch_size, boundaries: see batch_by_length.
         seed: of the order; a buffer of 20,000 records is shuffled.
         skip: how many batches to leave out at the beginning. Whole epochs cost nothing.
-        perturbed_copies: how many copies of each table with rows and columns in random orders to
-            use beside the table itself. An epoch has one of them for each table, in turn; the turns
-            begin at a different copy for each table (TableFormer paper, sections 4.3 and 5.5). A
-            copy depends only on the seed and the table.
 
     Raises:
-        ValueError: as read_records, and if copies are asked for and the records do not name their
-            tables.
+        ValueError: as read_records.
     """
     epoch = 0
     if skip:
-        num_batches = _count_batches(files, batch_size, boundaries, skip_corrupt)
+        num_batches = _count_batches(files, batch_size, boundaries)
         epoch, skip = divmod(skip, num_batches)
 
-    records, schema = _serialized(files, skip_corrupt)
+    records, schema = _serialized(files)
 
     def of_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
         # This sets the seed of this function's graph only. The order must depend on our seed alone,
         # and TensorFlow cannot combine a seed that is a tensor with a global seed of 0.
         tf.random.set_seed(1)
         examples = _parsed(_shuffled(records, seed, epoch), schema)
-        if perturbed_copies:
-            examples = examples.map(
-                lambda features: perturbed_copy(
-                    features, seed, _copy_of_epoch(features, epoch, perturbed_copies)
-                ),
-                num_parallel_calls=tf.data.AUTOTUNE,
-            )
         return batch_by_length(examples, batch_size, boundaries, remainder="repeat")
 
     return tf.data.Dataset.counter(epoch).flat_map(of_epoch).skip(skip)
@@ -170,105 +140,9 @@ def bucket_length(num_tokens: int, max_seq_length: int) -> int:
     return min(b for b in (*_BOUNDARIES, max_seq_length) if num_tokens <= b <= max_seq_length)
 
 
-def reorder_features(
-    features: Mapping[str, tf.Tensor], rows: tf.Tensor, columns: tf.Tensor
-) -> dict[str, tf.Tensor]:
-    """The features of an example after its table is reordered.
-
-    If the whole table is in the sequence, these are the features of the reordered table, with two
-    exceptions that depend on the order itself and here go with their tokens: the first occurrence
-    of an answer's text (FeatureConfig.label_answer_spans), and the order of equally frequent values
-    in a histogram row. A histogram row stays last.
-
-    Args:
-        features: of one example, by name; [S] for the tokens.
-        rows: for each row id, from 1, the former one: int32 [R].
-        columns: the same for column ids: int32 [C].
-    """
-    num_rows = tf.size(rows)
-    # The question and the header have id 0, a histogram row R + 1.
-    old_rows = tf.concat([[0], rows, [num_rows + 1]], axis=0)  # [R+2]
-    row_ids = tf.gather(tf.math.invert_permutation(old_rows), features["row_ids"])  # [S]
-    old_columns = tf.concat([[0], columns], axis=0)  # [C+1]
-    column_ids = tf.gather(tf.math.invert_permutation(old_columns), features["column_ids"])  # [S]
-
-    # Sort by padding, segment, row and column.
-    is_padding = tf.cast(features["input_mask"] == 0, tf.int64)
-    key = is_padding * 2 + tf.cast(features["segment_ids"], tf.int64)
-    for ids, largest in ((row_ids, num_rows + 1), (column_ids, tf.size(columns))):
-        key = key * tf.cast(largest + 1, tf.int64) + tf.cast(ids, tf.int64)
-    former = tf.argsort(key, stable=True)  # [S]
-    latter = tf.math.invert_permutation(former)  # [S]
-
-    def moved(name: str, values: tf.Tensor) -> tf.Tensor:
-        if name in OF_TOKENS:
-            return tf.gather(values, former)
-        return tf.gather(latter, values) if name == _PLACES else values
-
-    given = {**features, "row_ids": row_ids, "column_ids": column_ids}
-    return {name: moved(name, values) for name, values in given.items()}
-
-
-def perturbed_copy(
-    features: Mapping[str, tf.Tensor], seed: int, copy: tf.Tensor
-) -> dict[str, tf.Tensor]:
-    """The features of an example in one of the random orders of its table.
-
-    The order depends only on the seed, the copy's number and the table (`table_id_hash`).
-
-    Args:
-        features: of one example, by name; [S] for the tokens.
-        seed: any number.
-        copy: int64 []; copy 0 is the table itself.
-
-    Raises:
-        ValueError: if the features do not name their table.
-    """
-    table = _table_id_hash(features)
-
-    def perturbed() -> dict[str, tf.Tensor]:
-        of_copy = tf.stack([tf.constant(seed, tf.int64), copy])
-        of_table = tf.random.experimental.stateless_fold_in(of_copy, table)
-        of_rows, of_columns = tf.unstack(tf.random.split(of_table, 2))
-        row_ids = features["row_ids"]
-        if "numeric_values_scale" in features:  # infinite in a histogram row
-            row_ids = tf.where(tf.math.is_inf(features["numeric_values_scale"]), 0, row_ids)
-        return reorder_features(
-            features,
-            _shuffled_ids(row_ids, of_rows),
-            _shuffled_ids(features["column_ids"], of_columns),
-        )
-
-    return tf.cond(copy > 0, perturbed, lambda: dict(features))
-
-
-def _copy_of_epoch(
-    features: Mapping[str, tf.Tensor], epoch: tf.Tensor, num_copies: int
-) -> tf.Tensor:
-    """Which copy of its table an example has in an epoch, int64 []; 0 is the table itself."""
-    return (epoch + _table_id_hash(features)) % (num_copies + 1)
-
-
-def _table_id_hash(features: Mapping[str, tf.Tensor]) -> tf.Tensor:
-    if "table_id_hash" not in features:
-        raise ValueError("expected table_id_hash among the features of perturbed tables, got none")
-    return features["table_id_hash"][0]
-
-
-def _shuffled_ids(ids: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-    """The ids from 1 to the largest in a random order."""
-    return tf.random.experimental.stateless_shuffle(tf.range(1, tf.reduce_max(ids) + 1), seed)
-
-
-def _serialized(files: Files, skip_corrupt: bool) -> tuple[tf.data.Dataset, Schema]:
+def _serialized(files: Files) -> tuple[tf.data.Dataset, Schema]:
     """The records of the files, in their order, and the features of each."""
-    schema, with_examples = schemas(as_paths(files), skip_corrupt)
-    if skip_corrupt:
-        return tf.data.Dataset.from_tensor_slices(with_examples).flat_map(
-            lambda file: tf.data.Dataset.from_generator(
-                readable_records, args=[file], output_signature=tf.TensorSpec([], tf.string)
-            )
-        ), schema
+    schema, with_examples = schemas(as_paths(files))
     compressions = [detect_compression(file) for file in with_examples]
     records = tf.data.Dataset.from_tensor_slices((with_examples, compressions)).flat_map(
         lambda file, compression: tf.data.TFRecordDataset(file, compression_type=compression)
@@ -294,10 +168,8 @@ def _parsed(records: tf.data.Dataset, schema: Schema) -> tf.data.Dataset:
     return records.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
 
 
-def _count_batches(
-    files: Files, batch_size: int, boundaries: Sequence[int] | None, skip_corrupt: bool
-) -> int:
-    examples = read_records(files, skip_corrupt=skip_corrupt)
+def _count_batches(files: Files, batch_size: int, boundaries: Sequence[int] | None) -> int:
+    examples = read_records(files)
     limits = _limits(examples, boundaries)
     buckets = examples.map(lambda features: _bucket(features, limits)).as_numpy_iterator()
     return sum(math.ceil(count / batch_size) for count in Counter(buckets).values())

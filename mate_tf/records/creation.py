@@ -9,7 +9,6 @@ how the records were made.
 import dataclasses
 import functools
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -27,7 +26,7 @@ from mate_tf.records.conversion_file import Conversion, conversion_of
 from mate_tf.records.records import complete_file
 from mate_tf.records.splits import LEFT_OUT, prepare_folder, remove_split, split_writer
 from mate_tf.tables.linked_table import plain_table
-from mate_tf.tables.part_of_speech import TaggedWord, Tagger, load_tagger
+from mate_tf.tables.part_of_speech import load_tagger
 
 # From items, a name for them and what one is called to the same items, such as a progress bar.
 Progress = Callable[[Iterable[Any], str, str], Iterable[Any]]
@@ -92,8 +91,8 @@ def create_records(
             records or a split has no examples.
     """
     task = TASKS[creation.task]
-    timed = _TimedTagger(load_tagger(tagger)) if tagger else None
-    builder = FeatureBuilder(Wordpiece(creation.vocab_file), features, timed)
+    wordpiece = Wordpiece(creation.vocab_file)
+    builder = FeatureBuilder(wordpiece, features, load_tagger(tagger) if tagger else None)
     names, absent = list(creation.splits or ()), list[str]()
     read = functools.partial(
         read_split, creation.task, creation.input_dir, original=features.original_conversion
@@ -154,8 +153,6 @@ def create_records(
 
     yield from _create_all(names, create, lambda name: remove_split(creation.output_dir, name))
     yield from (f"not there, {reason}" for reason in absent)
-    if timed is not None and creation.beam_options is None:
-        yield f"tagging took {timed.seconds:.1f} s"
 
 
 def create_pretraining_records(creation: Creation, config: PretrainingConfig) -> Iterator[str]:
@@ -262,17 +259,3 @@ def _create_all(
             f"expected examples in each split, got none in {', '.join(empty)}; the summary above "
             "says why"
         )
-
-
-class _TimedTagger:
-    """A tagger, and the seconds that it took in all."""
-
-    def __init__(self, tagger: Tagger):
-        self.seconds = 0.0
-        self._tagger = tagger
-
-    def __call__(self, text: str) -> Sequence[TaggedWord]:
-        started = time.perf_counter()
-        words = self._tagger(text)
-        self.seconds += time.perf_counter() - started
-        return words

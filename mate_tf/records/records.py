@@ -1,20 +1,16 @@
-"""TFRecord files in TAPAS's schema: written, checked, and read in spite of damage.
+"""TFRecord files in TAPAS's schema: written and checked.
 
 Integers are int32 in memory and int64 in the files, as in the original.
 """
 
 import contextlib
 import os
-import shutil
-import tempfile
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO
 
 import numpy as np
 import tensorflow as tf
-from absl import logging
 from google.protobuf import message
 
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
@@ -50,9 +46,9 @@ _KINDS = {"int64_list": tf.int64, "float_list": tf.float32, "bytes_list": tf.str
 # Level 1 takes half the time of the default 6, and makes files larger by a fifth.
 _COMPRESSION_LEVEL = 1
 # A record is its length (8 bytes), the length's checksum (4), the content, its checksum (4).
-_FRAME_BYTES, _HEADER_BYTES = 16, 12
+_FRAME_BYTES = 16
 _GZIP_MAGIC, _ZLIB_MAGIC = b"\x1f\x8b\x08", b"\x78"
-_CHUNK = 1024  # bytes of a compressed file; damage costs at most as much before it
+_CHUNK = 1 << 20
 
 
 def write_records(
@@ -126,14 +122,13 @@ def _packed(values: bytes) -> bytes:
 
 def check_records(
     files: Path | Sequence[Path],
-    skip_corrupt: bool = False,
     check_example: Callable[[tf.train.Example, str], None] | None = None,
     at_most: int | None = None,
 ) -> int:
     """Reads every example, so that an error names the file and the record.
 
     Args:
-        files, skip_corrupt: see batches.read_records.
+        files: see batches.read_records.
         check_example: raises ValueError for an example that a task cannot use. Its second argument
             is the example's place, for the message.
         at_most: stops after so many examples; None reads all.
@@ -147,10 +142,10 @@ def check_records(
             the others', or if a label is outside of the table's body.
     """
     files = as_paths(files)
-    expected, _ = schemas(files, skip_corrupt)
+    expected, _ = schemas(files)
     count = 0
     for file in files:
-        for number, example in enumerate(_read_examples(file, skip_corrupt)):
+        for number, example in enumerate(_read_examples(file)):
             where = f"{file}, record {number}"
             _check_same_schema(expected, _example_schema(example, where), files[0], where)
             _check_labels(example, where)
@@ -162,18 +157,18 @@ def check_records(
     return count
 
 
-def records_schema(files: Path | Sequence[Path], skip_corrupt: bool = False) -> Schema:
+def records_schema(files: Path | Sequence[Path]) -> Schema:
     """The known features of the examples, with their lengths; errors as batches.read_records."""
-    return schemas(as_paths(files), skip_corrupt)[0]
+    return schemas(as_paths(files))[0]
 
 
-def schemas(files: Sequence[str], skip_corrupt: bool) -> tuple[Schema, list[str]]:
+def schemas(files: Sequence[str]) -> tuple[Schema, list[str]]:
     """The features of every example, and those of the files that have any example.
 
     Raises:
         ValueError: if no file has an example, or two files differ.
     """
-    found = {file: _file_schema(file, skip_corrupt) for file in files}
+    found = {file: _file_schema(file) for file in files}
     known = {file: schema for file, schema in found.items() if schema is not None}
     if not known:
         raise ValueError(f"expected examples in the record file {files[0]}, got none")
@@ -198,9 +193,9 @@ def name_example(example: tf.train.Example, where: str) -> str:
     return f"({question}{where})"
 
 
-def _file_schema(file: str, skip_corrupt: bool) -> Schema | None:
+def _file_schema(file: str) -> Schema | None:
     """The known features of a file's first example, with their lengths; None without examples."""
-    for example in _read_examples(file, skip_corrupt):
+    for example in _read_examples(file):
         return _example_schema(example, file)
     return None
 
@@ -261,27 +256,22 @@ def _check_labels(example: tf.train.Example, where: str) -> None:
                 )
 
 
-def _read_examples(file: str, skip_corrupt: bool) -> Iterator[tf.train.Example]:
+def _read_examples(file: str) -> Iterator[tf.train.Example]:
     """The examples of a file; a ValueError for damage names the record and the byte."""
     compression = detect_compression(file)
-    records: Iterator[bytes]
-    if skip_corrupt:
-        records = readable_records(file)
-    else:
-        records = tf.data.TFRecordDataset(file, compression).as_numpy_iterator()
     number = begin = 0
     try:
-        for record in records:
+        for record in tf.data.TFRecordDataset(file, compression).as_numpy_iterator():
             yield tf.train.Example.FromString(record)
             number, begin = number + 1, begin + len(record) + _FRAME_BYTES
-        if not skip_corrupt and not _is_complete(file):
+        if not _is_complete(file, compression):
             raise tf.errors.DataLossError(None, None, "the file is cut short")
     except (tf.errors.DataLossError, message.DecodeError) as error:
         reason = str(error).split("[Op:")[0].split("\n")[0].strip("{} ")
         unpacked = " unpacked" if compression else ""
         raise ValueError(
             f"expected a TFRecord file of examples, got {file}: {reason} (at record {number}, byte "
-            f"{begin}{unpacked}); skip_corrupt reads the other records"
+            f"{begin}{unpacked}); make it again"
         ) from None
 
 
@@ -297,105 +287,15 @@ def detect_compression(file: str) -> str:
     return "ZLIB" if head.startswith(_ZLIB_MAGIC) and any(head[4:]) else ""
 
 
-def readable_records(file: str | bytes) -> Iterator[bytes]:
-    """The undamaged records of a file; a logged warning counts the others.
+def _is_complete(file: str, compression: str) -> bool:
+    """Whether a compressed file reaches its end; without compression, whether it has a record.
 
-    A record is skipped if its content is damaged or is no tf.train.Example. After a damaged length
-    or damaged compression the rest is lost, because nothing says where the next record begins.
+    TensorFlow takes a compressed file that is cut short for one that ends there.
     """
-    file = os.fsdecode(file)
-    num_read = num_damaged = begin = 0
-    lost_from: int | None = None
-    first_damaged = ""
-    with _unpacked(file) as (unpacked, size, is_complete), tempfile.NamedTemporaryFile() as rest:
-        readable = unpacked
-        while begin < size and lost_from is None:
-            try:
-                for record in tf.data.TFRecordDataset(readable).as_numpy_iterator():
-                    if _is_example(record):
-                        yield record
-                        num_read += 1
-                    else:
-                        first_damaged = first_damaged or f"record {num_read}, byte {begin}"
-                        num_damaged += 1
-                    begin += len(record) + _FRAME_BYTES
-            except tf.errors.DataLossError:
-                first_damaged = first_damaged or f"record {num_read}, byte {begin}"
-                length = _content_length(unpacked, begin)
-                if length is None or begin + _FRAME_BYTES + length > size:
-                    lost_from = begin
-                else:
-                    num_damaged += 1
-                    begin += _FRAME_BYTES + length
-                    # TensorFlow stops at damage, and reads a file from its beginning.
-                    rest.seek(0)
-                    rest.truncate()
-                    with tf.io.gfile.GFile(unpacked, "rb") as stream:
-                        stream.seek(begin)
-                        shutil.copyfileobj(stream, rest)
-                    rest.flush()
-                    readable = rest.name
-    if not is_complete and lost_from is None:
-        first_damaged, lost_from = first_damaged or f"record {num_read}, byte {begin}", begin
-    if first_damaged:
-        lost = "" if lost_from is None else f", everything from byte {lost_from} on is lost"
-        logging.warning(
-            "%d records skipped in %s (the first: %s)%s; %d were read",
-            num_damaged,
-            file,
-            first_damaged,
-            lost,
-            num_read,
-        )
-
-
-def _is_complete(file: str) -> bool:
-    """Whether a compressed file reaches its end; without compression, whether it has a record."""
-    if not detect_compression(file):
+    if not compression:
         return tf.io.gfile.stat(file).length >= _FRAME_BYTES
-    return _unpack(file, None)
-
-
-@contextlib.contextmanager
-def _unpacked(file: str) -> Iterator[tuple[str, int, bool]]:
-    """The file without compression as far as it can be read, its size, and whether that is all."""
-    if not detect_compression(file):
-        yield file, tf.io.gfile.stat(file).length, True
-        return
-    with tempfile.NamedTemporaryFile() as unpacked:
-        is_all = _unpack(file, unpacked)
-        unpacked.flush()
-        yield unpacked.name, unpacked.tell(), is_all
-
-
-def _unpack(file: str, unpacked: IO[bytes] | None) -> bool:
-    """Undoes the compression of either format; returns whether the end was reached."""
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
     with tf.io.gfile.GFile(file, "rb") as packed, contextlib.suppress(zlib.error):
         while chunk := packed.read(_CHUNK):
-            content = unpack.decompress(chunk)
-            if unpacked is not None:
-                unpacked.write(content)
+            unpack.decompress(chunk)
     return unpack.eof
-
-
-def _is_example(record: bytes) -> bool:
-    try:
-        tf.train.Example.FromString(record)
-    except message.DecodeError:
-        return False
-    return True
-
-
-def _content_length(file: str, begin: int) -> int | None:
-    """The length of the record that begins there; None if the length itself is damaged."""
-    with tf.io.gfile.GFile(file, "rb") as stream:
-        stream.seek(begin)
-        header = stream.read(_HEADER_BYTES)
-    length, checksum = header[:8], header[8:]
-    with tempfile.NamedTemporaryFile() as file_of_length:
-        # TensorFlow's writer computes the checksum: it is the last four bytes of its record.
-        with tf.io.TFRecordWriter(file_of_length.name) as writer:
-            writer.write(length)
-        is_intact = file_of_length.read()[-4:] == checksum
-    return int.from_bytes(length, "little") if is_intact else None

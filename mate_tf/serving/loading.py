@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.answers.calibration import Calibration, calibration_in
+from mate_tf.answers.calibration import Calibration
 from mate_tf.answers.predictor import ModelFunction, Predictor, inference_function
 from mate_tf.config import EncoderConfig, read_json_object
 from mate_tf.dataclass_json import from_dict
@@ -23,14 +23,13 @@ from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import check_vocabulary, read_conversion
 from mate_tf.serving.folder import (
-    CALIBRATION_FILE,
     CONFIG_FILE,
     DEFAULT_MODEL,
-    EXTRA,
     SAVED_MODEL,
     VARIABLES,
     VOCAB_FILE,
     check_exported,
+    read_calibration,
 )
 from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.tasks import ANSWERING, TASKS, answering_task, model_of
@@ -218,7 +217,7 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
         feature_config=from_dict(FeatureConfig, config["features"], "features"),
         vocab_file=directory / VOCAB_FILE,
         restore=lambda model: RunWeights(str(directory / VARIABLES)).restore(model),
-        calibration=calibration_in(directory / EXTRA / CALIBRATION_FILE),
+        calibration=read_calibration(directory),
     )
 
 
@@ -264,7 +263,7 @@ def run_model(
         vocab_file=model_dir / "vocab.txt",
         restore=weights.restore,
         step=weights.step,
-        calibration=calibration_in(model_dir / CALIBRATION_FILE),
+        calibration=read_calibration(model_dir),
     )
 
 

@@ -5,7 +5,7 @@
 
 import dataclasses
 import itertools
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import require, require_fields
@@ -15,7 +15,7 @@ from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 
 _AT_LEAST_ONE = (
-    *("_steps", "_interval", "_checkpoints", "_size", "_patience", "_per_loop"),
+    *("_steps", "_interval", "_checkpoints", "_size", "_per_loop"),
     *("_examples", "_questions"),
 )
 
@@ -51,10 +51,6 @@ class TrainingConfig:
         checkpoint_interval: steps between checkpoints; there is also one before each evaluation and
             after the last step.
         keep_checkpoints: how many of the latest are kept, beside the best one.
-        ema_decay: decay a step of an exponential moving average of the weights, which is then what
-            is evaluated and kept as the best; None for the weights themselves.
-        early_stopping_patience: training ends after so many evaluations in a row without a better
-            one; None for all steps.
         steps_per_loop: steps in one call of the accelerator's program, which a TPU needs for its
             speed; all batches then have one length.
 
@@ -78,8 +74,6 @@ class TrainingConfig:
     eval_interval: int = 500
     checkpoint_interval: int = 500
     keep_checkpoints: int = 2
-    ema_decay: float | None = None
-    early_stopping_patience: int | None = None
     steps_per_loop: int = 1
 
     def __post_init__(self) -> None:
@@ -96,7 +90,6 @@ class TrainingConfig:
         )
         require_fields(self, lambda v: v >= 0.0, "of at least 0", "learning_rate")
         require_fields(self, lambda v: 0.0 <= v <= 1.0, "from 0 to 1", "warmup_ratio")
-        require_fields(self, lambda v: 0.0 < v < 1.0, "between 0 and 1", "ema_decay")
         loop = self.steps_per_loop
         intervals = "summary_interval", "eval_interval", "checkpoint_interval"
         # A loop ends at each of them, and would be cut short without a word.
@@ -133,11 +126,6 @@ class ExamplesConfig(TrainingConfig):
             have its `sequence_length`, which is `max_seq_length`.
         batch_size: examples in a batch, over all replicas.
         eval_batch_size: the same in evaluation.
-        skip_corrupt: skips damaged records with a warning that counts them, instead of an error. It
-            may change when a run goes on, for files may be damaged meanwhile.
-        perturbed_copies: copies of the training tables, with rows and columns in random orders,
-            that epochs take in turn; the original order is among them (TableFormer paper, section
-            4.3, which has 1, 2, 4, 8 and 16). 0 for the tables as they are.
     """
 
     encoder: EncoderConfig
@@ -145,12 +133,15 @@ class ExamplesConfig(TrainingConfig):
     length_buckets: tuple[int, ...] = ()
     batch_size: int = 32
     eval_batch_size: int = 32
-    skip_corrupt: bool = False
-    perturbed_copies: int = 0
+    FORMER_FIELDS: ClassVar = {
+        "ema_decay": None,
+        "early_stopping_patience": None,
+        "perturbed_copies": 0,
+        "skip_corrupt": False,
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_fields(self, lambda v: v >= 0, "of at least 0", "perturbed_copies")
         length, buckets, parts = (
             self.max_seq_length,
             self.length_buckets,
@@ -241,14 +232,6 @@ class MaskedLMTrainingConfig(ExamplesConfig):
     task: MaskedLMConfig = dataclasses.field(default_factory=MaskedLMConfig)
     max_seq_length: int = 128
     eval_examples: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(
-            not self.perturbed_copies,
-            f"expected perturbed_copies of 0 in pre-training, got {self.perturbed_copies}; masked "
-            "tokens are labelled by their places",
-        )
 
     @property
     def record_sets(self) -> tuple[RecordSet, ...]:

@@ -24,8 +24,8 @@ StrategyName = Literal["one_device", "mirrored", "multi_worker_mirrored", "tpu"]
 # Which options each strategy reads.
 _OPTIONS = {
     "one_device": ("num_gpus",),
-    "mirrored": ("num_gpus", "num_virtual_cpus", "all_reduce_alg"),
-    "multi_worker_mirrored": ("worker_hosts", "task_index", "all_reduce_alg"),
+    "mirrored": ("num_gpus", "num_virtual_cpus"),
+    "multi_worker_mirrored": ("worker_hosts", "task_index"),
     "tpu": ("tpu",),
 }
 Batch = Mapping[str, tf.Tensor]
@@ -39,7 +39,6 @@ def make_strategy(
     tpu: str | None = None,
     worker_hosts: str | None = None,
     task_index: int | None = None,
-    all_reduce_alg: str | None = None,
 ) -> tf.distribute.Strategy:
     """One of tf.distribute's strategies; call it before TensorFlow does anything else.
 
@@ -54,8 +53,6 @@ def make_strategy(
         worker_hosts: all workers, "host:port,host:port", in the same order on each; None if
             TF_CONFIG says it.
         task_index: this worker's place among them, from 0.
-        all_reduce_alg: how gradients are summed: "nccl" or "hierarchical_copy" with "mirrored",
-            "ring" or "nccl" with several workers; None for TensorFlow's choice.
 
     Raises:
         ValueError: if the strategy does not read an option, or there are too few devices.
@@ -66,12 +63,11 @@ def make_strategy(
         "tpu": tpu,
         "worker_hosts": worker_hosts,
         "task_index": task_index,
-        "all_reduce_alg": all_reduce_alg,
     }
     _check_options(name, {key for key, value in options.items() if value is not None})
     if name == "multi_worker_mirrored":
         _configure_workers(worker_hosts, task_index)
-        return _several_workers(all_reduce_alg)
+        return tf.distribute.MultiWorkerMirroredStrategy()
     if name == "tpu" and tpu is None:
         raise ValueError("expected the TPU's name or address, or local on its own host, in tpu")
     if name == "mirrored" and num_virtual_cpus is not None:
@@ -93,7 +89,7 @@ def make_strategy(
             "expected at least one GPU to mirror over, got none; num_virtual_cpus divides the CPU "
             "into devices"
         )
-    return get_distribution_strategy(name, num_gpus=num_gpus, all_reduce_alg=all_reduce_alg)
+    return get_distribution_strategy(name, num_gpus=num_gpus)
 
 
 def _check_options(name: str, given: set[str]) -> None:
@@ -136,20 +132,6 @@ def _configure_workers(worker_hosts: str | None, task_index: int | None) -> None
         raise ValueError("expected either worker_hosts or TF_CONFIG, got both")
     task = {"type": "worker", "index": task_index}
     os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": hosts}, "task": task})
-
-
-def _several_workers(all_reduce_alg: str | None) -> tf.distribute.Strategy:
-    if all_reduce_alg not in (None, "ring", "nccl"):
-        raise ValueError(
-            "expected all_reduce_alg ring or nccl with the strategy multi_worker_mirrored, got "
-            f"{all_reduce_alg}"
-        )
-    kinds = tf.distribute.experimental.CommunicationImplementation
-    return tf.distribute.MultiWorkerMirroredStrategy(
-        communication_options=tf.distribute.experimental.CommunicationOptions(
-            implementation=kinds[(all_reduce_alg or "auto").upper()]
-        )
-    )
 
 
 def _mirrored_cpus(num_virtual_cpus: int, num_gpus: int | None) -> tf.distribute.Strategy:

@@ -9,8 +9,6 @@ from collections import defaultdict
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table
-from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.masked_lm import MaskedLanguageModel
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import has_conversion, read_conversion
@@ -18,7 +16,7 @@ from mate_tf.records.records import name_example
 from mate_tf.records.splits import split_files
 from mate_tf.training.config import MaskedLMTrainingConfig
 from mate_tf.training.distribution import Batch, divided
-from mate_tf.training.examples import Evaluation, check_examples, piece_text, without_texts
+from mate_tf.training.examples import Evaluation, check_examples, without_texts
 
 _FEATURES = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights", "is_random_table")
 # Of each split and length, since a corpus may take hours to read.
@@ -76,13 +74,11 @@ def dev_evaluation(
 ) -> Evaluation:
     """An evaluation on the dev split.
 
-    "masked_lm_accuracy" is the share of masked tokens whose first choice is right; there are also
-    those of tokens in texts, of tokens in cells and, with several lengths, of each length.
-    "masked_lm_loss" is their mean cross-entropy. "next_sentence_accuracy" is the share of examples
-    where the model tells whether the table was drawn at random. The text "answers" shows the first
-    examples.
+    "masked_lm_accuracy" is the share of masked tokens whose first choice is right, and
+    "masked_lm_cell_accuracy" that of those in cells. "masked_lm_loss" is the mean cross-entropy.
+    "next_sentence_accuracy" is the share of examples where the model tells whether the table was
+    drawn at random.
     """
-    wordpiece = Wordpiece(pathlib.Path(data_dir) / "vocab.txt")
 
     def predict(batch: Batch) -> tuple[tf.Tensor, ...]:
         outputs = model(*model.model_inputs(batch), training=False)
@@ -96,12 +92,11 @@ def dev_evaluation(
     on_replicas = divided(predict)
 
     def evaluate() -> dict[str, float | str]:
-        shown = list[ShownAnswer]()
         right: defaultdict[str, float] = defaultdict(float)
         total: defaultdict[str, float] = defaultdict(float)
         for records in config.record_sets:
             files = split_files(data_dir, f"dev{records.suffix}")
-            examples = read_records(files, skip_corrupt=config.skip_corrupt)
+            examples = read_records(files)
             if config.eval_examples is not None:
                 examples = examples.take(config.eval_examples)
             for batch in examples.batch(records.eval_batch_size):
@@ -109,16 +104,12 @@ def dev_evaluation(
                     value.numpy() for value in on_replicas(without_texts(batch))
                 )
                 weights = batch["masked_lm_weights"].numpy()  # [B, P]
-                if len(shown) < NUM_SHOWN:
-                    shown += _shown(batch, tokens, wordpiece, NUM_SHOWN - len(shown))
                 is_right = weights * (tokens == batch["masked_lm_ids"].numpy())  # [B, P]
                 columns = tf.gather(batch["column_ids"], batch["masked_lm_positions"], batch_dims=1)
                 in_cell = columns.numpy() > 0  # [B, P]
                 for name, chosen in (
                     ("masked_lm_accuracy", np.ones_like(in_cell)),
                     ("masked_lm_cell_accuracy", in_cell),
-                    ("masked_lm_text_accuracy", ~in_cell),
-                    (f"masked_lm_accuracy_{records.max_seq_length}", np.ones_like(in_cell)),
                 ):
                     right[name] += float((is_right * chosen).sum())
                     total[name] += float((weights * chosen).sum())
@@ -128,32 +119,6 @@ def dev_evaluation(
                     labels = batch["is_random_table"].numpy()[:, 0]
                     right["next_sentence_accuracy"] += int((tables == labels).sum())
                     total["next_sentence_accuracy"] += len(labels)
-        if len(config.record_sets) == 1:
-            del total[f"masked_lm_accuracy_{config.max_seq_length}"]
-        shares = {name: right[name] / max(count, 1) for name, count in total.items()}
-        return shares | {"answers": answers_table(shown)}
+        return {name: right[name] / max(count, 1) for name, count in total.items()}
 
     return Evaluation(evaluate, "masked_lm_accuracy")
-
-
-def _shown(
-    batch: Batch, tokens: np.ndarray, wordpiece: Wordpiece, at_most: int
-) -> list[ShownAnswer]:
-    """The first examples of a batch, with their masked pieces and predicted ones."""
-    answers = []
-    for index in range(min(len(tokens), at_most)):
-        is_masked = batch["masked_lm_weights"][index].numpy() > 0
-        golds = batch["masked_lm_ids"][index].numpy()[is_masked]
-        predicted = tokens[index][is_masked]
-        gold, said = (
-            ", ".join(_word(piece, wordpiece) for piece in pieces) for pieces in (golds, predicted)
-        )
-        length = int(tf.reduce_sum(batch["input_mask"][index]))
-        text = piece_text(batch["input_ids"][index].numpy()[:length], wordpiece)
-        answers.append(ShownAnswer(text, gold, said, (), gold == said))
-    return answers
-
-
-def _word(piece: int, wordpiece: Wordpiece) -> str:
-    """The text of a piece; a model may have rows beyond the vocabulary."""
-    return wordpiece.vocabulary[piece] if piece < len(wordpiece) else f"[{piece}]"

@@ -19,13 +19,11 @@ from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table, c
 from mate_tf.evaluation.scoring import is_correct, score
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.records.batches import has_histogram_row
 from mate_tf.records.records import name_example
-from mate_tf.records.splits import read_questions, split_files
+from mate_tf.records.splits import read_questions
 from mate_tf.tables.table import AGGREGATIONS, Question, Table
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import (
-    SPLITS,
     Evaluation,
     check_examples,
     dev_batches,
@@ -48,9 +46,8 @@ _TASK_FEATURES = {
 def check_data(config: TableQATrainingConfig, data_dir: str | pathlib.Path) -> None:
     """As `check_examples`, with further reasons for a ValueError.
 
-    These are a histogram row that the conversion does not mention, or that is missing, or that
-    there is with `cell_cross_entropy`; an unknown aggregation; an example without the labels that
-    training needs; and an example of the dev split whose question is missing.
+    These are a histogram row with `cell_cross_entropy`; an unknown aggregation; an example without
+    the labels that training needs; and an example of the dev split whose question is missing.
     """
 
     @functools.cache  # once the folder is known to have them
@@ -60,21 +57,13 @@ def check_data(config: TableQATrainingConfig, data_dir: str | pathlib.Path) -> N
     check_example = functools.partial(_check_example, config.task, dev_questions)
     task = "table question answering"
     check_examples(config, data_dir, task, _TASK_FEATURES, True, check_example)
-    histogram_row = records_conversion(data_dir, config.skip_corrupt).features.histogram_row
-    for split in SPLITS:
-        files = split_files(data_dir, split)
-        if has_histogram_row(files, config.skip_corrupt) != histogram_row:
-            expected, got = ("with", "without") if histogram_row else ("without", "with")
-            raise ValueError(
-                f"expected examples {expected} a histogram row, as the folder's others, got "
-                f"examples {got} one in {files[0]}; make the records again"
-            )
-        if histogram_row and config.task.cell_cross_entropy:
-            raise ValueError(
-                "expected examples without a histogram row with task.cell_cross_entropy, whose "
-                f"softmax would take in its cells, got examples with one in {files[0]}; make them "
-                "without --histogram_row"
-            )
+    has_row = records_conversion(data_dir).features.histogram_row
+    if has_row and config.task.cell_cross_entropy:
+        raise ValueError(
+            "expected examples without a histogram row with task.cell_cross_entropy, whose "
+            f"softmax would take in its cells, got examples with one in {data_dir}; make them "
+            "without --histogram_row"
+        )
 
 
 def _check_example(
@@ -140,7 +129,7 @@ def dev_evaluation(
         )
     batches = dev_batches(config, data_dir, None if limit is None else asked.keys())
     predict = predict_function(model)
-    conversion = records_conversion(data_dir, config.skip_corrupt)
+    conversion = records_conversion(data_dir)
     task, histogram_row = conversion.task or "JSONL", conversion.features.histogram_row
 
     def evaluate() -> dict[str, float | str]:

@@ -1,6 +1,5 @@
 """BERT and TAPAS from a Hugging Face folder: configs from config.json, weights from safetensors."""
 
-import contextlib
 import functools
 import json
 import pathlib
@@ -15,7 +14,13 @@ from mate_tf.dataclass_json import from_dict
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.masked_lm import MaskedLMConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.weights.loading import LoadReport, assign_variables, check_num_heads, variables_by_name
+from mate_tf.weights.loading import (
+    LoadReport,
+    assign_variables,
+    check_num_heads,
+    open_safetensors,
+    variables_by_name,
+)
 
 _CONFIG = "config.json"
 _KINDS = ("bert", "tapas")
@@ -189,21 +194,19 @@ def load_hugging_face(
         ValueError: if it does not fit the model.
     """
     config = read_config(directory)
-    file = pathlib.Path(directory) / "config.json"
-    check_num_heads(model, config.get("num_attention_heads"), file)
+    check_num_heads(model, config.get("num_attention_heads"), pathlib.Path(directory) / _CONFIG)
     shards = _shards(directory)
-    with contextlib.ExitStack() as stack:
-        tensors: dict[str, Any] = {}
-        for path in shards:
-            file = stack.enter_context(_opened(path))
-            for stored in file.keys():  # noqa: SIM118, a safetensors file is no mapping
-                name = _tf1_name(stored)
-                if not name.endswith(_NOT_WEIGHTS):
-                    tensors[name] = functools.partial(_read, file, stored, name)
-        source = str(shards[0] if len(shards) == 1 else existing(directory, _SHARDS))
-        if _DECODER in tensors and _WORD_BIAS in variables_by_name(model):
-            _check_tied(tensors.pop(_DECODER)(), tensors, source)
-        return assign_variables(model, tensors, source, **options)
+    tensors: dict[str, Any] = {}
+    for path in shards:
+        file = open_safetensors(path)
+        for stored in file.keys():  # noqa: SIM118, a safetensors file is no mapping
+            name = _tf1_name(stored)
+            if not name.endswith(_NOT_WEIGHTS):
+                tensors[name] = functools.partial(_read, file, stored, name)
+    source = str(shards[0] if len(shards) == 1 else existing(directory, _SHARDS))
+    if _DECODER in tensors and _WORD_BIAS in variables_by_name(model):
+        _check_tied(tensors.pop(_DECODER)(), tensors, source)
+    return assign_variables(model, tensors, source, **options)
 
 
 def _shards(directory: str | pathlib.Path) -> list[pathlib.Path]:
@@ -228,17 +231,6 @@ def _shards(directory: str | pathlib.Path) -> list[pathlib.Path]:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"expected a weight_map in {directory / _SHARDS}, got {error!r}") from None
     return [existing(directory, name) for name in names]
-
-
-@contextlib.contextmanager
-def _opened(path: pathlib.Path):
-    import safetensors
-
-    try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            yield file
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"expected safetensors in {path}: {error}") from None
 
 
 def _read(file, stored: str, name: str) -> np.ndarray:

@@ -4,8 +4,10 @@ Shapes: V rows of a table, D hidden.
 """
 
 import dataclasses
+import os
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import keras
 import numpy as np
@@ -206,6 +208,16 @@ def _fitted(
     raise ValueError(
         f"expected shape {expected} for variable {name!r}, got {value.shape} in {source}{hint}"
     )
+
+
+def open_safetensors(path: str | os.PathLike[str]) -> Any:
+    """An open file of weights, whose tensors are read one by one; ValueError if it is none."""
+    import safetensors
+
+    try:
+        return safetensors.safe_open(path, framework="numpy")
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"expected safetensors in {path}: {error}") from None
 
 
 def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:

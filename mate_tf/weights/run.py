@@ -5,7 +5,6 @@ precision: model.safetensors. That is half the size of a checkpoint's weights an
 optimizer's, and is enough to answer, to serve and to start the next run from.
 """
 
-import dataclasses
 import functools
 import os
 import pathlib
@@ -27,6 +26,7 @@ from mate_tf.weights.loading import (
     assign_variables,
     check_num_heads,
     encoder_of,
+    open_safetensors,
     variables_by_name,
 )
 
@@ -66,7 +66,7 @@ class RunWeights:
         self._metadata: Mapping[str, str] | None = None
         self.weights: dict[str, StoredWeight] = {}
         if os.path.basename(prefix) == FILE:
-            file = _opened(prefix)
+            file = open_safetensors(prefix)
             self._metadata = file.metadata() or {}
             for name in file.keys():  # noqa: SIM118, a safetensors file is no mapping
                 shape = tuple(file.get_slice(name).get_shape())
@@ -99,36 +99,19 @@ class RunWeights:
                 the model is then as it was.
         """
         weights = weights_by_path(model)
-        where, hint = self.prefix, "; make the model from the config of the run"
-        if missing := [path for path in weights if path not in self.weights]:
-            shape = tuple(weights[missing[0]].shape)
+        here = {path: tuple(weight.shape) for path, weight in weights.items()}
+        there = {path: weight.shape for path, weight in self.weights.items()}
+        paths = {**here, **there}
+        if different := [path for path in paths if here.get(path) != there.get(path)]:
+            path = different[0]
             raise ValueError(
-                f"expected variable {missing[0]!r} of shape {shape} in {where}, which lacks "
-                f"{len(missing)} of the model's {len(weights)} variables{hint}"
+                f"expected the weights of this model in {self.prefix}, got {len(different)} others "
+                f"among {len(paths)}, such as variable {path!r}: its shape is "
+                f"{there.get(path, 'none')} there and {here.get(path, 'none')} in the model; make "
+                "the model from the config of the run"
             )
-        if ignored := sorted(self.weights.keys() - weights.keys()):
-            raise ValueError(
-                f"expected a model with variable {ignored[0]!r} of shape "
-                f"{self.weights[ignored[0]].shape}, got one that lacks {len(ignored)} of the "
-                f"{len(self.weights)} variables in {where}{hint}"
-            )
-        for path, weight in weights.items():
-            if self.weights[path].shape != tuple(weight.shape):
-                raise ValueError(
-                    f"expected shape {tuple(weight.shape)} for variable {path!r}, got "
-                    f"{self.weights[path].shape} in {where}{hint}"
-                )
         for path, weight in weights.items():
             weight.assign(self.weights[path].read())
-
-
-def _opened(path: str):
-    import safetensors
-
-    try:
-        return safetensors.safe_open(path, framework="numpy")
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"expected safetensors in {path}: {error}") from None
 
 
 def _single(file, name: str) -> np.ndarray:
@@ -175,22 +158,13 @@ def read_run_config(directory: str | pathlib.Path) -> tuple[TaskSpec, dict[str, 
     if not path.is_file():
         raise FileNotFoundError(f"expected config.json in {directory}; is it a run's folder?")
     values = read_json_object(path)
-    kind = values.pop("kind") if "kind" in values else _kind_of_options(values.get("task"))
+    kind = values.pop("kind", None)
     if not isinstance(kind, str) or kind not in TASKS:
         raise ValueError(
             f"{path}: expected the config of a run of one of the kinds {', '.join(TASKS)}, got "
             f"{kind!r}"
         )
     return TASKS[kind], values
-
-
-def _kind_of_options(task: Any) -> str:
-    """The kind of a run made before runs said it: the first that has all of the options."""
-    options = set(task) if isinstance(task, dict) else set()
-    for kind in ("classification", "span_reading"):
-        if options <= {field.name for field in dataclasses.fields(TASKS[kind].config_class)}:
-            return kind
-    return "table_qa"
 
 
 def load_run(

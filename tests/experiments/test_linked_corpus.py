@@ -10,7 +10,7 @@ from experiments.demo_data import linked_corpus as corpus
 from mate_tf.datasets.supervision import supervise_linked
 from mate_tf.datasets.tasks import read_split
 from mate_tf.evaluation.official import read_official
-from mate_tf.pointr.report import place_of_answer
+from mate_tf.pointr.pipeline import place_of_answer
 
 SPLITS = ("train", "dev", "test")
 

@@ -89,7 +89,6 @@ def test_pre_training_learns(run_dir):
     first, *_, last = map(json.loads, lines)
     assert last["step"] == 24
     assert last["masked_lm_loss"] < first["masked_lm_loss"] < np.log(len(PIECES))
-    assert {"masked_lm_accuracy_16", "masked_lm_accuracy_32"} < last.keys()
     assert all(0 <= value <= 1 for name, value in last.items() if "accuracy" in name)
 
 
@@ -189,20 +188,12 @@ def test_the_evaluation_counts_what_the_model_gets_right(data_dir, next_sentence
     expected = {
         "masked_lm_accuracy": is_right.mean(),
         "masked_lm_cell_accuracy": is_right[columns > 0].mean(),
-        "masked_lm_text_accuracy": is_right[columns == 0].mean(),
         "masked_lm_loss": float(model.compute_task_loss(batch, outputs)["masked_lm_loss"]),
     }
     if next_sentence:
         tables = np.argmax(outputs["next_sentence_logits"], axis=-1)
         expected["next_sentence_accuracy"] = np.mean(tables == batch["is_random_table"][:, 0])
-    rows = [line.strip("| ").split(" | ") for line in found.pop("answers").splitlines()[2:]]
     assert found.keys() == expected.keys()
-    masked = batch["masked_lm_weights"].numpy().astype(bool)
-    assert len(rows) == min(10, len(masked))
-    for row, ids, chosen in zip(rows, batch["masked_lm_ids"].numpy(), masked, strict=True):
-        assert row[1] == ", ".join(PIECES[piece] for piece in ids[chosen])
-        assert len(row[2].split(", ")) == np.count_nonzero(chosen)
-        assert row[-1] == ("yes" if row[1] == row[2] else "no")
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, rel=1e-5), name
 

@@ -47,8 +47,6 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
         ({"max_gradient_value": 0.0}, "max_gradient_value above 0, got 0.0"),
         ({"gradient_accumulation_steps": 0}, "gradient_accumulation_steps of at least 1, got 0"),
         ({"gradient_accumulation_steps": 3}, r"multiple of gradient_acc.*steps \(3\), got 32"),
-        ({"ema_decay": 1.0}, "ema_decay between 0 and 1, got 1.0"),
-        ({"early_stopping_patience": 0}, "early_stopping_patience of at least 1, got 0"),
         ({"steps_per_loop": 0}, "steps_per_loop of at least 1, got 0"),
         (
             {"steps_per_loop": 50, "length_buckets": ()},
@@ -57,7 +55,6 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
         ({"steps_per_loop": 20}, r"no length_buckets with steps_per_loop .*, got \(128, 256\)"),
         ({"head_learning_rate_ratio": 0.0}, "head_learning_rate_ratio above 0, got 0.0"),
         ({"attention_bias_learning_rate_ratio": -1.0}, "learning_rate_ratio above 0, got -1.0"),
-        ({"perturbed_copies": -1}, "perturbed_copies of at least 0, got -1"),
         ({"length_buckets": (256, 128)}, "length_buckets to ascend"),
         ({"length_buckets": (512,)}, r"below max_seq_length \(512\)"),
         ({"encoder": ABSOLUTE, "max_seq_length": 1024}, "at most 512 with absolute positions, got"),
@@ -71,8 +68,6 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
 def test_impossible_values_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(CONFIG, **changes)
-    with pytest.raises(ValueError, match="perturbed_copies of 0 in pre-training, got 1"):
-        MaskedLMTrainingConfig(**BRIEF, perturbed_copies=1)
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path):
@@ -86,8 +81,7 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
         save_config(other, tmp_path)
     with pytest.raises(ValueError, match=r"kind=classification \(there: table_qa\), num_steps=1 "):
         save_config(OF_KINDS["classification"], tmp_path)
-    # It may go on past records that were damaged meanwhile.
-    save_config(dataclasses.replace(CONFIG, skip_corrupt=True, recompute=True), tmp_path)
+    save_config(dataclasses.replace(CONFIG, recompute=True), tmp_path)
     assert load_config(tmp_path) == CONFIG
 
 
@@ -109,9 +103,13 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
         (b"{", "expected JSON in .*config.json: Expecting property name"),
         (b"\xff", "expected JSON in .*config.json: .*can't decode byte 0xff"),
         (b"[]", "expected a JSON object in .*config.json, got list"),
-        (b"{}", "config.json: expected the keys num_steps, learning_rate, encoder in config"),
-        (b'{"colour": 1}', "config.json: unknown key config.colour"),
-        (b'{"task": 1}', "config.json: expected config.task to be set by its keys num_classes"),
+        (b"{}", "config.json: expected .* kinds table_qa, classification, .* got None"),
+        (b'{"kind": "table_qa"}', "config.json: expected the keys num_steps, learning_rate, enc"),
+        (b'{"kind": "table_qa", "colour": 1}', "config.json: unknown key config.colour"),
+        (
+            b'{"kind": "classification", "task": 1}',
+            "config.json: expected config.task to be set by its keys num_classes",
+        ),
         (b'{"kind": "lm"}', "config.json: expected .* kinds table_qa, classification, .* got 'lm'"),
         (b'{"kind": []}', r"config.json: expected .* kinds table_qa, classification, .* got \[\]"),
     ],
@@ -136,16 +134,12 @@ OF_KINDS = {
 
 
 @pytest.mark.parametrize("kind", ANSWERING)
-def test_a_run_says_its_kind_and_one_that_does_not_is_known_by_its_options(tmp_path, kind):
+def test_a_run_says_its_kind(tmp_path, kind):
     run = tmp_path / "new" / "run"
     for _ in range(2):  # the run begins, and goes on
         save_config(OF_KINDS[kind], run)
-    said = json.loads((run / "config.json").read_text())
-    assert said.pop("kind") == kind
+    assert json.loads((run / "config.json").read_text())["kind"] == kind
     assert load_config(run) == OF_KINDS[kind]
-    (run / "config.json").write_text(json.dumps(said))
-    assert load_config(run) == OF_KINDS[kind]
-    save_config(OF_KINDS[kind], run)
 
 
 @pytest.fixture
@@ -186,5 +180,4 @@ def test_a_run_goes_on_with_its_own_records_alone(inputs, tmp_path):
     changed = dataclasses.replace(inputs, files=data_files(tmp_path / "data", ("train", "dev")))
     with pytest.raises(ValueError, match=r"got others in .*data: train.tfrecord; choose"):
         save_inputs(changed, tmp_path, begins=False)
-    save_inputs(changed, tmp_path, begins=False, may_differ=True)
     assert load_inputs(tmp_path) == inputs

@@ -89,7 +89,7 @@ def run(config, data_dir, model_dir):
 
 
 def test_bfloat16_trains_float32_weights(data_dir, tmp_path):
-    config = dataclasses.replace(CONFIG, num_steps=2, dtype="mixed_bfloat16", perturbed_copies=1)
+    config = dataclasses.replace(CONFIG, num_steps=2, dtype="mixed_bfloat16")
     model, metrics = run(config, data_dir, tmp_path)
     assert keras.config.dtype_policy().name == "float32"
     assert model.encoder.compute_dtype == "bfloat16"
@@ -259,6 +259,8 @@ def histogram_dir(data_dir, tmp_path_factory):
     for split in ("train", "dev"):
         examples = write_split(directory, split, HISTOGRAM_FEATURES)
         assert {example.report.rows_dropped for example in examples} == {0, 1, 2}
+    conversion = conversion_of("JSONL", HISTOGRAM_FEATURES, directory / "vocab.txt", None)
+    write_conversion(directory, conversion)
     return directory
 
 
@@ -266,34 +268,6 @@ def with_conversion(source, directory, features):
     copied(source, directory)
     write_conversion(directory, conversion_of("JSONL", features, directory / "vocab.txt", None))
     return directory
-
-
-def test_a_folder_has_histogram_rows_as_it_says_or_else_as_its_first_example(
-    data_dir, histogram_dir, tmp_path
-):
-    said = with_conversion(histogram_dir, tmp_path / "said", HISTOGRAM_FEATURES)
-    check_data(HISTOGRAM, said)
-    assert records_conversion(said).features == HISTOGRAM_FEATURES
-    without = dataclasses.replace(HISTOGRAM_FEATURES, histogram_row=False)
-    wrong = with_conversion(histogram_dir, tmp_path / "wrong", without)
-    with pytest.raises(ValueError, match=r"without a histogram row.*, got examples with one in .*"):
-        check_data(HISTOGRAM, wrong)
-    wrong = with_conversion(data_dir, tmp_path / "none", HISTOGRAM_FEATURES)
-    with pytest.raises(ValueError, match=r"with a histogram row.*, got examples without one in .*"):
-        check_data(CONFIG, wrong)
-    for directory, config, has_row in ((data_dir, CONFIG, False), (histogram_dir, HISTOGRAM, True)):
-        check_data(config, directory)
-        features = FeatureConfig(max_seq_length=config.max_seq_length, histogram_row=has_row)
-        assert records_conversion(directory).features == features
-        run_dir = tmp_path / str(has_row)
-        run_dir.mkdir()
-        for _ in range(2):  # the run goes on with the same
-            save_conversion(config, directory, run_dir)
-        assert read_conversion(run_dir) == records_conversion(directory)
-    mixed = copied(histogram_dir, tmp_path / "mixed")
-    write_split(mixed, "dev", FeatureConfig(max_seq_length=48))
-    with pytest.raises(ValueError, match=r"got examples without one in .*dev.tfrecord"):
-        check_data(HISTOGRAM, mixed)
 
 
 def test_a_softmax_over_cells_takes_no_histogram_row(data_dir, histogram_dir):
@@ -304,6 +278,15 @@ def test_a_softmax_over_cells_takes_no_histogram_row(data_dir, histogram_dir):
     message = r"cell_cross_entropy, .*, got examples with one in .*; make them without --histogram"
     with pytest.raises(ValueError, match=message):
         check_data(dataclasses.replace(HISTOGRAM, task=softmax), histogram_dir)
+
+
+def test_a_folder_that_does_not_say_has_plain_records(data_dir, tmp_path):
+    check_data(CONFIG, data_dir)
+    features = FeatureConfig(max_seq_length=CONFIG.max_seq_length)
+    assert records_conversion(data_dir).features == features
+    for _ in range(2):  # the run goes on with the same
+        save_conversion(CONFIG, data_dir, tmp_path)
+    assert read_conversion(tmp_path) == records_conversion(data_dir)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ open gRPC, V2 inference of tensors, loading by name and CloudEvents, so the rout
 import asyncio
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import fastapi
 import kserve
@@ -23,9 +23,10 @@ from prometheus_client import Counter, Gauge, Histogram
 from starlette.exceptions import HTTPException
 
 from mate_tf.features.config import ConversionError
+from mate_tf.serving.http import Limits
 from mate_tf.serving.http.batching import Batcher, Pair
 from mate_tf.serving.http.limits import Connection, RefusedError, RequestLimits
-from mate_tf.serving.http.requests import Limits, read_request
+from mate_tf.serving.http.requests import read_request
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _QUESTIONS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -61,24 +62,6 @@ class Metrics:
 
 
 _JSON = ("application/json", "application/x-www-form-urlencoded")  # the latter is curl's for --data
-
-
-class Patience(NamedTuple):
-    """Limits of bytes and time.
-
-    Attributes:
-        body_bytes: of a request.
-        body_seconds: for a request's head, and then its body, to arrive.
-        reply_seconds: for its answer.
-        connections: at once.
-        grace_seconds: for answers to earlier questions, once the server is told to stop.
-    """
-
-    body_bytes: int = 2 * 1024**2
-    body_seconds: float = 10.0
-    reply_seconds: float = 60.0
-    connections: int = 256
-    grace_seconds: float = 30.0
 
 
 class TableModel(kserve.Model):
@@ -140,9 +123,7 @@ class _TablesOnly(DataPlane):
         return orjson.dumps(response), {"content-type": _JSON[0]}
 
 
-def make_app(
-    model: TableModel, limits: Limits, patience: Patience, metrics: Metrics
-) -> RequestLimits:
+def make_app(model: TableModel, limits: Limits, metrics: Metrics) -> RequestLimits:
     """The ASGI application that serves one model."""
     models = kserve.ModelRepository()
     models.update(model)
@@ -164,9 +145,9 @@ def make_app(
     _say_errors_alike(app, metrics)
     return RequestLimits(
         app,
-        patience.body_bytes,
-        patience.body_seconds,
-        patience.reply_seconds,
+        limits.max_body_bytes,
+        limits.body_seconds,
+        limits.reply_seconds,
         on_refused=lambda code: metrics.refused.labels(code).inc(),
         on_reply=metrics.seconds.observe,
     )
@@ -211,12 +192,12 @@ def _say_errors_alike(app: fastapi.FastAPI, metrics: Metrics) -> None:
         )
 
 
-def run(app: Any, listener: socket.socket, patience: Patience, metrics: Metrics) -> None:
+def run(app: Any, listener: socket.socket, limits: Limits, metrics: Metrics) -> None:
     """Serves until SIGTERM or SIGINT, then answers what waits, within the grace period."""
 
     class Limited(Connection):
-        max_connections = patience.connections
-        head_seconds = patience.body_seconds
+        max_connections = limits.max_connections
+        head_seconds = limits.body_seconds
         on_refused = staticmethod(lambda code: metrics.refused.labels(code).inc())
 
     config = uvicorn.Config(
@@ -228,6 +209,6 @@ def run(app: Any, listener: socket.socket, patience: Patience, metrics: Metrics)
         log_level="error",  # not a warning for each request that is not HTTP
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=max(1, round(patience.grace_seconds)),
+        timeout_graceful_shutdown=max(1, round(limits.grace_seconds)),
     )
     uvicorn.Server(config).run(sockets=[listener])

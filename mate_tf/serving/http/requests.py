@@ -1,10 +1,10 @@
 """Reads tables and questions from the body of a request, or says why not."""
 
-import dataclasses
 import json
 import re
 from typing import Any
 
+from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
 from mate_tf.tables.table import Question, Table
 
@@ -29,23 +29,7 @@ _NAMES = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """The most that a request may ask.
-
-    Attributes:
-        questions: instances in a request.
-        columns: of a table, as many as models have embeddings for.
-        cells: of a table's body.
-        cell_characters: in a cell or a column's name.
-        question_characters: in a question.
-    """
-
-    questions: int = 16
-    columns: int = 255
-    cells: int = 16_384
-    cell_characters: int = 10_000
-    question_characters: int = 2_000
+_MOST_COLUMNS = 255  # as many as models have embeddings for
 
 
 def read_request(body: bytes, limits: Limits) -> list[tuple[Table, Question]]:
@@ -66,7 +50,7 @@ def read_request(body: bytes, limits: Limits) -> list[tuple[Table, Question]]:
     except (ValueError, RecursionError) as error:
         raise RefusedError("not_json", f"expected JSON in UTF-8: {error}") from None
     instances = _list(_object(document, "", ["instances"])["instances"], "instances")
-    _check_size(len(instances), limits.questions, "questions", "instances")
+    _check_size(len(instances), limits.max_questions, "questions", "instances")
     return [
         _instance(instance, f"instances[{index}]", limits)
         for index, instance in enumerate(instances)
@@ -80,7 +64,7 @@ def _instance(value: Any, where: str, limits: Limits) -> tuple[Table, Question]:
         raise _wrong_type("a text", text, f"{where}.question")
     if not text.strip():
         raise RefusedError("empty", "expected a question, got an empty one", f"{where}.question")
-    _check_length(text, limits.question_characters, f"{where}.question")
+    _check_length(text, limits.max_question_characters, f"{where}.question")
     return _table(instance["table"], f"{where}.table", limits), Question(text)
 
 
@@ -88,8 +72,8 @@ def _table(value: Any, where: str, limits: Limits) -> Table:
     table = _object(value, where, ["header", "rows"])
     header = _list(table["header"], f"{where}.header")
     rows = _list(table["rows"], f"{where}.rows")
-    _check_size(len(header), limits.columns, "columns", f"{where}.header")
-    _check_size(len(rows) * len(header), limits.cells, "cells", f"{where}.rows")
+    _check_size(len(header), _MOST_COLUMNS, "columns", f"{where}.header")
+    _check_size(len(rows) * len(header), limits.max_cells, "cells", f"{where}.rows")
     _check_cells(header, f"{where}.header", limits)
     for index, row in enumerate(rows):
         place = f"{where}.rows[{index}]"
@@ -104,8 +88,8 @@ def _table(value: Any, where: str, limits: Limits) -> Table:
 def _check_cells(cells: list[Any], where: str, limits: Limits) -> None:
     for index, cell in enumerate(cells):
         if isinstance(cell, str):
-            if len(cell) > limits.cell_characters:
-                _check_length(cell, limits.cell_characters, f"{where}[{index}]")
+            if len(cell) > limits.max_cell_characters:
+                _check_length(cell, limits.max_cell_characters, f"{where}[{index}]")
         elif isinstance(cell, dict | list):
             expected = "a text, a number, a truth value or null"
             raise _wrong_type(expected, cell, f"{where}[{index}]")

@@ -14,8 +14,9 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
-from mate_tf.serving.http.requests import Limits, read_request
+from mate_tf.serving.http.requests import read_request
 from tests.serving.server_process import NAME
 
 CUT = "cut"  # the server ended the connection without a reply
