@@ -9,7 +9,6 @@ from mate_tf.command_line import arguments, ask, data
 from mate_tf.command_line.main import COMMANDS, main
 from mate_tf.datasets import described_tables, tasks
 from mate_tf.page.app import EXAMPLE_QUESTION, EXAMPLE_TABLE
-from mate_tf.serving.folder import DEFAULT_MODEL
 from tests.small import ROOT
 
 DEMO_DATA = ROOT / "experiments" / "demo_data"
@@ -100,7 +99,6 @@ def test_wrong_arguments_of_a_command_end_with_2(capsys, command, message):
         ("calibrate --model= --data={0}/d.jsonl", "expected the folder or name of a model, got an"),
         ("calibrate --model=google/b --data=d", "expected an exported model at google/b"),
         ("calibrate --model=. --architecture=mate --data=d", "expected the attention that the mod"),
-        (f"calibrate --model={DEFAULT_MODEL} --data={DEV}", "expected questions kept for calibrat"),
         (f"predict --data={DEV} --output={{0}}", "expected a file to write answers to, got the f"),
         ("predict --data={0}/d.csv --output={0}/o", "expected a .jsonl file of questions, got "),
         ("page --model={0}", "expected a model at "),

@@ -94,10 +94,13 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
         (TABLE, Question("c d", str(n), answers=answer.items if n % 4 else ("h",)))
         for n in range(8)
     ]
-    write_json_lines(tmp_path / "calibration.jsonl", pairs)
-    done = run_binary(
-        "experiments.calibrate", f"--model={exported}", f"--data={tmp_path / 'calibration.jsonl'}"
-    )
+    for split in ("dev", "calibration"):
+        write_json_lines(tmp_path / f"{split}.jsonl", pairs)
+    flags = (f"--model={exported}", f"--data={tmp_path / 'dev.jsonl'}")
+    done = run_binary("experiments.calibrate", *flags)
+    assert done.returncode == 1 and read_calibration(exported) is None
+    assert "expected questions kept for calibration, got the split 'dev'" in done.stderr
+    done = run_binary("experiments.calibrate", *flags, f"--data={tmp_path / 'calibration.jsonl'}")
     assert done.returncode == 0, done.stderr
     assert "questions: 8, answered 8, right 6" in done.stdout
     calibration = read_calibration(exported)
