@@ -168,11 +168,16 @@ def _softmax(logits: tf.Tensor):
     probabilities = tf.nn.softmax(logits)
 
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
-        wide, upstream = tf.cast(probabilities, tf.float32), tf.cast(upstream, tf.float32)
-        mean = tf.reduce_sum(wide * upstream, axis=-1, keepdims=True)
-        return tf.cast(wide * (upstream - mean), logits.dtype)
+        return tf.ensure_shape(_softmax_gradient(probabilities, upstream), logits.shape)
 
     return probabilities, gradient
+
+
+@OnePass
+def _softmax_gradient(probabilities: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
+    wide, upstream = tf.cast(probabilities, tf.float32), tf.cast(upstream, tf.float32)
+    mean = tf.reduce_sum(wide * upstream, axis=-1, keepdims=True)
+    return tf.cast(wide * (upstream - mean), probabilities.dtype)
 
 
 def _is_exact() -> bool:
