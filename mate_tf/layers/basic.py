@@ -291,14 +291,32 @@ class SeededDropout(NamedTuple):
         size, dropped = tf.size(tensor), min(round(self.rate * 2**16), 2**16 - 1)
         words = tf.random.stateless_uniform([(size + 1) // 2], self.seed, None, None, tf.uint32)
         bits = tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size]
-        keep = tf.reshape(bits, tf.shape(tensor)) >= tf.constant(dropped, tf.uint16)
-        scaled = tensor * tf.cast(2**16 / (2**16 - dropped), tensor.dtype)
-        return tf.where(keep, scaled, tf.zeros([], tensor.dtype))
+        bits = tf.reshape(bits, tf.shape(tensor))
+        options = bits, tf.constant(dropped, tf.uint16), tf.constant(2**16 / (2**16 - dropped))
+
+        @custom_gradient
+        def kept(tensor: tf.Tensor):
+            def gradient(upstream: tf.Tensor) -> tf.Tensor:
+                return tf.ensure_shape(_kept(upstream, *options), tensor.shape)
+
+            return tf.ensure_shape(
+                _kept(tf.stop_gradient(tensor), *options), tensor.shape
+            ), gradient
+
+        return kept(tensor)
 
     def fold_in(self, index: int) -> "SeededDropout":
         """Dropout of other units, for another tensor; the same for the same index."""
         seed = tf.random.experimental.stateless_fold_in(self.seed, index)
         return self._replace(seed=seed)
+
+
+@OnePass
+def _kept(tensor: tf.Tensor, bits: tf.Tensor, dropped: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
+    """The units whose random bits are at least a number, scaled; zero for the others."""
+    return tf.where(
+        bits >= dropped, tensor * tf.cast(scale, tensor.dtype), tf.zeros([], tensor.dtype)
+    )
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
