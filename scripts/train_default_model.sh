@@ -119,6 +119,8 @@ operators() {
   [ -e "$out/answers_weights" ] || scripts/model_before.sh "$out/answers_weights"
   make_data "$out/operators_data" operators_data
   train operators finetune "$out/answers_weights" "$out/operators_data"
+  # The model reads longer tables than those of its records, without cutting their cells.
+  sed -i 's/"trim_cells": true/"trim_cells": false/' "$out/operators_weights/conversion.json"
 }
 
 calibration() {

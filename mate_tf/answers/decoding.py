@@ -24,10 +24,14 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.answers.alternatives import CellProbabilities, best_others, likeliest_answer
+from mate_tf.answers.alternatives import (
+    CellProbabilities,
+    TokenFacts,
+    best_others,
+    likeliest_answer,
+)
 from mate_tf.answers.answer import Answer, SelectedCell, no_answer, number_of_text
 from mate_tf.answers.calibration import sigmoid, softmax
-from mate_tf.answers.computed import TokenFacts
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.cell_selection import LOG_ZERO

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mate_tf.answers.alternatives import answer_of_cells
 from mate_tf.answers.answer import (
     Answer,
     SelectedCell,
@@ -18,7 +19,6 @@ from mate_tf.answers.answer import (
     number_of_text,
 )
 from mate_tf.answers.calibration import Calibration
-from mate_tf.answers.computed import answer_of_cells
 from mate_tf.tables.table import AGGREGATIONS, Table
 
 TABLE = Table(("river", "length"), (("Ulm", "1.5 km"), ("", ""), ("", "2 km")))

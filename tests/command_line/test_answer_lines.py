@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from mate_tf.answers.alternatives import answer_of_cells
 from mate_tf.answers.answer import Answer, SelectedCell, apply_min_score
-from mate_tf.answers.computed import answer_of_cells
 from mate_tf.command_line.ask import answer_lines
 from mate_tf.tables.drawing import draw_table
 from mate_tf.tables.table import Table

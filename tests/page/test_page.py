@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mate_tf.answers.alternatives import answer_of_cells
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.answers.attended_cells import AttendedCells
-from mate_tf.answers.computed import answer_of_cells
 from mate_tf.page.app import (
     EXAMPLE_QUESTION,
     EXAMPLE_TABLE,

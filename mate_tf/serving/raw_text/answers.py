@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.answers.computed import TokenFacts
+from mate_tf.answers.alternatives import TokenFacts
 from mate_tf.answers.decoding import ASKS_FOR_SEVERAL, SELECTION_THRESHOLD
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
@@ -139,7 +139,7 @@ class _Result(NamedTuple):
 def _computed(
     config: TableQAConfig, asked: RawFeatures, selected: tf.Tensor, likeliest: tf.Tensor
 ) -> _Result:
-    """What `answer_of_cells` computes (mate_tf/answers/computed.py)."""
+    """What `answer_of_cells` computes (mate_tf/answers/alternatives.py)."""
     shape = tf.shape(asked.cells)
     batch, size = tf.unstack(tf.shape(selected))
     numbers, units, texts = (
