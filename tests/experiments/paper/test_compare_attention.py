@@ -72,10 +72,6 @@ def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     other = run_binary("experiments.paper.compare_attention", *flags, "--config.learning_rate=1")
     assert other.returncode == 1
     assert "learning_rate=1.0 (there: " in other.stderr
-    attending = "--config.encoder.attention.bucket_size=8"
-    other = run_binary("experiments.paper.compare_attention", *flags, attending)
-    assert other.returncode == 1
-    assert "encoder.attention=['bucket_size=8'] (there: [])" in other.stderr
 
 
 def test_runs_of_one_config_are_not_mixed_with_those_of_another(tmp_path):
