@@ -52,8 +52,9 @@ def test_a_folder_says_how_its_records_were_made(
 
 
 def test_options_that_came_later_are_off_and_former_ones_have_to_be(tmp_path, vocab_file):
-    conversion = read_conversion(DEFAULT_MODEL)  # the file of a former version
-    assert (conversion.task, conversion.features) == ("WTQ", FeatureConfig())
+    conversion = read_conversion(DEFAULT_MODEL)
+    features = FeatureConfig(max_seq_length=1024)
+    assert (conversion.task, conversion.features) == ("JSONL", features)
     config = FeatureConfig(trim_cells=True)
     write_conversion(tmp_path, conversion_of("WTQ", config, vocab_file, None))
     said = json.loads((tmp_path / "conversion.json").read_text())

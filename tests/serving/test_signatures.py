@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
+from mate_tf.config import AttentionConfig
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TAPAS_FEATURES
@@ -109,15 +110,20 @@ def test_outputs_that_are_not_finite_are_an_error(classifier):
 
 
 @pytest.mark.parametrize(
-    ("encoder", "task", "features", "reason"),
+    ("architecture", "task", "features", "reason"),
     [
-        ({}, SpanReadingConfig(), {}, "span_reading reads its answers outside the graph"),
-        ({"architecture": "grammar_soft"}, TableQAConfig(), {}, "needs a tagger"),
-        *(({}, TableQAConfig(), {of: True}, f"features with {of} are not made") for of in REFUSED),
+        ("tapas", SpanReadingConfig(), {}, "span_reading reads its answers outside the graph"),
+        ("grammar_soft", TableQAConfig(), {}, "needs a tagger"),
+        *(
+            ("tapas", TableQAConfig(), {of: True}, f"features with {of} are not made")
+            for of in REFUSED
+        ),
     ],
 )
-def test_a_model_that_raw_tables_cannot_serve_faithfully_says_why(encoder, task, features, reason):
-    config = dataclasses.replace(CONFIG, attention=dataclasses.replace(CONFIG.attention, **encoder))
+def test_a_model_that_raw_tables_cannot_serve_faithfully_says_why(
+    architecture, task, features, reason
+):
+    config = dataclasses.replace(CONFIG, attention=AttentionConfig(architecture))
     assert reason in why_no_tables(config, task, dataclasses.replace(FEATURES, **features))
     assert why_no_tables(CONFIG, TableQAConfig(), FEATURES) is None
 

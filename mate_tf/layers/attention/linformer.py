@@ -29,7 +29,8 @@ class Linformer:
 
     def build(self, layer: keras.layers.Layer) -> None:
         """Adds the weight to the layer."""
-        self.length_projection = layer.add_weight(
+        # TensorFlow saves what is an attribute of the layer.
+        self.length_projection = layer.length_projection = layer.add_weight(
             shape=(self.attention.sequence_length, self.attention.projected_length),
             initializer=normal_initializer(layer.initializer_range),
             name="proj_seq_length",

@@ -276,7 +276,8 @@ class TableETC:
     def build(self, layer: keras.layers.Layer) -> None:
         """Adds the weights to the layer."""
         num_labels = DISTANCE + 2 * self.attention.max_relative_distance + 1
-        self.label_embeddings = layer.add_weight(
+        # TensorFlow saves what is an attribute of the layer.
+        self.label_embeddings = layer.label_embeddings = layer.add_weight(
             shape=(num_labels, self.heads.num_heads, self.heads.head_size),
             initializer="zeros",
             name="relative_label_embeddings",
