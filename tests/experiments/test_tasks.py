@@ -8,6 +8,7 @@ import dataclasses
 import pytest
 
 from mate_tf.answers.answer import Answer
+from mate_tf.config import MateConfig
 from mate_tf.datasets.tasks import TASKS, read_split
 from mate_tf.evaluation.predictions import answer_sequences, read_predictions, write_predictions
 from mate_tf.evaluation.scoring import score
@@ -39,7 +40,7 @@ def small(preset: str):
     """The preset, of SQA with another architecture, at a size that trains in seconds."""
     config = make_config(preset, "tableformer_pcp" if preset == "sqa_base" else None, [])
     attention = config.encoder.attention
-    if attention.evaluator == "multi_view":
+    if isinstance(attention, MateConfig) and attention.evaluator == "multi_view":
         attention = dataclasses.replace(attention, bucket_size=4, global_size=4)
     sizes = dict(hidden_size=16, num_layers=1, num_heads=2, intermediate_size=16)
     return dataclasses.replace(
