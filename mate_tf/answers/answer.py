@@ -14,7 +14,9 @@ import numpy as np
 from mate_tf.answers.calibration import Calibration, logit_of, signs_of
 from mate_tf.dataclass_json import from_dict, require
 from mate_tf.tables.columns import read_column
-from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table
+from mate_tf.tables.table import ABSENT, AGGREGATIONS, Coordinates, Question, Table
+
+NOT_IN_TABLE = "the table does not seem to say"  # where an answer is `absent`
 
 
 def format_number(value: float) -> str:
@@ -61,9 +63,9 @@ class Answer:
         rows_dropped: rows at the table's end that the model did not see.
         alternatives: the best other answers, best first; these have no alternatives themselves.
         sure: False where the score is below the model's threshold.
-        answered: False where there is no answer: nothing of the table was seen, or the score is
-            below the least one asked for. The alternatives then begin with the answer not given,
-            and the score is its score.
+        answered: False where there is no answer: nothing of the table was seen, the table does not
+            answer the question (`absent`), or the score is below the least one asked for. The
+            alternatives then begin with the answer not given; of the last the score is its score.
         error: why the question was refused; "" where it was not.
         note: why nothing was computed from the cells, such as unlike units; "" otherwise.
         assumed: sentences that say what was assumed about the table and the columns of the cells.
@@ -90,6 +92,11 @@ class Answer:
         if isinstance(result, ValueError):
             return cls(answered=False, error=str(result))
         return result
+
+    @property
+    def absent(self) -> bool:
+        """Whether the model says that the table does not answer the question."""
+        return self.aggregation == ABSENT
 
     @property
     def text(self) -> str:
@@ -229,6 +236,12 @@ def calibrated(
         table: what was asked; None for a sentence alone.
         question: the question's text.
     """
+    if answer.absent and answer.alternatives:
+        first, *others = answer.alternatives
+        first = dataclasses.replace(first, alternatives=tuple(others))
+        first = calibrated(first, calibration, table, question)
+        not_given = (dataclasses.replace(first, alternatives=()), *first.alternatives)
+        return dataclasses.replace(answer, alternatives=not_given)
     if not answer.items:
         return answer
     signs = answer_signs(answer, table, question) if calibration.weights else None

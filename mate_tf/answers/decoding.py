@@ -6,7 +6,8 @@ the sum of all probabilities, which training fits to the answer. What needs two 
 difference, takes the two most probable ones. A softmax over cells always selects the most probable
 one. A model that chooses no column, if it may, answers from the likeliest one.
 Where the cells lack what is to be computed from, the answer is the cells themselves, with
-aggregation NONE. With `plain_answers` several cells are selected only where the words ask for them.
+aggregation NONE. Where ABSENT is likeliest, there is no answer; the alternatives begin with the
+best one. With `plain_answers` several cells are selected only where the words ask for them.
 
 A span's probability is among all spans within one cell of the body. Headers and histogram rows are
 never part of an answer.
@@ -38,7 +39,7 @@ from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig, span_bounds
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.tables.table import AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS, Table
+from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS, Table
 
 SELECTION_THRESHOLD = 0.5  # a more probable cell is part of the answer
 # Words that ask for several cells; others ask for one. RE2 reads it too.
@@ -48,6 +49,7 @@ ASKS_FOR_SEVERAL = (
 )
 _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
 _OF_TWO = np.isin(AGGREGATIONS, PAIRED)
+_ABSENT = AGGREGATIONS.index(ABSENT)
 # Spans looked at for each that is wanted: neighbours often say the same, in another cell.
 _SPANS_EACH = 8
 
@@ -186,6 +188,9 @@ def decode_cells(
     if "aggregation_logits" in outputs:
         logits = np.asarray(outputs["aggregation_logits"], np.float64)
         aggregations = softmax(logits)  # [B, A]
+    is_absent = aggregations.argmax(axis=1) == _ABSENT  # [B]
+    absent = aggregations[:, _ABSENT:].sum(axis=1)  # [B]
+    aggregations = aggregations[:, :_ABSENT]  # of the answer, if there is one
 
     threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
     thresholds, number = np.full(len(tables), threshold), np.ones(len(tables), np.int64)  # [B]
@@ -233,10 +238,16 @@ def decode_cells(
             config.plain_answers,
         )
         answer = likeliest_answer(of_table, places)
+        others: tuple[Answer, ...] = ()
         if num_alternatives:
-            others = best_others(of_table, places, answer, num_alternatives)
-            answer = dataclasses.replace(answer, alternatives=tuple(others))
-        answers.append(answer)
+            others = tuple(best_others(of_table, places, answer, num_alternatives))
+        if is_absent[index]:
+            score = float(absent[index])
+            answers.append(
+                Answer((), (), ABSENT, None, score, answered=False, alternatives=(answer, *others))
+            )
+        else:
+            answers.append(dataclasses.replace(answer, alternatives=others))
     return answers
 
 

@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from mate_tf.answers.answer import Answer, SelectedCell, format_number
+from mate_tf.answers.answer import NOT_IN_TABLE, Answer, SelectedCell, format_number
 from mate_tf.tables.drawing import Marks, count, cut, marked_table_html, rows_shown, short
 from mate_tf.tables.table import PAIRED, Table
 
@@ -86,7 +86,8 @@ def answer_html(answer: Answer, header: Sequence[str] = ()) -> str:
     if answer.answered:
         headline = f'<p class="text">{short(answer.text)}</p>'
     else:
-        headline = '<p class="text none">No answer</p>'
+        said = _sentence(NOT_IN_TABLE) if answer.absent else "No answer"
+        headline = f'<p class="text none">{said}</p>'
         if others:
             headline += f'<p class="guess">It would have been: {short(shown.text)}</p>'
         others = others[1:]

@@ -147,13 +147,13 @@ def _ask(
 
 def answer_lines(table: Table, answer: "Answer") -> Iterator[str]:
     """What is printed of an answer; where there is none, of what it would have been."""
-    from mate_tf.answers.answer import format_number
+    from mate_tf.answers.answer import NOT_IN_TABLE, format_number
 
     shown, others = answer, list(answer.alternatives)
     if answer.answered:
         yield f"answer: {answer.text}"
     else:
-        yield "answer: none"
+        yield "answer: none" + (f" ({NOT_IN_TABLE})" if answer.absent else "")
         if others:
             shown = others.pop(0)
             yield f"would have been: {shown.text}"

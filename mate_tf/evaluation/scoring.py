@@ -17,7 +17,7 @@ from mate_tf.evaluation import hybridqa
 from mate_tf.evaluation.official import Official
 from mate_tf.evaluation.predictions import match_predictions
 from mate_tf.evaluation.wtq import Denotation, denotation_correct
-from mate_tf.tables.table import Coordinates, Question, Table
+from mate_tf.tables.table import ABSENT, Coordinates, Question, Table
 
 _Scores = Sequence[float] | np.ndarray
 _Correct = Sequence[bool] | np.ndarray
@@ -125,6 +125,8 @@ def _scores(
 
 
 def _score_answer(prediction: Answer, question: Question, gold: _Gold) -> dict[str, float]:
+    if question.aggregation == ABSENT:
+        return {"denotation_accuracy": float(prediction.absent)}
     _require_gold(bool(gold), question)
     if prediction.class_index is not None:
         raise ValueError(

@@ -16,9 +16,9 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout, draw_seed
 from mate_tf.models import aggregation, cell_selection
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
-from mate_tf.tables.table import AGGREGATIONS, TAPAS_AGGREGATIONS
+from mate_tf.tables.table import ABSENT, AGGREGATIONS, COMPUTED, TAPAS_AGGREGATIONS
 
-_NUMBERS_OF_LABELS = (0, len(TAPAS_AGGREGATIONS), len(AGGREGATIONS))
+_NUMBERS_OF_LABELS = (0, *map(len, (TAPAS_AGGREGATIONS, COMPUTED, AGGREGATIONS)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,8 +29,8 @@ class TableQAConfig(TaskConfig):
     rows and 32 columns.
 
     Attributes:
-        num_aggregation_labels: 4 (NONE, SUM, AVERAGE, COUNT), 13 for all of AGGREGATIONS, or 0 for
-            cell selection alone.
+        num_aggregation_labels: 4 (NONE, SUM, AVERAGE, COUNT), 14 for all of AGGREGATIONS, 13 for
+            all but ABSENT, or 0 for cell selection alone.
         use_answer_as_supervision: learns from the answer only (weak supervision, as for WTQ), not
             from `aggregation_function_id` and the labelled cells. Examples whose
             `aggregation_is_known` is 1 are learned from both all the same.
@@ -111,7 +111,7 @@ class TableQAConfig(TaskConfig):
             (lambda v: 0 <= v <= 1, "from 0 to 1", "cell_select_pref"),
             (lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout"),
             (lambda v: v in choices, f"in {choices}", "average_approximation_function"),
-            (lambda v: v in _NUMBERS_OF_LABELS, "of 0, 4 or 13", "num_aggregation_labels"),
+            (lambda v: v in _NUMBERS_OF_LABELS, "of 0, 4, 13 or 14", "num_aggregation_labels"),
             (lambda v: v >= 2, "of at least 2", "max_num_columns"),
             (lambda v: v >= 2, "of at least 2 or None", "max_num_rows"),
         ):
@@ -265,11 +265,13 @@ class TableQuestionAnswering(EncoderTask):
             weak_loss += tf.where(is_kept, computed, 0.0)  # the others may be infinite
             if "aggregation_is_known" in batch:
                 is_known = tf.reshape(batch["aggregation_is_known"], [-1]) > 0
-                known_loss = example_loss + self._known_aggregation_loss(batch, outputs)
+                known_loss = self._known_aggregation_loss(batch, outputs)
+                known_loss += tf.where(_has_cells(batch), example_loss, 0.0)
                 weak_loss = tf.where(is_known, known_loss, weak_loss)
             example_loss = weak_loss
         elif config.num_aggregation_labels:
             losses["aggregation_loss"] = self._known_aggregation_loss(batch, outputs)
+            example_loss = tf.where(_has_cells(batch), example_loss, 0.0)
             example_loss += losses["aggregation_loss"]
         return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss} | losses
 
@@ -361,6 +363,11 @@ class TableQuestionAnswering(EncoderTask):
             "answer_loss": config.answer_loss_importance * error,
             "large_answer_loss_mask": kept,
         }
+
+
+def _has_cells(batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
+    """Whether the table answers the question: bool [B]."""
+    return tf.reshape(batch["aggregation_function_id"], [-1]) != AGGREGATIONS.index(ABSENT)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")

@@ -7,6 +7,7 @@ added up or averaged, or two of them are compared; and what else people ask abou
 own, such as "how much is" and "which are paid?" of a column that says yes or no.
 """
 
+import dataclasses
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from mate_tf.synthesis.typed_table import (
     require_at_least,
     table_tokens,
 )
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import ABSENT, Question, Table
 
 _ATTEMPTS = 3  # for each question, each time with another operation
 _ATTEMPTS_OF_OPERATION = 12
@@ -355,6 +356,7 @@ class QuestionsConfig:
         max_rows: the most rows of an excerpt.
         operations: those of OPERATIONS that are used.
         held_out_forms: asks in words that no other question has; for look_up alone.
+        absent: the share of questions whose table is changed so that it no longer answers them.
         seed: all draws follow from it and from the table's identifier.
 
     Raises:
@@ -369,6 +371,7 @@ class QuestionsConfig:
     max_rows: int = 24
     operations: tuple[str, ...] = OPERATIONS
     held_out_forms: bool = False
+    absent: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -427,9 +430,14 @@ def synthetic_questions(
         typed = whole if config.whole_tables else TypedTable(asked)
         count = min(config.questions_per_excerpt, config.questions_per_table - made)
         for operation, text, drawn in _draw_several(typed, count, wordpiece, config, rng):
-            question = _question(text, f"{table.table_id}#{made}:{operation}", drawn, typed)
-            yield Made(operation, ((asked, question),))
+            name = f"{table.table_id}#{made}:{operation}"
             made += 1
+            if config.absent and rng.random() < config.absent:
+                if (without := _without_answer(asked, drawn, rng)) is not None:
+                    question = Question(text, name, aggregation=ABSENT)
+                    yield Made("absent", ((without, question),))
+                continue
+            yield Made(operation, ((asked, _question(text, name, drawn, typed)),))
     if not made:
         raise NothingMadeError("no question found", f"expected a question {of_table}")
 
@@ -453,6 +461,29 @@ def _draw_several(
             continue
         texts.add(text)
         yield operation, text, drawn
+
+
+def _without_answer(table: Table, drawn: Drawn, rng: random.Random) -> Table | None:
+    """The table without the rows or a column that a question mentions; None if too little is left.
+
+    A mentioned text must not stand in a row that is left.
+    """
+    if drawn.cells and rng.random() < 0.6:
+        row, column = rng.choice(sorted(drawn.cells.values()))
+        mentioned = table.rows[row][column].strip().lower()
+        left = [
+            cells for cells in table.rows if not any(mentioned in cell.lower() for cell in cells)
+        ]
+        if len(left) < FEWEST:
+            return None
+        return dataclasses.replace(table, rows=tuple(left), expansions=())
+    gone = rng.choice(sorted({drawn.column, *drawn.columns.values()}))
+    name = table.header[gone].strip().lower()
+    kept = [c for c in range(table.num_columns) if c != gone]
+    if len(kept) < FEWEST or any(name in table.header[c].lower() for c in kept):
+        return None
+    header, *rows = (tuple(cells[c] for c in kept) for cells in (table.header, *table.rows))
+    return dataclasses.replace(table, header=header, rows=tuple(rows), expansions=())
 
 
 def _question(text: str, name: str, drawn: Drawn, table: TypedTable) -> Question:

@@ -19,7 +19,9 @@ TAPAS_AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
 # Of two cells: their difference; "which of the two", by what their rows are called; yes or no.
 PAIRED = ("DIFFERENCE", "GREATER", "LESS", "IS_GREATER", "IS_LESS", "IS_EQUAL")
 # The number of different texts, and the extreme.
-AGGREGATIONS = (*TAPAS_AGGREGATIONS, "DISTINCT", "MAX", "MIN", *PAIRED)
+COMPUTED = (*TAPAS_AGGREGATIONS, "DISTINCT", "MAX", "MIN", *PAIRED)
+ABSENT = "ABSENT"  # the table does not answer the question
+AGGREGATIONS = (*COMPUTED, ABSENT)
 _MOST_CLASSES = 2**31  # records hold 32 bits
 
 Coordinates = tuple[tuple[int, int], ...]

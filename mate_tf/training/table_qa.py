@@ -21,7 +21,7 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.records.records import name_example
 from mate_tf.records.splits import read_questions
-from mate_tf.tables.table import AGGREGATIONS, Question, Table
+from mate_tf.tables.table import ABSENT, AGGREGATIONS, Question, Table
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import (
     Evaluation,
@@ -90,6 +90,8 @@ def _check_example(
                 f"{name_example(example, where)}; set task.num_aggregation_labels="
                 f"{len(AGGREGATIONS)} for all operators"
             )
+        if AGGREGATIONS[index] == ABSENT:
+            return
     if split != "train" or not task.needs_labels:
         return
     has_number = np.isfinite(features["answer"].float_list.value).any()
@@ -190,5 +192,5 @@ def _aggregation_confusion(
     if not known:
         return {}
     golds = [gold for gold, _ in known]
-    predicted = [p.aggregation if p.answered else "no answer" for _, p in known]
+    predicted = [p.aggregation if p.answered or p.absent else "no answer" for _, p in known]
     return {"confusion": confusion_table(golds, predicted, AGGREGATIONS)}

@@ -19,9 +19,10 @@ from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.cells import days_of
 from mate_tf.serving.raw_text.features import RawFeatures
 from mate_tf.serving.raw_text.texts import SPACE
-from mate_tf.tables.table import AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS
+from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS
 
 _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
+_ABSENT = AGGREGATIONS.index(ABSENT)
 _OF_UNITS = ("SUM", "AVERAGE", "DIFFERENCE")  # of numbers with units, or of lengths of time
 _DIGITS = 12  # of a number that is no integer
 _ZEROS = "0" * 330
@@ -40,7 +41,8 @@ def cell_answers(
     Returns:
         cell_scores float32 [B, R, C], the probability that a cell is selected, 0 for padding,
         unseen cells and outside the chosen column; selected bool [B, R, C]; aggregations, answers
-        string [B] and scores float32 [B].
+        string [B] and scores float32 [B]. Where the aggregation is ABSENT, nothing is selected and
+        the answer is empty.
     """
     shape = tf.shape(asked.cells)
     probabilities, with_columns = _cell_probabilities(asked, outputs)  # float64 [B, R*C]
@@ -48,6 +50,9 @@ def cell_answers(
     aggregations = tf.ones([batch, 1], tf.float64)
     if "aggregation_logits" in outputs:
         aggregations = tf.nn.softmax(tf.cast(outputs["aggregation_logits"], tf.float64))  # [B, A]
+    is_absent = tf.argmax(aggregations, axis=1) == _ABSENT  # [B]
+    absent = tf.reduce_sum(aggregations[:, _ABSENT:], axis=1)
+    aggregations = aggregations[:, :_ABSENT]
     likeliest = tf.argmax(aggregations, axis=1, output_type=tf.int32)  # [B]
     selected = _selected(config, asked, probabilities, likeliest)
     is_total = tf.broadcast_to(asked.columns.is_total[..., tf.newaxis], shape)
@@ -78,12 +83,15 @@ def cell_answers(
         texts, tf.where(selected)[:, 0], nrows=tf.cast(batch, tf.int64), validate=False
     )
     joined = tf.strings.reduce_join(by_example, axis=1, separator=", ")
+    answers = tf.where(aggregation == _NONE, joined, result.texts)
     return {
         "cell_scores": tf.cast(tf.reshape(tf.maximum(probabilities, 0.0), shape), tf.float32),
-        "selected": tf.reshape(selected, shape),
-        "aggregations": tf.gather(tf.constant(AGGREGATIONS), aggregation),
-        "answers": tf.where(aggregation == _NONE, joined, result.texts),
-        "scores": tf.cast(score, tf.float32),
+        "selected": tf.reshape(selected & ~is_absent[:, tf.newaxis], shape),
+        "aggregations": tf.gather(
+            tf.constant(AGGREGATIONS), tf.where(is_absent, _ABSENT, aggregation)
+        ),
+        "answers": tf.where(is_absent, "", answers),
+        "scores": tf.cast(tf.where(is_absent, absent, score), tf.float32),
     }
 
 
