@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from mate_tf.answers.answer import Answer, calibrated
+from mate_tf.answers.calibration import Calibration
 from mate_tf.answers.decoding import (
     Asked,
     decode_cells,
@@ -18,7 +20,7 @@ from mate_tf.answers.decoding import (
 )
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.tables.table import Table
+from mate_tf.tables.table import ABSENT, AGGREGATIONS, Table
 
 TABLE = Table.from_rows(
     [
@@ -119,6 +121,24 @@ def test_as_many_cells_as_expected_are_counted_where_none_passes(probabilities, 
     most_probable = sorted(probabilities)[-count:]
     assert sorted(cell.score for cell in answer.cells) == pytest.approx(most_probable)
     assert [cell.row for cell in answer.cells] == sorted(cell.row for cell in answer.cells)
+
+
+def test_where_the_table_does_not_say_the_best_answer_is_only_an_alternative():
+    logits = [0.0] * len(AGGREGATIONS)
+    logits[AGGREGATIONS.index(ABSENT)] = 2.0
+    row_ids, column_ids = np.array(CELLS).T
+    probabilities = [0.9 * (place == (2, 1)) for place in CELLS]
+    config = TableQAConfig(num_aggregation_labels=len(AGGREGATIONS))
+    answer = decode_one(TABLE, column_ids, row_ids, probabilities, logits, config=config)
+    assert answer.absent and not answer.answered and (answer.text, answer.cells) == ("", ())
+    chance = np.exp(2.0) / (np.exp(2.0) + len(AGGREGATIONS) - 1)
+    assert answer.score == pytest.approx(chance)
+    (best,) = answer.alternatives
+    assert (best.text, best.aggregation) == ("Bonn", "NONE")
+    # Alternatives are calibrated, the chance that there is an answer is not.
+    found = calibrated(answer, Calibration(offset=1.0), TABLE, "?")
+    assert found.score == answer.score and found.alternatives[0].score > best.score
+    assert Answer.from_dict(answer.to_dict()) == answer
 
 
 def test_headers_and_question_are_never_selected():

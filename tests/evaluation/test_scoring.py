@@ -51,6 +51,9 @@ def scored(task, *answered, official=None):
         ("SQA", {"items": ("z",)}, {"answer_coordinates": ((0, 1),), "answers": ("z",)}, False),
         ("HYBRIDQA", {"items": ("the Oslo",)}, {"answers": ("oslo",)}, True),
         ("HYBRIDQA", {"items": ("Oslo", "Rome")}, {"answers": ("Oslo",)}, False),
+        ("JSONL", {"aggregation": "ABSENT", "answered": False}, {"aggregation": "ABSENT"}, True),
+        ("JSONL", {"items": ("x",)}, {"aggregation": "ABSENT"}, False),
+        ("JSONL", {"answered": False}, {"aggregation": "ABSENT"}, False),
         # Not accepted: wrong even where nothing would be right.
         ("HYBRIDQA", {"error": "too long"}, {"answers": ("The",)}, False),
         ("SQA", {"error": "too long"}, {"answers": ("z",)}, False),

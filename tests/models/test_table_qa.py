@@ -12,6 +12,7 @@ from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.tables.table import ABSENT, AGGREGATIONS
 from tests import small
 from tests.layers.small_layers import token_features
 
@@ -154,6 +155,21 @@ def test_a_supervised_count_of_nothing_is_of_the_empty_column(batch):
     np.testing.assert_allclose(losses["example_loss"][1], expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("weak", [True, False])
+def test_a_question_that_the_table_does_not_answer_teaches_the_operator_alone(batch, weak):
+    absent = AGGREGATIONS.index(ABSENT)
+    model = build(num_aggregation_labels=absent + 1, use_answer_as_supervision=weak)
+    batch = batch | {
+        "aggregation_function_id": tf.constant([[0], [absent]], tf.int32),
+        "aggregation_is_known": tf.constant([[1], [1]], tf.int32),
+    }
+    outputs, losses = run(model, batch)
+    log_aggregations = tf.nn.log_softmax(outputs["aggregation_logits"]).numpy()
+    np.testing.assert_allclose(losses["example_loss"][1], -log_aggregations[1, absent], rtol=1e-5)
+    of_cells = losses["selection_loss"][0] - log_aggregations[0, 0]
+    np.testing.assert_allclose(losses["example_loss"][0], of_cells, rtol=1e-5)
+
+
 def test_what_is_drawn_stands_in_for_what_is_expected_in_training_alone(batch):
     encoder = dataclasses.replace(ENCODER, hidden_dropout=0.0, attention_dropout=0.0)
     model = build(encoder, **CONFIGS["drawn"], output_dropout=0.0)
@@ -205,7 +221,7 @@ def test_dropout_acts_in_training_only(batch):
     [
         ({"temperature": 0.0}, "expected temperature above 0, got 0.0"),
         ({"huber_loss_delta": -1.0}, "expected huber_loss_delta above 0, got -1.0"),
-        ({"num_aggregation_labels": 3}, "expected num_aggregation_labels of 0, 4 or 13, got 3"),
+        ({"num_aggregation_labels": 3}, "expected num_aggregation_labels of 0, 4, 13 or 14, got 3"),
         ({"average_approximation_function": "third_order"}, "got 'third_order'"),
         ({"output_dropout": 1.0}, "expected output_dropout from 0 to below 1, got 1.0"),
         ({"max_num_columns": 1}, "expected max_num_columns of at least 2, got 1"),

@@ -6,10 +6,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+from mate_tf.datasets.supervision import supervise
 from mate_tf.synthesis.question_wording import FORMS, HELD_OUT, phrase
 from mate_tf.synthesis.questions import OPERATIONS, QuestionsConfig, draw, synthetic_questions
-from mate_tf.synthesis.typed_table import NothingMadeError, TypedTable
-from mate_tf.tables.table import Table
+from mate_tf.synthesis.typed_table import FEWEST, NothingMadeError, TypedTable
+from mate_tf.tables.table import ABSENT, Table
 from tests.synthesis.small_tables import CITIES, COUNTRY, PEOPLE, TYPED_CITIES, tables
 
 OPERATORS = {
@@ -213,6 +214,23 @@ def test_answers_are_what_the_cells_say(wordpiece):
                 result = abs(numbers[0] - numbers[1])
         assert question.answer_number == pytest.approx(result)
         assert float(question.answers[0]) == pytest.approx(result)
+
+
+def test_some_questions_lose_the_rows_or_the_column_that_they_are_about(wordpiece):
+    of_share = {
+        share: made(wordpiece, QuestionsConfig(**{**vars(CONFIG), "absent": share}))
+        for share in (0.0, 0.5, 1.0)
+    }
+    for share, found in of_share.items():
+        absent = [(table, question) for _, table, question in found if not question.answers]
+        assert (share > 0) == bool(absent) and (share < 1) == (len(absent) < len(found))
+        for table, question in absent:
+            assert question.aggregation == ABSENT and not question.answer_coordinates
+            assert min(table.num_rows, table.num_columns) >= FEWEST
+            assert supervise(table, question) == question
+            columns = [CITIES.header.index(name) for name in table.header]
+            rows = {tuple(row[column] for column in columns) for row in CITIES.rows}
+            assert set(table.rows) <= rows
 
 
 def test_the_same_seed_and_name_give_the_same_questions(wordpiece):

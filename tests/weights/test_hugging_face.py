@@ -138,7 +138,7 @@ def test_a_folder_describes_its_head_if_it_has_one_of_ours(described, config, ex
             {"aggregation_labels": {"0": "NONE", "1": "COUNT", "2": "SUM", "3": "AVERAGE"}},
             r"expected aggregation_labels \['NONE', 'SUM'.* in .*config\.json, got \['NONE', 'COU",
         ),
-        ({"num_aggregation_labels": 3}, "num_aggregation_labels of 0, 4 or 13, got 3"),
+        ({"num_aggregation_labels": 3}, "num_aggregation_labels of 0, 4, 13 or 14, got 3"),
         ({"temperature": "1"}, r"expected float for .*config\.json\.temperature, got '1'"),
         ({"model_type": "tapex"}, r"model_type 'bert' or 'tapas' in .*config\.json, got 'tapex'"),
     ],

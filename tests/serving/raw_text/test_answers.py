@@ -106,12 +106,13 @@ def assert_read_like_the_library(config, outputs):
 
 @pytest.mark.medium
 @settings(max_examples=60)
-@given(of_tokens(CELLS), of_tables(13), st.booleans())
-@example(np.zeros((4, LENGTH), np.float32), np.eye(4, 13, dtype=np.float32), False)
-@example(np.ones((4, LENGTH), np.float32), np.eye(4, 13, 1, dtype=np.float32), False)
+@given(of_tokens(CELLS), of_tables(14), st.booleans())
+@example(np.zeros((4, LENGTH), np.float32), np.eye(4, 14, dtype=np.float32), False)
+@example(np.ones((4, LENGTH), np.float32), np.eye(4, 14, 1, dtype=np.float32), False)
 @example(
-    np.full((4, LENGTH), 0.3, np.float32), np.eye(1, 13, 3, dtype=np.float32).repeat(4, 0), False
+    np.full((4, LENGTH), 0.3, np.float32), np.eye(1, 14, 3, dtype=np.float32).repeat(4, 0), False
 )
+@example(np.ones((4, LENGTH), np.float32), np.eye(4, 14, 10, dtype=np.float32), False)  # ABSENT
 def test_cells_and_what_is_computed_of_them_are_the_library_s(cells, aggregations, of_cells):
     if of_cells:  # a softmax over cells, which knows no aggregation
         config = TableQAConfig(
@@ -122,14 +123,14 @@ def test_cells_and_what_is_computed_of_them_are_the_library_s(cells, aggregation
         )
         assert_read_like_the_library(config, {"token_probabilities": cells})
     else:
-        config = TableQAConfig(num_aggregation_labels=13, select_one_column=False)
+        config = TableQAConfig(num_aggregation_labels=14, select_one_column=False)
         outputs = {"token_probabilities": cells, "aggregation_logits": aggregations}
         assert_read_like_the_library(config, outputs)
 
 
 @pytest.mark.medium
 @settings(max_examples=60)
-@given(of_tokens(LOGITS), of_tables(4), of_tables(13))
+@given(of_tokens(LOGITS), of_tables(4), of_tables(14))
 def test_a_column_that_is_chosen_first_is_the_library_s(cells, columns, aggregations):
     # As a model has them: next to nothing for columns that are not there, and a probability of 0
     # outside the column that is chosen, which may be none.
@@ -143,7 +144,7 @@ def test_a_column_that_is_chosen_first_is_the_library_s(cells, columns, aggregat
         "aggregation_logits": aggregations,
     }
     outputs = {name: values.astype(np.float32) for name, values in outputs.items()}
-    config = TableQAConfig(num_aggregation_labels=13, plain_answers=True)
+    config = TableQAConfig(num_aggregation_labels=14, plain_answers=True)
     assert_read_like_the_library(config, outputs)
 
 
