@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mate_tf.datasets.supervision import parse_number
 from mate_tf.features.normalization import normalize_denotation
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import ABSENT, Question, Table
 
 HOW_MANY, IN_A_CELL, NOT_IN_A_CELL = "how many", "how many, in a cell", "how many, not in a cell"
 # The first that fits says the kind.
@@ -51,7 +51,9 @@ class OfKind(NamedTuple):
 
 
 def kind_of(table: Table, question: Question) -> str:
-    """The kind of a question with answers, by its words."""
+    """The kind of a question with answers, by its words; or that it has none."""
+    if question.aggregation == ABSENT:
+        return "not in the table"
     text = question.text.lower()
     kind = next((kind for kind, pattern in _PATTERNS if pattern.search(text)), "")
     if kind == HOW_MANY:

@@ -124,7 +124,11 @@ def dev_evaluation(
         question.question_id: (table, question)
         for table, question in itertools.islice(read_questions(data_dir, "dev"), limit)
     }
-    pairs = [(table, question) for table, question in asked.values() if question.answers]
+    pairs = [
+        (table, question)
+        for table, question in asked.values()
+        if question.answers or question.aggregation == ABSENT
+    ]
     if not pairs:
         raise ValueError(
             f"expected questions with answers to evaluate on, got none (split 'dev' in {data_dir})"
