@@ -14,7 +14,8 @@ A question is about a random excerpt of a table: a run of rows and some columns 
 excerpt: a cell beside another, the largest or smallest, the first, the next or the last, one of
 two, a count, a sum, an average. Each operation is put in words in several ways. --held_out_forms
 asks for a cell beside another in words that no other question has, to test a trained model. With
---absent=0.1 a tenth of the questions lose the rows or the column that they are about.
+--absent=0.1 a tenth of the questions lose the rows or the column that they are about. With
+--rewritten=0.3 three of ten tables have 1.234,5 or $1,234.5 for 1,234.5, and other forms of dates.
 
 Writes {part}.jsonl for each of --parts, in the format of docs/training.md, with answers, cells and
 aggregation. All questions about a table are in one part, which follows from the table's name. To
@@ -32,6 +33,9 @@ _PER_TABLE = flags.DEFINE_integer("questions_per_table", 64, "the most questions
 _WHOLE = flags.DEFINE_bool("whole_tables", False, "ask about whole tables, not excerpts")
 _OPERATIONS = flags.DEFINE_list("operations", None, "operations to ask for; all by default")
 _ABSENT = flags.DEFINE_float("absent", 0.0, "share of questions that their table cannot answer")
+_REWRITTEN = flags.DEFINE_float(
+    "rewritten", 0.0, "share of tables with numbers and dates in another notation"
+)
 _HELD_OUT = flags.DEFINE_bool("held_out_forms", False, "ask in words that no other question has")
 
 
@@ -46,6 +50,7 @@ def main(_) -> None:
         operations=tuple(_OPERATIONS.value or OPERATIONS),
         held_out_forms=_HELD_OUT.value,
         absent=_ABSENT.value,
+        rewritten=_REWRITTEN.value,
         seed=SEED.value,
     )
     print(write_questions(files(), config))

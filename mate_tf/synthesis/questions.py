@@ -17,6 +17,7 @@ from mate_tf.dataclass_json import require
 from mate_tf.features.numeric import ranks
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.synthesis.question_wording import Drawn, phrase
+from mate_tf.synthesis.rewriting import rewritten
 from mate_tf.synthesis.typed_table import (
     FEWEST,
     Made,
@@ -357,6 +358,7 @@ class QuestionsConfig:
         operations: those of OPERATIONS that are used.
         held_out_forms: asks in words that no other question has; for look_up alone.
         absent: the share of questions whose table is changed so that it no longer answers them.
+        rewritten: the share of tables whose numbers and dates are written in another way.
         seed: all draws follow from it and from the table's identifier.
 
     Raises:
@@ -372,6 +374,7 @@ class QuestionsConfig:
     operations: tuple[str, ...] = OPERATIONS
     held_out_forms: bool = False
     absent: float = 0.0
+    rewritten: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -407,13 +410,15 @@ def synthetic_questions(
         NothingMadeError: if there is none, with the reason.
     """
     of_table = f"(table '{table.table_id}')"
+    rng = random.Random(f"{config.seed}/{table.table_id}")
+    if config.rewritten and rng.random() < config.rewritten:
+        table = rewritten(table, rng)
     whole = TypedTable(table)
     if len(whole.of_kind()) < FEWEST:
         raise NothingMadeError(
             "fewer than two columns to ask about",
             f"expected two columns with a name of their own and different values {of_table}",
         )
-    rng = random.Random(f"{config.seed}/{table.table_id}")
     lengths, room = cell_lengths(wordpiece, table), config.max_table_tokens
     if config.whole_tables and lengths.sum() > room:
         raise NothingMadeError(

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 
 from mate_tf.datasets.supervision import supervise
+from mate_tf.features.numeric import values_in_column
 from mate_tf.synthesis.question_wording import FORMS, HELD_OUT, phrase
 from mate_tf.synthesis.questions import OPERATIONS, QuestionsConfig, draw, synthetic_questions
+from mate_tf.synthesis.rewriting import rewritten
 from mate_tf.synthesis.typed_table import FEWEST, NothingMadeError, TypedTable
 from mate_tf.tables.table import ABSENT, Table
 from tests.synthesis.small_tables import CITIES, COUNTRY, PEOPLE, TYPED_CITIES, tables
@@ -231,6 +233,25 @@ def test_some_questions_lose_the_rows_or_the_column_that_they_are_about(wordpiec
             columns = [CITIES.header.index(name) for name in table.header]
             rows = {tuple(row[column] for column in columns) for row in CITIES.rows}
             assert set(table.rows) <= rows
+
+
+def test_values_stay_where_numbers_and_dates_are_written_in_another_way():
+    table = Table.from_rows(
+        [
+            ["a", "b", "c", "d"],
+            ["1,234.5", "5 January 2024", "1999", "x"],
+            ["12", "17 March 2023", "2004", "7"],
+            ["1234567", "30 June 2021", "1950", "8"],
+        ]
+    )
+    texts = set()
+    for seed in range(60):
+        again = rewritten(table, random.Random(seed))
+        for column in range(2):
+            assert values_in_column(again, column) == values_in_column(table, column)
+            texts.add(again.rows[0][column])
+        assert [row[2:] for row in again.rows] == [row[2:] for row in table.rows]
+    assert texts >= {"1.234,5", "1 234,5", "$1,234.5", "2024-01-05", "05.01.2024"}
 
 
 def test_the_same_seed_and_name_give_the_same_questions(wordpiece):
