@@ -161,6 +161,14 @@ def variable_index(optimizer: Any, variable: Any) -> int:
 
 # --- Orbit, in tf-models-official 2.20 ---
 
+def moving_averages(optimizer: Any) -> Sequence[Any]:
+    """The averages that an optimizer with `use_ema` keeps, in the order of the variables.
+
+    The public `finalize_variable_values` overwrites the variables; they are needed again.
+    """
+    return optimizer._model_variables_moving_average
+
+
 
 @contextlib.contextmanager
 def orbit_logs_to(log: Callable[..., None]) -> Iterator[None]:

@@ -85,7 +85,7 @@ class Halved(private_apis.ChangesSummedGradients, keras.optimizers.SGD):
 
 def test_summed_gradients_are_changed_before_the_update():
     variable = keras.Variable([1.0, 2.0])
-    optimizer = Halved(learning_rate=1.0)
+    optimizer = Halved(learning_rate=1.0, use_ema=True, ema_momentum=0.5)
     optimizer.build([variable])
     optimizer.apply([tf.constant([2.0, 4.0])])
     np.testing.assert_array_equal(variable.numpy(), [0.0, 0.0])
@@ -100,6 +100,8 @@ def test_a_variable_is_found_among_those_of_the_optimizer():
 
 
 def test_orbit_writes_where_it_is_told(tmp_path):
+    (average,) = private_apis.moving_averages(optimizer)
+    assert average.shape == (2,)
     orbit = pytest.importorskip("orbit", reason="the extra train is not installed")
     lines: list[str] = []
     before = orbit.controller._log

@@ -15,7 +15,7 @@ from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 
 _AT_LEAST_ONE = (
-    *("_steps", "_interval", "_checkpoints", "_size", "_per_loop"),
+    *("_steps", "_interval", "_checkpoints", "_size", "_patience", "_per_loop"),
     *("_examples", "_questions"),
 )
 
@@ -51,6 +51,10 @@ class TrainingConfig:
         checkpoint_interval: steps between checkpoints; there is also one before each evaluation and
             after the last step.
         keep_checkpoints: how many of the latest are kept, beside the best one.
+        ema_decay: decay a step of an exponential moving average of the weights, which is then what
+            is evaluated and kept as the best; None for the weights themselves.
+        early_stopping_patience: training ends after so many evaluations in a row without a better
+            one; None for all steps.
         steps_per_loop: steps in one call of the accelerator's program, which a TPU needs for its
             speed; all batches then have one length.
 
@@ -74,6 +78,8 @@ class TrainingConfig:
     eval_interval: int = 500
     checkpoint_interval: int = 500
     keep_checkpoints: int = 2
+    ema_decay: float | None = None
+    early_stopping_patience: int | None = None
     steps_per_loop: int = 1
 
     def __post_init__(self) -> None:
@@ -90,6 +96,7 @@ class TrainingConfig:
         )
         require_fields(self, lambda v: v >= 0.0, "of at least 0", "learning_rate")
         require_fields(self, lambda v: 0.0 <= v <= 1.0, "from 0 to 1", "warmup_ratio")
+        require_fields(self, lambda v: 0.0 < v < 1.0, "between 0 and 1", "ema_decay")
         loop = self.steps_per_loop
         intervals = "summary_interval", "eval_interval", "checkpoint_interval"
         # A loop ends at each of them, and would be cut short without a word.

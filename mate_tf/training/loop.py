@@ -1,8 +1,10 @@
 """The training of a task on Orbit: steps, evaluations, checkpoints, summaries and exact resume."""
 
 import contextlib
+import errno
 import json
 import math
+import os
 import pathlib
 import zlib
 from collections.abc import Iterator, Mapping
@@ -27,6 +29,7 @@ from mate_tf.weights.run import BEST_FOLDER, CALIBRATION, weights_by_path
 
 EVALUATIONS_FILE = "evaluations.jsonl"
 TEXTS_FOLDER = "evaluations"
+_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 _LOST = (
     tf.errors.UnavailableError,
     tf.errors.DeadlineExceededError,
@@ -55,6 +58,7 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
         ValueError: if the replicas cannot divide the batches among them, a worker has another
             config or checkpoint than the chief, or the folder has a checkpoint of another model.
         FloatingPointError: if the loss or a weight is not finite.
+        OSError: if the disk is full.
         ConnectionError: if a worker is lost.
         Terminated: after SIGTERM, once the present step or the last evaluation is saved.
     """
@@ -108,14 +112,15 @@ def _train(
         # Not controller.train_and_evaluate, which would evaluate at other steps after a resume. And
         # a manager with an interval would save at the first opportunity, not at multiples.
         metrics: dict[str, float] | None = None
+        patience = config.early_stopping_patience or math.inf
         done = int(step.numpy())
         while True:
             # Due also after a resume: a checkpoint does not know its own step's evaluation.
             is_due = done == config.num_steps or (done and done % config.eval_interval == 0)
             if is_due and best.last_step < done:
                 metrics = controller.evaluate()
-            if done == config.num_steps:
-                return metrics or controller.evaluate()
+            if done == config.num_steps or best.num_since >= patience:
+                break
             intervals = (config.eval_interval, config.checkpoint_interval)
             multiples = [(done // interval + 1) * interval for interval in intervals]
             target = min(*multiples, config.num_steps)
@@ -137,6 +142,10 @@ def _train(
             check_finite(list(weights.values()), done)
             if done in (*multiples, config.num_steps):  # the evaluation may be interrupted
                 save(checkpoint_number=done)
+        if done < config.num_steps:
+            logging.info("step %d: stopping, for %d evaluations were no better", done, patience)
+            save(checkpoint_number=done)  # again, so that it knows of the last evaluation
+        return metrics or controller.evaluate()
 
 
 def _restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
@@ -162,6 +171,7 @@ def _make_optimizer(model: keras.Model, config: TrainingConfig) -> BertAdamW:
         max_gradient_value=config.max_gradient_value,
         head_learning_rate_ratio=config.head_learning_rate_ratio,
         attention_bias_learning_rate_ratio=config.attention_bias_learning_rate_ratio,
+        ema_decay=config.ema_decay,
     )
     optimizer.build(model.trainable_variables)
     return optimizer
@@ -179,6 +189,7 @@ def explained(model_dir: pathlib.Path) -> Iterator[None]:
 
     Raises:
         FloatingPointError: for a number that is not finite.
+        OSError: where the disk is full.
         ConnectionError: where another worker is lost.
     """
     try:
@@ -187,6 +198,14 @@ def explained(model_dir: pathlib.Path) -> Iterator[None]:
         raise FloatingPointError(
             f"{error}; {_what_is_left(model_dir)}; begin another run, with a lower learning_rate, "
             f"where there is a checkpoint from it (--init_checkpoint={model_dir})"
+        ) from error
+    except (OSError, tf.errors.ResourceExhaustedError) as error:
+        # TensorFlow has only the system's words for it; its other resource is memory.
+        if not any(os.strerror(number) in str(error) for number in _DISK_IS_FULL):
+            raise
+        raise OSError(
+            f"expected room for checkpoints and summaries in {model_dir}, got none; "
+            f"{_what_is_left(model_dir)}; make room and start again in the same way"
         ) from error
     except _LOST as error:
         if not has_several_workers():
@@ -226,7 +245,7 @@ def read_evaluations(model_dir: pathlib.Path) -> list[dict[str, float]]:
 
 
 class BestSoFar(tf.train.experimental.PythonState):
-    """Which evaluation was the best.
+    """Which evaluation was the best, and how many followed it.
 
     A later one with the same value is no better, and one with NaN never is.
 
@@ -234,26 +253,31 @@ class BestSoFar(tf.train.experimental.PythonState):
         step: of the best evaluation; 0 before the first.
         value: of its metric.
         last_step: of the latest evaluation.
+        num_since: how many evaluations followed the best.
     """
 
     def __init__(self) -> None:
         self.step = 0
         self.value = float("-inf")
         self.last_step = 0
+        self.num_since = 0
 
     def add(self, step: int, value: float) -> bool:
         """Takes the next evaluation and returns whether it is the best so far."""
         self.last_step = step
         if not value > self.value:  # which holds for NaN too
+            self.num_since += 1
             return False
-        self.step, self.value = step, value
+        self.step, self.value, self.num_since = step, value, 0
         return True
 
     def serialize(self) -> bytes:
-        return json.dumps([self.step, self.value, self.last_step]).encode()
+        return json.dumps([self.step, self.value, self.last_step, self.num_since]).encode()
 
     def deserialize(self, string_value: bytes) -> None:
-        self.step, self.value, self.last_step, *_ = json.loads(string_value)
+        # Some checkpoints do not say how many followed.
+        values = [*json.loads(string_value), 0]
+        self.step, self.value, self.last_step, self.num_since, *_ = values
 
 
 class Evaluator(orbit.AbstractEvaluator):
@@ -278,16 +302,17 @@ class Evaluator(orbit.AbstractEvaluator):
         step = int(self._optimizer.iterations.numpy())
         best_by = self._task.best_by
         metrics = {best_by: math.nan}
-        if is_chief():
-            results = self._task.evaluate()
-            texts = {name: text for name, text in results.items() if isinstance(text, str)}
-            metrics = {name: float(results[name]) for name in results if name not in texts}
-            self._show(step, texts)
-        (metrics[best_by],) = chief_values([metrics[best_by]])
-        if self._best.add(step, metrics[best_by]):
-            self._best_weights.save(checkpoint_number=step)
-            if is_chief():  # the calibration was for the best weights before
-                (self._folder / CALIBRATION).unlink(missing_ok=True)
+        with self._optimizer.averaged_weights():
+            if is_chief():
+                results = self._task.evaluate()
+                texts = {name: text for name, text in results.items() if isinstance(text, str)}
+                metrics = {name: float(results[name]) for name in results if name not in texts}
+                self._show(step, texts)
+            (metrics[best_by],) = chief_values([metrics[best_by]])
+            if self._best.add(step, metrics[best_by]):
+                self._best_weights.save(checkpoint_number=step)
+                if is_chief():  # the calibration was for the best weights before
+                    (self._folder / CALIBRATION).unlink(missing_ok=True)
         self._write({"step": step} | metrics)
         logging.info(
             "step %d evaluation: %s  (best %s %.4f at step %d)",

@@ -1,13 +1,14 @@
 """BERT's AdamW and its learning rate, as Keras 3 optimizer and schedule."""
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from mate_tf.private_apis import ChangesSummedGradients, variable_index
+from mate_tf.private_apis import ChangesSummedGradients, moving_averages, variable_index
 
 # Layer normalisation and everything named a bias: also the heads' output biases and TableFormer's
 # relation biases.
@@ -70,6 +71,8 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
         max_gradient_value: the size that each of their values is then cut to; None leaves them.
         head_learning_rate_ratio: multiplies the rate of variables whose path does not match `body`.
         attention_bias_learning_rate_ratio: multiplies the rate of `ATTENTION_BIAS`.
+        ema_decay: of the exponential moving average of the variables, which starts from the first
+            update; None for none.
     """
 
     def __init__(
@@ -85,9 +88,12 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
         head_learning_rate_ratio: float = 1.0,
         body: str = BODY,
         attention_bias_learning_rate_ratio: float = 1.0,
+        ema_decay: float | None = None,
         name: str = "bert_adamw",
     ):
-        super().__init__(learning_rate=learning_rate, name=name)
+        average = {} if ema_decay is None else {"use_ema": True, "ema_momentum": ema_decay}
+        super().__init__(learning_rate=learning_rate, name=name, **average)
+        self.ema_decay = ema_decay
         self.weight_decay_rate = weight_decay_rate
         self.beta_1 = beta_1
         self.beta_2 = beta_2
@@ -104,6 +110,7 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
+        self._averaged = list(variables)
         self._m, self._v = self.add_optimizer_variables(variables, ["m", "v"])
         self._decayed = [not re.search(self.not_decayed, variable.path) for variable in variables]
         self._rate_ratios = [self._rate_ratio(variable.path) for variable in variables]
@@ -121,6 +128,22 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
     def change_summed(self, gradients: Sequence[Any]) -> Sequence[Any]:
         """Clips them."""
         return _clip(gradients, self.max_gradient_norm, self.max_gradient_value)
+
+    @contextlib.contextmanager
+    def averaged_weights(self) -> Iterator[None]:
+        """Meanwhile the variables hold their moving averages, if there is an `ema_decay`."""
+        self._swap_averages()
+        try:
+            yield
+        finally:
+            self._swap_averages()
+
+    def _swap_averages(self) -> None:
+        if self.use_ema:
+            for variable, average in zip(self._averaged, moving_averages(self), strict=True):
+                value = tf.identity(variable.value)
+                variable.assign(average.value)
+                average.assign(value)
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         index = variable_index(self, variable)
@@ -155,6 +178,7 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
             "head_learning_rate_ratio": self.head_learning_rate_ratio,
             "body": self.body,
             "attention_bias_learning_rate_ratio": self.attention_bias_learning_rate_ratio,
+            "ema_decay": self.ema_decay,
             "name": self.name,
         }
 

@@ -44,6 +44,7 @@ CONFIG = TrainingConfig(
     gradient_accumulation_steps=2,
     max_gradient_norm=0.1,
     max_gradient_value=0.01,
+    ema_decay=0.9,
     summary_interval=1,
     eval_interval=NUM_STEPS,
     checkpoint_interval=NUM_STEPS,
@@ -153,8 +154,8 @@ def losses(folder: pathlib.Path) -> np.ndarray:
     return np.array(list(scalars(folder / "train")["loss"].values()))
 
 
-def evaluate_on_chief(folder: pathlib.Path) -> None:
-    """Trains with evaluations that the chief alone may make."""
+def stop_early(folder: pathlib.Path) -> None:
+    """Trains with evaluations that the chief alone may make, until they are no better."""
     scores = iter([0.5, 0.5, 0.25])
 
     def evaluate() -> dict[str, float]:
@@ -163,7 +164,9 @@ def evaluate_on_chief(folder: pathlib.Path) -> None:
         return {"score": next(scores)}
 
     task = dataclasses.replace(masked_task(), evaluate=evaluate)
-    config = dataclasses.replace(CONFIG, num_steps=6, eval_interval=2, checkpoint_interval=10)
+    config = dataclasses.replace(
+        CONFIG, eval_interval=2, checkpoint_interval=10, early_stopping_patience=2
+    )
     train(task, config, folder)
 
 
@@ -174,7 +177,7 @@ def work(task_index: int, worker_hosts: str, folder: pathlib.Path) -> None:
     )
     with strategy.scope():
         run(folder)
-        evaluate_on_chief(folder / "evaluated")
+        stop_early(folder / "stops_early")
         try:
             check_like_chief({"step": task_index}, "start them alike")
         except ValueError as error:

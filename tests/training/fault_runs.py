@@ -30,6 +30,7 @@ CONFIG = TrainingConfig(
     summary_interval=5,
     eval_interval=4,
     checkpoint_interval=3,
+    ema_decay=0.9,
 )
 BATCH_SIZE = 8
 NUM_TOKENS = BATCH_SIZE * 2  # of a batch
@@ -191,8 +192,10 @@ def run_on_full_disk(
                 file.write(bytes(4096))
 
     at(point, count, fill)
-    with contextlib.suppress(OSError, tf.errors.ResourceExhaustedError):
+    try:
         run(model_dir)
+    except OSError as error:
+        (copy_to / "message").write_text(str(error))
     ballast.unlink()
     run(model_dir)
     shutil.copytree(model_dir, copy_to, dirs_exist_ok=True)

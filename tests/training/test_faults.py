@@ -98,6 +98,9 @@ def test_a_full_disk_leaves_the_last_checkpoint_from_which_the_run_goes_on(whole
     if process.exitcode == fault_runs.NOT_PERMITTED:
         pytest.skip("may not mount a small disk")
     assert process.exitcode == 0
+    message = (copy / "message").read_text()
+    assert "make room and start again in the same way" in message
+    (copy / "message").unlink()
     assert_same_end(copy, whole)
 
 

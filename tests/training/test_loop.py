@@ -52,9 +52,9 @@ def test_training_learns_and_leaves_checkpoints_summaries_and_evaluations(tmp_pa
         (6, CONFIG),
         (7, CONFIG),
         # Between an evaluation, the second of three, and the checkpoint that would know of it.
-        (10, CONFIG),
+        (10, dataclasses.replace(CONFIG, ema_decay=0.5, early_stopping_patience=2)),
         # At the step of an evaluation, whose checkpoint is older than it.
-        (8, dataclasses.replace(CONFIG, checkpoint_interval=4)),
+        (8, dataclasses.replace(CONFIG, ema_decay=0.5, checkpoint_interval=4)),
     ],
 )
 def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path, stop, config):
@@ -109,12 +109,58 @@ def test_the_best_evaluation_is_kept_with_its_weights(tmp_path, caplog):
     assert not np.array_equal(again.hidden.kernel.numpy(), task.model.hidden.kernel.numpy())
 
 
+def test_moving_averages_are_evaluated_and_kept_and_training_goes_on_without_them(tmp_path):
+    decay = 0.75
+    each_step = dataclasses.replace(CONFIG, num_steps=4, eval_interval=1, keep_checkpoints=4)
+    plain, found = watched(make_task(), [1.0, 2.0, 3.0, 4.0])
+    train(plain, each_step, tmp_path / "plain")
+    averages = found[0]
+    for weights in found[1:]:
+        pairs = zip(averages, weights, strict=True)
+        averages = [decay * average + (1 - decay) * weight for average, weight in pairs]
+
+    task, evaluated = watched(make_task(), [1.0, 2.0, 3.0, 4.0])
+    train(task, dataclasses.replace(each_step, ema_decay=decay), tmp_path / "averaging")
+    again = make_task().model
+    assert restored_step(again, tmp_path / "averaging") == 4
+    assert_same(evaluated[-1], averages, rtol=0, atol=1e-6)  # sums of weights of about 1
+    assert_same(again.weights, evaluated[-1])
+    assert_same(task.model.weights, plain.model.weights)
+
+
+@pytest.mark.parametrize(
+    ("scores", "patience", "last_step"),
+    [
+        ([1.0, 2.0, 3.0], 1, 12),
+        ([2.0, 2.0, 3.0], 1, 8),
+        ([2.0, 1.0, 3.0], 2, 12),
+        ([2.0, 1.0, 2.0], 2, 12),
+        ([np.nan, 1.0, 2.0], 1, 4),
+    ],
+)
+def test_training_stops_after_as_many_evaluations_without_a_better_one(
+    tmp_path, scores, patience, last_step
+):
+    config = dataclasses.replace(CONFIG, early_stopping_patience=patience)
+    train(make_task(evaluations=iter(scores)), config, tmp_path)
+    assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"ckpt-{last_step}")
+
+    again = dataclasses.replace(
+        make_task(evaluations=iter(scores[-1:])), train_dataset=lambda _: pytest.fail("trains")
+    )
+    train(again, config, tmp_path)
+    lines = (tmp_path / "evaluations.jsonl").read_text().splitlines()
+    assert len(lines) == last_step / CONFIG.eval_interval
+
+
 @pytest.mark.parametrize("strategy", [tf.distribute.get_strategy, two_devices])
 def test_several_steps_in_one_call_are_those_one_by_one(tmp_path, strategy):
     """The last call has one step left."""
     runs = {}
     for steps_per_loop in (1, 2):
-        config = dataclasses.replace(CONFIG, num_steps=7, steps_per_loop=steps_per_loop)
+        config = dataclasses.replace(
+            CONFIG, num_steps=7, ema_decay=0.5, steps_per_loop=steps_per_loop
+        )
         folder = tmp_path / str(steps_per_loop)
         with strategy().scope():
             task = make_task()
