@@ -131,6 +131,16 @@ def functions_of(graph: "tf.Graph") -> Iterable[tuple[str, Any]]:
             yield from functions_of(function.graph)
 
 
+def random_record_reader(file: str) -> Any:
+    """Has `read(begin)`, which gives the record at that byte of a TFRecord file and where it ends.
+
+    It raises tf.errors.DataLossError for a damaged one, where public readers end for good.
+    """
+    from tensorflow.python.lib.io import tf_record
+
+    return tf_record.tf_record_random_reader(file)
+
+
 # --- Keras, 3.10 to 3.15 ---
 
 
@@ -151,6 +161,14 @@ class ChangesSummedGradients:
         return list(zip(self.change_summed(gradients), variables, strict=True))
 
 
+def moving_averages(optimizer: Any) -> Sequence[Any]:
+    """The averages that an optimizer with `use_ema` keeps, in the order of the variables.
+
+    The public `finalize_variable_values` overwrites the variables; they are needed again.
+    """
+    return optimizer._model_variables_moving_average
+
+
 def variable_index(optimizer: Any, variable: Any) -> int:
     """The place of the variable that `update_step` is given among those of `build`.
 
@@ -160,14 +178,6 @@ def variable_index(optimizer: Any, variable: Any) -> int:
 
 
 # --- Orbit, in tf-models-official 2.20 ---
-
-def moving_averages(optimizer: Any) -> Sequence[Any]:
-    """The averages that an optimizer with `use_ema` keeps, in the order of the variables.
-
-    The public `finalize_variable_values` overwrites the variables; they are needed again.
-    """
-    return optimizer._model_variables_moving_average
-
 
 
 @contextlib.contextmanager

@@ -116,7 +116,7 @@ def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
 
 def main(argv: list[str]) -> None:
     options = _OPTIONS()
-    for name in ("architecture", "model_dir"):
+    for name in ("architecture", "model_dir", "skip_corrupt"):
         if value := getattr(options, name):
             raise ValueError(f"expected no --{name} for a comparison, got {value}")
     if options.config is None:

@@ -66,6 +66,8 @@ def add_arguments(parser: Any) -> None:
             no_reset; a commit is what no one can change
         --reset-heads  take only the encoder from --init-checkpoint and start all heads anew, as for
             another number of classes
+        --skip-corrupt  pass over damaged records, with a warning that counts them, instead of
+            stopping at them
         """,
         defaults=dict(reset_heads=None),
         required=["model_dir"],
@@ -92,7 +94,9 @@ def run(options: argparse.Namespace) -> None:
             )
     config = _config(options)
     check_kind(config, options.config, options.program)
-    config = changed(config, options.config, options.architecture, options.overrides)
+    skip = ["--config.skip_corrupt=true"] if options.skip_corrupt else []
+    overrides = [*options.overrides, *skip]
+    config = changed(config, options.config, options.architecture, overrides)
     data_dir, model_dir = pathlib.Path(options.data_dir), pathlib.Path(options.model_dir)
     load_options = load_options_of(options)
     with arguments.make_strategy(options).scope():

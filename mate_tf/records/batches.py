@@ -1,6 +1,9 @@
-"""Records as batches for training: examples of similar length together.
+"""Records as batches for training: examples of similar length together, tables in random orders.
 
-Shape letters: B batch, S sequence.
+A model that embeds the order of rows and columns may depend on it. The TableFormer paper measures
+this (section 4.1; evaluation/robustness.py) and trains on tables in random orders (section 4.3).
+
+Shape letters: B batch, S sequence, R rows and C columns of a table's body.
 """
 
 import math
@@ -18,6 +21,7 @@ from mate_tf.records.records import (
     Schema,
     as_paths,
     detect_compression,
+    readable_records,
     schemas,
 )
 
@@ -27,11 +31,13 @@ _BOUNDARIES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 Files = Path | Sequence[Path]
 
 
-def read_records(files: Files) -> tf.data.Dataset:
+def read_records(files: Files, skip_corrupt: bool = False) -> tf.data.Dataset:
     """One pass over the examples of record files, in order.
 
     Args:
         files: the files, compressed or not, all of one sequence length.
+        skip_corrupt: whether damaged records are skipped, with a logged warning that counts them.
+            Otherwise they are an error. Skipping is slower.
 
     Returns:
         A dataset of features by name, int32, float32 or string: [S] for the tokens and [1] for
@@ -43,7 +49,7 @@ def read_records(files: Files) -> tf.data.Dataset:
         ValueError: if a file is no record file, if no file has an example, or if the features of
             two files, or their lengths, differ.
     """
-    return _parsed(*_serialized(files))
+    return _parsed(*_serialized(files, skip_corrupt))
 
 
 def batch_by_length(
@@ -102,6 +108,8 @@ def training_batches(
     seed: int,
     boundaries: Sequence[int] | None = None,
     skip: int = 0,
+    skip_corrupt: bool = False,
+    perturbed_copies: int = 0,
 ) -> tf.data.Dataset:
     """Batches for training without end; each epoch has every example, in its own order.
 
@@ -110,26 +118,37 @@ def training_batches(
     repeated examples fill the last batch of each length.
 
     Args:
-        files: see read_records.
+        files, skip_corrupt: see read_records.
         batch_size, boundaries: see batch_by_length.
         seed: of the order; a buffer of 20,000 records is shuffled.
         skip: how many batches to leave out at the beginning. Whole epochs cost nothing.
+        perturbed_copies: how many copies of each table with rows and columns in random orders to
+            use beside the table itself. An epoch has one of them for each table, in turn; the turns
+            begin at a different copy for each table (TableFormer paper, sections 4.3 and 5.5). A
+            copy depends only on the seed and the table, which the records name.
 
     Raises:
         ValueError: as read_records.
     """
     epoch = 0
     if skip:
-        num_batches = _count_batches(files, batch_size, boundaries)
+        num_batches = _count_batches(files, batch_size, boundaries, skip_corrupt)
         epoch, skip = divmod(skip, num_batches)
 
-    records, schema = _serialized(files)
+    records, schema = _serialized(files, skip_corrupt)
 
     def of_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
         # This sets the seed of this function's graph only. The order must depend on our seed alone,
         # and TensorFlow cannot combine a seed that is a tensor with a global seed of 0.
         tf.random.set_seed(1)
+
+        def of_its_turn(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+            turn = (epoch + features["table_id_hash"][0]) % (perturbed_copies + 1)
+            return perturbed_copy(features, seed, turn)
+
         examples = _parsed(_shuffled(records, seed, epoch), schema)
+        if perturbed_copies:
+            examples = examples.map(of_its_turn, num_parallel_calls=tf.data.AUTOTUNE)
         return batch_by_length(examples, batch_size, boundaries, remainder="repeat")
 
     return tf.data.Dataset.counter(epoch).flat_map(of_epoch).skip(skip)
@@ -140,9 +159,78 @@ def bucket_length(num_tokens: int, max_seq_length: int) -> int:
     return min(b for b in (*_BOUNDARIES, max_seq_length) if num_tokens <= b <= max_seq_length)
 
 
-def _serialized(files: Files) -> tuple[tf.data.Dataset, Schema]:
+def reorder_features(
+    features: Mapping[str, tf.Tensor], rows: tf.Tensor, columns: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    """The features of an example after its table is reordered.
+
+    If the whole table is in the sequence, these are the features of the reordered table, with two
+    exceptions that depend on the order itself and here go with their tokens: the first occurrence
+    of an answer's text (FeatureConfig.label_answer_spans), and the order of equally frequent values
+    in a histogram row. A histogram row stays last.
+
+    Args:
+        features: of one example, by name; [S] for the tokens.
+        rows: for each row id, from 1, the former one: int32 [R].
+        columns: the same for column ids: int32 [C].
+    """
+    # The question and the header have id 0, a histogram row R + 1.
+    rows = tf.concat([[0], rows, [tf.size(rows) + 1]], axis=0)  # [R+2]
+    columns = tf.concat([[0], columns], axis=0)  # [C+1]
+    ids = {
+        name: tf.gather(tf.math.invert_permutation(former), features[name])  # [S]
+        for name, former in (("row_ids", rows), ("column_ids", columns))
+    }
+    # Tokens are sorted by padding, segment, row and column.
+    key = tf.cast((1 - features["input_mask"]) * 2 + features["segment_ids"], tf.int64)
+    for name, former in (("row_ids", rows), ("column_ids", columns)):
+        key = key * tf.size(former, tf.int64) + tf.cast(ids[name], tf.int64)
+    order = tf.argsort(key, stable=True)  # [S]
+    return {
+        name: tf.gather(values, order) if name in OF_TOKENS else values
+        for name, values in {**features, **ids}.items()
+    }
+
+
+def perturbed_copy(
+    features: Mapping[str, tf.Tensor], seed: int, copy: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    """The features of an example in one of the random orders of its table.
+
+    The order depends only on the seed, the copy's number and the table (`table_id_hash`).
+
+    Args:
+        features: of one example, by name; [S] for the tokens.
+        seed: any number.
+        copy: int64 []; copy 0 is the table itself.
+    """
+
+    def shuffled(ids: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+        return tf.random.experimental.stateless_shuffle(tf.range(1, tf.reduce_max(ids) + 1), seed)
+
+    def perturbed() -> dict[str, tf.Tensor]:
+        of_copy = tf.stack([tf.constant(seed, tf.int64), copy])
+        table = features["table_id_hash"][0]
+        of_table = tf.random.experimental.stateless_fold_in(of_copy, table)
+        of_rows, of_columns = tf.unstack(tf.random.split(of_table, 2))
+        row_ids = features["row_ids"]
+        if "numeric_values_scale" in features:  # infinite in a histogram row
+            row_ids = tf.where(tf.math.is_inf(features["numeric_values_scale"]), 0, row_ids)
+        columns = shuffled(features["column_ids"], of_columns)
+        return reorder_features(features, shuffled(row_ids, of_rows), columns)
+
+    return tf.cond(copy > 0, perturbed, lambda: dict(features))
+
+
+def _serialized(files: Files, skip_corrupt: bool) -> tuple[tf.data.Dataset, Schema]:
     """The records of the files, in their order, and the features of each."""
-    schema, with_examples = schemas(as_paths(files))
+    schema, with_examples = schemas(as_paths(files), skip_corrupt)
+    if skip_corrupt:
+        return tf.data.Dataset.from_tensor_slices(with_examples).flat_map(
+            lambda file: tf.data.Dataset.from_generator(
+                readable_records, args=[file], output_signature=tf.TensorSpec([], tf.string)
+            )
+        ), schema
     compressions = [detect_compression(file) for file in with_examples]
     records = tf.data.Dataset.from_tensor_slices((with_examples, compressions)).flat_map(
         lambda file, compression: tf.data.TFRecordDataset(file, compression_type=compression)
@@ -168,8 +256,10 @@ def _parsed(records: tf.data.Dataset, schema: Schema) -> tf.data.Dataset:
     return records.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
 
 
-def _count_batches(files: Files, batch_size: int, boundaries: Sequence[int] | None) -> int:
-    examples = read_records(files)
+def _count_batches(
+    files: Files, batch_size: int, boundaries: Sequence[int] | None, skip_corrupt: bool
+) -> int:
+    examples = read_records(files, skip_corrupt)
     limits = _limits(examples, boundaries)
     buckets = examples.map(lambda features: _bucket(features, limits)).as_numpy_iterator()
     return sum(math.ceil(count / batch_size) for count in Counter(buckets).values())

@@ -1,19 +1,23 @@
-"""TFRecord files in TAPAS's schema: written and checked.
+"""TFRecord files in TAPAS's schema: written, checked, and read in spite of damage.
 
 Integers are int32 in memory and int64 in the files, as in the original.
 """
 
 import contextlib
 import os
+import sys
+import tempfile
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 from google.protobuf import message
 
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
+from mate_tf.private_apis import random_record_reader
 
 Path = str | os.PathLike[str]
 Schema = Mapping[str, tf.io.FixedLenFeature]
@@ -48,7 +52,7 @@ _COMPRESSION_LEVEL = 1
 # A record is its length (8 bytes), the length's checksum (4), the content, its checksum (4).
 _FRAME_BYTES = 16
 _GZIP_MAGIC, _ZLIB_MAGIC = b"\x1f\x8b\x08", b"\x78"
-_CHUNK = 1 << 20
+_CHUNK = 1024  # bytes of a compressed file; damage costs at most as much before it
 
 
 def write_records(
@@ -122,13 +126,14 @@ def _packed(values: bytes) -> bytes:
 
 def check_records(
     files: Path | Sequence[Path],
+    skip_corrupt: bool = False,
     check_example: Callable[[tf.train.Example, str], None] | None = None,
     at_most: int | None = None,
 ) -> int:
     """Reads every example, so that an error names the file and the record.
 
     Args:
-        files: see batches.read_records.
+        files, skip_corrupt: see batches.read_records.
         check_example: raises ValueError for an example that a task cannot use. Its second argument
             is the example's place, for the message.
         at_most: stops after so many examples; None reads all.
@@ -142,10 +147,10 @@ def check_records(
             the others', or if a label is outside of the table's body.
     """
     files = as_paths(files)
-    expected, _ = schemas(files)
+    expected, _ = schemas(files, skip_corrupt)
     count = 0
     for file in files:
-        for number, example in enumerate(_read_examples(file)):
+        for number, example in enumerate(_read_examples(file, skip_corrupt)):
             where = f"{file}, record {number}"
             _check_same_schema(expected, _example_schema(example, where), files[0], where)
             _check_labels(example, where)
@@ -157,18 +162,18 @@ def check_records(
     return count
 
 
-def records_schema(files: Path | Sequence[Path]) -> Schema:
+def records_schema(files: Path | Sequence[Path], skip_corrupt: bool = False) -> Schema:
     """The known features of the examples, with their lengths; errors as batches.read_records."""
-    return schemas(as_paths(files))[0]
+    return schemas(as_paths(files), skip_corrupt)[0]
 
 
-def schemas(files: Sequence[str]) -> tuple[Schema, list[str]]:
+def schemas(files: Sequence[str], skip_corrupt: bool) -> tuple[Schema, list[str]]:
     """The features of every example, and those of the files that have any example.
 
     Raises:
         ValueError: if no file has an example, or two files differ.
     """
-    found = {file: _file_schema(file) for file in files}
+    found = {file: _file_schema(file, skip_corrupt) for file in files}
     known = {file: schema for file, schema in found.items() if schema is not None}
     if not known:
         raise ValueError(f"expected examples in the record file {files[0]}, got none")
@@ -193,9 +198,9 @@ def name_example(example: tf.train.Example, where: str) -> str:
     return f"({question}{where})"
 
 
-def _file_schema(file: str) -> Schema | None:
+def _file_schema(file: str, skip_corrupt: bool) -> Schema | None:
     """The known features of a file's first example, with their lengths; None without examples."""
-    for example in _read_examples(file):
+    for example in _read_examples(file, skip_corrupt):
         return _example_schema(example, file)
     return None
 
@@ -256,22 +261,25 @@ def _check_labels(example: tf.train.Example, where: str) -> None:
                 )
 
 
-def _read_examples(file: str) -> Iterator[tf.train.Example]:
+def _read_examples(file: str, skip_corrupt: bool) -> Iterator[tf.train.Example]:
     """The examples of a file; a ValueError for damage names the record and the byte."""
     compression = detect_compression(file)
+    records = tf.data.TFRecordDataset(file, compression).as_numpy_iterator()
+    if skip_corrupt:
+        records = readable_records(file)
     number = begin = 0
     try:
-        for record in tf.data.TFRecordDataset(file, compression).as_numpy_iterator():
+        for record in records:
             yield tf.train.Example.FromString(record)
             number, begin = number + 1, begin + len(record) + _FRAME_BYTES
-        if not _is_complete(file, compression):
+        if not skip_corrupt and not _is_complete(file, compression):
             raise tf.errors.DataLossError(None, None, "the file is cut short")
     except (tf.errors.DataLossError, message.DecodeError) as error:
         reason = str(error).split("[Op:")[0].split("\n")[0].strip("{} ")
         unpacked = " unpacked" if compression else ""
         raise ValueError(
             f"expected a TFRecord file of examples, got {file}: {reason} (at record {number}, byte "
-            f"{begin}{unpacked}); make it again"
+            f"{begin}{unpacked}); skip_corrupt reads the other records"
         ) from None
 
 
@@ -287,6 +295,46 @@ def detect_compression(file: str) -> str:
     return "ZLIB" if head.startswith(_ZLIB_MAGIC) and any(head[4:]) else ""
 
 
+def readable_records(file: str | bytes) -> Iterator[bytes]:
+    """The undamaged records of a file; a logged warning counts the others.
+
+    A record is skipped if its content is damaged or is no tf.train.Example. After a damaged length
+    or damaged compression the rest is lost, because nothing says where the next record begins.
+    """
+    file = os.fsdecode(file)
+    num_read = num_damaged = begin = 0
+    first = ""
+    with tempfile.NamedTemporaryFile() as unpacked:
+        path = unpacked.name if detect_compression(file) else file
+        is_complete = path == file or _unpack(file, unpacked.write)
+        unpacked.flush()
+        size, reader = tf.io.gfile.stat(path).length, random_record_reader(path)
+        while begin < size:
+            try:
+                record, end = reader.read(begin)
+                tf.train.Example.FromString(record)
+            except (tf.errors.DataLossError, message.DecodeError):
+                end = _end_of_record(path, begin)
+                first = first or f"record {num_read}, byte {begin}"
+                if end > size:
+                    break
+                num_damaged += 1
+            else:
+                yield record
+                num_read += 1
+            begin = end
+    is_lost = begin < size or not is_complete
+    if first or is_lost:
+        logging.warning(
+            "%d records skipped in %s (the first: %s)%s; %d were read",
+            num_damaged,
+            file,
+            first or f"record {num_read}, byte {begin}",
+            f", everything from byte {begin} on is lost" if is_lost else "",
+            num_read,
+        )
+
+
 def _is_complete(file: str, compression: str) -> bool:
     """Whether a compressed file reaches its end; without compression, whether it has a record.
 
@@ -294,8 +342,29 @@ def _is_complete(file: str, compression: str) -> bool:
     """
     if not compression:
         return tf.io.gfile.stat(file).length >= _FRAME_BYTES
+    return _unpack(file, len)  # which keeps nothing
+
+
+def _unpack(file: str, write: Callable[[bytes], int]) -> bool:
+    """Undoes the compression of either format; returns whether the end was reached."""
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 32)
     with tf.io.gfile.GFile(file, "rb") as packed, contextlib.suppress(zlib.error):
         while chunk := packed.read(_CHUNK):
-            unpack.decompress(chunk)
+            write(unpack.decompress(chunk))
     return unpack.eof
+
+
+def _end_of_record(file: str, begin: int) -> int:
+    """Where the record that begins there ends; beyond all files if its length is damaged."""
+    with tf.io.gfile.GFile(file, "rb") as stream:
+        stream.seek(begin)
+        length, checksum = stream.read(8), stream.read(4)
+    crc = 0xFFFFFFFF
+    for byte in length:
+        crc ^= byte
+        for _ in range(8):  # CRC-32C, bit by bit, then turned and shifted as the format has it
+            crc = crc >> 1 ^ 0x82F63B78 * (crc & 1)
+    crc ^= 0xFFFFFFFF
+    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    is_intact = masked.to_bytes(4, "little") == checksum
+    return begin + _FRAME_BYTES + int.from_bytes(length, "little") if is_intact else sys.maxsize

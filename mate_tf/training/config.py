@@ -5,7 +5,7 @@
 
 import dataclasses
 import itertools
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import require, require_fields
@@ -133,6 +133,11 @@ class ExamplesConfig(TrainingConfig):
             have its `sequence_length`, which is `max_seq_length`.
         batch_size: examples in a batch, over all replicas.
         eval_batch_size: the same in evaluation.
+        skip_corrupt: skips damaged records with a warning that counts them, instead of an error. It
+            may change when a run goes on, for files may be damaged meanwhile.
+        perturbed_copies: copies of the training tables, with rows and columns in random orders,
+            that epochs take in turn; the original order is among them (TableFormer paper, section
+            4.3, which has 1, 2, 4, 8 and 16). 0 for the tables as they are.
     """
 
     encoder: EncoderConfig
@@ -140,15 +145,12 @@ class ExamplesConfig(TrainingConfig):
     length_buckets: tuple[int, ...] = ()
     batch_size: int = 32
     eval_batch_size: int = 32
-    FORMER_FIELDS: ClassVar = {
-        "ema_decay": None,
-        "early_stopping_patience": None,
-        "perturbed_copies": 0,
-        "skip_corrupt": False,
-    }
+    skip_corrupt: bool = False
+    perturbed_copies: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require_fields(self, lambda v: v >= 0, "of at least 0", "perturbed_copies")
         length, buckets, parts = (
             self.max_seq_length,
             self.length_buckets,
@@ -239,6 +241,14 @@ class MaskedLMTrainingConfig(ExamplesConfig):
     task: MaskedLMConfig = dataclasses.field(default_factory=MaskedLMConfig)
     max_seq_length: int = 128
     eval_examples: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            not self.perturbed_copies,
+            f"expected perturbed_copies of 0 in pre-training, got {self.perturbed_copies}; masked "
+            "tokens are labelled by their places",
+        )
 
     @property
     def record_sets(self) -> tuple[RecordSet, ...]:

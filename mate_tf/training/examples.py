@@ -81,12 +81,13 @@ def check_examples(
         for split in SPLITS
         for records in config.record_sets
     }
+    needed = {*features, *(["table_id_hash"] if config.perturbed_copies else [])}
     if has_questions:
         split_files(data_dir, "dev", QUESTIONS)
     check_vocabulary(data_dir)
     for (split, records), files in of_splits.items():
-        schema = records_schema(files)
-        if missing := sorted(set(features) - set(schema)):
+        schema = records_schema(files, config.skip_corrupt)
+        if missing := sorted(needed - set(schema)):
             raise ValueError(
                 f"expected examples of {task} in {files[0]}, which lack {', '.join(missing)}"
             )
@@ -102,7 +103,7 @@ def check_examples(
                 f"{length} in {files[0]}"
             )
         of_split = functools.partial(check_example, split) if check_example else None
-        check_records(files, of_split, at_most)
+        check_records(files, config.skip_corrupt, of_split, at_most)
     pieces = len(Wordpiece(data_dir / "vocab.txt").vocabulary)
     if pieces > config.encoder.vocab_size:
         raise ValueError(
@@ -111,7 +112,7 @@ def check_examples(
         )
 
 
-def records_conversion(data_dir: str | pathlib.Path) -> Conversion:
+def records_conversion(data_dir: str | pathlib.Path, skip_corrupt: bool = False) -> Conversion:
     """How the folder's records were made.
 
     A folder of the release does not say. Its length is then that of the first training example, and
@@ -120,7 +121,7 @@ def records_conversion(data_dir: str | pathlib.Path) -> Conversion:
     if has_conversion(data_dir):
         return read_conversion(data_dir)
     files = split_files(data_dir, "train")
-    (length,) = records_schema(files)["input_ids"].shape
+    (length,) = records_schema(files, skip_corrupt)["input_ids"].shape
     features = FeatureConfig(max_seq_length=length)
     vocabulary = file_sha256(pathlib.Path(data_dir) / "vocab.txt")
     return Conversion(None, features, None, vocabulary)
@@ -134,7 +135,7 @@ def save_conversion(
     Raises:
         ValueError: if the folder is that of a run on records made in another way.
     """
-    here = records_conversion(data_dir)
+    here = records_conversion(data_dir, config.skip_corrupt)
     if has_conversion(model_dir):
         there = read_conversion(model_dir)
         if different := differences(dataclasses.asdict(there), dataclasses.asdict(here)):
@@ -187,6 +188,8 @@ def make_task(
             config.seed,
             records.length_buckets,
             skip=skip,
+            skip_corrupt=config.skip_corrupt,
+            perturbed_copies=config.perturbed_copies,
         )
         return batches.map(without_texts)
 
@@ -216,7 +219,7 @@ def dev_batches(
     question_ids: Collection[str] | None = None,
 ) -> tf.data.Dataset:
     """The examples of the dev split in batches, all or those of some questions."""
-    examples = read_records(split_files(data_dir, "dev"))
+    examples = read_records(split_files(data_dir, "dev"), config.skip_corrupt)
     if question_ids is not None:
         ids = tf.constant([id_.encode() for id_ in question_ids])
         examples = examples.filter(lambda features: tf.reduce_any(features["question_id"] == ids))
@@ -231,7 +234,8 @@ def expected_seconds(config: ExamplesConfig, data_dir: str | pathlib.Path) -> fl
     """
     seconds = 0.0
     for records in config.record_sets:
-        examples = read_records(split_files(data_dir, f"train{records.suffix}"))
+        files = split_files(data_dir, f"train{records.suffix}")
+        examples = read_records(files, config.skip_corrupt)
         lengths = [int(tf.reduce_sum(e["input_mask"])) for e in examples.take(_SAMPLED)]
         ends = (*records.length_buckets, records.max_seq_length)
         padded = [next(end for end in ends if length <= end) for length in lengths]

@@ -96,7 +96,7 @@ def dev_evaluation(
         total: defaultdict[str, float] = defaultdict(float)
         for records in config.record_sets:
             files = split_files(data_dir, f"dev{records.suffix}")
-            examples = read_records(files)
+            examples = read_records(files, config.skip_corrupt)
             if config.eval_examples is not None:
                 examples = examples.take(config.eval_examples)
             for batch in examples.batch(records.eval_batch_size):

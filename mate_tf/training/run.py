@@ -22,7 +22,7 @@ from mate_tf.weights.run import read_run_config
 
 CONFIG_FILE = "config.json"
 INPUTS_FILE = "inputs.json"
-_MAY_CHANGE = ("recompute",)  # when a run goes on
+_MAY_CHANGE = ("skip_corrupt", "recompute")  # when a run goes on
 
 
 def train_run(
@@ -87,7 +87,7 @@ def train_run(
                 reset_heads=load_options.get("reset_heads", False),
                 loaded_from=source and os.path.abspath(source),
             )
-            save_inputs(inputs, model_dir, begins)
+            save_inputs(inputs, model_dir, begins, may_differ=config.skip_corrupt)
             with complete_file(model_dir / "vocab.txt") as unfinished:
                 shutil.copyfile(data_dir / "vocab.txt", unfinished)
         return train(task, config, model_dir)
@@ -141,6 +141,7 @@ def save_inputs(
     inputs: RunInputs,
     model_dir: str | pathlib.Path,
     begins: bool,
+    may_differ: bool = False,
 ) -> None:
     """Writes to a run's folder what the run is made from; a run that goes on must be the same.
 
@@ -148,6 +149,7 @@ def save_inputs(
         inputs: what this run is made from; no first weights means those of the run so far.
         model_dir: the run's folder.
         begins: whether the run has no checkpoint yet.
+        may_differ: whether the data may have changed since.
 
     Raises:
         ValueError: if the run in the folder was made from other records or first weights.
@@ -159,7 +161,7 @@ def save_inputs(
         return
     there = load_inputs(model_dir)
     different = sorted({file.name for file in {*there.files} ^ {*inputs.files}})
-    if different:
+    if different and not may_differ:
         raise ValueError(
             f"expected the records that the run in {model_dir} began with, got others in "
             f"{inputs.data_dir}: {', '.join(different)}; choose another folder for the run"

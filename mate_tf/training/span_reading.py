@@ -45,7 +45,7 @@ def check_data(config: SpanReadingTrainingConfig, data_dir: str | pathlib.Path) 
             f"expected examples in {data_dir} whose labels are the answers' spans, got labels of "
             "whole cells; make them with --label_answer_spans"
         )
-    if records_conversion(data_dir).features.histogram_row:
+    if records_conversion(data_dir, config.skip_corrupt).features.histogram_row:
         raise ValueError(
             "expected examples without a histogram row, whose cells a reader would take for "
             f"answers, got examples with one in {data_dir}; make them without --histogram_row"

@@ -57,7 +57,7 @@ def check_data(config: TableQATrainingConfig, data_dir: str | pathlib.Path) -> N
     check_example = functools.partial(_check_example, config.task, dev_questions)
     task = "table question answering"
     check_examples(config, data_dir, task, _TASK_FEATURES, True, check_example)
-    has_row = records_conversion(data_dir).features.histogram_row
+    has_row = records_conversion(data_dir, config.skip_corrupt).features.histogram_row
     if has_row and config.task.cell_cross_entropy:
         raise ValueError(
             "expected examples without a histogram row with task.cell_cross_entropy, whose "
@@ -135,7 +135,7 @@ def dev_evaluation(
         )
     batches = dev_batches(config, data_dir, None if limit is None else asked.keys())
     predict = predict_function(model)
-    conversion = records_conversion(data_dir)
+    conversion = records_conversion(data_dir, config.skip_corrupt)
     task, histogram_row = conversion.task or "JSONL", conversion.features.histogram_row
 
     def evaluate() -> dict[str, float | str]:

@@ -6,6 +6,7 @@ import re
 import shutil
 
 import pytest
+import tensorflow as tf
 
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.builder import FeatureBuilder
@@ -73,13 +74,24 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     (evaluation,) = (tmp_path / "run" / "evaluations.jsonl").read_text().splitlines()
     assert json.loads(evaluation).keys() >= {"step", "loss", "denotation_accuracy"}
 
-    # A chain: the next run starts from this one, here with heads of its own, on two devices.
-    on_two = ("--distribution_strategy=mirrored", "--num_virtual_cpus=2")
-    folders = (f"--data_dir={data_dir}", f"--model_dir={tmp_path / 'next'}")
+    # A chain: the next run starts from this one, here with heads of its own, on two devices and on
+    # records of which one is damaged.
+    damaged = shutil.copytree(data_dir, tmp_path / "damaged")
+    train = damaged / "train.tfrecord"
+    records = [record.numpy() for record in tf.data.TFRecordDataset(train, "GZIP")]
+    with tf.io.TFRecordWriter(str(train)) as writer:
+        for record in records * 2:
+            writer.write(record)
+    content = bytearray(train.read_bytes())
+    content[-20] ^= 1
+    train.write_bytes(content)
+    on_two = ("--distribution_strategy=mirrored", "--num_virtual_cpus=2", "--skip_corrupt")
+    folders = (f"--data_dir={damaged}", f"--model_dir={tmp_path / 'next'}")
     done = run_finetune(
         *SMALL, *folders, "--reset_heads", *on_two, f"--init_checkpoint={tmp_path / 'run'}"
     )
     assert done.returncode == 0, done.stderr
+    assert "1 records skipped in" in done.stderr
     assert re.search(
         r"loaded \d+ variables from .*run/best/ckpt-2; in it, but left .*output_weights",
         done.stderr,

@@ -38,7 +38,8 @@ TASKS_HERE = {
 
 def small(preset: str):
     """The preset, of SQA with another architecture, at a size that trains in seconds."""
-    config = make_config(preset, "tableformer_pcp" if preset == "sqa_base" else None, [])
+    of_sqa = ("tableformer_pcp", ["--config.perturbed_copies=8"])
+    config = make_config(preset, *(of_sqa if preset == "sqa_base" else (None, [])))
     attention = config.encoder.attention
     if isinstance(attention, MateConfig) and attention.evaluator == "multi_view":
         attention = dataclasses.replace(attention, bucket_size=4, global_size=4)

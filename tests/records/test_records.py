@@ -44,9 +44,11 @@ def names(batches) -> list[list[str]]:
 def test_examples_are_read_as_they_were_written(tmp_path, examples, compression):
     path = tmp_path / "folder" / "some.tfrecord"
     assert write_records(path, iter(examples), compression) == len(examples)
-    for actual, expected in zip(read_records(path).as_numpy_iterator(), examples, strict=True):
-        assert_same_features(actual, expected)
-    assert check_records(path) == len(examples)
+    for skip in (False, True):
+        read = read_records(path, skip_corrupt=skip).as_numpy_iterator()
+        for actual, expected in zip(read, examples, strict=True):
+            assert_same_features(actual, expected)
+        assert check_records(path, skip_corrupt=skip) == len(examples)
     assert [child.name for child in path.parent.iterdir()] == [path.name]
 
 
@@ -148,7 +150,7 @@ NUMBER = 7  # of the first record that is damaged
 
 
 def damaged(tmp_path, examples, name: str):
-    """A file of 20 records, and the byte that the damage begins at."""
+    """A file of 20 records, the byte that the damage begins at, and how many can be read."""
     path = tmp_path / "train.tfrecord"
     write_records(path, examples, "")
     content, sizes = bytearray(path.read_bytes()), record_sizes(examples)
@@ -158,7 +160,7 @@ def damaged(tmp_path, examples, name: str):
     for other in CONTENTS.get(name, [NUMBER] if name != "cut short" else []):
         content[sum(sizes[:other]) + {"length": 2, "its checksum": 9}.get(name, 30)] ^= 255
     path.write_bytes(content)
-    return path, begin
+    return path, begin, 20 - len(CONTENTS[name]) if name in CONTENTS else NUMBER
 
 
 @pytest.mark.parametrize("token", ["question", "header", "padding"])
@@ -181,11 +183,20 @@ def test_a_label_outside_of_the_table_is_named_with_its_question(tmp_path, examp
 
 
 @pytest.mark.parametrize("name", [*CONTENTS, "length", "its checksum", "cut short"])
-def test_damage_is_named_with_its_place(tmp_path, examples, name):
-    path, begin = damaged(tmp_path, examples, name)
+def test_damage_is_named_with_its_place_or_skipped_and_counted(tmp_path, examples, name, caplog):
+    path, begin, readable = damaged(tmp_path, examples, name)
     place = rf"expected a TFRecord file of examples, got .*train.*record {NUMBER}, byte {begin}"
     with pytest.raises(ValueError, match=place):
         check_records(path)
+    with caplog.at_level("WARNING"):
+        assert check_records(path, skip_corrupt=True) == readable
+    (message,) = (record.getMessage() for record in caplog.records if "read" in record.msg)
+    assert f"{len(CONTENTS.get(name, []))} records skipped in {path}" in message
+    assert f"record {NUMBER}, byte {begin}" in message
+    assert f"{readable} were read" in message
+    assert (f"from byte {begin} on is lost" in message) == (name not in CONTENTS)
+    kept = [n for n in range(20) if n not in CONTENTS.get(name, [NUMBER])][:readable]
+    assert names(read_records(path, skip_corrupt=True).batch(1)) == [[f"q{n}"] for n in kept]
 
 
 @pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
@@ -205,17 +216,28 @@ def test_a_compressed_file_is_read_as_far_as_it_goes_wherever_it_is_cut(
         assert begin == sum(sizes[:number])
         found.add(number)
     assert "unpacked" in str(error.value)
-    assert 0 < number < len(many)
+    assert 0 < number == check_records(path, skip_corrupt=True) < len(many)
     assert len(found) > 20
 
 
-def test_what_is_no_example_is_damage(tmp_path, examples):
+def test_what_is_no_example_is_skipped_and_counted(tmp_path, examples, caplog):
     path = tmp_path / "train.tfrecord"
     with tf.io.TFRecordWriter(str(path)) as writer:
         for record in (serialize_example(examples[0]), b"\xff", serialize_example(examples[1])):
             writer.write(record)
     with pytest.raises(ValueError, match=r"train.*record 1, byte \d+"):
         check_records(path)
+    with caplog.at_level("WARNING"):
+        assert check_records(path, skip_corrupt=True) == 2
+    assert "1 records skipped" in caplog.text and "2 were read" in caplog.text
+    assert names(read_records(path, skip_corrupt=True).batch(2)) == [["q0", "q1"]]
+
+
+def test_training_skips_damage_and_still_resumes_exactly(tmp_path, examples):
+    path, *_ = damaged(tmp_path, examples, "content")
+    batches = first(path, 20, skip_corrupt=True)
+    assert batches[9:] == first(path, 11, skip=9, skip_corrupt=True)
+    assert {name for batch in batches for name in batch} == {f"q{n}" for n in range(20)} - {"q7"}
 
 
 def test_files_without_examples_and_no_files_are_refused(tmp_path):
@@ -261,7 +283,10 @@ def test_batches_have_as_many_shapes_as_boundaries_and_one_is_static(file):
     assert batches.element_spec["input_ids"].shape.as_list() == [4, None]
     one_length = batch_by_length(read_records(file), 4, (), "repeat").element_spec
     assert one_length["input_ids"].shape == (4, LENGTH)
-    for specs in (one_length, training_batches(file, 4, 1, ()).element_spec):
+    training = [
+        training_batches(file, 4, 1, (), perturbed_copies=copies).element_spec for copies in (0, 2)
+    ]
+    for specs in (one_length, *training):
         assert all(spec.shape.is_fully_defined() for spec in specs.values())
 
 

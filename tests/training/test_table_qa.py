@@ -89,7 +89,7 @@ def run(config, data_dir, model_dir):
 
 
 def test_bfloat16_trains_float32_weights(data_dir, tmp_path):
-    config = dataclasses.replace(CONFIG, num_steps=2, dtype="mixed_bfloat16")
+    config = dataclasses.replace(CONFIG, num_steps=2, dtype="mixed_bfloat16", perturbed_copies=1)
     model, metrics = run(config, data_dir, tmp_path)
     assert keras.config.dtype_policy().name == "float32"
     assert model.encoder.compute_dtype == "bfloat16"
@@ -229,6 +229,16 @@ def test_examples_of_other_questions_than_the_folder_has_are_refused(data_dir, t
     message = r"the 5 questions in dev.jsonl, got another \(question 'dev-5', .*dev.tfrecord"
     with pytest.raises(ValueError, match=message):
         check_data(CONFIG, directory)
+
+
+def test_perturbed_copies_need_examples_that_name_their_tables(data_dir, tmp_path):
+    directory = copied(data_dir, tmp_path / "data")
+    change_records(
+        directory / "train.tfrecord", lambda of: [one.pop("table_id_hash") for one in of]
+    )
+    check_data(CONFIG, directory)
+    with pytest.raises(ValueError, match=r"train.tfrecord, which lack table_id_hash"):
+        check_data(dataclasses.replace(CONFIG, perturbed_copies=1), directory)
 
 
 def test_without_a_labelled_example_there_is_no_loss_but_a_score(data_dir, tmp_path):
