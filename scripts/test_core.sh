@@ -26,6 +26,6 @@ rm -rf build  # with files of former wheels
 "$venv/bin/python" -m pip list | grep -iE '^(keras|mate|numpy|protobuf|tensorflow)'
 
 # In a folder without the checkout's mate_tf, so that the wheel's is tested.
-cp -r tests experiments pyproject.toml "$folder"
+cp -r tests experiments docs pyproject.toml "$folder"
 cd "$folder"
 MATE_TF_CORE_ALONE=1 "$venv/bin/python" -m pytest -p no:cacheprovider "${tests[@]}"
