@@ -99,12 +99,16 @@ def run(options: argparse.Namespace) -> None:
     config = changed(config, options.config, options.architecture, overrides)
     data_dir, model_dir = pathlib.Path(options.data_dir), pathlib.Path(options.model_dir)
     load_options = load_options_of(options)
+
+    def say_how_long() -> None:
+        minutes = expected_seconds(config, data_dir) / 60
+        about = f"{minutes:.0f} minutes" if minutes >= 1.5 else "a minute"
+        say(f"{config.num_steps} steps of {config.batch_size} examples: about {about} here")
+
     with arguments.make_strategy(options).scope():
-        if is_chief() and (data_dir / "vocab.txt").is_file():
-            minutes = expected_seconds(config, data_dir) / 60
-            about = f"{minutes:.0f} minutes" if minutes >= 1.5 else "a minute"
-            say(f"{config.num_steps} steps of {config.batch_size} examples: about {about} here")
-        train_run(config, data_dir, model_dir, options.init_checkpoint, **load_options)
+        train_run(
+            config, data_dir, model_dir, options.init_checkpoint, say_how_long, **load_options
+        )
         if is_chief():
             say(evaluations_table(read_evaluations(model_dir)).rstrip("\n"))
 

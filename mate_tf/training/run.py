@@ -6,7 +6,7 @@ import json
 import os
 import pathlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -30,6 +30,7 @@ def train_run(
     data_dir: pathlib.Path,
     model_dir: pathlib.Path,
     init_checkpoint: str | None = None,
+    on_begin: Callable[[], None] | None = None,
     **load_options,
 ) -> dict[str, float]:
     """Trains as the config says, or goes on where the run in the folder stopped.
@@ -41,6 +42,7 @@ def train_run(
         data_dir: the folder of records (`check_examples`).
         model_dir: the run's folder, new or of the same run.
         init_checkpoint: weights to start from, as `load_weights` takes them; None for random ones.
+        on_begin: is called by the chief before the first step of a run that was not refused.
         **load_options: of `load_weights`.
 
     Returns:
@@ -90,6 +92,8 @@ def train_run(
             save_inputs(inputs, model_dir, begins, may_differ=config.skip_corrupt)
             with complete_file(model_dir / "vocab.txt") as unfinished:
                 shutil.copyfile(data_dir / "vocab.txt", unfinished)
+            if begins and on_begin is not None:
+                on_begin()
         return train(task, config, model_dir)
 
 
