@@ -265,13 +265,11 @@ class TableQuestionAnswering(EncoderTask):
             weak_loss += tf.where(is_kept, computed, 0.0)  # the others may be infinite
             if "aggregation_is_known" in batch:
                 is_known = tf.reshape(batch["aggregation_is_known"], [-1]) > 0
-                known_loss = self._known_aggregation_loss(batch, outputs)
-                known_loss += tf.where(_has_cells(batch), example_loss, 0.0)
+                known_loss = example_loss + self._known_aggregation_loss(batch, outputs)
                 weak_loss = tf.where(is_known, known_loss, weak_loss)
             example_loss = weak_loss
         elif config.num_aggregation_labels:
             losses["aggregation_loss"] = self._known_aggregation_loss(batch, outputs)
-            example_loss = tf.where(_has_cells(batch), example_loss, 0.0)
             example_loss += losses["aggregation_loss"]
         return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss} | losses
 
@@ -324,6 +322,10 @@ class TableQuestionAnswering(EncoderTask):
             )
         if config.mask_examples_without_labels:
             loss = tf.where(tf.reduce_any(batch["label_ids"] > 0, axis=1), loss, 0.0)
+        knows_absent = config.num_aggregation_labels == len(AGGREGATIONS)
+        if knows_absent and "aggregation_function_id" in batch:
+            index = tf.reshape(batch["aggregation_function_id"], [-1])
+            loss = tf.where(index == AGGREGATIONS.index(ABSENT), 0.0, loss)  # nothing to select
         return loss
 
     def _known_aggregation_loss(self, batch, outputs):
@@ -363,11 +365,6 @@ class TableQuestionAnswering(EncoderTask):
             "answer_loss": config.answer_loss_importance * error,
             "large_answer_loss_mask": kept,
         }
-
-
-def _has_cells(batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
-    """Whether the table answers the question: bool [B]."""
-    return tf.reshape(batch["aggregation_function_id"], [-1]) != AGGREGATIONS.index(ABSENT)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
