@@ -359,12 +359,9 @@ def _end_of_record(file: str, begin: int) -> int:
     with tf.io.gfile.GFile(file, "rb") as stream:
         stream.seek(begin)
         length, checksum = stream.read(8), stream.read(4)
-    crc = 0xFFFFFFFF
-    for byte in length:
-        crc ^= byte
-        for _ in range(8):  # CRC-32C, bit by bit, then turned and shifted as the format has it
-            crc = crc >> 1 ^ 0x82F63B78 * (crc & 1)
-    crc ^= 0xFFFFFFFF
-    masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-    is_intact = masked.to_bytes(4, "little") == checksum
+    with tempfile.NamedTemporaryFile() as file_of_length:
+        # TensorFlow's writer computes the checksum: it is the last four bytes of its record.
+        with tf.io.TFRecordWriter(file_of_length.name) as writer:
+            writer.write(length)
+        is_intact = file_of_length.read()[-4:] == checksum
     return begin + _FRAME_BYTES + int.from_bytes(length, "little") if is_intact else sys.maxsize

@@ -9,13 +9,12 @@ import re
 from collections.abc import Callable, Sequence
 
 from mate_tf.features.numeric import Date, values_in_column
+from mate_tf.tables.notations import MONTHS
 from mate_tf.tables.table import Table
 
 _PLAIN = re.compile(r"\d{1,3}(?:,\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?", re.ASCII)
 _YEARS = range(1500, 2101)
-_MONTHS = (
-    "January,February,March,April,May,June,July,August,September,October,November,December"
-).split(",")
+_MONTHS = [month.title() for month in MONTHS]
 _NumberStyle = Callable[[str], str]
 
 
