@@ -106,9 +106,8 @@ def run(options: argparse.Namespace) -> None:
         say(f"{config.num_steps} steps of {config.batch_size} examples: about {about} here")
 
     with arguments.make_strategy(options).scope():
-        train_run(
-            config, data_dir, model_dir, options.init_checkpoint, say_how_long, **load_options
-        )
+        start = options.init_checkpoint
+        train_run(config, data_dir, model_dir, start, on_begin=say_how_long, **load_options)
         if is_chief():
             say(evaluations_table(read_evaluations(model_dir)).rstrip("\n"))
 

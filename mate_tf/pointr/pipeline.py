@@ -207,7 +207,7 @@ class Pipeline:
         """Trains on a stage's records and exports the best weights."""
         run = self._directory / stage
         with self._scope():
-            options = {"reset_heads": True} if init_checkpoint else {}
+            options: dict[str, Any] = {"reset_heads": True} if init_checkpoint else {}
             train_run(config, self._directory / f"{stage}_data", run, init_checkpoint, **options)
         stored = run_model(run, max_seq_length=config.max_seq_length)
         export_stored(stored, self._directory / MODEL / exported)

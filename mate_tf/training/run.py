@@ -30,6 +30,7 @@ def train_run(
     data_dir: pathlib.Path,
     model_dir: pathlib.Path,
     init_checkpoint: str | None = None,
+    *,
     on_begin: Callable[[], None] | None = None,
     **load_options,
 ) -> dict[str, float]:
