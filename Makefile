@@ -13,6 +13,9 @@ SIZE ?= small
 # Names of its steps, between commas; without them all.
 ONLY ?=
 
+# Of make check-tpu: which steps, by a regular expression; all without it.
+STEPS ?=
+
 # Of make mutants: which changes, by mutmut's names; '*' is all, which takes hours.
 MUTANTS ?= *__mutmut_20
 
@@ -22,7 +25,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 PYTEST := $(VENV_PYTHON) -m pytest tests --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full reproduce results docs demo test test-fast test-slow test-golden test-core test-newest mutants lint format constraints clean
+.PHONY: help env benchmark benchmark-full check-tpu reproduce results docs demo test test-fast test-slow test-golden test-core test-newest mutants lint format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +44,11 @@ benchmark-full: env ## the same from 128 to 16,384 tokens, and training steps: h
 	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --output_dir=out/benchmark_full
 	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --output_dir=out/benchmark_training \
 	  --mode=training --lengths=512,2048 --rounds=3
+
+check-tpu: env ## compile the papers' training steps for a TPU, where there is none, in .venv-tpu
+	test -x .venv-tpu/bin/python || { python3 -m venv .venv-tpu && \
+	  .venv-tpu/bin/pip install --quiet "jax[tpu]==0.10.2" "libtpu==0.0.42.1"; }
+	$(VENV_PYTHON) -m experiments.benchmarks.check_tpu --steps='$(STEPS)'
 
 reproduce: env ## make the figures of docs/results.md again, SIZE=small or full, ONLY=wtq,heads
 	minilm="$$(scripts/install_minilm.sh $(VENV))" && \

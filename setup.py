@@ -18,27 +18,35 @@ CORE = [
     "keras>=3.10,<3.16",
     "narwhals",
     "numpy",
+    "rich",
     "safetensors",
     "tensorflow>=2.20,<2.22",
     f"tensorflow-text>=2.20,<2.22; {HAS_TEXT}",
-    "tqdm",
 ]
 EXTRAS = {
     "beam": ["apache-beam[tfrecord]"],
     # Tables from HTML, Parquet and workbooks of Excel and OpenDocument.
-    "formats": ["lxml", "openpyxl", "pyarrow", "python-calamine"],
+    "formats": ["lxml", "openpyxl", "pyarrow", "python-calamine", "xlrd"],
+    # TensorFlow's build with CUDA, of gigabytes. Builds that are packages of another name are no
+    # extras: scripts/install_build.sh installs those for TPUs and for CPUs alone.
+    "gpu": ["tensorflow[and-cuda]>=2.20,<2.22"],
     "hub": ["huggingface_hub"],
+    # As gradio[mcp], whose bound of pydantic kserve's kubernetes does not keep.
+    "mcp": ["gradio>=6,<7", "mcp>=1.21,<2"],
     "page": ["gradio>=6,<7"],
     # Sentences of linked passages, and columns chosen by the words of the question.
     "passages": ["nltk"],
     "plots": ["matplotlib"],
+    # The tables most like a question, of many.
+    "search": ["bm25s"],
     "serve": [
         "fastapi",
         "h11",
         "kserve>=0.21,<0.22",
         "orjson",
         "prometheus_client",
-        "uvicorn>=0.30,<0.60",
+        "pydantic",
+        "uvicorn>=0.30",
     ],
     "spacy": ["spacy"],
     "textblob": ["textblob"],
@@ -52,6 +60,7 @@ EXTRAS = {
         "setuptools<82",
     ],
     "test": [
+        "axe-playwright-python",
         "httpx",
         "hypothesis",
         "pandas",
@@ -68,7 +77,7 @@ EXTRAS = {
 # What users may want, but for spaCy, which is large and whose models are not on PyPI; and that with
 # what tests and lint need, but for PyTorch, which scripts/setup_env.sh installs where there is a
 # build without CUDA. Tests skip without the two.
-FOR_USERS = ("beam", "formats", "hub", "page", "passages", "plots", "serve", "textblob", "train")
+FOR_USERS = "beam formats hub mcp page passages plots search serve textblob train".split()
 TOGETHER = {
     name: sorted({requirement for extra in extras for requirement in EXTRAS[extra]})
     for name, extras in {"all": FOR_USERS, "dev": (*FOR_USERS, "test", "lint")}.items()
@@ -128,7 +137,7 @@ setup(
     python_requires=">=3.11,<3.14",
     packages=find_namespace_packages(include=["mate_tf", "mate_tf.*"]),
     entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},
-    package_data={"mate_tf": ["py.typed", "default_model/*", "page/style.css"]},
+    package_data={"mate_tf": ["py.typed", "default_model/*", "page/*.css", "page/*.js"]},
     install_requires=CORE,
     extras_require={**EXTRAS, **TOGETHER},
 )

@@ -4,9 +4,10 @@
         --output_dir=out/mlm_data --vocab_file=vocab.txt
 
 The input is a folder of .jsonl files, each a split, of tables with their texts (--task=TEXTS), a
-folder of CSV and TSV files (TABLES), or a data set of experiments/create_data.py in its own layout,
-whose questions are then the texts of their tables. docs/training.md describes the first two. The
-titles of a table are texts too; a table without texts is read without.
+folder of CSV and TSV files (TABLES), TAPAS's own corpus (INTERACTIONS), or a data set of
+experiments/create_data.py in its own layout, whose questions are then the texts of their tables.
+docs/training.md describes the first three. The titles of a table are texts too; a table without
+texts is read without.
 
 An example is an excerpt of the texts and of the table's upper left corner. Some words of the text
 and whole cells are masked. In half of the examples with texts another table of the split stands in
@@ -20,7 +21,8 @@ conversion.json, which says how. With --max_seq_lengths=128,512,2048 examples ar
 length, and each goes to the file of the shortest that holds it: experiments/pretrain.py takes
 batches of all lengths in turn (--config.length_buckets=128,512 --config.max_seq_length=2048).
 
-A shard's tables are held in memory, without Beam those of the split.
+Without Beam the tables of a split are in a temporary file (in TMPDIR) meanwhile; with it, a worker
+holds those of a shard in memory.
 """
 
 from absl import flags

@@ -7,7 +7,8 @@
 
 --input_dir holds tables in one of the layouts of docs/training.md. --task=TABLES reads its CSV
 and TSV files, in subfolders too. TEXTS reads {split}.jsonl for each of --splits; its texts have to
-be true. WTQ and TABFACT read the tables of a data set's --splits, TABFACT with entailed statements.
+be true. INTERACTIONS are those of TAPAS's corpus. WTQ and TABFACT read the tables of a data set's
+--splits, TABFACT with entailed statements.
 
 --kinds names what is made of them (Eisenschlos et al., 2020, "Understanding tables with
 intermediate pre-training"):

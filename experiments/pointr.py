@@ -27,6 +27,8 @@ it) and answers: {split}.json in the format of HybridQA's evaluation, {split}.js
 scores, {split}.md with the scores.
 """
 
+import pathlib
+
 from absl import flags
 
 from experiments import program
@@ -95,7 +97,7 @@ def main(argv: list[str]) -> None:
         config,
         Source(_TASK.value, _INPUT.value, splits),
         _VOCAB.value,
-        _OUTPUT.value,
+        pathlib.Path(_OUTPUT.value),
         lambda items, name: arguments.with_progress(items, name, "question"),
         arguments.make_strategy(devices).scope,
     )

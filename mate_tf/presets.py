@@ -19,74 +19,56 @@ _RANKS = ("column_ranks", "inv_column_ranks")
 _LINFORMER_LENGTH = 2048
 
 
-def _linformer(projected_length: int) -> dict[str, Any]:
-    return {
-        "attention": AttentionConfig(
-            "linformer", sequence_length=_LINFORMER_LENGTH, projected_length=projected_length
-        ),
-        "disabled_features": (),
-    }
-
-
-def _tableformer(position: str, disabled_features: tuple[str, ...]) -> dict[str, Any]:
-    return {
-        "attention": AttentionConfig("tableformer"),
-        "position": position,
-        "disabled_features": disabled_features,
-    }
+def _preset(
+    architecture: str,
+    disabled_features: tuple[str, ...] = (),
+    position: str | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """An attention with its options, which ids are left out, and the positions if they matter."""
+    attention = AttentionConfig(architecture, **options)
+    preset = {"attention": attention, "disabled_features": disabled_features}
+    return preset if position is None else preset | {"position": position}
 
 
 # Fields of EncoderConfig. Fields that are not named keep their values.
 ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "tapas": {"attention": AttentionConfig("tapas"), "disabled_features": ()},
+        "tapas": _preset("tapas"),
         # AttentionConfig's defaults are the MATE paper's: G = 116, R = 42 (appendix).
-        "mate": {"attention": AttentionConfig("mate"), "disabled_features": ()},
+        "mate": _preset("mate"),
         # MATE's pattern without a window: every pair that it allows, tile by tile.
-        "mate_exact": {
-            "attention": AttentionConfig("mate", coverage=1.0),
-            "disabled_features": (),
-        },
+        "mate_exact": _preset("mate", coverage=1.0),
         # SAT's attention with TAPAS's embeddings, for comparison at equal pre-training.
-        "sat": {"attention": AttentionConfig("sat"), "disabled_features": ()},
+        "sat": _preset("sat"),
         # SAT itself, which reads a table as plain text (MATE paper, section 2), for records with a
         # histogram row.
-        "sat_text_only": {
-            "attention": AttentionConfig("sat"),
-            "disabled_features": (*_STRUCTURE_IDS, *_RANKS),
-        },
+        "sat_text_only": _preset("sat", (*_STRUCTURE_IDS, *_RANKS)),
         # 256 was the best of the three. Row, column and rank embeddings stay (MATE paper, 5.1).
-        "linformer_128": _linformer(128),
-        "linformer_256": _linformer(256),
-        "linformer_512": _linformer(512),
+        **{
+            f"linformer_{length}": _preset(
+                "linformer", sequence_length=_LINFORMER_LENGTH, projected_length=length
+            )
+            for length in (128, 256, 512)
+        },
         # 256 global tokens (MATE paper, section 5.1), ETC's radius and distances.
-        "table_etc": {"attention": AttentionConfig("table_etc"), "disabled_features": ()},
+        "table_etc": _preset("table_etc"),
         # The grammar-guided attention paper's rules, and its bias of 5 (section 3.2).
-        "grammar_hard": {"attention": AttentionConfig("grammar_hard"), "disabled_features": ()},
-        "grammar_soft": {"attention": AttentionConfig("grammar_soft"), "disabled_features": ()},
+        "grammar_hard": _preset("grammar_hard"),
+        "grammar_soft": _preset("grammar_soft"),
         # With more rules than the paper's (mate_tf/layers/attention/grammar.py).
-        "grammar_hard_extended": {
-            "attention": AttentionConfig("grammar_hard", grammar_rules="extended"),
-            "disabled_features": (),
-        },
-        "grammar_soft_extended": {
-            "attention": AttentionConfig("grammar_soft", grammar_rules="extended"),
-            "disabled_features": (),
-        },
+        "grammar_hard_extended": _preset("grammar_hard", grammar_rules="extended"),
+        "grammar_soft_extended": _preset("grammar_soft", grammar_rules="extended"),
         # TableFormer paper, section 5.4 and table 5. Row ids, column ids and global positions are
         # taken away one by one. Positions that restart in each cell are its final choice. Ranks
         # stay throughout (section 3).
-        "tableformer_rc_gp": _tableformer("absolute", ()),
-        "tableformer_c_gp": _tableformer("absolute", ("row_ids",)),
-        "tableformer_gp": _tableformer("absolute", _STRUCTURE_IDS),
-        "tableformer_pcp": _tableformer("per_cell", _STRUCTURE_IDS),
+        "tableformer_rc_gp": _preset("tableformer", (), "absolute"),
+        "tableformer_c_gp": _preset("tableformer", ("row_ids",), "absolute"),
+        "tableformer_gp": _preset("tableformer", _STRUCTURE_IDS, "absolute"),
+        "tableformer_pcp": _preset("tableformer", _STRUCTURE_IDS, "per_cell"),
         # In neither paper: TableFormer's relations in MATE's pattern. At full coverage it does not
         # depend on the order of rows and columns, like tableformer_pcp.
-        "mate_tableformer": {
-            "attention": AttentionConfig("mate_tableformer", coverage=1.0),
-            "position": "per_cell",
-            "disabled_features": _STRUCTURE_IDS,
-        },
+        "mate_tableformer": _preset("mate_tableformer", _STRUCTURE_IDS, "per_cell", coverage=1.0),
     }
 )
 

@@ -13,7 +13,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -131,16 +131,6 @@ def functions_of(graph: "tf.Graph") -> Iterable[tuple[str, Any]]:
             yield from functions_of(function.graph)
 
 
-def random_record_reader(file: str) -> Any:
-    """Has `read(begin)`, which gives the record at that byte of a TFRecord file and where it ends.
-
-    It raises tf.errors.DataLossError for a damaged one, where public readers end for good.
-    """
-    from tensorflow.python.lib.io import tf_record
-
-    return tf_record.tf_record_random_reader(file)
-
-
 # --- Keras, 3.10 to 3.15 ---
 
 
@@ -196,15 +186,89 @@ def orbit_logs_to(log: Callable[..., None]) -> Iterator[None]:
         orbit.controller._log = original
 
 
-# --- uvicorn, 0.30 to 0.54 ---
+# --- JAX: 0.10.2 with libtpu 0.0.42.1 in .venv-tpu (Makefile), 0.11.2 where there is a GPU ---
 
 
-def http_protocol() -> Any:
-    """The class of uvicorn's connections, of which each connection is an instance.
+class TpuProgram(NamedTuple):
+    """A program that libtpu compiled.
 
-    uvicorn takes such a class as an option, but does not say what it consists of. Our own limits
-    the time of a request's head, which uvicorn waits for without end.
+    Attributes:
+        text: its HLO after all optimisations.
+        memory: sizes in bytes, by names such as `temp_size_in_bytes`.
+        cost: "flops" and "bytes accessed", among others.
     """
-    from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    return H11Protocol
+    text: str
+    memory: Any
+    cost: dict[str, float]
+
+
+def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> TpuProgram:
+    """Compiles a serialized HLO module for a TPU that need not be there.
+
+    JAX's public functions compile only what JAX has traced.
+
+    Raises:
+        RuntimeError: if it does not compile, such as for lack of the chip's memory.
+    """
+    # Read by libtpu: where there is no TPU, it would wait for a machine's description.
+    for name, value in (
+        ("TPU_SKIP_MDS_QUERY", "1"),
+        ("TPU_ACCELERATOR_TYPE", "v5litepod-1"),
+        ("TPU_WORKER_HOSTNAMES", "localhost"),
+        ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"),  # nothing is shared where there is no TPU
+        ("JAX_PLATFORMS", "cpu"),
+    ):
+        os.environ.setdefault(name, value)
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+    from jax.experimental import topologies
+
+    (device,) = topologies.get_topology_desc(
+        topology, "tpu", chips_per_host_bounds=(1, 1, 1), num_slices=1
+    ).devices
+    with mlir.make_ir_context():
+        compiled = device.client.compile(
+            _module(program), xla_client.DeviceList((device,)), xla_client.CompileOptions()
+        )
+    (optimised,) = compiled.hlo_modules()
+    memory = compiled.get_compiled_memory_stats()
+    return TpuProgram(optimised.to_string(), memory, compiled.cost_analysis())
+
+
+def compile_for_device(program: bytes, device: Any) -> Any:
+    """Compiles a serialized HLO module for one of JAX's devices, and loads it there.
+
+    Other threads may run meanwhile. The result's `execute` takes and returns lists of arrays, its
+    `get_compiled_memory_stats` tells sizes in bytes.
+
+    Raises:
+        RuntimeError: if it does not compile.
+    """
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+
+    with mlir.make_ir_context():
+        return device.client.compile_and_load(
+            _module(program), xla_client.DeviceList((device,)), xla_client.CompileOptions()
+        )
+
+
+def _module(program: bytes) -> Any:
+    """A serialized HLO module as StableHLO; within one of MLIR's contexts."""
+    from jax._src.lib import xla_client
+    from jax._src.lib.mlir import ir
+
+    module = ir.Module.parse(xla_client._xla.mlir.hlo_to_stablehlo(program))
+    copies = []
+
+    def visit(operation: Any) -> Any:
+        if operation.name == "mhlo.copy":  # of results; StableHLO has none
+            copies.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for copy in copies:
+        copy.results[0].replace_all_uses_with(copy.operands[0])
+        copy.erase()
+    return module

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class TaskSpec:
-    """The parts of a task, by their names in mate_tf/models/NAME.py and mate_tf/training/NAME.py.
+    """The parts of a task, by their names in mate_tf/models/NAME.py and mate_tf/training.
 
     Attributes:
         name: what configs and exported folders call the task.
@@ -21,6 +21,7 @@ class TaskSpec:
         decode: reads answers off the model's outputs; None for a task that answers nothing.
         outputs: the outputs that `decode` reads; a model may lack some of them.
         needs_tables: whether it answers from a table only, and takes no sentence alone.
+        measures: where in mate_tf/training its checks and its evaluation are.
     """
 
     name: str
@@ -30,6 +31,7 @@ class TaskSpec:
     decode: str | None = None
     outputs: tuple[str, ...] = ()
     needs_tables: bool = False
+    measures: str = "measures"
 
     @property
     def config_class(self) -> type[Any]:
@@ -46,12 +48,12 @@ class TaskSpec:
     @property
     def check_data(self) -> Callable[..., None]:
         """Raises ValueError for a folder of records that the model cannot learn from."""
-        return self._of(f"training.{self.name}", "check_data")
+        return self._of(f"training.{self.measures}", f"check_{self.name}")
 
     @property
     def dev_evaluation(self) -> Callable[..., Any]:
         """Makes what measures the model on the dev split while it trains."""
-        return self._of(f"training.{self.name}", "dev_evaluation")
+        return self._of(f"training.{self.measures}", f"{self.name}_evaluation")
 
     @property
     def decode_function(self) -> Callable[..., Any]:
@@ -72,6 +74,7 @@ TASKS: dict[str, TaskSpec] = {
             "decode_cells",
             ("token_probabilities", "aggregation_logits", "column_logits", "token_logits"),
             needs_tables=True,
+            measures="table_qa",
         ),
         TaskSpec(
             "classification",

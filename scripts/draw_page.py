@@ -1,9 +1,10 @@
-"""Draws the README's picture of the page: docs/page.png.
+"""Draws the documentation's pictures of the page: docs/page.png and docs/page_phone.png.
 
     python -m scripts.draw_page
 
-Serves the page (mate-tf page), asks its example question in a headless Chromium and takes a
-picture of what is seen then. Takes the extras page and test (Playwright), and Chromium or Chrome.
+Serves the page (mate-tf page) with the default model, and takes pictures in a headless Chromium: of
+its example on a wide window, and of an answer that is not sure on a dark phone. Takes the extras
+page and test (Playwright), Chromium or Chrome, and the font Inter (scripts/install_chromium.sh).
 """
 
 import contextlib
@@ -14,10 +15,9 @@ from typing import Any
 
 from experiments import program
 from mate_tf.command_line import arguments
-from mate_tf.page.app import build_app, launch
+from mate_tf.page.app import serving
 
-PICTURE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "page.png"
-WIDTH, HEIGHT = 1200, 900
+DOCS = pathlib.Path(__file__).resolve().parents[1] / "docs"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _OPTIONS = (
     "--headless",
@@ -52,27 +52,34 @@ def headless_browser() -> Iterator[Any]:
             browser.close()
 
 
-def draw(address: str, picture: pathlib.Path) -> None:
-    """Asks the page's example question and takes a picture of the window."""
+def draw(address: str, folder: pathlib.Path) -> None:
+    """Takes the pictures of the page at an address."""
     with headless_browser() as browser:
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
-        page.goto(address)
-        page.get_by_role("button", name="Ask", exact=True).click()
-        page.wait_for_selector("#result .answer")
-        page.mouse.move(0, 0)
-        page.wait_for_timeout(500)  # what moves and fades has come to rest
-        page.screenshot(path=picture)
+        for name, width, height, scheme, question in (
+            ("page.png", 1200, 830, "light", ""),
+            ("page_phone.png", 400, 860, "dark", "which mission brought back the most samples?"),
+        ):
+            window = {"width": width, "height": height}
+            page = browser.new_page(viewport=window, color_scheme=scheme)
+            page.set_default_timeout(240_000)
+            page.goto(address)
+            page.wait_for_selector("#result .views")
+            if question:
+                page.get_by_label("Question").fill(question)
+                page.keyboard.press("Enter")
+                page.wait_for_selector("#result .unsure ~ .views")
+                page.evaluate("document.activeElement.blur()")
+            page.mouse.move(0, 0)
+            page.wait_for_timeout(1000)  # what moves and fades has come to rest
+            page.screenshot(path=folder / name)
+            page.close()
 
 
 def main(_) -> None:
     options = model_options()
-    app = build_app(
-        arguments.load_model(options, num_alternatives=3), arguments.find_model(options.model)
-    )
-    try:
-        draw(launch(app, "127.0.0.1", None), PICTURE)
-    finally:
-        app.close(verbose=False)
+    predictor = arguments.load_model(options, num_alternatives=3)
+    with serving(predictor, arguments.find_model(options.model), "127.0.0.1") as address:
+        draw(address, DOCS)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Takes the default model as it was before its last stage from the history of this repository.
+# Takes the default model as it was before a stage of its training from the history of this
+# repository: before `operators` or, by default, before `absent`.
 #
-#   scripts/model_before.sh FOLDER
+#   scripts/model_before.sh FOLDER [STAGE]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-commit=9ae2bfe65049f56c689a8c443e429b0884d09a27
+declare -A commits=([absent]=77d2c09 [operators]=9ae2bfe)
+commit=${commits[${2:-absent}]}
 mkdir -p "$1"
 for file in config.json conversion.json model.safetensors vocab.txt; do
   git show "$commit:mate_tf/default_model/$file" > "$1/$file"

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from absl import flags
-from tqdm import tqdm
 
 from experiments import program
 from mate_tf.command_line import arguments
@@ -61,7 +60,7 @@ def table_answers(signature: Any, builder, pairs: Sequence[tuple]) -> list[Given
             batches.append([])
         batches[-1].append(index)
     answers: dict[int, Given] = {}
-    for batch in tqdm([*alone, *filter(None, batches)], "tables", unit="batch"):
+    for batch in arguments.with_progress([*alone, *filter(None, batches)], "tables", "batch"):
         answers |= zip(batch, _ask_tables(signature, [pairs[i] for i in batch]), strict=True)
     return [answers[index] for index in range(len(pairs))]
 
@@ -129,7 +128,7 @@ def main(_) -> None:
     builder = FeatureBuilder(Wordpiece(stored.vocab_file), stored.feature_config)
     library = from_pretrained(directory, calibrated=False)
     pairs = arguments.read_asked(_QUESTIONS()).pairs
-    answered = tqdm(library.answer_all(pairs), "library", len(pairs), unit="question")
+    answered = arguments.with_progress(library.answer_all(pairs), "library", "question", len(pairs))
     expected = [_given(answer) for _, _, answer in answered]
     num_refused = sum(answer.is_refused for answer in expected)
     print(f"library: {len(expected)} questions, {num_refused} refused", flush=True)

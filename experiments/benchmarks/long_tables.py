@@ -25,7 +25,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from absl import flags
-from tqdm import tqdm
 
 from experiments import program
 from experiments.benchmarks.runners import (
@@ -140,7 +139,7 @@ def measure_coverage(pairs: list, wordpiece) -> str:
     ]
     lines, ratios = [], []
     examples = _examples(pairs, _builder(wordpiece, _LONGEST_DENSE.value))
-    for table, _question, example in tqdm(examples, unit=" tables"):
+    for table, _question, example in arguments.with_progress(examples, None, "table"):
         tokens = example.report.num_tokens
         if tokens <= _LONGER_THAN.value:
             continue

@@ -97,7 +97,7 @@ def parse_lengths(texts: list[str]) -> list[int]:
 def made_up_features(options: Mapping[str, Any]):
     """`TokenFeatures` of batch_size equal examples of a length.
 
-    Each is a question and a table of so many columns with cells of two tokens.
+    Each is a question and a table of so many columns with cells of cell_tokens, by default two.
     """
     import numpy as np
     import tensorflow as tf
@@ -105,7 +105,8 @@ def made_up_features(options: Mapping[str, Any]):
     from mate_tf.features.token_features import TokenFeatures
 
     length, columns = options["length"], options["columns"]
-    cell = np.maximum(np.arange(length) - _QUESTION_TOKENS, 0) // _CELL_TOKENS  # [S]
+    cell = np.maximum(np.arange(length) - _QUESTION_TOKENS, 0)  # [S]
+    cell //= options.get("cell_tokens", _CELL_TOKENS)
     in_table = np.arange(length) >= _QUESTION_TOKENS
     zeros = np.zeros(length, np.int32)
     fields = {

@@ -19,9 +19,8 @@ from mate_tf.training.config import (
 BERT_BASE = EncoderConfig(
     original_ids=True, position="per_cell", attention=AttentionConfig(architecture="tapas")
 )
-BERT_LARGE = dataclasses.replace(
-    BERT_BASE, hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096
-)
+_LARGE: dict[str, Any] = dict(hidden_size=1024, num_layers=24, num_heads=16, intermediate_size=4096)
+BERT_LARGE = dataclasses.replace(BERT_BASE, **_LARGE)
 # Every pair that row heads and column heads allow; up to 1,000 tokens the fastest evaluator.
 MATE_DENSE = AttentionConfig("mate", evaluator="dense", bucket_size=0)
 # The window of the MATE paper: buckets of 42 behind 116 global tokens, half of the heads in rows.
@@ -144,6 +143,9 @@ _TABFACT_BASE = ClassificationTrainingConfig(
     warmup_ratio=0.05,
     **TAPAS_TRAINING,
 )
+# Intermediate pre-training on synthetic statements and counterfactuals. The release names no values
+# of its own; these are TabFact's.
+_STATEMENTS_BASE = dataclasses.replace(_TABFACT_BASE, eval_interval=10_000)
 # Both stages of PointR (MATE paper, appendix A.2). The release points with another loss.
 _POINT = TableQATrainingConfig(
     encoder=dataclasses.replace(BERT_LARGE, attention=MATE_WINDOW),
@@ -175,15 +177,27 @@ _READ = SpanReadingTrainingConfig(
 )
 _OTHER_PRETRAINING: dict[str, Any] = dict(max_seq_length=2048, num_steps=2_000_000)
 
+_OF_BOTH_SIZES: dict[str, Any] = {
+    "statements": _STATEMENTS_BASE,
+    "sqa": _SQA_BASE,
+    "wikisql": _WIKISQL_BASE,
+    "wikisql_supervised": _WIKISQL_SUPERVISED_BASE,
+    "wtq": _WTQ_BASE,
+    "tabfact": _TABFACT_BASE,
+}
+
 CONFIGS = {
-    "sqa_base": _SQA_BASE,
-    "wikisql_base": _WIKISQL_BASE,
-    "wikisql_supervised_base": _WIKISQL_SUPERVISED_BASE,
-    "wtq_base": _WTQ_BASE,
+    **{f"{name}_base": config for name, config in _OF_BOTH_SIZES.items()},
+    # The release trains both sizes alike.
+    **{
+        f"{name}_large": dataclasses.replace(
+            config, encoder=dataclasses.replace(config.encoder, **_LARGE)
+        )
+        for name, config in _OF_BOTH_SIZES.items()
+    },
     "wtq_mate_base_2048": dataclasses.replace(
         _WTQ_BASE, encoder=dataclasses.replace(BERT_BASE, attention=MATE_WINDOW), **LONG
     ),
-    "tabfact_base": _TABFACT_BASE,
     "hybridqa_mate_large": _POINT,
     "hybridqa_reader_large": _READ,
     "pointr_mate_large": PointRConfig(

@@ -223,6 +223,25 @@ _DEMO = TableQATrainingConfig(
     checkpoint_interval=650,
 )
 
+_DEFAULT_PEOPLE = dataclasses.replace(
+    STARTING_POINTS["table_questions"],
+    max_seq_length=512,
+    length_buckets=(64, 96, 128, 192, 256, 384),
+    num_steps=900,
+    eval_interval=900,
+    dtype="float32",
+)
+_DEFAULT_EVERYTHING = dataclasses.replace(
+    _DEFAULT_PEOPLE,
+    max_seq_length=2048,
+    length_buckets=(128, 256, 512, 1024),
+    batch_size=32,
+    num_steps=10_000,
+    learning_rate=1e-4,
+    warmup_ratio=0.04,
+    eval_interval=10_000,
+)
+
 CONFIGS = {
     "default_words": STARTING_POINTS["masked_words"],
     "default_statements": dataclasses.replace(
@@ -239,6 +258,37 @@ CONFIGS = {
         STARTING_POINTS["table_questions"],
         max_seq_length=1024,
         length_buckets=(128, 192, 256, 384, 512, 768),
+    ),
+    "default_absent": dataclasses.replace(
+        STARTING_POINTS["table_questions"],
+        # Of the kept questions with an answer one in two hundred is then called absent.
+        task=dataclasses.replace(STARTING_POINTS["table_questions"].task, absent_threshold=0.7),
+        max_seq_length=512,
+        length_buckets=(96, 128, 192, 256, 384),
+        num_steps=650,
+        eval_interval=650,
+        dtype="float32",
+    ),
+    "default_people": _DEFAULT_PEOPLE,
+    "default_words_again": dataclasses.replace(
+        STARTING_POINTS["masked_words"],
+        max_seq_length=256,
+        batch_size=64,
+        num_steps=3_200,
+        learning_rate=1e-4,
+        warmup_ratio=0.05,
+        eval_interval=3_200,
+        dtype="float32",
+    ),
+    "default_everything": _DEFAULT_EVERYTHING,
+    "default_last": dataclasses.replace(
+        _DEFAULT_EVERYTHING,
+        # Of the written questions with an answer one in fifty is then called absent.
+        task=dataclasses.replace(_DEFAULT_EVERYTHING.task, absent_threshold=0.8),
+        num_steps=2_000,
+        learning_rate=5e-5,
+        warmup_ratio=0.05,
+        eval_interval=2_000,
     ),
     "mlm_minilm": _MASKED_WORDS,
     "statements_minilm": _STATEMENTS,

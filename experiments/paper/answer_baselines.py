@@ -16,7 +16,7 @@ from absl import flags
 
 from experiments import program
 from mate_tf.datasets.json_lines import read_json_lines
-from mate_tf.evaluation.wtq import denotation_correct
+from mate_tf.evaluation.official import denotation_correct
 
 _TRAIN = flags.DEFINE_string("train", None, "JSON Lines file of training questions", required=True)
 _DATA = flags.DEFINE_string("data", None, "JSON Lines file of questions to score", required=True)

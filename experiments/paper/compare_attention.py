@@ -98,7 +98,7 @@ def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
 
     Of the attention, which each has of its own, it is what was changed for all.
     """
-    from mate_tf.training.examples import SPLITS
+    from mate_tf.training.examples import record_files
     from mate_tf.training.run import config_values, data_files
     from mate_tf.training.starting_points import check_kind, make_config
 
@@ -109,7 +109,8 @@ def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
     flag = "--config.encoder.attention."
     changed = [change.removeprefix(flag) for change in overrides if change.startswith(flag)]
     values["encoder"]["attention"] = sorted(changed)
-    files = {file.name: file.sha256 for file in data_files(options.data_dir, SPLITS)}
+    of_splits = record_files(config, options.data_dir)
+    files = {file.name: file.sha256 for file in data_files(of_splits)}
     weights = {"init_checkpoint": options.init_checkpoint} | train.load_options_of(options)
     return dict(zip(SHARED_KEYS, (values, files, weights), strict=True))
 

@@ -19,6 +19,9 @@ _SPLITS = flags.DEFINE_list("splits", "train", "splits to read; TABLES has none"
 _PARTS = flags.DEFINE_string(
     "parts", "train=90,dev=10", "the files to write, with their percentages of the tables"
 )
+_INTERACTIONS = flags.DEFINE_bool(
+    "write_interactions", False, "write interactions of TAPAS's release too, to interactions/"
+)
 SEED = flags.DEFINE_integer("seed", 0, "all draws follow from it")
 
 
@@ -35,4 +38,5 @@ def files() -> "Files":
         parts=_PARTS.value,
         progress=lambda tables, part: with_progress(tables, part, "table"),
         num_tables=_NUMBER.value,
+        write_interactions=_INTERACTIONS.value,
     )

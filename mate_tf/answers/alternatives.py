@@ -32,17 +32,25 @@ _IN_WORDS = {"SUM": "sum", "AVERAGE": "average", "DIFFERENCE": "difference"}
 
 
 class TokenFacts(NamedTuple):
-    """What the tokens of a table's body cells say about them.
+    """What the tokens of a table say about its cells.
 
     Attributes:
         ranks: float64 [k], the place of the cell's value within its column; 0 without a value.
         mentioned: float64 [k], the share of the cell's tokens that are in the question.
         places: float64 [k], where in the question these are, on average; 0 without one.
+        names: float64 [columns], the share of each header's tokens that are in the question.
     """
 
     ranks: np.ndarray
     mentioned: np.ndarray
     places: np.ndarray
+    names: np.ndarray
+
+    def of_table(self, cells: slice, table: int) -> "TokenFacts":
+        """Those of one table of a batch."""
+        return TokenFacts(
+            self.ranks[cells], self.mentioned[cells], self.places[cells], self.names[table]
+        )
 
 
 def answer_of_cells(

@@ -7,7 +7,7 @@ hold; docs/tables.md says what its keys mean.
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,6 +26,9 @@ def format_number(value: float) -> str:
     if value.is_integer():
         return str(int(value))
     return np.format_float_positional(float(f"{value:.12g}"), trim="-")
+
+
+RowFrom = Literal["", "both", "words"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +72,8 @@ class Answer:
         error: why the question was refused; "" where it was not.
         note: why nothing was computed from the cells, such as unlike units; "" otherwise.
         assumed: sentences that say what was assumed about the table and the columns of the cells.
+        row_from: "words" where the question's words name the row (row_words.py) and the model had
+            another, "both" where it had the same, "" where they name none.
     """
 
     items: tuple[str, ...] = ()
@@ -85,6 +90,7 @@ class Answer:
     error: str = ""
     note: str = ""
     assumed: tuple[str, ...] = ()
+    row_from: RowFrom = dataclasses.field(default="", compare=False)
 
     @classmethod
     def of(cls, result: "Answer | ValueError") -> "Answer":
@@ -263,7 +269,7 @@ def answer_signs(answer: Answer, table: Table | None, question: str) -> dict[str
         ahead = logit_of(answer.score) - logit_of(answer.alternatives[0].score)
     scores = [cell.score for cell in answer.cells]
     size = (0, 0) if table is None else (table.num_rows, table.num_columns)
-    return signs_of(answer.aggregation, scores, ahead, size, question)
+    return signs_of(answer.aggregation, scores, ahead, size, question, answer.row_from)
 
 
 def apply_min_score(answer: Answer, min_score: float) -> Answer:

@@ -41,6 +41,8 @@ SIGNS = (
     "columns",
     "words",
     *_WORDS,
+    "row of model and words",
+    "row of the words alone",
 )
 _LEAST_SLOPE = 0.01  # of logits: the highest temperature is 100
 _MOST_STEPS = 100
@@ -110,6 +112,7 @@ def signs_of(
     ahead: float,
     size: tuple[int, int],
     question: str,
+    row_from: str = "",
 ) -> dict[str, float]:
     """The signs of an answer, each between about -6 and 6.
 
@@ -119,6 +122,7 @@ def signs_of(
         ahead: by how much its logit is above that of the next best answer.
         size: rows and columns of the table.
         question: the question's text.
+        row_from: who named the row, as of `Answer`.
     """
     text, one = question.lower(), len(scores) == 1
     kinds = {"COUNT": 0, "SUM": 1, "AVERAGE": 1, "DISTINCT": 3, "MAX": 3, "MIN": 3, "NONE": 4}
@@ -133,6 +137,8 @@ def signs_of(
         math.log(max(size[1], 1)),
         len(text.split()) / 10,
         *(float(re.search(pattern, text) is not None) for pattern in _WORDS.values()),
+        float(row_from == "both"),
+        float(row_from == "words"),
     ]
     return dict(zip(SIGNS, values, strict=True))
 

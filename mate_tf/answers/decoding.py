@@ -6,8 +6,9 @@ the sum of all probabilities, which training fits to the answer. What needs two 
 difference, takes the two most probable ones. A softmax over cells always selects the most probable
 one. A model that chooses no column, if it may, answers from the likeliest one.
 Where the cells lack what is to be computed from, the answer is the cells themselves, with
-aggregation NONE. Where ABSENT is likeliest, there is no answer; the alternatives begin with the
-best one. With `plain_answers` several cells are selected only where the words ask for them.
+aggregation NONE. Where ABSENT is likely enough, there is no answer; the alternatives begin with the
+best one. With `plain_answers` several cells are selected where the words ask for them or the model
+is sure of them, and one cell alone is in the row that the words name (row_words.py), if they do.
 
 A span's probability is among all spans within one cell of the body. Headers and histogram rows are
 never part of an answer.
@@ -31,8 +32,9 @@ from mate_tf.answers.alternatives import (
     best_others,
     likeliest_answer,
 )
-from mate_tf.answers.answer import Answer, SelectedCell, no_answer, number_of_text
+from mate_tf.answers.answer import Answer, RowFrom, SelectedCell, no_answer, number_of_text
 from mate_tf.answers.calibration import sigmoid, softmax
+from mate_tf.answers.row_words import RowFacts, moves_in_words, row_in_words, rows_beyond
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.cell_selection import LOG_ZERO
@@ -42,13 +44,16 @@ from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS, Table
 
 SELECTION_THRESHOLD = 0.5  # a more probable cell is part of the answer
+SURE = 0.8  # and so it is whatever the words say of the number of cells or of the row
 # Words that ask for several cells; others ask for one. RE2 reads it too.
 ASKS_FOR_SEVERAL = (
     r"(?s).*(?:\b(?:all|list|both|each|every|names?|are|were)\b|"
-    r"\b(?:which|what|other) \w+[^s\W]s\b).*"
+    r"\b(?:which|what|other) \w+[^s\W]s\b|"
+    r"\b(?:which|what|the|top|bottom|first|last) (?:two|three|four|five|[2-9])\b).*"
 )
 _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
 _OF_TWO = np.isin(AGGREGATIONS, PAIRED)
+_OF_ROWS = [AGGREGATIONS.index(name) for name in TAPAS_AGGREGATIONS]
 _ABSENT = AGGREGATIONS.index(ABSENT)
 # Spans looked at for each that is wanted: neighbours often say the same, in another cell.
 _SPANS_EACH = 8
@@ -188,10 +193,20 @@ def decode_cells(
     if "aggregation_logits" in outputs:
         logits = np.asarray(outputs["aggregation_logits"], np.float64)
         aggregations = softmax(logits)  # [B, A]
-    is_absent = aggregations.argmax(axis=1) == _ABSENT  # [B]
     absent = aggregations[:, _ABSENT:].sum(axis=1)  # [B]
+    is_absent = absent > config.absent_threshold
     aggregations = aggregations[:, :_ABSENT]  # of the answer, if there is one
 
+    # TAPAS's own operators do not ask for them.
+    compares = aggregations.shape[1] > len(TAPAS_AGGREGATIONS)
+    if config.plain_answers and compares:
+        for index, text in enumerate(asked.questions):
+            for move in moves_in_words(text):
+                here, there = map(AGGREGATIONS.index, move)
+                aggregations[index, there] += aggregations[index, here]
+                aggregations[index, here] = 0.0
+    row_from: dict[int, RowFrom] = {}  # of the examples whose words name a row
+    facts = _token_facts(asked, cells) if compares else None
     threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
     thresholds, number = np.full(len(tables), threshold), np.ones(len(tables), np.int64)  # [B]
     if not config.cell_cross_entropy:
@@ -208,19 +223,33 @@ def decode_cells(
             asks_for_one = [
                 re.fullmatch(ASKS_FOR_SEVERAL, text.lower()) is None for text in asked.questions
             ]
-            thresholds[(likeliest == _NONE) & asks_for_one] = np.inf
+            is_one = (likeliest == _NONE) & asks_for_one  # [B]
+            thresholds[is_one] = SURE
+            if facts is not None:
+                ways = {id(way): way for way in (probabilities, in_columns, with_columns)}
+                for example in np.flatnonzero(is_one).tolist():
+                    named = _named_row(asked, cells, facts, example, probabilities)
+                    if named:
+                        thresholds[example] = np.inf
+                        row_from[example] = "both" if named[0] == named[1] else "words"
+                    for values in ways.values():
+                        values[named] = values[named[::-1]]
     selected = select_cells(
         probabilities, cells.examples, thresholds[cells.examples], number
     )  # [K]
+    if config.plain_answers and asked.questions and facts is not None:
+        relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
+        for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist():
+            part = slice(cells.begins[example], cells.begins[example + 1])
+            beyond = _cells_beyond(asked, facts, example, probabilities[part], relations[part])
+            if beyond is not None:
+                selected[part], row_from[example] = beyond, "words"
     selected_in_columns = np.zeros_like(selected)
     if num_alternatives and "column_logits" in outputs:
         columns = cells.examples * (cells.columns.max() + 1) + cells.columns  # [K]
         one_each = np.ones(columns.max() + 1, np.int64)
         selected_in_columns = select_cells(in_columns, columns, threshold, one_each)
 
-    # TAPAS's own operators do not ask for them.
-    compares = aggregations.shape[1] > len(TAPAS_AGGREGATIONS)
-    facts = _token_facts(asked, cells) if compares else None
     answers = []
     for index, table in enumerate(tables):
         part = slice(cells.begins[index], cells.begins[index + 1])
@@ -234,10 +263,11 @@ def decode_cells(
             with_columns[part],
             aggregations[index],
             selected_in_columns[part],
-            facts and TokenFacts(*(values[part] for values in facts)),
+            facts and facts.of_table(part, index),
             config.plain_answers,
         )
         answer = likeliest_answer(of_table, places)
+        answer = dataclasses.replace(answer, row_from=row_from.get(index, ""))
         others: tuple[Answer, ...] = ()
         if num_alternatives:
             others = tuple(best_others(of_table, places, answer, num_alternatives))
@@ -251,8 +281,54 @@ def decode_cells(
     return answers
 
 
+def _cells_beyond(
+    asked: Asked, facts: TokenFacts, index: int, probabilities: np.ndarray, relations: np.ndarray
+) -> np.ndarray | None:
+    """The cells of an example's likeliest column in the rows beyond a value, bool [k]."""
+    table = asked.given_tables[index]
+    shape = table.num_rows, table.num_columns
+    rows = rows_beyond(
+        asked.questions[index], relations.reshape(shape), facts.names[index, : table.num_columns]
+    )
+    if rows is None:
+        return None
+    column = int(probabilities.argmax()) % table.num_columns
+    of_rows = rows[:, np.newaxis] & (np.arange(table.num_columns) == column)
+    selected = of_rows.ravel() & (probabilities > -np.inf)
+    return selected if selected.any() else None
+
+
+def _named_row(
+    asked: Asked, cells: BodyCells, facts: TokenFacts, index: int, probabilities: np.ndarray
+) -> list[int]:
+    """The likeliest cell of an example, and the one of its column in the row that the words name.
+
+    Twice the same where that is the same cell, and nothing where it is not in the sequence or the
+    model is sure of the other alone.
+    """
+    table = asked.given_tables[index]
+    part = slice(cells.begins[index], cells.begins[index + 1])
+    row, column = divmod(int(probabilities[part].argmax()), table.num_columns)
+    mentioned, num_tokens, ranks = (
+        values[part].reshape(table.num_rows, table.num_columns)
+        for values in (facts.mentioned, cells.num_tokens, facts.ranks)
+    )
+    kinds = [table.column(index).kind for index in range(table.num_columns)]
+    is_time = np.isin(kinds, ("date", "time"))
+    names = facts.names[index, : table.num_columns]
+    named = RowFacts(mentioned, num_tokens, ranks, names, is_time)
+    chosen = row_in_words(asked.questions[index], table.header, named, column)
+    if chosen is None:
+        return []
+    first = int(cells.begins[index]) + column
+    best, named_one = first + table.num_columns * row, first + table.num_columns * chosen
+    is_selected = row == chosen or probabilities[named_one] > SELECTION_THRESHOLD
+    is_possible = cells.num_tokens[named_one] and (is_selected or probabilities[best] <= SURE)
+    return [best, named_one] if is_possible else []
+
+
 def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
-    """The facts of all body cells, float64 [K]."""
+    """The facts of all body cells, float64 [K], and of all headers."""
     features = TokenFeatures(
         *(None if values is None else np.asarray(values) for values in asked.features)
     )
@@ -267,10 +343,18 @@ def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
         mentioned[index] = words[found] == ids
         places[index] = first[found] * mentioned[index]
     shares = np.maximum(mean_by_cell(mentioned, cells), 0.0)
+    in_header = (features.column_ids > 0) & (features.row_ids == 0) & (features.input_mask > 0)
+    width = max(table.num_columns for table in asked.given_tables)
+    columns = np.arange(len(mentioned))[:, np.newaxis] * width + features.column_ids - 1  # [B, S]
+    counts, sums = (
+        np.bincount(columns[in_header], weights, len(mentioned) * width)
+        for weights in (None, mentioned[in_header])
+    )
     return TokenFacts(
         np.maximum(mean_by_cell(features.column_ranks, cells), 0.0),
         shares,
         np.maximum(mean_by_cell(places, cells), 0.0) / np.where(shares > 0, shares, 1.0),
+        (sums / np.maximum(counts, 1)).reshape(len(mentioned), width),
     )
 
 

@@ -3,7 +3,7 @@
 Shapes: R body rows, C columns.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -13,6 +13,16 @@ from mate_tf.tables.drawing import Marks, count, cut, marked_table_html, rows_sh
 from mate_tf.tables.table import PAIRED, Table
 
 _MOST_ATTENDED_ROWS = 10
+_MOST_TERMS = 12
+_SIGNS = {
+    "SUM": ("", " + ", ""),
+    "AVERAGE": ("(", " + ", ") ÷ {}"),
+    "COUNT": ("rows ", ", ", ""),
+    "DISTINCT": ("different ones of ", ", ", ""),
+    "MAX": ("largest of ", ", ", ""),
+    "MIN": ("smallest of ", ", ", ""),
+    "DIFFERENCE": ("difference of ", " and ", ""),
+}
 _LEAST_SHARE = 0.005  # a smaller one would be labelled 0 %
 _COMPUTED = {
     "NONE": "read from",
@@ -42,6 +52,7 @@ def result_html(
     answer: Answer,
     groups: Mapping[str, np.ndarray],
     question: Mapping[str, float],
+    asked: Collection[int] | None = None,
 ) -> str:
     """An answer, and its table with chosen cells or with attended cells, one view at a time.
 
@@ -50,58 +61,78 @@ def result_html(
         answer: the answer to a question about it.
         groups, question: where its attention goes, as in `AttendedCells`: float [R+1, C] with the
             header as row 0, and float; empty where it is not known.
+        asked: the rows that the question was about; None for all.
     """
-    chosen = _shown(answer)
+    chosen = shown_answer(answer)
     marks = _chosen_marks(chosen.cells)
     origin = "the answer’s cells" if chosen.cells else "the first token"
     ranked = [cell.row for cell in sorted(chosen.cells, key=lambda cell: -cell.score)]
-    legend = "Chosen cells by their score" if marks else "No cell is chosen"
-    rows = rows_shown(table.num_rows, ranked)
-    views = {"answer": marked_table_html(table, legend, marks, rows, marks)}
+    legend = "Coloured: the answer’s cells, by their score" if marks else "No cell is chosen"
+    rows = rows_shown(table.num_rows, ranked or sorted(asked or ()))
+    views = {"answer": marked_table_html(table, legend, marks, rows, marks, asked)}
     for name, shares in groups.items():
         rows = rows_shown(table.num_rows, [*ranked, *_most_attended(shares)])
         legend = (
-            f"Share of the attention of {origin}, {name}; "
-            f"{_percent(question[name])} goes to the question and special tokens"
+            f"Coloured: where {origin} looked, {name}; "
+            f"{_percent(question[name])} went to the question and special tokens"
         )
-        views[name] = marked_table_html(table, legend, _attention_marks(shares, rows), rows, marks)
+        attended = _attention_marks(shares, rows)
+        views[name] = marked_table_html(table, legend, attended, rows, marks, asked)
     return f"{answer_html(answer, table.header)}{_views(views)}"
 
 
-def _shown(answer: Answer) -> Answer:
+def shown_answer(answer: Answer) -> Answer:
     """The answer, or the one that was not given."""
     return answer if answer.answered or not answer.alternatives else answer.alternatives[0]
 
 
 def answer_html(answer: Answer, header: Sequence[str] = ()) -> str:
     """An answer without its table; with the header, columns are named too."""
-    shown, others = _shown(answer), answer.alternatives
-    facts = [
-        f"score {shown.score:.2f}",
-        *(() if shown.sure else ("not sure",)),
-        _source(header, shown),
-    ]
+    shown, others = shown_answer(answer), answer.alternatives
+    facts = [source(header, shown)]
     if shown.number is not None and format_number(shown.number) != shown.text:
         facts.append(f"as a number {format_number(shown.number)}")
+    verdict, state = ("Answer", "sure") if shown.sure else ("Not sure. Best guess:", "unsure")
     if answer.answered:
         headline = f'<p class="text">{short(answer.text)}</p>'
     else:
-        said = _sentence(NOT_IN_TABLE) if answer.absent else "No answer"
-        headline = f'<p class="text none">{said}</p>'
+        verdict, state = (_sentence(NOT_IN_TABLE) if answer.absent else "No answer"), "none"
+        headline = ""
         if others:
-            headline += f'<p class="guess">It would have been: {short(shown.text)}</p>'
+            headline = f'<p class="guess">It would have been: {short(shown.text)}</p>'
         others = others[1:]
-    line = " · ".join(f"<span>{escape(fact)}</span>" for fact in facts if fact)
-    if answer.rows_dropped:
-        line += f"<br><span>Not read: the last {count(answer.rows_dropped, 'row')}</span>"
-    for sentence in filter(
-        None, (shown.note and _sentence(shown.note), *map(escape, shown.assumed))
-    ):
-        line += f"<br><span>{sentence}</span>"
-    return (
-        f'<div class="answer" role="status">{headline}<p class="facts">{line}</p></div>'
-        f"{_others(header, others)}"
+    score = (
+        f'<p class="score" title="how likely the answer is right, from 0 to 1">score '
+        f'{shown.score:.2f} <span class="bar" style="--share: {shown.score:.2f}"></span></p>'
     )
+    computed = _computation(shown)
+    lines = [
+        " · ".join(escape(fact) for fact in facts if fact),
+        f'<span class="computed">{short(computed)}</span>' if computed else "",
+        f"Not read: the last {count(answer.rows_dropped, 'row')}" if answer.rows_dropped else "",
+        _sentence(shown.note) if shown.note else "",
+        *map(escape, shown.assumed),
+    ]
+    said = "".join(f'<p class="facts">{line}</p>' for line in lines if line)
+    return (
+        f'<div class="answer {state}"><div class="top"><p class="verdict">{verdict}</p>{score}'
+        f"</div>{headline}{said}</div>{_others(header, others)}"
+    )
+
+
+def _computation(answer: Answer) -> str:
+    """How the answer came from the cells, such as "2 + 3 = 5"; "" where nothing was computed."""
+    if answer.aggregation not in _SIGNS or len(answer.cells) < 2:
+        return ""
+    before, between, after = _SIGNS[answer.aggregation]
+    if answer.aggregation == "COUNT":
+        terms = [str(row) for row in dict.fromkeys(cell.row + 1 for cell in answer.cells)]
+    else:
+        terms = [cut(" ".join(cell.text.split()), 24) or "empty" for cell in answer.cells]
+    if len(terms) > _MOST_TERMS:
+        terms[_MOST_TERMS - 1 :] = [f"… ({len(terms) - _MOST_TERMS + 1} more)"]
+    result = "" if answer.aggregation == "COUNT" else f" = {answer.text}"
+    return f"{before}{between.join(terms)}{after.format(len(answer.cells))}{result}"
 
 
 def _others(header: Sequence[str], others: Sequence[Answer]) -> str:
@@ -109,23 +140,31 @@ def _others(header: Sequence[str], others: Sequence[Answer]) -> str:
         return ""
     items = "".join(
         f'<li><span class="other">{short(other.text)}</span> '
-        f'<span class="facts">{other.score:.2f}, {escape(_source(header, other))}</span></li>'
+        f'<span class="facts">score {other.score:.2f}, {escape(source(header, other))}</span></li>'
         for other in others
     )
-    return f'<section class="others"><h2>Other answers</h2><ol>{items}</ol></section>'
+    summary = f"<summary>{count(len(others), 'other answer')}</summary>"
+    return f'<details class="others">{summary}<ol>{items}</ol></details>'
 
 
-def _source(header: Sequence[str], answer: Answer) -> str:
-    """What was done with which cells."""
+def source(header: Sequence[str], answer: Answer) -> str:
+    """What was done with which cells, such as "count of 3 rows"; "" where there are none."""
     if answer.class_index is not None:
         return f"class {answer.class_index}"
     if not answer.cells:
         return ""
+    words = _COMPUTED[answer.aggregation]
     if len(answer.cells) > 1:
-        return f"{_COMPUTED[answer.aggregation]} {len(answer.cells)} cells"
+        is_of_rows = words == "count of" and len({cell.column for cell in answer.cells}) == 1
+        return f"{words} {count(len(answer.cells), 'row' if is_of_rows else 'cell')}"
     (cell,) = answer.cells
-    named = f" ({cut(header[cell.column], 40)})" if header else ""
-    return f"{_COMPUTED[answer.aggregation]} row {cell.row}, column {cell.column}{named}"
+    return f"{words} {place(header, cell)}"
+
+
+def place(header: Sequence[str], cell: SelectedCell) -> str:
+    """Where a cell is, counted from 1 as people do."""
+    named = f" ({cut(header[cell.column], 40)})" if header and header[cell.column] else ""
+    return f"row {cell.row + 1}, column {cell.column + 1}{named}"
 
 
 def _chosen_marks(cells: Iterable[SelectedCell]) -> Marks:

@@ -9,7 +9,7 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 import keras
 import numpy as np
@@ -87,6 +87,19 @@ def _check_finite(name: str, values: np.ndarray) -> None:
             f"expected finite {name} of the model, got NaN or infinity for {len(broken)} of "
             f"{len(values)} questions; check the model's weights, or take another checkpoint"
         )
+
+
+class Prepared(NamedTuple):
+    """A question with its table, and their features."""
+
+    table: Table | None
+    question: Question
+    example: Example
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens of the sequence, without padding."""
+        return self.example.report.num_tokens
 
 
 class Predictor:
@@ -211,7 +224,7 @@ class Predictor:
         table = Table.of(table)
         asked = _question(question)
         example = self._builder.build(table, asked, require_answers=False)
-        answer = self._answer_batch([(table, asked, example)])[0]
+        answer = self._answer_batch([Prepared(table, asked, example)])[0]
         features = self._features([example], self._padded_length(example.report.num_tokens))
         histogram_row = self._builder.config.histogram_row
         return attended_cells(self._keras_model().encoder, table, features, answer, histogram_row)
@@ -220,43 +233,52 @@ class Predictor:
         self, pairs: Iterable[tuple[MaybeTable, Question]]
     ) -> Iterator[tuple[MaybeTable, Question, Answer | ValueError]]:
         """Answers questions in their order; a question beyond a limit yields its error."""
+        pairs = iter(pairs)
+        while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
+            prepared = self.prepare(chunk)
+            answers = iter(
+                self.answer_prepared([one for one in prepared if isinstance(one, Prepared)])
+            )
+            for (table, question), one in zip(chunk, prepared, strict=True):
+                yield table, question, next(answers) if isinstance(one, Prepared) else one
+
+    def prepare(
+        self, pairs: Iterable[tuple[Table | None, Question]]
+    ) -> list["Prepared | ConversionError"]:
+        """The features of questions, or why there are none; one thread at a time may call it."""
+        pairs = list(pairs)
+        examples = self._builder.build_all(pairs, require_answers=False)
+        return [
+            example if isinstance(example, ConversionError) else Prepared(*pair, example)
+            for pair, example in zip(pairs, examples, strict=True)
+        ]
+
+    def answer_prepared(self, prepared: Sequence["Prepared"]) -> list[Answer]:
+        """Answers questions in their order, in batches of one padded length."""
         if os.getpid() != self._process:  # TensorFlow's threads do not survive a fork
             raise RuntimeError(
                 "expected the process that loaded the model, got one forked from it; load the "
                 "model after the fork, or start processes with multiprocessing.get_context('spawn')"
             )
-        pairs = iter(pairs)
-        while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
-            results: list[Answer | ValueError | None] = [None] * len(chunk)
-            examples: dict[int, Example] = {}
-            for index, example in enumerate(self._builder.build_all(chunk, require_answers=False)):
-                if isinstance(example, ConversionError):
-                    results[index] = example
-                else:
-                    examples[index] = example
-            for batch in self._batches(examples):
-                answers = self._answer_batch([(*chunk[i], examples[i]) for i in batch])
-                for index, answer in zip(batch, answers, strict=True):
-                    results[index] = answer
-            for (table, question), result in zip(chunk, results, strict=True):
-                assert result is not None
-                yield table, question, result
+        answers: dict[int, Answer] = {}
+        for batch in self._batches([one.num_tokens for one in prepared]):
+            found = self._answer_batch([prepared[index] for index in batch])
+            answers.update(zip(batch, found, strict=True))
+        return [answers[index] for index in range(len(prepared))]
 
-    def _batches(self, examples: Mapping[int, Example]) -> Iterator[list[int]]:
-        """Indices of examples in batches of one padded length."""
-        by_length = sorted(examples, key=lambda index: examples[index].report.num_tokens)
+    def _batches(self, num_tokens: Sequence[int]) -> Iterator[list[int]]:
+        """Indices of questions in batches of one padded length."""
+        by_length = sorted(range(len(num_tokens)), key=num_tokens.__getitem__)
         for length, group in itertools.groupby(
-            by_length, key=lambda index: self._padded_length(examples[index].report.num_tokens)
+            by_length, key=lambda index: self._padded_length(num_tokens[index])
         ):
             members = list(group)
             size = max(1, self._batch_tokens // length)
             for start in range(0, len(members), size):
                 yield members[start : start + size]
 
-    def _answer_batch(
-        self, batch: Sequence[tuple[Table | None, Question, Example]]
-    ) -> list[Answer]:
-        length = self._padded_length(max(example.report.num_tokens for _, _, example in batch))
+    def _answer_batch(self, batch: Sequence["Prepared"]) -> list[Answer]:
+        length = self._padded_length(max(one.num_tokens for one in batch))
         features = self._features([example for _, _, example in batch], length)
         asked = Asked(
             [table for table, _, _ in batch],
@@ -323,7 +345,10 @@ _FEW_TOKENS = 2048
 
 
 def inference_function(
-    model: keras.layers.Layer, pack_kernels: bool | None = None, first_eagerly: bool = False
+    model: keras.layers.Layer,
+    pack_kernels: bool | None = None,
+    first_eagerly: bool = False,
+    any_length: bool = False,
 ) -> Callable[[TokenFeatures], Any]:
     """A graph function of token features that computes what `model(features)` does.
 
@@ -340,6 +365,7 @@ def inference_function(
             weights that change later are seen.
         first_eagerly: whether the first call makes no graph, if it has few tokens: one
             short answer takes less time than making a graph.
+        any_length: whether there is one graph for all lengths, the first included.
 
     Returns:
         A function of `TokenFeatures`, int32 [B, S] each.
@@ -381,7 +407,7 @@ def inference_function(
         if was_first and tf.size(features.input_ids) <= _FEW_TOKENS:
             return model(features, training=False)
         length = features.input_ids.shape[1]
-        if first_length is None and not pack_kernels:
+        if first_length is None and not (pack_kernels or any_length):
             first_length = length
         given = {name: one for name, one in features._asdict().items() if one is not None}
         run = function_of(tuple(given), length if length == first_length else None)

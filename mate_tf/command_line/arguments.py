@@ -124,12 +124,12 @@ def add_table(parser: Any) -> None:
     )
 
 
-def read_table(options: argparse.Namespace) -> Any:
-    """The table that TABLE and the options of `add_table` name."""
-    from mate_tf.tables import files
+def read_options(options: argparse.Namespace) -> Any:
+    """The `ReadOptions` that the options of `add_table` name."""
+    from mate_tf.tables.files import ReadOptions
 
-    given = {name: getattr(options, name) for name in files.ReadOptions.__dataclass_fields__}
-    return files.read_table(options.table, files.ReadOptions(**given))
+    given = {name: getattr(options, name) for name in ReadOptions.__dataclass_fields__}
+    return ReadOptions(**given)
 
 
 def add_model(parser: Any, required: bool = False) -> None:
@@ -186,12 +186,7 @@ def find_model(given: str | None) -> str:
 
 
 def load_model(options: argparse.Namespace, **more: Any) -> Any:
-    """The predictor that the options of `add_model` and `add_answers` name.
-
-    Args:
-        options: the options.
-        **more: options of `from_pretrained` beside them.
-    """
+    """The predictor of the options of `add_model` and `add_answers`, and more options of it."""
     from mate_tf.serving.loading import from_pretrained
     from mate_tf.tables.part_of_speech import load_tagger
 
@@ -237,9 +232,12 @@ def read_asked(options: argparse.Namespace) -> Any:
 
 def with_progress(items: Iterable, name: str | None, unit: str, total: int | None = None) -> Any:
     """The items, with a bar on a terminal that counts them."""
-    from tqdm import tqdm
+    from rich.console import Console
+    from rich.progress import track
 
-    return tqdm(items, desc=name, unit=unit, total=total, disable=None)
+    console = Console(stderr=True)
+    is_hidden = not console.is_terminal
+    return track(items, name or f"{unit}s", total, console=console, disable=is_hidden)
 
 
 def answers(
@@ -257,9 +255,10 @@ def add_devices(parser: Any) -> None:
     add(
         parser.add_argument_group("devices"),
         """
-        --distribution-strategy=one_device|mirrored|multi_worker_mirrored|tpu  one device; the GPUs
-            of this machine; those of several machines, each of which starts this program with the
-            same arguments but for --task-index; a TPU
+        --distribution-strategy=auto|one_device|mirrored|multi_worker_mirrored|tpu  one device; the
+            GPUs of this machine; those of several machines, each of which starts this program with
+            the same arguments but for --task-index; a TPU; or what the other options ask for, by
+            default all GPUs of this machine
         --num-gpus=N  GPUs to mirror over; by default all; 0 for the CPU
         --num-virtual-cpus=N  with mirrored: divides the CPU into so many devices, to try what
             several do
@@ -270,7 +269,7 @@ def add_devices(parser: Any) -> None:
         --task-index=N  the place of this worker in --worker-hosts, from 0
         """,
         types=dict(num_gpus=number(0), num_virtual_cpus=number(1), task_index=number(0)),
-        defaults=dict(distribution_strategy="one_device"),
+        defaults=dict(distribution_strategy="auto"),
     )
 
 

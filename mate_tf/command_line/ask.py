@@ -1,37 +1,49 @@
-"""mate-tf ask: questions about a table, from the command line, a terminal or another program."""
+"""mate-tf ask: questions about tables, from the command line, a terminal or another program."""
 
 import argparse
 import contextlib
+import dataclasses
+import functools
+import pathlib
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.terminal import say_json, sentence_for_user, showing_logs
-from mate_tf.tables.drawing import draw_table
-from mate_tf.tables.files import ENDINGS, STANDARD_INPUT
+from mate_tf.private_apis import import_extra
+from mate_tf.tables.drawing import count
+from mate_tf.tables.files import ENDINGS, STANDARD_INPUT, ReadOptions, read_table
 from mate_tf.tables.table import Question, Table
 
 if TYPE_CHECKING:
-    from mate_tf.answers.answer import Answer, SelectedCell
+    from mate_tf.answers.answer import Answer
+    from mate_tf.command_line.drawing import Paper
 
 HELP = "ask questions about a table"
 DESCRIPTION = f"""\
-Asks questions about a table. Prints each answer with its score, the cells it comes from (row 0 is
-the first below the header), what was computed from them, and the table around them.
+Asks questions about a table. Prints each answer with its score and the cells that it was read from,
+and the table around them, in at most 30 lines. Rows and columns are counted from 1, in JSON from 0.
 
 A table is a file that ends in
 {" ".join(ENDINGS)};
-"-" reads standard input. The content says what a file is. Without a question on the command line,
-questions are typed, until an empty line, or read from standard input, one on each line.
+"-" reads standard input. The content says what a file is. Of several files, or a folder of them,
+those are asked that are most like the question, and the best answer comes with its table.
+
+Without a question on the command line, questions are typed, until an empty line: Tab completes the
+names of columns, the arrow keys bring back questions. Or they are read from standard input, one on
+each line.
 """
 EPILOG = """\
 examples:
-  mate-tf ask moon_landings.csv "which missions landed in 1969?"
+  mate-tf ask moon_landings.csv "which missions flew in 1969?"
   mate-tf ask moon_landings.csv                (asks for questions, until an empty line)
+  mate-tf ask my_tables/ "which missions flew in 1969?"
   mate-tf ask report.xlsx --sheet=2024 "what was the revenue in Norway?" --alternatives=3
   mate-tf ask page.html --which=2 --json < questions.txt
-  grep -v draft log.csv | mate-tf ask - "who caused the error?" --min-score=0.5
+  mate-tf ask planets.csv "what is the type of Saturn?" --markdown
+  grep -v draft log.csv | mate-tf ask - "which author has an error?" --min-score=0.5
   mate-tf ask moon_landings.csv --conversation --model=my_sqa_model \\
     "which missions landed in 1971?" "which of them had three moonwalks?"
 
@@ -45,17 +57,137 @@ exit status:
 """
 _NOT_ACCEPTED = 1
 _NOT_ANSWERED = 3
-_ROWS_SHOWN = 12
+ASKED = 5  # tables, of those that are most like the question
+_PACKED = (".gz", ".gzip")
+
+
+def files_of(paths: Sequence[str]) -> list[pathlib.Path]:
+    """The files at some paths: themselves, and the tables in folders by their endings.
+
+    Raises:
+        FileNotFoundError: if a folder holds no such file.
+    """
+    found: dict[pathlib.Path, None] = {}
+    for path in map(pathlib.Path, paths):
+        inside = [path]
+        if path.is_dir():
+            inside = [file for file in sorted(path.rglob("*")) if _is_table(file, path)]
+            if not inside:
+                raise FileNotFoundError(f"expected tables in the folder '{path}', found none")
+        found.update(dict.fromkeys(inside))
+    return list(found)
+
+
+def _is_table(file: pathlib.Path, folder: pathlib.Path) -> bool:
+    if any(part.startswith(".") for part in file.relative_to(folder).parts) or not file.is_file():
+        return False
+    name = file.name.lower()
+    for ending in _PACKED:
+        name = name.removesuffix(ending)
+    return name.endswith(ENDINGS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """Tables that are asked together, named by their paths, and why other files hold none."""
+
+    tables: Sequence[Table]
+    unread: Sequence[str] = ()
+
+    @classmethod
+    def read(cls, paths: Sequence[str], options: ReadOptions) -> "Library":
+        """Reads the tables of files and folders; a file of a folder may hold none.
+
+        Raises:
+            OSError, ValueError: if a file cannot be read that was named itself; or none can.
+        """
+        tables, unread = [], []
+        for file in files_of(paths):
+            try:
+                table = read_table(file, options)
+            except (ModuleNotFoundError, OSError, ValueError) as error:
+                if str(file) in paths:
+                    raise
+                unread.append(f"{file}: {error}".partition("\n")[0])
+                continue
+            tables.append(dataclasses.replace(table, table_id=str(file)))
+        if not tables:
+            raise ValueError(f"expected tables in {', '.join(paths)}, found none; {unread[0]}")
+        return cls(tables, unread)
+
+    @functools.cached_property
+    def _index(self) -> tuple[Any, Any]:
+        """bm25s and its index of the tables' words, in which the names count as much as a cell."""
+        bm25s = import_extra("bm25s", "search", f"to search {len(self.tables)} tables")
+        index = bm25s.BM25()
+        texts = [
+            " ".join(
+                [table.table_id, table.document_title, *table.header, *map(" ".join, table.rows)]
+            )
+            for table in self.tables
+        ]
+        index.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
+        return bm25s, index
+
+    def nearest(self, question: str) -> list[tuple[Table, float]]:
+        """The tables most like a question by BM25 (Robertson and Zaragoza, 2009), best first.
+
+        Returns:
+            Tables, each with its likeness as a share of the best one's.
+
+        Raises:
+            ModuleNotFoundError: without the extra "search", where there are several tables.
+        """
+        bm25s, index = self._index
+        words = bm25s.tokenize(question, show_progress=False)
+        number = min(ASKED, len(self.tables))
+        places, scores = index.retrieve(words, k=number, show_progress=False)
+        best = max(float(scores[0][0]), 1e-9)  # none, where no table has any of the words
+        shares = [max(float(score), 1e-9) / best for score in scores[0]]
+        return [(self.tables[place], share) for place, share in zip(places[0], shares, strict=True)]
+
+    def answer(self, predictor: Any, question: Question) -> tuple[Table, "Answer"]:
+        """The best answer to a question over the nearest tables, and its table.
+
+        A score says how likely the answer is right if it is the right table. So it is multiplied
+        with the table's likeness.
+
+        Raises:
+            ModuleNotFoundError: as `nearest`.
+            ValueError: if none of these tables takes the question.
+        """
+        nearest = self.nearest(question.text)
+        results = [
+            result
+            for _, _, result in predictor.answer_all((table, question) for table, _ in nearest)
+        ]
+        answers = [
+            (result.answered, result.score * likeness, table, result)
+            for (table, likeness), result in zip(nearest, results, strict=True)
+            if not isinstance(result, ValueError)
+        ]
+        if not answers:
+            raise results[0]
+        return max(answers, key=lambda one: one[:2])[2:]
+
+    def described(self, table: Table) -> str:
+        """A table's name, and among how many it is."""
+        unread = f"; {count(len(self.unread), 'file')} could not be read" if self.unread else ""
+        return f"{table.table_id}, of {count(len(self.tables), 'table')}{unread}"
 
 
 def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
-    parser.add_argument("table", metavar="TABLE", help="the table's file, or - for standard input")
+    what = "the table's file, or - for standard input; files or folders of several"
+    parser.add_argument("table", metavar="TABLE", help=what)
     parser.add_argument("questions", metavar="QUESTION", nargs="*", help="what you want to know")
     arguments.add(
         parser,
         """
-        --json  print one JSON object for each question, on a line of its own, in place of text
+        --json  print one JSON object for each question, on a line of its own, in place of text; it
+            counts rows and columns from 0
+        --markdown  print Markdown, for notes
+        --full  print all rows and columns of the table, and all of the answer
         --conversation  each question goes with the answer to the one before, as a model for
             sequences of questions (SQA) was trained; otherwise each stands alone
         """,
@@ -67,23 +199,51 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Answers the questions; EPILOG says what it returns."""
-    for question in options.questions:
+    paths, questions = _paths_first([options.table, *options.questions])
+    for question in questions:
         if not question.strip():
             raise ValueError("expected a question, got an empty one")
-    if not options.questions and options.table == STANDARD_INPUT:
+    if not questions and STANDARD_INPUT in paths:
         raise ValueError(
             "expected questions on the command line with a table from standard input, got none"
         )
     # What may be wrong comes first: it should not have to wait for TensorFlow.
     arguments.find_model(options.model)
-    table = arguments.read_table(options)
-    with showing_logs():
-        predictor = arguments.load_model(options)
-        if options.questions:
-            return _ask(predictor, table, options.questions, options, len(options.questions) > 1)
-        is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-        lines = _typed(table) if is_terminal else _lines()
-        return _ask(predictor, table, lines, options, not is_terminal)
+    library = _read_tables(paths, options)
+
+    from mate_tf.command_line.drawing import Paper
+
+    paper = Paper.of_stdout(options.full, options.markdown)
+    is_typed = not questions and sys.stdin.isatty() and sys.stdout.isatty()
+    is_seen = paper.console.is_terminal and not options.json
+    waiting = paper.console.status("Loading the model") if is_seen else contextlib.nullcontext()
+    with contextlib.ExitStack() as stack:
+        with waiting:
+            stack.enter_context(showing_logs())
+            predictor = arguments.load_model(options)
+        if questions:
+            return _ask(predictor, library, questions, options, paper, False)
+        lines = _typed(library, paper) if is_typed else _lines()
+        return _ask(predictor, library, lines, options, paper, is_typed)
+
+
+def _paths_first(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Paths and questions: behind the first path, what is one or is named like a file's."""
+    number = 1
+    while number < len(given) and (
+        pathlib.Path(given[number]).exists()
+        or (" " not in given[number] and given[number].lower().endswith(ENDINGS))
+    ):
+        number += 1
+    return list(given[:number]), list(given[number:])
+
+
+def _read_tables(paths: Sequence[str], options: argparse.Namespace) -> Library:
+    if len(paths) == 1 and not pathlib.Path(paths[0]).is_dir():
+        return Library([read_table(paths[0], arguments.read_options(options))])
+    if options.conversation:
+        raise ValueError(f"expected one table with --conversation, got {', '.join(paths)}")
+    return Library.read(paths, arguments.read_options(options))
 
 
 def _lines() -> Iterator[str]:
@@ -96,36 +256,70 @@ def _lines() -> Iterator[str]:
     yield from lines
 
 
-def _typed(table: Table) -> Iterator[str]:
+def _typed(library: Library, paper: "Paper") -> Iterator[str]:
     """The questions that are typed at a terminal, to an empty line or Ctrl-D."""
     with contextlib.suppress(ModuleNotFoundError):  # it is not there on Windows
-        import readline  # noqa: F401 (lines can be edited and found again)
-    sys.stdout.write(
-        f"{table.table_id}: {table.num_rows} rows, {table.num_columns} columns. Ask; an empty line "
-        "ends.\n"
-    )
+        import readline
+
+        names = dict.fromkeys(name for table in library.tables for name in table.header)
+        readline.set_completer(lambda _, number: completion(readline, list(names), number))
+        readline.set_completer_delims(" ")
+        is_libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
+    (table, *others) = library.tables
+    size = f"{count(table.num_rows, 'row')}, {count(table.num_columns, 'column')}"
+    what = f"{len(library.tables)} tables" if others else f"{table.table_id}: {size}"
+    sys.stdout.write(f"{what}. Ask; an empty line ends.\n")
+    if not others:
+        paper.head(table)
     with contextlib.suppress(EOFError):
         while line := input("\n> ").strip():
             yield line
 
 
+def completion(readline: Any, names: Sequence[str], number: int) -> str | None:
+    """The numbered end of the names that begin with what is typed, of one or several words."""
+    typed = readline.get_line_buffer()[: readline.get_endidx()]
+    last_word = len(typed) - readline.get_begidx()
+    for start in (0, *(space.end() for space in re.finditer(" ", typed))):
+        begun = typed[start:]
+        ends = [
+            name[len(begun) - last_word :]
+            for name in names
+            if begun and name.casefold().startswith(begun.casefold())
+        ]
+        if ends:
+            return ends[number] if number < len(ends) else None
+    return None
+
+
 def _ask(
     predictor: Any,
-    table: Table,
+    library: Library,
     questions: Iterable[str],
     options: argparse.Namespace,
-    shows_questions: bool,
+    paper: "Paper",
+    is_typed: bool,
 ) -> int:
-    from mate_tf.answers.answer import with_history
+    """Answers questions; a table that several may be about is printed once."""
+    from mate_tf.answers.answer import Answer, with_history
 
     statuses = {0}
-    previous = None
+    previous: Answer | ValueError | None = None
+    (table, *others) = library.tables
+    is_single = isinstance(questions, list) and len(questions) == 1
+    with_table, with_questions = is_single or bool(others), not (is_single or is_typed)
+    with_head = not (with_table or is_typed)
     for number, text in enumerate(questions, start=1):
         question = Question(text, question_id=str(number))
         if options.conversation:
             question = with_history(question, previous)
         try:
-            previous = answer = predictor.answer(table, question)
+            if others:
+                table, answer = library.answer(predictor, question)
+            else:
+                answer = predictor.answer(table, question)
+            previous = answer
         except ValueError as error:
             previous, sentence = error, sentence_for_user(error) or ""
             statuses.add(_NOT_ACCEPTED)
@@ -136,58 +330,16 @@ def _ask(
         if not answer.answered:
             statuses.add(_NOT_ANSWERED)
         if options.json:
-            say_json({"question": text} | answer.to_dict())
-        else:
-            lines = [f"question: {text}"] if shows_questions else []
-            lines += answer_lines(table, answer)
-            sys.stdout.write("\n" * (number > 1) + "".join(f"{line}\n" for line in lines))
-            sys.stdout.flush()
+            named = {"table": table.table_id} if others else {}
+            say_json({"question": text} | named | answer.to_dict())
+            continue
+        if with_head:
+            paper.head(table)
+        if number > 1 or with_head:
+            sys.stdout.write("\n")
+        with_head = False
+        if with_questions:
+            paper.question(text)
+        paper.answer(table, answer, with_table, library.described(table) if others else "")
+        sys.stdout.flush()
     return _NOT_ACCEPTED if _NOT_ACCEPTED in statuses else max(statuses)
-
-
-def answer_lines(table: Table, answer: "Answer") -> Iterator[str]:
-    """What is printed of an answer; where there is none, of what it would have been."""
-    from mate_tf.answers.answer import NOT_IN_TABLE, format_number
-
-    shown, others = answer, list(answer.alternatives)
-    if answer.answered:
-        yield f"answer: {answer.text}"
-    else:
-        yield "answer: none" + (f" ({NOT_IN_TABLE})" if answer.absent else "")
-        if others:
-            shown = others.pop(0)
-            yield f"would have been: {shown.text}"
-    yield f"score: {shown.score:.2f}" + ("" if shown.sure else " (not sure)")
-    if shown.class_index is not None:
-        yield f"class: {shown.class_index}"
-    else:
-        yield f"aggregation: {_computed(shown)}"
-    if shown.number is not None and format_number(shown.number) != shown.text:
-        yield f"number: {format_number(shown.number)}"
-    if shown.note:
-        yield f"note: {shown.note}"
-    for sentence in shown.assumed:
-        yield f"assumed: {sentence}"
-    if answer.rows_dropped:
-        yield f"not read: the last {answer.rows_dropped} of {table.num_rows} rows"
-    for cell in shown.cells:
-        yield f"cell: {_place(table, cell)}: {cell.text}  ({cell.score:.2f})"
-    for other in others:
-        line = f"alternative: {other.text}  ({other.score:.2f})"
-        if other.aggregation != "NONE":
-            line += f", {_computed(other)}"
-        elif len(other.cells) == 1:
-            line += f", {_place(table, other.cells[0])}"
-        yield line
-    marked = {(cell.row, cell.column) for cell in shown.cells}
-    yield "\n" + draw_table(table, marked, max_rows=_ROWS_SHOWN)
-
-
-def _computed(answer: "Answer") -> str:
-    if answer.aggregation == "NONE":
-        return "NONE"
-    return f"{answer.aggregation} of {len(answer.cells)} cells = {answer.text}"
-
-
-def _place(table: Table, cell: "SelectedCell") -> str:
-    return f"row {cell.row}, column {cell.column} ({table.header[cell.column]})"

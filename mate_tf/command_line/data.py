@@ -41,8 +41,8 @@ examples:
 """
 # Those of mate_tf.datasets.tasks, and described_tables' layouts beside them: a test compares.
 TASKS = [
-    *("WTQ", "SQA", "WIKISQL", "WIKISQL_SUPERVISED", "TABFACT", "HYBRIDQA", "JSONL"),
-    *("LINKED_JSONL", "SST2"),
+    *("WTQ", "SQA", "WIKISQL", "WIKISQL_SUPERVISED", "TABFACT", "HYBRIDQA"),
+    *("INTERACTIONS", "JSONL", "LINKED_JSONL", "SST2"),
 ]
 LAYOUTS = ["TEXTS", "TABLES"]
 
@@ -86,6 +86,17 @@ def add_shards(parser: Any, seed: int = 0) -> None:
     )
 
 
+def add_interactions(parser: Any) -> None:
+    """Adds whether interactions are written."""
+    arguments.add(
+        parser,
+        """
+        --write-interactions  write the questions with their tables also as interactions of TAPAS's
+            release, to the folder interactions
+        """,
+    )
+
+
 def add_features(parser: Any) -> None:
     """Adds what is in a sequence."""
     arguments.add(
@@ -125,6 +136,7 @@ def add_arguments(parser: Any) -> None:
     add_folders(parser, [*TASKS, *LAYOUTS], "JSONL")
     add_features(parser)
     add_shards(parser)
+    add_interactions(parser)
     arguments.add(
         parser.add_argument_group("pre-training"),
         """
@@ -182,5 +194,6 @@ def creation_of(options: argparse.Namespace) -> Any:
         num_shards=options.num_shards,
         seed=options.seed,
         beam_options=None if beam_options is None else shlex.split(beam_options),
+        write_interactions=getattr(options, "write_interactions", False),
         progress=arguments.with_progress,
     )

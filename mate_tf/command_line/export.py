@@ -71,12 +71,14 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError(f"expected --{option} with --checkpoint alone, got --model-dir")
 
     if options.weights_alone:
+        import tensorflow as tf
+
         from mate_tf.weights.run import export_weights
 
         if options.model_dir is None:
             raise ValueError("expected --weights-alone with --model-dir, got --checkpoint")
         path = export_weights(options.model_dir, options.output_dir)
-        say(f"wrote {path.stat().st_size / 1e6:.1f} MB to {path}")
+        say(f"wrote {tf.io.gfile.stat(str(path)).length / 1e6:.1f} MB to {path}")
         return
 
     from mate_tf.serving.export import export_stored

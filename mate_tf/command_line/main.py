@@ -6,6 +6,7 @@ does not wait for TensorFlow.
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -25,7 +26,6 @@ from mate_tf.command_line import (
 )
 from mate_tf.command_line.arguments import with_dashes
 from mate_tf.command_line.terminal import (
-    forget_stdout,
     sentence_for_user,
     showing_logs,
     silence_tensorflow,
@@ -92,7 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        forget_stdout()
+        # What is still written is dropped.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOBODY_READS
     except KeyboardInterrupt:
         sys.stderr.write("\n")

@@ -1,6 +1,7 @@
 """mate-tf page: a page in the browser that asks a model."""
 
 import argparse
+import time
 from typing import Any
 
 from mate_tf.command_line import arguments
@@ -10,20 +11,25 @@ HELP = "open a page in the browser that answers questions"
 DESCRIPTION = """\
 Opens a page that answers questions about tables: pip install 'mate_tf[page]'.
 
-Drop a file or paste a table from a spreadsheet, ask, and see the answer, the table with the chosen
-cells by their score, the next best answers, and which cells the answer attended to. An example is
-there to begin with.
+Drop a file or paste a table from a spreadsheet, and ask. The answer comes with the table and its
+cells in colour, what was computed from them, whether the model is sure, the next best answers, and
+where the model looked. A follow-up is asked about the rows of the answer before it.
 
 The page takes nothing from other hosts and tells them nothing. It is served to this machine alone,
-unless --host=0.0.0.0 serves it to the network, for a phone in it, say. Ctrl-C ends it.
+unless --host=0.0.0.0 serves it to the network, for a phone in it, say. It asks nobody who they are.
+Visitors' files are kept for an hour at most, and none is left when the page ends.
+
+--mcp also serves the tool ask_table for assistants, at the page's address and /gradio_api/mcp/:
+pip install 'mate_tf[mcp]'.
 """
 EPILOG = """\
 examples:
   mate-tf page
   mate-tf page --model=my_model --port=8000
+  mate-tf page --mcp
 
 exit status:
-  0    ended with Ctrl-C
+  0    ended by SIGTERM or Ctrl-C
   1    the model cannot be used, the port is taken, or the extra is missing
 """
 
@@ -35,22 +41,28 @@ def add_arguments(parser: Any) -> None:
         """
         --host=HOST  the address to serve the page at; by default this machine's own, 127.0.0.1
         --port=N  the port to serve it at; by default the first free one from 7860 on
+        --names=NAMES  further names, with commas, by which a proxy asks for the page
+        --mcp  serve the tool ask_table for assistants too (Model Context Protocol)
         """,
-        types=dict(port=arguments.number(1, 65535)),
-        defaults=dict(host="127.0.0.1"),
+        types=dict(port=arguments.number(1, 65535), names=arguments.names),
+        defaults=dict(host="127.0.0.1", names=[]),
     )
     arguments.add_answers(parser, alternatives=3)
     arguments.add_model(parser)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serves the page until Ctrl-C."""
-    from mate_tf.page.app import build_app, import_gradio, launch
+    """Serves the page until SIGTERM or Ctrl-C."""
+    from mate_tf.page.app import end_on_signals, import_gradio, serving
 
     # What may be wrong comes first: it should not have to wait for TensorFlow.
     name = arguments.find_model(options.model)
-    import_gradio()
+    import_gradio(options.mcp)
     with showing_logs():
-        app = build_app(arguments.load_model(options), name)
-        say(f"the page is at {launch(app, options.host, options.port)} (Ctrl-C ends it)")
-        app.block_thread()
+        predictor = arguments.load_model(options)
+        end_on_signals()
+        address = (options.host, options.port)
+        with serving(predictor, name, *address, options.mcp, options.names) as url:
+            say(f"the page is at {url} (Ctrl-C ends it)")
+            while True:
+                time.sleep(3600)

@@ -1,6 +1,7 @@
 """mate-tf serve: a model behind HTTP."""
 
 import argparse
+import ctypes
 import dataclasses
 import os
 import pathlib
@@ -8,6 +9,8 @@ import re
 import signal
 import socket
 import sys
+import threading
+import time
 from typing import Any
 
 from mate_tf.command_line import arguments
@@ -16,25 +19,28 @@ from mate_tf.serving.http import Limits
 
 HELP = "serve a model over HTTP"
 DESCRIPTION = """\
-Serves a model over HTTP, in KServe's V1 protocol: pip install 'mate_tf[serve]'.
+Serves a model over HTTP, in KServe's V1 and V2 protocols: pip install 'mate_tf[serve]'.
 
 The answers come in the order of the instances: {"predictions": [{"answer": "Rome", "items":
 ["Rome"], "cells": [{"row": 0, "column": 0, "text": "Rome", "score": 0.98}], "aggregation": "NONE",
-"value": null, "score": 0.97, "answered": true, "alternatives": [], ...}]}. Cells are texts,
-numbers, truth values or null; send as text what has to stay as it is written. Questions that wait
-are answered together.
+"value": null, "score": 0.97, "answered": true, "alternatives": [], ...}]}. An instance may have
+"questions", a list, and "previous", the prediction before a follow-up question. A table may be
+rows, columns by name or CSV text. A request may have "alternatives" and "min_score". Cells are
+texts, numbers, truth values or null. Questions that wait are answered together.
 
 What cannot be answered gets a 4xx and {"error": "expected 2 cells as in the header, got 3",
 "code": "ragged", "where": "instances[0].table.rows[4]"}: 400 for what is no such request, 413 for
-what is beyond a limit or too long for the model, 429 with Retry-After if too much waits, 408 for
-what comes too slowly. No request makes the server read or write a file.
+what is beyond a limit or too long for the model, 408 for what comes too slowly, and 503 with
+Retry-After if too much waits. No request makes the server read or write a file.
 
-  GET /v1/models/my_model   whether the model is ready; /v2/health/ready and /v2/health/live too
+  GET /docs                 the interface, and /openapi.json
+  GET /v2/health/live       whether the server lives, and /v2/health/ready whether the model does
   GET /metrics              for Prometheus: questions, seconds, batches, queue, refusals, memory
 
-The port opens once the model has answered at the usual lengths and at its longest. The server
-speaks plain HTTP and asks nobody who they are: let others in (--host=0.0.0.0) only behind a proxy
-that does.
+The server listens at once, and prints "ready" when the model has answered its first questions, with
+the memory that it then takes. --max-tokens is 2048 by default. The default model takes 1 GB with
+it, and 8 GB with 16384. The server speaks plain HTTP and asks nobody who they are: let others in
+(--host=0.0.0.0) only behind a proxy that does. docs/serving.md and deploy/ have more.
 """
 EPILOG = """\
 example:
@@ -49,7 +55,9 @@ exit status:
   1    the model or the address cannot be used, the extra is missing, or not all that was asked was
        answered within --grace-seconds
 """
-_COMMON_TOKENS = range(128, 2048 + 1, 128)
+_LIMITS = dataclasses.fields(Limits)
+_MAX_TOKENS = 2048
+_SHORT = 128
 _COLUMNS = 4  # of the tables that are asked before the first client's
 
 
@@ -67,18 +75,19 @@ def add_arguments(parser: Any) -> None:
     )
     arguments.add_answers(parser)
     arguments.add_model(parser)
-    limits = {field.name: field.default for field in dataclasses.fields(Limits)}
+    limits = {field.name: field.default for field in _LIMITS}
     arguments.add(
         parser.add_argument_group("limits"),
         """
-        --max-body-bytes=N  most bytes of a request
-        --max-questions=N  most instances of a request
+        --max-body-bytes=N  most bytes of a request, also once it is unpacked
+        --max-questions=N  most questions of a request
         --max-cells=N  most cells of a table
         --max-cell-characters=N  most characters of a cell
         --max-question-characters=N  most characters of a question
-        --max-waiting=N  most questions that wait; more get a 429
-        --max-batch=N  most questions that are answered at once
-        --max-connections=N  most connections at once; more get a 503
+        --max-alternatives=N  most alternatives that a request may ask for
+        --max-waiting-bytes=N  most bytes of all requests at once; others wait to be read
+        --max-batch-tokens=N  most tokens that are answered at once, with padding
+        --max-connections=N  most connections at once; then the longest idle one is closed
         --body-seconds=S  in which a request has to arrive, its head and then its body
         --reply-seconds=S  in which a request has to be answered, or it gets a 503
         --grace-seconds=S  for which what was asked is still answered after SIGTERM
@@ -96,47 +105,82 @@ def add_arguments(parser: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serves until SIGTERM or Ctrl-C; EPILOG says what it returns."""
     model_name = _name(options)
-    with showing_logs():
-        return _serve(options, model_name)
-
-
-def _serve(options: argparse.Namespace, model_name: str) -> int:
-    from absl import logging
-
     sys.argv = sys.argv[:1]  # kserve reads it when it is imported, and has other options
     try:
         from mate_tf.serving.http import app as serving
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{error}; pip install 'mate_tf[serve]'") from None
-    from mate_tf.serving.http.batching import Batcher
+    from mate_tf.serving.http.connections import Connections
 
+    limits = Limits(**{field.name: getattr(options, field.name) for field in _LIMITS})
+    metrics = serving.Metrics()
+    connections = Connections(
+        limits.max_connections,
+        limits.body_seconds,
+        lambda code: metrics.refused.labels(code).inc(),
+    )
+    model = serving.TableModel(model_name, limits, metrics)
+    app = serving.make_app(model, limits, metrics, connections, log=say)
+    server = serving.make_server(app, limits)
+    loading = _Loading(options, model, server, limits)
     with _listener(options) as listener:
-        predictor = arguments.load_model(options)
-        _warm_up(predictor)
-        metrics = serving.Metrics()
-        batcher = Batcher(
-            predictor.answer_all,
-            options.max_batch,
-            options.max_waiting,
-            on_batch=metrics.batch.observe,
-        )
-        metrics.watch_queue(lambda: batcher.num_waiting)
-        options.max_questions = min(options.max_questions, options.max_waiting)
-        names = [field.name for field in dataclasses.fields(Limits)]
-        limits = Limits(**{name: getattr(options, name) for name in names})
-        model = serving.TableModel(model_name, batcher, metrics)
-        app = serving.make_app(model, limits, metrics)
         # uvicorn raises the signal again when it has ended, for those who came before it.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)
         host, port = listener.getsockname()[:2]
         address = f"[{host}]" if ":" in host else host
         say(f"POST http://{address}:{port}/v1/models/{model_name}:predict")
-        serving.run(app, listener, limits, metrics)
-    if not batcher.close(timeout=1.0):
-        logging.error("the model still computes after the grace period; its answers are lost")
-        logging.flush()
-        os._exit(1)  # the interpreter's own end is not safe while TensorFlow computes
+        loading.start()
+        serving.serve(server, connections, listener)
+    return _end(loading, model, app)
+
+
+class _Loading(threading.Thread):
+    """Loads the model while the server already says that it lives.
+
+    Attributes:
+        error: why it failed.
+    """
+
+    def __init__(self, options: argparse.Namespace, model: Any, server: Any, limits: Limits):
+        super().__init__(name="loading", daemon=True)
+        self._options, self._model, self._server, self._limits = options, model, server, limits
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            while not self._server.started:  # before TensorFlow takes the processor
+                time.sleep(0.01)
+            with showing_logs():
+                self._load()
+        except Exception as error:
+            self.error = error
+            self._server.should_exit = True
+
+    def _load(self) -> None:
+        options = self._options
+        alternatives, min_score = options.num_alternatives, options.min_score
+        options.num_alternatives, options.min_score = self._limits.max_alternatives, 0.0
+        options.max_tokens = options.max_tokens or _max_tokens(options)
+        predictor = arguments.load_model(options, any_length=True)
+        _warm_up(predictor)
+        _return_memory()
+        self._model.begin(predictor, alternatives, min_score)
+        say(f"ready: {options.max_tokens} tokens at most{_memory()}")
+
+
+def _end(loading: _Loading, model: Any, app: Any) -> int:
+    """The exit status, once all that waited has its answer or has none."""
+    from absl import logging
+
+    if loading.error is not None:
+        raise loading.error
+    if model.batcher is None or not model.batcher.close(timeout=1.0):
+        if model.batcher is not None:
+            logging.error("the model still computes after the grace period; its answers are lost")
+            logging.flush()
+        # The interpreter's own end is not safe while TensorFlow is loaded or computes.
+        os._exit(int(model.batcher is not None))
     if app.has_cut_off:
         logging.error("not all that was asked was answered within the grace period")
     return int(app.has_cut_off)
@@ -154,7 +198,7 @@ def _name(options: argparse.Namespace) -> str:
 
 
 def _listener(options: argparse.Namespace) -> socket.socket:
-    """The address, taken before the model is loaded; connections are refused until uvicorn runs."""
+    """The address, taken before anything slow; connections are refused until uvicorn runs."""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family)
     try:
@@ -166,19 +210,40 @@ def _listener(options: argparse.Namespace) -> socket.socket:
     return listener
 
 
-def _warm_up(predictor: Any) -> None:
-    """Asks once at each common length, and at the longest, which takes the most memory.
+def _max_tokens(options: argparse.Namespace) -> int:
+    """The longest question with its table, as long as few models' memory allows."""
+    from mate_tf.serving.loading import find_model
 
-    What the server holds after that is about what it will hold.
+    stored = find_model(arguments.find_model(options.model), options.revision, options.architecture)
+    return min(stored.feature_config.max_seq_length or _MAX_TOKENS, _MAX_TOKENS)
+
+
+def _warm_up(predictor: Any) -> None:
+    """Asks a short question and the longest, which takes the most memory.
+
+    The server then holds about what it will hold.
     """
     from absl import logging
 
     from mate_tf.tables.table import Question, Table
 
-    longest = predictor.max_seq_length or _COMMON_TOKENS[-1]
-    for num_tokens in sorted({longest, *(n for n in _COMMON_TOKENS if n < longest)}):
+    for num_tokens in (_SHORT, max(_SHORT, predictor.max_seq_length or _MAX_TOKENS)):
         num_rows = max(1, (num_tokens - 3) // _COLUMNS - 1)  # [CLS] question [SEP], the header
         table = Table.from_rows([["a"] * _COLUMNS] * num_rows, header=["a"] * _COLUMNS)
         for _, _, answer in predictor.answer_all([(table, Question("a"))]):
             if isinstance(answer, ValueError):
                 logging.info("not warmed up at %d tokens: %s", num_tokens, answer)
+
+
+def _return_memory() -> None:
+    """Gives the system back what glibc keeps of the memory that was freed; elsewhere nothing."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
+
+
+def _memory() -> str:
+    from prometheus_client import REGISTRY
+
+    used = REGISTRY.get_sample_value("process_resident_memory_bytes")  # of Linux alone
+    return "" if used is None else f", {used / 1e9:.1f} GB of memory"

@@ -5,7 +5,7 @@ from typing import Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.terminal import say, say_json
-from mate_tf.tables.files import ENDINGS
+from mate_tf.tables.files import ENDINGS, read_table
 
 HELP = "show a table as it was read"
 DESCRIPTION = f"""\
@@ -36,6 +36,7 @@ def add_arguments(parser: Any) -> None:
         parser,
         """
         --rows=N  how many rows are shown, from the first one on; --json gives all
+        --full  print all rows and columns
         --json  print one JSON object with name, header, rows, assumed, and columns: of each the
             name, kind, values, unit, sum and average
         """,
@@ -47,9 +48,10 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prints the table."""
-    from mate_tf.tables.drawing import count, draw_table
+    from mate_tf.command_line.drawing import Paper
+    from mate_tf.tables.drawing import count
 
-    table = arguments.read_table(options)
+    table = read_table(options.table, arguments.read_options(options))
     columns = [table.column(index) for index in range(table.num_columns)]
     if options.json:
         record = {
@@ -70,4 +72,4 @@ def run(options: argparse.Namespace) -> None:
     kinds = ["; ".join(filter(None, (column.kind, column.unit))) for column in columns]
     say("\n".join(f"{name}: {kind}" for name, kind in zip(table.header, kinds, strict=True)))
     say("")
-    say(draw_table(table, marked=(), max_rows=options.rows))
+    Paper.of_stdout(options.full).table(table, rows=range(min(options.rows, table.num_rows)))

@@ -78,8 +78,3 @@ def sentence_for_user(error: Exception) -> str | None:
     if not isinstance(error, tuple(expected)):
         return None
     return str(error).strip().split("\n")[0]
-
-
-def forget_stdout() -> None:
-    """Drops what is still written to a standard output that nobody reads."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

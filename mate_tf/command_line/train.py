@@ -1,7 +1,6 @@
 """mate-tf train: records become a run, from the model that comes with the package or others."""
 
 import argparse
-import pathlib
 from typing import Any
 
 from mate_tf.command_line import arguments
@@ -78,7 +77,8 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Trains as the options say, and prints the run's evaluations."""
-    from mate_tf.evaluation.markdown import evaluations_table
+    from mate_tf.evaluation.report import evaluations_table
+    from mate_tf.paths import as_path
     from mate_tf.training.distribution import is_chief
     from mate_tf.training.examples import expected_seconds
     from mate_tf.training.loop import read_evaluations
@@ -86,18 +86,12 @@ def run(options: argparse.Namespace) -> None:
     from mate_tf.training.starting_points import changed, check_kind
 
     use_inputs_of_run(options)
-    for name in ("data_dir", "model_dir"):
-        if "://" in getattr(options, name):
-            raise ValueError(
-                f"expected a folder, mounted here, as --{name.replace('_', '-')}, got "
-                f"{getattr(options, name)}"
-            )
     config = _config(options)
     check_kind(config, options.config, options.program)
     skip = ["--config.skip_corrupt=true"] if options.skip_corrupt else []
     overrides = [*options.overrides, *skip]
     config = changed(config, options.config, options.architecture, overrides)
-    data_dir, model_dir = pathlib.Path(options.data_dir), pathlib.Path(options.model_dir)
+    data_dir, model_dir = as_path(options.data_dir), as_path(options.model_dir)
     load_options = load_options_of(options)
 
     def say_how_long() -> None:
@@ -162,11 +156,9 @@ def use_inputs_of_run(options: argparse.Namespace) -> None:
     if options.data_dir is not None and options.init_checkpoint is not None:
         return
     inputs = load_inputs(folder)
-    if options.data_dir is None:
-        options.data_dir = inputs.data_dir
+    names = ["data_dir"]
     if options.init_checkpoint is None:
-        options.init_checkpoint = inputs.init_checkpoint
-        if options.init_revision is None:
-            options.init_revision = inputs.init_revision
-        if options.reset_heads is None:
-            options.reset_heads = inputs.reset_heads
+        names += ["init_checkpoint", "init_revision", "reset_heads"]
+    for name in names:
+        if getattr(options, name) is None:
+            setattr(options, name, getattr(inputs, name))

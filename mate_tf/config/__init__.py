@@ -2,9 +2,7 @@
 
 from mate_tf.config.attention import (
     ARCHITECTURES,
-    GRAMMAR_RULES,
     NUM_RELATIONS,
-    RELATION_KINDS,
     AllPairsConfig,
     AttentionConfig,
     GrammarHardConfig,
@@ -15,21 +13,11 @@ from mate_tf.config.attention import (
     TableETCConfig,
     TableFormerConfig,
 )
-from mate_tf.config.encoder import (
-    ACTIVATIONS,
-    POSITIONS,
-    TYPE_FEATURES,
-    EncoderConfig,
-    read_json_object,
-)
+from mate_tf.config.encoder import TYPE_FEATURES, EncoderConfig, read_json_object
 
 __all__ = [
-    "ACTIVATIONS",
     "ARCHITECTURES",
-    "GRAMMAR_RULES",
     "NUM_RELATIONS",
-    "POSITIONS",
-    "RELATION_KINDS",
     "TYPE_FEATURES",
     "AllPairsConfig",
     "AttentionConfig",

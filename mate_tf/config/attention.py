@@ -6,17 +6,6 @@ from typing import Any, ClassVar
 
 from mate_tf.dataclass_json import require, require_fields
 
-ARCHITECTURES = (
-    "tapas",
-    "sat",
-    "mate",
-    "tableformer",
-    "mate_tableformer",
-    "linformer",
-    "grammar_hard",
-    "grammar_soft",
-    "table_etc",
-)
 RELATION_KINDS = ("scalar", "embedding")
 GRAMMAR_RULES = ("paper", "extended")
 NUM_RELATIONS = 13
@@ -123,10 +112,7 @@ class MateConfig(AttentionConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_evaluator(self, "dense", "multi_view")
-        require(
-            0.0 <= self.row_heads_ratio <= 1.0,
-            f"expected row_heads_ratio between 0 and 1, got {self.row_heads_ratio}",
-        )
+        require_fields(self, lambda share: 0 <= share <= 1, "between 0 and 1", "row_heads_ratio")
         smallest = 1 if self.is_linear else 0
         evaluator = "multi_view" if self.is_linear else "dense"
         require_fields(
@@ -167,7 +153,7 @@ class TableFormerConfig(AttentionConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_option(self, "relation_kind", RELATION_KINDS)
+        require_fields(self, RELATION_KINDS.__contains__, f"in {RELATION_KINDS}", "relation_kind")
         wrong = [k for k in self.disabled_relations if not 0 < k < NUM_RELATIONS]
         require(
             not wrong, f"expected disabled_relations from 1 to {NUM_RELATIONS - 1}, got {wrong}"
@@ -220,7 +206,7 @@ class GrammarHardConfig(AttentionConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_option(self, "grammar_rules", GRAMMAR_RULES)
+        require_fields(self, GRAMMAR_RULES.__contains__, f"in {GRAMMAR_RULES}", "grammar_rules")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -288,6 +274,7 @@ _KINDS = (
     GrammarSoftConfig,
     TableETCConfig,
 )
+ARCHITECTURES = tuple(name for kind in _KINDS for name in kind.architectures)
 
 
 def _kind_of(architecture: str) -> type[AttentionConfig]:
@@ -297,14 +284,6 @@ def _kind_of(architecture: str) -> type[AttentionConfig]:
     return kind
 
 
-def _check_option(config: AttentionConfig, name: str, options: tuple[str, ...]) -> None:
-    value = getattr(config, name)
-    require(value in options, f"expected {name} in {options}, got {value!r}")
-
-
 def _check_evaluator(config: MateConfig | TableETCConfig, *evaluators: str) -> None:
-    require(
-        config.evaluator is None or config.evaluator in evaluators,
-        f"expected evaluator of None or in {evaluators} with architecture "
-        f"{config.architecture!r}, got {config.evaluator!r}",
-    )
+    expected = f"of None or in {evaluators} with architecture {config.architecture!r}"
+    require_fields(config, evaluators.__contains__, expected, "evaluator")

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mate_tf.config.attention import AttentionConfig, LinformerConfig
-from mate_tf.dataclass_json import convert, from_dict, require
+from mate_tf.dataclass_json import convert, from_dict, require, require_fields
+from mate_tf.paths import as_path
 
 POSITIONS = ("absolute", "per_cell", "none")
 ACTIVATIONS = ("gelu", "gelu_tanh")
@@ -43,8 +44,8 @@ _SIZES = tuple(_OF_BERT)[:5]
 def read_json_object(path: str | pathlib.Path) -> dict[str, Any]:
     """Reads the JSON object in a file; ValueError if the file holds something else."""
     try:
-        content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
+        content = json.loads(as_path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"expected JSON in {path}: {error}") from None
     require(
         isinstance(content, dict),
@@ -94,20 +95,15 @@ class EncoderConfig:
     attention: AttentionConfig = dataclasses.field(default_factory=AttentionConfig)
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size"):
-            value = getattr(self, name)
-            require(value >= 1, f"expected {name} of at least 1, got {value}")
+        sizes = [_OF_BERT[name] for name in _SIZES]
+        require_fields(self, lambda size: size >= 1, "of at least 1", *sizes)
+        require_fields(self, POSITIONS.__contains__, f"in {POSITIONS}", "position")
+        require_fields(self, ACTIVATIONS.__contains__, f"in {ACTIVATIONS}", "activation")
+        require_fields(self, lambda value: value > 0, "above 0", "softmax_temperature")
         require(
             self.hidden_size % self.num_heads == 0,
             f"expected hidden_size to be a multiple of num_heads, got {self.hidden_size} and "
             f"{self.num_heads}",
-        )
-        require(
-            self.position in POSITIONS, f"expected position in {POSITIONS}, got {self.position!r}"
-        )
-        require(
-            self.activation in ACTIVATIONS,
-            f"expected activation in {ACTIVATIONS}, got {self.activation!r}",
         )
         require(
             len(self.type_vocab_sizes) == len(TYPE_FEATURES),
@@ -115,10 +111,6 @@ class EncoderConfig:
         )
         unknown = sorted(set(self.disabled_features) - set(TYPE_FEATURES))
         require(not unknown, f"expected disabled_features among {TYPE_FEATURES}, got {unknown}")
-        require(
-            self.softmax_temperature > 0,
-            f"expected softmax_temperature above 0, got {self.softmax_temperature}",
-        )
 
     @property
     def head_size(self) -> int:
@@ -185,16 +177,7 @@ class EncoderConfig:
     def to_bert_config(self) -> dict[str, Any]:
         """The content of a bert_config.json with this configuration's sizes."""
         return {
-            "vocab_size": self.vocab_size,
-            "hidden_size": self.hidden_size,
-            "num_hidden_layers": self.num_layers,
-            "num_attention_heads": self.num_heads,
-            "intermediate_size": self.intermediate_size,
+            **{theirs: getattr(self, ours) for theirs, ours in _OF_BERT.items()},
             "hidden_act": "gelu",
-            "hidden_dropout_prob": self.hidden_dropout,
-            "attention_probs_dropout_prob": self.attention_dropout,
-            "max_position_embeddings": self.max_position_embeddings,
             "type_vocab_size": list(self.type_vocab_sizes),
-            "initializer_range": self.initializer_range,
-            "softmax_temperature": self.softmax_temperature,
         }

@@ -9,14 +9,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mate_tf.datasets.json_lines import TableReader, check_record, naming, table_reader
+from mate_tf.datasets.interactions import read_tables
+from mate_tf.datasets.json_lines import TableReader, naming, read_named_lines, table_reader
 from mate_tf.datasets.tasks import TASKS, Division, read_split, splits_there
 from mate_tf.tables.files import read_table
 from mate_tf.tables.linked_table import plain_table
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.text_files import read_json_values
 
-TEXTS, TABLES = "TEXTS", "TABLES"
+TEXTS, TABLES, INTERACTIONS = "TEXTS", "TABLES", "INTERACTIONS"
 # Your own, and the data sets of questions; the questions are then the texts of their tables.
 LAYOUTS = (TEXTS, TABLES, *(name for name, task in TASKS.items() if task.has_tables))
 # Files of a folder that are tables. Files in JSON and HTML often are something else.
@@ -63,10 +63,10 @@ def read_corpus(
 
     Args:
         layout: one of LAYOUTS. "TEXTS" means files {split}.jsonl; "TABLES" means a folder of
-            tables, all of the split "train". In a data set each table has all questions about it as
+            tables, all of the split "train"; "INTERACTIONS" means those of the release, each with
+            its questions as texts. In another data set each table has all questions about it as
             texts, and all are read before the first is yielded.
-        directory: the folder.
-        split: one of its splits, or a part of the one that is divided.
+        directory, split: where.
         division: divides a split by its tables.
         without: ids of tables to leave out, such as those of the training split.
 
@@ -79,6 +79,8 @@ def read_corpus(
         corpus = _read_all(read_described_tables(Path(directory) / f"{source}.jsonl"))
     elif layout == TABLES:
         corpus = _read_all(read_table_folder(directory))
+    elif layout == INTERACTIONS:
+        corpus = read_described_interactions(directory, source)
     else:
         corpus = gather_questions(read_split(layout, str(directory), source))
     for described in corpus:
@@ -110,32 +112,38 @@ def read_described_tables(path: str | Path) -> Iterator[Reader]:
     """
     path = Path(path)
     table_of = table_reader(path.parent)
-    seen: set[int] = set()  # hashes, which take less memory than names
-    for number, record in read_json_values(path):
-        with naming(f"(file '{path}', line {number})"):
-            check_record(record, _KINDS, ("table",))
-            if not all(isinstance(text, str) for text in record.get("texts", ())):
-                raise ValueError(f"expected a list of texts for 'texts', got {record['texts']!r}")
-            name = str(record.get("id", f"{path.stem}-{number}"))
-            if hash(name) in seen:
-                raise ValueError(f"expected a different id for each line, got {name!r} again")
-            seen.add(hash(name))
-        yield functools.partial(_read_record, path, number, record, name, table_of)
+    for where, name, record in read_named_lines(path, _KINDS, ("table",), "line"):
+        texts = record.get("texts", ())
+        if not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"expected a list of texts for 'texts', got {texts!r} {where}")
+        yield functools.partial(_read_record, where, name, record["table"], texts, table_of)
+
+
+def read_described_interactions(
+    directory: str | Path, split: str, is_text: Callable[[Any], bool] = lambda question: True
+) -> Iterator[DescribedTable]:
+    """Yields the tables of a split of interactions; errors as `read_interactions`.
+
+    `is_text` says whether a question of them is a text about the table.
+    """
+    for table, interaction in read_tables(directory, split):
+        asked = filter(is_text, interaction.questions)
+        texts = _not_blank(question.original_text or question.text for question in asked)
+        yield DescribedTable(interaction.id or table.table_id, table, texts)
 
 
 def _read_record(
-    path: Path, number: int, record: dict[str, Any], name: str, table_of: TableReader[Table]
+    where: str, name: str, table: Any, texts: Iterable[str], table_of: TableReader[Table]
 ) -> DescribedTable:
-    with naming(f"(file '{path}', line {number})"):
-        return DescribedTable(name, table_of(record["table"]), _not_blank(record.get("texts", ())))
+    with naming(where):
+        return DescribedTable(name, table_of(table), _not_blank(texts))
 
 
 def read_table_folder(directory: str | Path) -> Iterator[Reader]:
-    """Yields a reader for each CSV, TSV, Excel and Parquet file in a folder and below, by path.
+    """Yields a reader, which may fail as `read_table`, for each table's file in a folder and below.
 
     Raises:
         FileNotFoundError: if there is none.
-        ModuleNotFoundError, ValueError: from a reader, as `read_table`.
     """
     directory = Path(directory)
     files = sorted(path for path in directory.rglob("*") if path.suffix.lower() in _TABLE_FILES)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mate_tf.dataclass_json import from_dict
+from mate_tf.paths import as_path
 from mate_tf.tables.files import ReadOptions, read_table
 from mate_tf.tables.linked_table import LinkedTable, plain_table
 from mate_tf.tables.table import Question, Table, check_coordinates, remember
@@ -61,30 +62,25 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
         ValueError: if a line or a table is malformed, or two questions have the same id. All errors
             name file and line.
     """
-    return _read_lines(Path(path), table_reader(Path(path).parent))
+    path = as_path(path)
+    return _read_lines(path, table_reader(path.parent))
 
 
 def read_linked_json_lines(path: str | Path) -> Iterator[tuple[LinkedTable, Question]]:
     """Yields each question with its table and the passages that the cells link to.
 
-    A line is one of `read_json_lines`. A cell of the table's "rows" may be an object with "text"
-    and "links", a list of names; "passages" is an object with a text for each name. A .json file
-    with such an object is read in the same way. Tables in other files have no links.
-
-    Raises:
-        FileNotFoundError, OSError, ValueError: as `read_json_lines`.
+    A line is one of `read_json_lines`, whose errors these are. A cell of the table's "rows" may be
+    an object with "text" and "links", a list of names; "passages" is an object with a text for each
+    name. A .json file with such an object is read in the same way. Tables in other files have no
+    links.
     """
-    return _read_lines(Path(path), linked_table_reader(Path(path).parent))
+    path = as_path(path)
+    return _read_lines(path, _reader(path.parent, linked_table_from_json, _read_linked_file))
 
 
 def table_reader(folder: Path) -> TableReader[Table]:
     """Reads tables as lines have them; paths begin in the folder."""
     return _reader(folder, table_from_json, _read_file)
-
-
-def linked_table_reader(folder: Path) -> TableReader[LinkedTable]:
-    """The same with links and passages."""
-    return _reader(folder, linked_table_from_json, _read_linked_file)
 
 
 def _reader(
@@ -123,28 +119,40 @@ def _reader(
 
 
 def _read_lines(path: Path, table_of: TableReader[Asked]) -> Iterator[tuple[Asked, Question]]:
-    seen: set[int] = set()  # hashes, which take less memory than ids
-    for number, record in read_json_values(path):
-        with naming(f"(file '{path}', line {number})"):
-            check_record(record, _KINDS, ("question", "table"))
+    for where, name, record in read_named_lines(path, _KINDS, ("question", "table"), "question"):
+        with naming(where):
             table = table_of(record["table"])
-            question = _question_from(record, default_id=f"{path.stem}-{number}")
+            supervision = {key: record[key] for key in _DEFAULTS if key in record}
+            question = Question(record["question"], name, **supervision)
             check_coordinates(plain_table(table), question)
-            if hash(question.question_id) in seen:
-                raise ValueError(
-                    f"expected a different id for each question, got {question.question_id!r} "
-                    f"again{_line_of(path, question.question_id, number)}"
-                )
-            seen.add(hash(question.question_id))
         yield table, question
 
 
-def table_from_json(record: Mapping[str, Any], default_id: str) -> Table:
-    """A table from an object with "header", "rows" and the other keys of `read_json_lines`.
+def read_named_lines(
+    path: Path, kinds: Mapping[str, tuple[Any, str]], required: Sequence[str], unit: str
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yields where each line is, its id and its object; errors as `check_record`.
 
-    Raises:
-        ValueError: if it is malformed.
+    A line without an id has one of the file and the number. ValueError also for one that another
+    `unit` has.
     """
+    seen: set[int] = set()  # hashes, which take less memory than ids
+    for number, record in read_json_values(path):
+        where = f"(file '{path}', line {number})"
+        with naming(where):
+            check_record(record, kinds, required)
+            name = str(record.get("id", f"{path.stem}-{number}"))
+            if hash(name) in seen:
+                raise ValueError(
+                    f"expected a different id for each {unit}, got {name!r} again"
+                    f"{_line_of(path, name, number)}"
+                )
+            seen.add(hash(name))
+        yield where, name, record
+
+
+def table_from_json(record: Mapping[str, Any], default_id: str) -> Table:
+    """A table from an object with the keys of `read_json_lines`; ValueError if it is malformed."""
     if missing := [name for name in ("header", "rows") if not isinstance(record.get(name), list)]:
         raise ValueError(f"expected a table with the lists 'header' and 'rows', missing {missing}")
     table = Table.from_rows(record["rows"], record["header"], str(record.get("id", default_id)))
@@ -152,11 +160,7 @@ def table_from_json(record: Mapping[str, Any], default_id: str) -> Table:
 
 
 def linked_table_from_json(record: Mapping[str, Any], default_id: str) -> LinkedTable:
-    """A table with passages from an object with "header", "rows" and "passages".
-
-    Raises:
-        ValueError: if it is malformed.
-    """
+    """A table with passages from an object as in `read_linked_json_lines`, or a ValueError."""
     texts = record.get("passages", {})
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise ValueError(f"expected an object of texts for 'passages', got {_shown(texts)}")
@@ -235,12 +239,9 @@ def naming(where: str) -> Iterator[None]:
 
 
 def write_json_lines(path: str | Path, pairs: Iterable[tuple[Table, Question]]) -> int:
-    """Writes questions with their tables, so that `read_json_lines` returns the same.
+    """Writes questions with their tables, so that `read_json_lines` returns the same; their number.
 
     The file appears once it is complete.
-
-    Returns:
-        The number of questions.
     """
     count = 0
     with complete_text_file(path) as file:
@@ -273,20 +274,12 @@ def json_line(table: Table, question: Question) -> str:
     return f"{line}\n"
 
 
-def _question_from(record: Mapping[str, Any], default_id: str) -> Question:
-    supervision = {name: record[name] for name in _DEFAULTS if name in record}
-    return Question(record["question"], str(record.get("id", default_id)), **supervision)
-
-
 def check_record(
     record: Any, kinds: Mapping[str, tuple[Any, str]], required: Sequence[str]
 ) -> None:
     """Raises ValueError unless a line is an object with the required keys and no unknown one.
 
-    Args:
-        record: the line.
-        kinds: for each known key the types of its value, and their name.
-        required: the keys that it must have.
+    `kinds` has for each known key the types of its value, and their name.
     """
     if not isinstance(record, dict):
         raise ValueError(f"expected an object, got {type(record).__name__}")

@@ -131,11 +131,8 @@ def derive(
 ) -> Derived | None:
     """The operator and the cells that give a question's answer; None where nothing decides it.
 
-    Args:
-        table: the table of the question.
-        question: with its answers.
-        candidates: for each answer the cells that hold it, which may be none.
-        number: the answer as a number, if it is one.
+    `candidates` are for each answer the cells that hold it, which may be none; `number` is the
+    answer as a number, if it is one.
     """
     mentions = _Mentions(table, question.text)
     text = question.text.lower()

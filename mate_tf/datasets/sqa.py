@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mate_tf.datasets.json_lines import naming
-from mate_tf.datasets.original_tables import read_original_questions, read_original_rows
+from mate_tf.datasets.wtq import read_original_questions, read_original_rows
 from mate_tf.tables.table import Coordinates, Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, stream_csv_records
 
@@ -47,15 +47,12 @@ def read_sqa(
 
     Args:
         directory: the unpacked release, with its .tsv files and its folder `table_csv`.
-        split: "train" and "dev" (of random split 1), "train_and_dev", "test", or the name of
-            another file without its ending, such as "random-split-2-dev".
-        original: whether to read as the authors' release of TAPAS does (original_tables.py):
-            sequences sorted by id, and quotation marks that need not match.
+        split: as of `read_wtq`, and "train_and_dev".
+        original: whether to read as the authors' release of TAPAS does (wtq.py): sequences sorted
+            by id, and quotation marks that need not match.
 
     Raises:
-        FileNotFoundError: if the split or a table is missing.
-        ValueError: if a file differs from the release's format, or two lines of a sequence have the
-            same position. It names file and line.
+        FileNotFoundError, ValueError: as `read_wtq`, and for a position that comes twice.
     """
     directory = Path(directory)
     path = directory / _FILES.get(split, f"{split}.tsv")
@@ -67,7 +64,11 @@ def read_sqa(
             with naming(turn.where):
                 table = read_table(turn.sequence[1])
             answer = turn.question.answer_coordinates
-            inside = tuple(cell for cell in answer if _is_cell(table, *cell))
+            inside = tuple(
+                (row, column)
+                for row, column in answer
+                if 0 <= row < table.num_rows and 0 <= column < table.num_columns
+            )
             yield (
                 table,
                 replace(
@@ -81,11 +82,7 @@ def read_sqa(
 
 
 def split_question_id(question_id: str) -> tuple[str, int]:
-    """A question's sequence and position: "nt-639-0" and 1 for "nt-639-0_1".
-
-    Raises:
-        ValueError: if the id does not end in a position.
-    """
+    """A question's sequence and position: "nt-639-0" and 1 for "nt-639-0_1", or a ValueError."""
     sequence, separator, position = question_id.rpartition("_")
     if not separator or not (position.isascii() and position.isdigit()):
         raise ValueError(
@@ -116,10 +113,6 @@ def _sequences(path: Path, original: bool) -> Iterator[list[_Turn]]:
         turns[turn.position] = turn
     for name in sorted(sequences) if original else sequences:
         yield [turn for _, turn in sorted(sequences[name].items())]
-
-
-def _is_cell(table: Table, row: int, column: int) -> bool:
-    return 0 <= row < table.num_rows and 0 <= column < table.num_columns
 
 
 def _turn(row: Mapping[str, str], where: str) -> _Turn:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mate_tf.datasets.operators import Derived, derive, of_cells
+from mate_tf.features.config import ConversionError
 from mate_tf.features.normalization import (
     normalize_denotation,
     normalize_for_match,
@@ -26,17 +27,15 @@ _WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")
 _Cells = Mapping[Hashable, Sequence[tuple[int, int]]]
 
 
-class SupervisionError(ValueError):
+class SupervisionError(ConversionError):
     """An answer does not say which cells or number it stands for.
 
-    Attributes:
-        reason: "no answer given", "answer not found", "ambiguous answer" or "some answers not
-            found".
+    Its reason is "no answer given", "answer not found", "ambiguous answer" or "some answers not
+    found".
     """
 
     def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(f"{reason}: {detail}")
-        self.reason = reason
+        super().__init__(reason, f"{reason}: {detail}")
 
 
 def supervise(
@@ -139,11 +138,9 @@ def check_supervision(
 ) -> Question:
     """Checks that a question has supervision, for data sets that give it (SQA, WikiSQL).
 
-    It replaces `supervise`, which finds supervision. `strict` has no effect. With `original`, a
-    question without any answer, not even a text, is kept, as in the authors' release.
-
-    Returns:
-        The question itself.
+    It replaces `supervise`, which finds supervision, and returns the question itself. `strict` has
+    no effect. With `original`, a question without any answer, not even a text, is kept, as in the
+    authors' release.
 
     Raises:
         SupervisionError: if there is none ("no answer given").
@@ -170,12 +167,9 @@ def _where(table: Table, question: Question) -> str:
 def parse_number(text: str, original: bool = False) -> float | None:
     """Reads a text that is one plain number, with or without thousands separators.
 
-    A number that is not finite in single precision, as in records, is None.
-
-    Args:
-        text: the text.
-        original: whether to read as the authors' release does: whatever Python reads as a number
-            ("nan", "1e3") after commas, or several full stops, are removed; "1,23" is 1.23.
+    A number that is not finite in single precision, as in records, is None. With `original`
+    whatever Python reads as a number ("nan", "1e3") is one, after commas, or several full stops,
+    are removed; "1,23" is 1.23.
     """
     if original:
         return _original_number(text)
@@ -335,28 +329,23 @@ class _Texts(NamedTuple):
     words: tuple[str, ...]  # the normalized texts of the cell and of its passages
 
 
-def supervise_linked(linked: LinkedTable, question: Question, original: bool = False) -> Question:
+def supervise_linked(
+    linked: LinkedTable, question: Question, strict: bool = True, original: bool = False
+) -> Question:
     """Finds the cells that hold an answer, in their own text or anywhere in their passages.
 
     Cells and answers are compared by whole words, in lower case and without punctuation and
     articles (Eisenschlos et al., 2021, section 5). Every cell with one of the answers counts.
-    Several cells are no error, unlike in `supervise`, because many cells may link to one passage.
-    Coordinates that the question already has are kept.
+    Several cells are no error, `strict` or not, because many cells may link to one passage. The
+    coordinates are row by row; those that the question already has are kept.
 
-    Args:
-        linked: the table and its passages.
-        question: a question with answers.
-        original: whether to do as the authors' release does. An answer of articles and punctuation
-            alone ("A") is in every cell with a word, instead of only in cells that equal it. An
-            answer that begins or ends in a sign other than ASCII punctuation ("5 €") is not found
-            at the begin or end of a text.
-
-    Returns:
-        The question with `answer_coordinates`, row by row.
+    With `original` it does as the authors' release. An answer of articles and punctuation alone
+    ("A") is in every cell with a word, instead of only in cells that equal it. An answer that
+    begins or ends in a sign other than ASCII punctuation ("5 €") is not found at the begin or end
+    of a text.
 
     Raises:
-        SupervisionError: if the question has no answer ("no answer given"), or no cell or passage
-            holds it ("answer not found").
+        SupervisionError: "no answer given", or "answer not found" in any cell or passage.
     """
     if question.answer_coordinates:
         return question

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mate_tf.datasets.json_lines import naming
-from mate_tf.datasets.original_tables import read_original_rows
+from mate_tf.datasets.wtq import read_original_rows
 from mate_tf.tables.table import Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, read_json
 
@@ -36,9 +36,7 @@ def read_tabfact(
             named "table_csv/..." and have no caption; quotation marks around a cell are removed.
 
     Raises:
-        FileNotFoundError: if a file of the split or a table is missing.
-        ValueError: if a file differs from the release's format. It names the file, and the line or
-            the table.
+        FileNotFoundError, ValueError: as `read_wtq`.
     """
     directory = Path(directory)
     name = _FILES.get(split, split)
@@ -67,12 +65,7 @@ def read_tabfact(
 
 
 def read_table_ids(path: str | Path) -> list[str]:
-    """Reads one of the release's lists of table names, such as small_test_id.json.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is no list of texts.
-    """
+    """Reads one of the release's lists of table names; ValueError if it is no list of texts."""
     ids = read_json(path)
     if not isinstance(ids, list) or not all(isinstance(table_id, str) for table_id in ids):
         raise ValueError(f"expected a list of tables' names, got {ids!r:.80} (file '{path}')")

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mate_tf.datasets.hybridqa import read_hybridqa
+from mate_tf.datasets.hybridqa import expand_cells, read_hybridqa
+from mate_tf.datasets.interactions import read_interactions
 from mate_tf.datasets.json_lines import read_json_lines, read_linked_json_lines
-from mate_tf.datasets.passages import expand_cells
 from mate_tf.datasets.sqa import read_sqa
 from mate_tf.datasets.supervision import check_supervision, supervise, supervise_linked
 from mate_tf.datasets.tabfact import read_tabfact
@@ -42,10 +42,6 @@ class Division:
         split: the split.
         parts: names, each with its percentage of the tables; one may be that of the split.
         moved: tables that are in another part than the hash says, each with its part.
-
-    Raises:
-        ValueError: if the percentages are not at least 1 or do not add up to 100, or two parts
-            have the same name.
     """
 
     split: str
@@ -67,11 +63,7 @@ class Division:
 
     @classmethod
     def from_text(cls, text: str) -> "Division":
-        """Reads a division as on the command line, "dev:train=72,calibration=8,dev=20".
-
-        Raises:
-            ValueError: if it is no such text, and as the constructor.
-        """
+        """Reads a division as on the command line, "dev:train=72,calibration=8,dev=20"."""
         split, colon, parts = text.partition(":")
         matches = [_PART.fullmatch(part.strip()) for part in parts.split(",")]
         if not (split and colon and all(matches)):
@@ -86,11 +78,7 @@ class Division:
         return tuple(name for name, _ in self.parts)
 
     def divided(self, splits: Sequence[str]) -> list[str]:
-        """The names of splits with the parts in place of the divided one.
-
-        Raises:
-            ValueError: if it is not among them, or a part has the name of another split.
-        """
+        """The names of splits with the parts in place of the divided one, or a ValueError."""
         if self.split not in splits:
             raise ValueError(
                 f"expected one of the splits {list(splits)} to divide, got {self.split!r}"
@@ -108,11 +96,8 @@ class Division:
         """The division with at least one table in each part.
 
         An empty part gets the table whose hash is nearest to the part's range, from a part that has
-        more than one. Large splits are divided by the hashes alone.
-
-        Args:
-            table_ids: names of the split's tables, in any order; a name may be repeated. They are
-                read only until no part is empty.
+        more than one. Large splits are divided by the hashes alone: names of tables, which may be
+        repeated, are read only until no part is empty.
 
         Raises:
             ValueError: if there are fewer tables than parts.
@@ -173,11 +158,7 @@ def read_sst2(directory: str | Path, split: str) -> Iterator[Question]:
     """Yields each sentence of SST-2 as a question without a table.
 
     The Stanford Sentiment Treebank's two classes (Socher et al., 2013) are negative (0) and
-    positive (1). A line is a sentence, a tab and its label.
-
-    Args:
-        directory: the folder with {split}.tsv.
-        split: "train" or "dev".
+    positive (1). A line of {split}.tsv, "train" or "dev", is a sentence, a tab and its label.
 
     Raises:
         FileNotFoundError: if the file is missing.
@@ -248,10 +229,6 @@ def _supervise_stated(table, question: Question, strict: bool, original: bool) -
     return question if is_classified else supervise(table, question, strict, original)
 
 
-def _supervise_linked(table, question: Question, strict: bool, original: bool) -> Question:
-    return supervise_linked(table, question, original)  # never strict
-
-
 TASKS = {
     "WTQ": Task(read_wtq, ("train", "dev", "test"), supervise),
     "SQA": Task(read_sqa, ("train", "dev", "test"), check_supervision),
@@ -263,12 +240,13 @@ TASKS = {
         read_tabfact, ("train", "dev", "test", "simple_test", "complex_test", "small_test")
     ),
     "HYBRIDQA": Task(
-        read_hybridqa, ("train", "dev", "test"), _supervise_linked, expand=expand_cells
+        read_hybridqa, ("train", "dev", "test"), supervise_linked, expand=expand_cells
     ),
+    "INTERACTIONS": Task(read_interactions, ("train", "dev", "test"), _supervise_stated),
     "JSONL": Task(_read_json_lines, supervise=_supervise_stated, has_original=False),
     "LINKED_JSONL": Task(
         _read_linked_json_lines,
-        supervise=_supervise_linked,
+        supervise=supervise_linked,
         expand=expand_cells,
         has_original=False,
     ),
@@ -279,14 +257,10 @@ TASKS = {
 def read_split(
     task: str, directory: str, split: str, original: bool = False, division: Division | None = None
 ) -> Pairs:
-    """The questions of a split in the files' order; errors as the task's reader.
+    """The questions of a split, or of a part of the divided one, in the files' order.
 
-    Args:
-        task: a name in TASKS.
-        directory: its folder.
-        split: one of its splits, or a part of the one that is divided.
-        original: whether to read as the authors' release does.
-        division: divides a split by the tables of its questions.
+    With `original` they are read as the authors' release reads them. Errors are the task's
+    reader's.
     """
     options = {"original": original} if TASKS[task].has_original else {}
     if division is None or split not in division.names:
@@ -296,12 +270,7 @@ def read_split(
 
 
 def splits_there(task: str, directory: str, original: bool = False) -> tuple[list[str], list[str]]:
-    """The splits of a data set in a folder, and why the others are not read.
-
-    Raises:
-        FileNotFoundError: if there is none.
-        ValueError: if the beginning of one cannot be read.
-    """
+    """The splits in a folder, and why the others are not read; errors as `read_split`."""
     if not TASKS[task].splits:
         files = [file for folder in folders(directory) for file in folder.glob("*.jsonl")]
         there = sorted({file.stem for file in files if not file.stem.endswith(".left_out")})

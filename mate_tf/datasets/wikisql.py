@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from mate_tf.datasets.json_lines import naming
 from mate_tf.datasets.supervision import parse_number, words_and_signs
-from mate_tf.tables.table import Coordinates, Question, Table, cell_text, remember
+from mate_tf.tables.cell_texts import cell_text
+from mate_tf.tables.table import Coordinates, Question, Table, remember
 from mate_tf.tables.text_files import open_bytes, read_json_values
 
 TYPES = ("text", "real")
@@ -236,8 +237,7 @@ def read_wikisql(
             Otherwise they have only its texts, from which `supervise` finds cells and numbers.
 
     Raises:
-        FileNotFoundError: if a file of the split is missing.
-        ValueError: if a file differs from the release's format. It names file and line.
+        FileNotFoundError, ValueError: as `read_wtq`.
     """
     path = Path(directory) / "data" / f"{split}.jsonl"
     tables_path = path.with_name(f"{split}.tables.jsonl")

@@ -1,14 +1,23 @@
-"""WikiTableQuestions, in the layout of its official release (Pasupat and Liang, 2015)."""
+"""WikiTableQuestions, in the layout of its official release (Pasupat and Liang, 2015).
 
+`read_original_rows` and what follows read delimited files as the authors' release of TAPAS does,
+for its checkpoints: with Python's csv module in its lenient default dialect. Tables of
+WikiTableQuestions went through pandas 1.0 there. What it makes of a file is computed here, so that
+pandas is not needed and its version does not matter.
+"""
+
+import csv
+import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from mate_tf.datasets.json_lines import naming
-from mate_tf.datasets.original_tables import read_original_questions, read_original_table
+from mate_tf.features.normalization import normalize_denotation
 from mate_tf.tables.table import Question, Table, remember
-from mate_tf.tables.text_files import read_csv_rows, stream_lines
+from mate_tf.tables.text_files import check_width, read_csv_rows, read_text, stream_lines
 
 _FILES = {
     "train": "random-split-1-train.tsv",
@@ -16,6 +25,12 @@ _FILES = {
     "test": "pristine-unseen-tables.tsv",
 }
 _ESCAPED = {"n": "\n", "p": "|"}
+_MISSING = "nan"
+# What pandas 1.0 reads as a missing value, beside an empty cell.
+_WORDS_FOR_MISSING = frozenset(
+    "#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|n/a|nan|null"
+    "".split("|")
+)
 
 
 def read_wtq(
@@ -30,7 +45,7 @@ def read_wtq(
         directory: the unpacked release, with its folders `data` and `csv`.
         split: "train" and "dev" (of random split 1), "test", or the name of another file in
             `data` without its ending, such as "random-split-2-dev".
-        original: whether to read as the authors' release of TAPAS does (original_tables.py), and as
+        original: whether to read as the authors' release of TAPAS does (below), and as
             its checkpoints were trained. An empty cell is "nan", other cells are normalised, and
             column names are made distinct. Quotation marks in the questions' file swallow some
             questions (21 of 2,831 in dev), and escapes stay. Ids are "nt-2-0_0" and
@@ -57,12 +72,7 @@ def read_wtq(
 
 
 def read_wtq_table(directory: str | Path, table_id: str) -> Table:
-    """A table of the release by its id, "csv/204-csv/772.csv".
-
-    Raises:
-        FileNotFoundError: if there is no such table.
-        ValueError: if it is malformed.
-    """
+    """A table of the release by its id, "csv/204-csv/772.csv"; errors as `read_csv_rows`."""
     rows = read_csv_rows(Path(directory) / table_id, escapechar="\\", doublequote=False)
     return Table.from_rows(rows, table_id=table_id)
 
@@ -71,9 +81,7 @@ def read_wtq_tsv(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str,
     """Yields the rows of one of the release's tab-separated files; values are still escaped.
 
     Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if the file lacks one of `columns`, or a line has another number of values
-            than the header.
+        FileNotFoundError, ValueError: as `read_original_questions`, with the line.
     """
     lines = (line.removesuffix("\n") for line in stream_lines(path))
     header = next(lines, "").split("\t")
@@ -104,3 +112,74 @@ def _read_original_table(directory: Path, table_id: str) -> Table:
     header, rows = read_original_table(directory / table_id)
     name = table_id.removeprefix("csv/").replace("/", "-").replace("-csv", "")
     return Table.from_rows(rows, header, f"table_csv/{name}")
+
+
+def read_original_rows(path: str | Path, delimiter: str = ",", escape: bool = False) -> list[list]:
+    """Reads all rows. Quotes need not match, rows may differ in length, a blank line is `[]`.
+
+    With `escape` a backslash makes the next character an ordinary one. Errors are those of
+    `read_text`, and a ValueError if the csv module refuses a row.
+    """
+    lines = io.StringIO(read_text(path), newline="")
+    reader = csv.reader(lines, delimiter=delimiter, escapechar="\\" if escape else None)
+    try:
+        return list(reader)
+    except csv.Error as error:
+        raise ValueError(
+            f"expected delimited text, got: {error} (file '{path}', line {reader.line_num})"
+        ) from None
+
+
+def read_original_questions(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yields the rows of a tab-separated file of questions, by column, with quoting.
+
+    A value that begins with a quotation mark ends at the next one, even some lines later, and
+    includes everything between. Balanced quotation marks disappear.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if the file lacks one of `columns`, or a row has fewer values.
+    """
+    header, *rows = read_original_rows(path, "\t") or [[]]
+    if missing := [name for name in columns if name not in header]:
+        raise ValueError(f"expected the columns {missing}, got {header} (file '{path}', line 1)")
+    for number, row in enumerate(filter(None, rows), start=1):
+        if len(row) < len(header):
+            check_width(row, header, f"(file '{path}', question {number})")
+        yield dict(zip(header, row, strict=False))
+
+
+def read_original_table(path: str | Path) -> tuple[list[str], list[list[str]]]:
+    """Reads header and body of a table of WikiTableQuestions; errors as `read_original_rows`.
+
+    Empty cells, pandas' words for a missing value such as "N/A", and cells that a short row lacks
+    become "nan". Other cells are normalised as denotations. A repeated column name becomes "x.1",
+    an empty one "Unnamed: 3" (counted from 0). A ValueError also if a row is longer than the
+    header.
+    """
+    rows = [row for row in read_original_rows(path, escape=True) if any(map(str.strip, row))]
+    if not rows:
+        raise ValueError(f"expected a table, got an empty file ('{path}')")
+    header, *body = rows
+    for number, row in enumerate(body, start=1):
+        row += [""] * (len(header) - len(row))
+        check_width(row, header, f"(file '{path}', row {number})")
+    return _distinct_names(header), [list(map(_cell, row)) for row in body]
+
+
+def _cell(text: str) -> str:
+    missing = not text or text in _WORDS_FOR_MISSING
+    return _MISSING if missing else normalize_denotation(text, original=True)
+
+
+def _distinct_names(header: Sequence[str]) -> list[str]:
+    uses: Counter[str] = Counter()
+    names = []
+    for column, given in enumerate(header):
+        name = given or f"Unnamed: {column}"
+        while count := uses[name]:
+            uses[name] += 1
+            name = f"{name}.{count}"
+        uses[name] += 1
+        names.append(name)
+    return names

@@ -1,7 +1,9 @@
 """What a data set's release has for scores, and its formats for answers."""
 
+import json
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,26 +11,115 @@ from mate_tf.answers.answer import Answer
 from mate_tf.datasets.hybridqa import read_hybridqa_reference
 from mate_tf.datasets.sqa import split_question_id
 from mate_tf.datasets.tabfact import read_table_ids
-from mate_tf.evaluation import hybridqa, wtq
-from mate_tf.tables.table import Coordinates, Question, Table
+from mate_tf.datasets.wtq import read_wtq_tsv, split_list
+from mate_tf.features.normalization import normalize_denotation
+from mate_tf.tables.table import Question, Table
 from mate_tf.tables.text_files import complete_text_file
 
 PARTS = ("simple", "complex", "small")
+_TOLERANCE = 1e-6
+_Pairs = Iterable[tuple[Table, Question]]
 
 
-def read_parts(
-    directory: str | Path, pairs: Iterable[tuple[Table, Question]]
-) -> dict[str, frozenset[str]]:
-    """The ids of statements in each part of TabFact's test split (Chen et al., 2020).
+@dataclass(frozen=True)
+class Denotation:
+    """One item of an answer: its normalised text and, where it is one, its number or date.
 
-    Args:
-        directory: the release, with `data/simple_test_id.json` or others of the lists.
-        pairs: statements with their tables.
+    Attributes:
+        text: the text, as `normalize_denotation` leaves it.
+        value: a number, a date as (year, month, day) with None for what is unknown, or the text.
+    """
+
+    text: str
+    value: float | tuple[int | None, ...] | str
+
+    @classmethod
+    def from_text(cls, text: str, canonical: str | None = None) -> "Denotation":
+        """Reads an item; `canonical` is its number or date in the official annotation."""
+        normalized = normalize_denotation(text)
+        source = (canonical or text).replace("_", "?")  # only Python reads underscores in numbers
+        number = _parse_number(source)
+        value = number if number is not None else _parse_date(source)
+        return cls(normalized, normalized if value is None else value)
+
+    def matches(self, other: "Denotation") -> bool:
+        """Whether texts, dates, or numbers up to 1e-6, are equal."""
+        if isinstance(self.value, float) and isinstance(other.value, float):
+            return self.text == other.text or abs(self.value - other.value) < _TOLERANCE
+        return self.text == other.text or self.value == other.value
+
+
+def denotation_correct(
+    predicted_items: Sequence[str], gold_items: Sequence[str | Denotation]
+) -> bool:
+    """Whether two answers hold the same items, as sets.
+
+    Gold items may carry their official annotation (`read_golds`).
+    """
+    predicted = _distinct(predicted_items)
+    gold = _distinct(gold_items)
+    return len(predicted) == len(gold) and all(
+        any(item.matches(other) for other in predicted) for item in gold
+    )
+
+
+def read_golds(path: str | Path) -> dict[str, list[Denotation]]:
+    """Reads gold answers from an official .tsv file, or with annotation from a .tagged one.
 
     Raises:
-        FileNotFoundError: if there is no list.
-        ValueError: if one is not a list of texts, or no statement is in any part.
+        FileNotFoundError: if there is no such file.
+        ValueError: if the file is not as the release has it.
     """
+    golds = {}
+    for row in read_wtq_tsv(path, ("id", "targetValue")):
+        texts = split_list(row["targetValue"])
+        canonical = split_list(row["targetCanon"]) if "targetCanon" in row else texts
+        if len(texts) != len(canonical):
+            raise ValueError(
+                f"expected {len(texts)} canonical values, got {len(canonical)} "
+                f"(file '{path}', question '{row['id']}')"
+            )
+        golds[row["id"]] = list(map(Denotation.from_text, texts, canonical))
+    return golds
+
+
+def _distinct(items: Sequence[str | Denotation]) -> list[Denotation]:
+    parsed = [Denotation.from_text(item) if isinstance(item, str) else item for item in items]
+    return list({item.value: item for item in reversed(parsed)}.values())
+
+
+def _parse_number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if not math.isfinite(number):
+        return None
+    if abs(number - round(number)) < _TOLERANCE:
+        return float(int(number))  # the official program truncates
+    return number
+
+
+def _parse_date(text: str) -> float | tuple[int | None, ...] | None:
+    parts = text.lower().split("-")
+    if len(parts) != 3:
+        return None
+    unknown = (("xx", "xxxx"), ("xx",), ("xx",))
+    try:
+        date = tuple(
+            None if part in names else int(part) for part, names in zip(parts, unknown, strict=True)
+        )
+    except ValueError:
+        return None
+    year, month, day = date
+    if month is None and day is None:
+        return None if year is None else float(year)
+    in_range = (month is None or 1 <= month <= 12) and (day is None or 1 <= day <= 31)
+    return date if in_range else None
+
+
+def read_parts(directory: str | Path, pairs: _Pairs) -> dict[str, frozenset[str]]:
+    """The ids of statements in each part of TabFact's test split; errors as `read_official`."""
     files = {part: Path(directory) / "data" / f"{part}_test_id.json" for part in PARTS}
     lists = {part: set(read_table_ids(file)) for part, file in files.items() if file.exists()}
     if not lists:
@@ -48,9 +139,6 @@ def read_parts(
     return {part: ids for part, ids in parts.items() if ids}
 
 
-_Pairs = Iterable[tuple[Table, Question]]
-
-
 @dataclass(frozen=True)
 class Official:
     """What the release's own files say of a split's questions.
@@ -60,7 +148,7 @@ class Official:
         parts: the ids of questions in parts that are scored separately, by the parts' names.
     """
 
-    golds: Mapping[str, tuple[str | wtq.Denotation, ...]] = field(default_factory=dict)
+    golds: Mapping[str, tuple[str | Denotation, ...]] = field(default_factory=dict)
     parts: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
@@ -99,39 +187,17 @@ def write_official(task: str, path: str | Path, predictions: Mapping[str, Answer
     Raises:
         ValueError: if the task has no format, or an id does not suit it.
     """
-    _check_has_format(task)
-    _WRITERS[task](path, predictions)
-
-
-def check_official_format(task: str, question_ids: Iterable[str]) -> None:
-    """ValueError where a task has no official format for answers to these questions."""
-    _check_has_format(task)
-    _WRITERS[task](os.devnull, {id_: Answer() for id_ in question_ids})
-
-
-def write_sqa_cells(path: str | Path, cells: Mapping[str, Coordinates]) -> None:
-    """Writes cells by question id for SQA's evaluation, separated by tabs.
-
-    Raises:
-        ValueError: if an id does not name sequence, annotator and position.
-    """
-    lines = ["id\tannotator\tposition\tanswer_coordinates"]
-    for question_id, coordinates in cells.items():
-        sequence, position = split_question_id(question_id)
-        id_, separator, annotator = sequence.rpartition("-")
-        if not separator:
-            raise ValueError(f"expected an id such as 'nt-639-0_1', got '{question_id}'")
-        lines.append(f"{id_}\t{annotator}\t{position}\t{[str(cell) for cell in coordinates]}")
-    with complete_text_file(path) as file:
-        file.write("\n".join(lines) + "\n")
-
-
-def _check_has_format(task: str) -> None:
     if task not in _WRITERS:
         raise ValueError(
             f"expected a task with an official format for answers, one of {list(_WRITERS)}, got "
             f"{task}"
         )
+    _WRITERS[task](path, predictions)
+
+
+def check_official_format(task: str, question_ids: Iterable[str]) -> None:
+    """ValueError where a task has no official format for answers to these questions."""
+    write_official(task, os.devnull, {id_: Answer() for id_ in question_ids})
 
 
 def _read_wtq(directory: Path, split: str, pairs: list[tuple[Table, Question]]) -> Official:
@@ -139,7 +205,7 @@ def _read_wtq(directory: Path, split: str, pairs: list[tuple[Table, Question]]) 
     files = sorted(folder.glob("*.tagged"))
     if not files:
         raise FileNotFoundError(f"expected .tagged files in {folder}, found none")
-    golds = {id_: tuple(gold) for file in files for id_, gold in wtq.read_golds(file).items()}
+    golds = {id_: tuple(gold) for file in files for id_, gold in read_golds(file).items()}
     return Official({id_: golds[name] for id_, name in _names(pairs, golds, folder)})
 
 
@@ -178,15 +244,32 @@ def _release_id(question_id: str) -> str:
 
 
 def _write_wtq(path: str | Path, predictions: Mapping[str, Answer]) -> None:
-    wtq.write_predictions(path, {_release_id(id_): p.items for id_, p in predictions.items()})
+    # White space within an item makes no difference in comparisons.
+    lines = (
+        "\t".join([_release_id(id_), *(" ".join(item.split()) for item in answer.items)])
+        for id_, answer in predictions.items()
+    )
+    with complete_text_file(path) as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
 def _write_sqa(path: str | Path, predictions: Mapping[str, Answer]) -> None:
-    write_sqa_cells(path, {id_: p.coordinates for id_, p in predictions.items()})
+    lines = ["id\tannotator\tposition\tanswer_coordinates"]
+    for question_id, answer in predictions.items():
+        sequence, position = split_question_id(question_id)
+        id_, separator, annotator = sequence.rpartition("-")
+        if not separator:
+            raise ValueError(f"expected an id such as 'nt-639-0_1', got '{question_id}'")
+        cells = [str(cell) for cell in answer.coordinates]
+        lines.append(f"{id_}\t{annotator}\t{position}\t{cells}")
+    with complete_text_file(path) as file:
+        file.write("\n".join(lines) + "\n")
 
 
 def _write_hybridqa(path: str | Path, predictions: Mapping[str, Answer]) -> None:
-    hybridqa.write_official(path, {_release_id(id_): p.text for id_, p in predictions.items()})
+    entries = [{"question_id": _release_id(id_), "pred": p.text} for id_, p in predictions.items()]
+    with complete_text_file(path) as file:
+        file.write(json.dumps(entries, indent=1) + "\n")
 
 
 _READERS: Mapping[str, Callable[[Path, str, list[tuple[Table, Question]]], Official]] = {

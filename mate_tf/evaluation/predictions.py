@@ -28,13 +28,7 @@ Answered = Iterator[tuple[Table, Question, Answer | ValueError]]
 
 
 class Asked(NamedTuple):
-    """The questions of a file.
-
-    Attributes:
-        task: the name of the data set's reader.
-        split: the file's name without its ending.
-        pairs: tables and questions.
-    """
+    """The questions of a file with their tables, the name of their reader, and the file's stem."""
 
     task: str
     split: str
@@ -44,12 +38,10 @@ class Asked(NamedTuple):
 def read_asked(
     path: str | pathlib.Path, task: str | None = None, limit: int | None = None
 ) -> Asked:
-    """Reads the questions of a JSON Lines file, or of all shards of one.
+    """Reads the questions of a JSON Lines file, or of all shards of one, at most `limit`.
 
-    Args:
-        path: the file.
-        task: a name in TASKS; by default what conversion.json beside the file says, or else JSONL.
-        limit: only so many, from the file's start.
+    The task is a name in TASKS; by default what conversion.json beside the file says, or else
+    JSONL.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -76,13 +68,9 @@ def answer_asked(
 ) -> Answered:
     """Yields each table and question with its answer, or with the error why there is none.
 
-    Args:
-        predictor: a `Predictor`.
-        asked: the questions.
-        history: "predicted" puts the model's own answers before a question of a sequence, "gold"
-            those that the data has. By default it is predicted for SQA and gold for other tasks,
-            most of whose questions have none.
-        pairs: asked in place of those of `asked`.
+    With the history "predicted" the model's own answers come before a question of a sequence, with
+    "gold" those that the data has. By default it is predicted for SQA and gold for other tasks,
+    most of whose questions have none. `pairs` are asked in place of those of `asked`.
     """
     pairs = asked.pairs if pairs is None else pairs
     history = history or ("predicted" if asked.task == "SQA" else "gold")
@@ -108,8 +96,7 @@ def answer_sequences(answer_all: Callable[[Pairs], Answered], pairs: Pairs) -> A
         by round. After a question that was refused or not answered there is no history.
 
     Raises:
-        ValueError: if an id does not say sequence and position, an id comes twice, or a sequence
-            is about several tables.
+        ValueError: if an id says no position or comes twice, or a sequence is about several tables.
     """
     previous: dict[str, Answer | ValueError] = {}
     for turns in _rounds(pairs):
@@ -153,16 +140,11 @@ def match_predictions(
     pairs: Pairs,
     file: str | pathlib.Path = "predictions",
 ) -> list[tuple[Answer, Table, Question]]:
-    """Pairs answers with their questions, in the questions' order.
-
-    Args:
-        predictions: the answers by question id.
-        pairs: the questions, each with its table.
-        file: where the answers are from, for errors.
+    """Pairs answers by question id with their questions, in the questions' order.
 
     Raises:
         ValueError: if there is no question, a question without answer or an answer to another
-            question.
+            question. It names `file`, where the answers are from.
     """
     pairs = list(pairs)
     if not pairs:
@@ -198,8 +180,7 @@ def read_predictions(path: str | pathlib.Path) -> dict[str, Answer]:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if a line is not what `write_predictions` writes, or a question has two; it
-            names file and line.
+        ValueError: if a line is malformed, or a question has two; it names file and line.
     """
     predictions: dict[str, Answer] = {}
     for number, record in read_json_values(path):

@@ -46,10 +46,7 @@ def measure_robustness(
         seed: of the orders.
 
     Returns:
-        As `robustness_metrics`.
-
-    Raises:
-        ValueError: if there is no question or no perturbation.
+        What `robustness_metrics` returns; errors are its own.
     """
 
     def outcomes(asked: Sequence[Pair]) -> list[tuple[bool, bool]]:
@@ -94,8 +91,7 @@ def robustness_metrics(
         "tied_variation_percentage", the part of these that rounding decides.
 
     Raises:
-        ValueError: if there is no question or no perturbation, or not as many answers after as
-            before.
+        ValueError: if there is nothing to compare, or not as many answers after as before.
     """
     first, others = np.asarray(before, bool), np.asarray(after, bool)  # [Q], [N, Q]
     if not (first.size and others.size) or others.shape[1:] != first.shape:

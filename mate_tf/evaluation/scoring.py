@@ -6,17 +6,17 @@ cells, SEQ that of the sequences in which all questions have them.
 Shapes: N answers.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+import string
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from mate_tf.answers.answer import Answer
 from mate_tf.datasets.sqa import split_question_id
-from mate_tf.evaluation import hybridqa
-from mate_tf.evaluation.official import Official
+from mate_tf.evaluation.official import Denotation, Official, denotation_correct
 from mate_tf.evaluation.predictions import match_predictions
-from mate_tf.evaluation.wtq import Denotation, denotation_correct
 from mate_tf.tables.table import ABSENT, Coordinates, Question, Table
 
 _Scores = Sequence[float] | np.ndarray
@@ -24,6 +24,8 @@ _Correct = Sequence[bool] | np.ndarray
 _HITS_AT = (1, 3, 5)
 _LINKED = ("HYBRIDQA", "LINKED_JSONL")  # of tables whose cells link to passages
 _Gold = Sequence[str | Denotation]
+_WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLE = re.compile(r"\b(?:an?|the)\b")
 
 
 def is_correct(
@@ -34,13 +36,7 @@ def is_correct(
     This is the denotation for WTQ, WIKISQL and WIKISQL_SUPERVISED; the cells for SQA; the exact
     match for HYBRIDQA and LINKED_JSONL; the class for TABFACT and SST2; and for JSONL the class
     where the question has one and no answers, otherwise the denotation. A refused question is
-    wrong.
-
-    Args:
-        task: the name of the data set's reader.
-        prediction: the answer.
-        question: the question, with its gold answer.
-        gold: the release's gold answer where it differs (`read_official`).
+    wrong. `gold` is the release's answer where it differs (`read_official`).
 
     Raises:
         ValueError: if the task is unknown or the question has no gold answer.
@@ -118,9 +114,7 @@ def _scores(
     gold = question.answers if gold is None else gold
     scores = _TASKS[task](prediction, question, gold)
     for k in hits:
-        scores[f"hits_at_{k}"] = hybridqa.hits_at(
-            k, prediction.ranked_cells, question.answer_coordinates
-        )
+        scores[f"hits_at_{k}"] = hits_at(k, prediction.ranked_cells, question.answer_coordinates)
     return dict.fromkeys(scores, 0.0) if prediction.error else scores
 
 
@@ -164,14 +158,15 @@ def _score_text(prediction: Answer, question: Question, gold: _Gold) -> dict[str
     _require_gold(bool(gold), question)
     texts = [item.text if isinstance(item, Denotation) else item for item in gold]
     return {
-        "exact_match": max(hybridqa.exact_match(prediction.text, text) for text in texts),
-        "f1": max(hybridqa.f1(prediction.text, text) for text in texts),
+        "exact_match": max(exact_match(prediction.text, text) for text in texts),
+        "f1": max(f1(prediction.text, text) for text in texts),
     }
 
 
 _TASKS: Mapping[str, Callable[[Answer, Question, _Gold], dict[str, float]]] = {
     **dict.fromkeys(("WTQ", "WIKISQL", "WIKISQL_SUPERVISED"), _score_answer),
     **dict.fromkeys(("TABFACT", "SST2"), _score_class),
+    "INTERACTIONS": _score_stated,
     "JSONL": _score_stated,
     "SQA": _score_sequential,
     **dict.fromkeys(_LINKED, _score_text),
@@ -209,6 +204,36 @@ def _calibration(scores: Sequence[float], correct: Sequence[bool]) -> dict[str, 
     return metrics if area is None else metrics | {"auroc": area}
 
 
+def normalize_answer(text: str) -> str:
+    """An answer's lower-case words without articles and ASCII punctuation.
+
+    "it's" is one word here, unlike in `normalize_words`, by which answers are found.
+    """
+    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split())
+
+
+def exact_match(prediction: str, gold: str) -> float:
+    """1 for two answers that are equal once normalised, otherwise 0."""
+    return float(normalize_answer(prediction) == normalize_answer(gold))
+
+
+def f1(prediction: str, gold: str) -> float:
+    """The harmonic mean of precision and recall of an answer's words; 1 for two empty answers."""
+    predicted = Counter(normalize_answer(prediction).split())
+    expected = Counter(normalize_answer(gold).split())
+    total = predicted.total() + expected.total()
+    return 2 * (predicted & expected).total() / total if total else 1.0
+
+
+def hits_at(k: int, ranked: Iterable[tuple[int, int]], gold: Collection[tuple[int, int]]) -> float:
+    """1 where one of the k best cells holds the answer, otherwise 0 (MATE, section 6).
+
+    `gold` are all cells that hold the answer; without any there is no hit, as in the release.
+    """
+    best = list(dict.fromkeys(ranked))[:k]
+    return float(not set(best).isdisjoint(gold))
+
+
 def cells_correct(cells: Coordinates, question: Question) -> bool:
     """Whether exactly the gold cells are selected, in any order.
 
@@ -219,11 +244,7 @@ def cells_correct(cells: Coordinates, question: Question) -> bool:
 
 
 def sequence_accuracy(correct: Mapping[str, bool]) -> float:
-    """SEQ from 0 to 1, from whether the question of each id was answered right.
-
-    Raises:
-        ValueError: if there is no question, or an id does not name a sequence.
-    """
+    """SEQ from 0 to 1, from whether the question of each id was answered right."""
     of_sequence: defaultdict[str, list[bool]] = defaultdict(list)
     for question_id, is_right in correct.items():
         of_sequence[split_question_id(question_id)[0]].append(is_right)
@@ -258,8 +279,7 @@ def expected_calibration_error(scores: _Scores, correct: _Correct, bins: int = 1
         From 0, for scores that are right on average in each bin, to 1.
 
     Raises:
-        ValueError: if there are no answers, not as many scores as verdicts, or a score is not
-            between 0 and 1.
+        ValueError: if there are no answers, not as many scores, or a score is no probability.
     """
     scores, correct = _checked(scores, correct)
     if bins < 1:

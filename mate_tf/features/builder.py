@@ -13,18 +13,20 @@ import functools
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from mate_tf.features.config import ConversionError, FeatureConfig
-from mate_tf.features.fitting import check_size, fit, keep_columns
 from mate_tf.features.numeric import is_single
 from mate_tf.features.token_features import PART_OF_SPEECH
 from mate_tf.features.tokenized_table import (
     Layout,
     TokenizedTable,
+    check_size,
+    fit,
+    keep_columns,
     no_table,
     question_relations,
     table_features,
@@ -76,6 +78,7 @@ class Labels(NamedTuple):
     num_missing: int
 
 
+@dataclass(eq=False)
 class FeatureBuilder:
     """Turns questions and tables into examples; a table is tokenized once for all its questions.
 
@@ -87,15 +90,9 @@ class FeatureBuilder:
             examples of a builder have the same features.
     """
 
-    def __init__(
-        self,
-        wordpiece: Wordpiece,
-        config: FeatureConfig | None = None,
-        tagger: Tagger | None = None,
-    ):
-        self.wordpiece = wordpiece
-        self.config = config or FeatureConfig()
-        self.tagger = tagger
+    wordpiece: Wordpiece
+    config: FeatureConfig = field(default_factory=FeatureConfig)
+    tagger: Tagger | None = None
 
     @functools.cached_property
     def _tokenized(self) -> Callable[[Table], TokenizedTable]:
@@ -282,12 +279,10 @@ def _text_size(table: Table) -> int:
 
 
 def _label_cells(tokens: TokenizedTable, kept: np.ndarray, coordinates: Coordinates) -> Labels:
-    """Labels all tokens of the answer's cells; cells outside of the table count as missing.
+    """Labels all tokens of the answer's cells, (row, column) of the body, counted from zero.
 
-    Args:
-        tokens: the table.
-        kept: which of its tokens are in the sequence, bool [N].
-        coordinates: (row, column) in the body, counted from zero.
+    Cells outside of the table count as missing. `kept` is which tokens are in the sequence, bool
+    [N].
     """
     num_rows, num_columns = tokens.num_rows, tokens.num_columns
     answers = set(coordinates)
@@ -312,12 +307,7 @@ def _label_spans(
 ) -> Labels:
     """Labels the pieces of each answer at their first occurrence in a cell of the body.
 
-    An occurrence counts if all its pieces are in the sequence.
-
-    Args:
-        tokens: the table.
-        kept: which of its tokens are in the sequence, bool [N].
-        answers: the ids of each answer's pieces.
+    An occurrence counts if all its pieces are in the sequence, as `kept` says, bool [N].
     """
     labels = np.zeros(len(kept), np.int32)  # [N]
     in_body = kept & (tokens.row_ids > 0) & (tokens.row_ids <= tokens.num_rows)

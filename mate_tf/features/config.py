@@ -23,8 +23,8 @@ class FeatureConfig:
         drop_rows_to_fit: whether rows at the table's end may be left out, if cutting cells is not
             allowed or not enough.
         prune_columns: whether to leave out the columns least like the question if the table is too
-            long (fitting.py), before cells are cut or rows dropped. The most similar column always
-            stays. A table with more columns than max_column_id allows is still refused.
+            long (tokenized_table.py), before cells are cut or rows dropped. The most similar column
+            always stays. A table with more columns than max_column_id allows is still refused.
         strip_column_names: whether all header cells are empty.
         use_document_title: whether the title of the table's document, if there is one, follows the
             question after a [SEP].
@@ -67,22 +67,18 @@ class FeatureConfig:
     FORMER_VALUES: ClassVar = {"numbers_version": 1}
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("max_seq_length", 4),
-            ("max_column_id", 2),
-            ("max_row_id", 3 if self.histogram_row else 2),
-            ("cell_trim_length", 1),
-        ):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"expected {name} to be at least {least}, got {value}")
-        check_numbers_version(self.numbers_version)
+        least_rows = 3 if self.histogram_row else 2
+        _check(self, max_seq_length=4, max_column_id=2, max_row_id=least_rows, cell_trim_length=1)
 
 
-def check_numbers_version(version: int) -> None:
-    """Raises ValueError unless there is such a reading of numbers."""
-    if version not in (1, 2):
-        raise ValueError(f"expected numbers_version 1 or 2, got {version}")
+def _check(config: "FeatureConfig | MaskedLmConfig", **least: int) -> None:
+    """ValueError for a limit below the least that makes sense, or an unknown reading of numbers."""
+    for name, limit in least.items():
+        value = getattr(config, name)
+        if value is not None and value < limit:
+            raise ValueError(f"expected {name} to be at least {limit}, got {value}")
+    if config.numbers_version not in (1, 2):
+        raise ValueError(f"expected numbers_version 1 or 2, got {config.numbers_version}")
 
 
 class ConversionError(ValueError):
@@ -141,22 +137,19 @@ class MaskedLmConfig:
     FORMER_VALUES: ClassVar = {"numbers_version": 1}
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("max_seq_length", 4),
-            ("max_predictions", 1),
-            ("min_text_length", 1),
-            ("max_text_length", self.min_text_length),
-            ("max_column_id", 2),
-            ("max_row_id", 2),
-        ):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ValueError(f"expected {name} to be at least {least}, got {value}")
+        _check(
+            self,
+            max_seq_length=4,
+            max_predictions=1,
+            min_text_length=1,
+            max_text_length=self.min_text_length,
+            max_column_id=2,
+            max_row_id=2,
+        )
         if not 0 <= self.masking_probability <= 1:
             raise ValueError(
                 f"expected a masking_probability from 0 to 1, got {self.masking_probability}"
             )
-        check_numbers_version(self.numbers_version)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -206,7 +206,7 @@ def draw_text(
     join: bool,
     rng: random.Random,
 ) -> list[int] | None:
-    """Draws an excerpt of the texts, or one whole text.
+    """Draws an excerpt of the texts, or one whole text; None if they are too short, or none fits.
 
     Draws: a shuffle of the texts; with `join` and enough pieces, the excerpt's begin and end.
 
@@ -218,9 +218,6 @@ def draw_text(
         join: whether to join all texts in random order and draw an excerpt. Otherwise it is the
             first text, in random order, whose length is within the limits.
         rng: the generator.
-
-    Returns:
-        The pieces; None if the texts are too short, or no text has a fitting length.
     """
     order = list(texts)
     rng.shuffle(order)
@@ -241,18 +238,12 @@ def draw_text(
 def draw_corner(
     tokens: TokenizedTable, budget: int, max_columns: int, max_rows: int, rng: random.Random
 ) -> np.ndarray | None:
-    """Draws how many columns, rows and pieces of each cell to take.
+    """Draws how many columns, rows and pieces of each cell to take, at most `budget` tokens.
 
     Each begins at one. They grow in turn, one at a time with even odds, until the table is complete
     or the next step does not fit. The last word of a cell is complete.
 
     Draws: one number for each chance to grow.
-
-    Args:
-        tokens: the table.
-        budget: the most tokens to take.
-        max_columns, max_rows: the most columns and body rows to take.
-        rng: the generator.
 
     Returns:
         Which tokens to take, bool [N]; None if the first words of the first column's header and
@@ -307,7 +298,7 @@ def whole_words(
     whole_cells: bool,
     original: bool = False,
 ) -> list[list[int]]:
-    """The positions of the tokens that are masked together.
+    """The positions of the tokens that are masked together, without [CLS] and [SEP].
 
     Args:
         input_ids, column_ids, row_ids: int [T].
@@ -316,9 +307,6 @@ def whole_words(
             text.
         original: whether consecutive cells of the same column are one cell, as in the authors'
             release. This happens if the table has, or keeps, a single column.
-
-    Returns:
-        The positions word by word, without [CLS] and [SEP].
     """
     continues = wordpiece.is_inner[input_ids]  # [T]
     if whole_cells:
@@ -345,20 +333,11 @@ def draw_masks(
     vocabulary_size: int,
     rng: random.Random,
 ) -> dict[int, int | None]:
-    """Draws the positions to predict, whole words only, and what replaces each.
+    """Draws the positions to predict, whole words only; gives each its new id, or None to stay.
 
-    Draws: a shuffle of the words; for each position taken one number, for one in five a second, and
-    for one in ten a piece of the vocabulary.
-
-    Args:
-        words: the positions of each word; they are shuffled in place.
-        num_predictions: the most positions to take. Words longer than the rest of it are skipped.
-        mask_id: the id of [MASK], which replaces 80 % of the tokens.
-        vocabulary_size: 10 % of the tokens are replaced by a random piece out of so many.
-        rng: the generator.
-
-    Returns:
-        For each position the new id; None for the 10 % that stay.
+    Draws: a shuffle of the words, in place; for each position taken one number, for one in five a
+    second, and for one in ten a piece of the vocabulary. 80 % become `mask_id`, [MASK], 10 % a
+    random piece, and 10 % stay. Words longer than what is left of num_predictions are skipped.
     """
     rng.shuffle(words)
     masks: dict[int, int | None] = {}

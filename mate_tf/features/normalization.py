@@ -6,6 +6,7 @@ The time of every function is linear in the length of its text.
 import re
 import string
 import unicodedata
+from collections.abc import Callable
 
 _QUOTES_AND_DASHES = {
     **dict.fromkeys("\u2018\u2019\u00b4`", "'"),  # single quotes, acute and grave accent
@@ -40,25 +41,32 @@ def normalize_denotation(text: str, original: bool = False) -> str:
     return _TAG.sub("", plain) if original else plain
 
 
-class _PlainCharacters(dict[int, str]):
-    """For str.translate: each character as plain compatible ones without accents.
+class CharacterTable(dict[int, str]):
+    """For str.translate: what a function makes of a character, computed once for each.
 
     One character at a time, because unicodedata needs quadratic time to order a run of accents.
     """
 
+    def __init__(self, function: Callable[[str], str]) -> None:
+        self._function = function
+
     def __missing__(self, code: int) -> str:
-        characters = unicodedata.normalize("NFKD", chr(code))
-        plain = "".join(
-            _QUOTES_AND_DASHES.get(character, character)
-            for character in characters
-            if unicodedata.category(character) != "Mn"
-        )
+        result = self._function(chr(code))
         if len(self) < _CHARACTERS_REMEMBERED:
-            self[code] = plain
-        return plain
+            self[code] = result
+        return result
 
 
-_PLAIN_CHARACTERS = _PlainCharacters()
+def _plain(character: str) -> str:
+    """Plain compatible characters without accents."""
+    return "".join(
+        _QUOTES_AND_DASHES.get(part, part)
+        for part in unicodedata.normalize("NFKD", character)
+        if unicodedata.category(part) != "Mn"
+    )
+
+
+_PLAIN_CHARACTERS = CharacterTable(_plain)
 
 
 def _without_details(text: str) -> str:

@@ -241,11 +241,7 @@ def relations(
     """For each row, bits that say how the question's values compare with the row's value.
 
     The bits are EQUAL, LESS (the question's value is less than the cell's) and GREATER, for all of
-    the question's values with the column's type.
-
-    Args:
-        question_values: numbers and dates.
-        values: of a column, all numbers or all dates.
+    the question's values with the column's type. A column's values are all numbers or all dates.
     """
     comparable: defaultdict[Any, list[NumericValue]] = defaultdict(list)
     for value in question_values if values else ():

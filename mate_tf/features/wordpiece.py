@@ -12,13 +12,14 @@ import itertools
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
+from mate_tf.features.normalization import CharacterTable
+
 MAX_WORD_CHARACTERS = 200  # a longer word is unknown
 _WORDS_REMEMBERED = 1 << 16
-_CHARACTERS_REMEMBERED = 1 << 16
 _WORD_CHARACTER = re.compile(r"[^\W_]")
 # Of texts in ASCII, which need neither table below.
 _ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -41,13 +42,12 @@ class Wordpiece:
 
     Raises:
         FileNotFoundError: if there is no vocabulary file.
-        ValueError: if the file is not a vocabulary: not UTF-8, empty lines, duplicates, or a
-            special token missing.
+        ValueError: if the file is not a vocabulary.
     """
 
     def __init__(self, vocab_file: str | os.PathLike[str]):
         self.vocab_file = os.fspath(vocab_file)
-        self.vocabulary = _read_vocabulary(self.vocab_file)
+        self.vocabulary = read_vocabulary(self.vocab_file)
         ids = {piece: index for index, piece in enumerate(self.vocabulary)}
 
         def special(*names: str) -> int:
@@ -143,19 +143,6 @@ class Wordpiece:
         return tuple(ids)
 
 
-class _Table(dict[int, str]):
-    """For str.translate: what becomes of a character, computed once for each."""
-
-    def __init__(self, function: Callable[[str], str]) -> None:
-        self._function = function
-
-    def __missing__(self, code: int) -> str:
-        result = self._function(chr(code))
-        if len(self) < _CHARACTERS_REMEMBERED:
-            self[code] = result
-        return result
-
-
 def _clean(character: str) -> str:
     category = unicodedata.category(character)
     if character in "\t\n\r" or category in ("Zs", "Zl", "Zp"):
@@ -174,7 +161,7 @@ def _is_word(character: str) -> bool:
     return bool(is_punctuation or _ASCII_PUNCTUATION.match(character) or _CJK.match(character))
 
 
-_cleaned, _split = _Table(_clean), _Table(_split_off)
+_cleaned, _split = CharacterTable(_clean), CharacterTable(_split_off)
 
 
 def _without_surrogates(text: str) -> str:
@@ -193,7 +180,8 @@ def _words(text: str) -> list[str] | None:
     return _ASCII_WORDS.findall(text) if is_ascii else text.translate(_split).split()
 
 
-def _read_vocabulary(path: str) -> list[str]:
+def read_vocabulary(path: str | os.PathLike[str]) -> list[str]:
+    """The pieces of a vocabulary, each at its index; errors as of `Wordpiece`."""
     import tensorflow as tf  # a folder of records may be in the cloud
 
     if not tf.io.gfile.exists(path) or tf.io.gfile.isdir(path):

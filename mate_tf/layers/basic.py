@@ -20,6 +20,7 @@ import keras
 import tensorflow as tf
 
 from mate_tf.layers.compilation import OnePass, custom_gradient, has_constant_kernels
+from mate_tf.private_apis import compiles_with_xla
 
 _START_AT_ZERO = contextvars.ContextVar("start_at_zero", default=False)
 
@@ -277,10 +278,13 @@ class SeededDropout(NamedTuple):
     Attributes:
         rate: the probability that a unit is dropped.
         seed: int32 [2].
+        keeps_mask: whether the random numbers are kept for the gradient; otherwise it draws them
+            again, which takes no memory in between.
     """
 
     rate: float
     seed: tf.Tensor
+    keeps_mask: bool = True
 
     def __call__(self, tensor: tf.Tensor) -> tf.Tensor:
         """Sets units to zero and scales the others by 1 / (1 - rate).
@@ -289,18 +293,23 @@ class SeededDropout(NamedTuple):
         its time to draw them. So the rate is a multiple of 2^-16.
         """
         size, dropped = tf.size(tensor), min(round(self.rate * 2**16), 2**16 - 1)
-        words = tf.random.stateless_uniform([(size + 1) // 2], self.seed, None, None, tf.uint32)
-        bits = tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size]
-        bits = tf.reshape(bits, tf.shape(tensor))
-        options = bits, tf.constant(dropped, tf.uint16), tf.constant(2**16 / (2**16 - dropped))
+
+        def draw(seed: tf.Tensor) -> tf.Tensor:
+            words = tf.random.stateless_uniform([(size + 1) // 2], seed, None, None, tf.uint32)
+            bits = tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size]
+            return tf.reshape(bits, tf.shape(tensor))
+
+        bits = draw(self.seed)
+        options = tf.constant(dropped, tf.uint16), tf.constant(2**16 / (2**16 - dropped))
 
         @custom_gradient
         def kept(tensor: tf.Tensor):
             def gradient(upstream: tf.Tensor) -> tf.Tensor:
-                return tf.ensure_shape(_kept(upstream, *options), tensor.shape)
+                again = bits if self.keeps_mask else draw(seeds_after(self.seed, upstream))
+                return tf.ensure_shape(_kept(upstream, again, *options), tensor.shape)
 
             return tf.ensure_shape(
-                _kept(tf.stop_gradient(tensor), *options), tensor.shape
+                _kept(tf.stop_gradient(tensor), bits, *options), tensor.shape
             ), gradient
 
         return kept(tensor)
@@ -309,6 +318,16 @@ class SeededDropout(NamedTuple):
         """Dropout of other units, for another tensor; the same for the same index."""
         seed = tf.random.experimental.stateless_fold_in(self.seed, index)
         return self._replace(seed=seed)
+
+
+def seeds_after(seeds: tf.Tensor, tensor: tf.Tensor) -> tf.Tensor:
+    """The same seeds, int32 [...], but not before the tensor, float [...], is there.
+
+    Without it, TensorFlow and XLA would draw early what a gradient draws again, or take the first
+    result, and keep it. XLA follows only data.
+    """
+    is_nan = tf.reduce_any(tf.math.is_nan(tf.reshape(tensor, [-1])[:1]))
+    return seeds + tf.cast(is_nan, seeds.dtype)
 
 
 @OnePass
@@ -360,7 +379,8 @@ class Dropout(keras.layers.Layer):
         """
         if not training or not self.rate:
             return inputs
-        return SeededDropout(self.rate, self.draw_seed() if seed is None else seed)(inputs)
+        seed = self.draw_seed() if seed is None else seed
+        return SeededDropout(self.rate, seed, keeps_mask=not compiles_with_xla())(inputs)
 
     def compute_output_shape(self, input_shape):
         return input_shape

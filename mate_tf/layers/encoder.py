@@ -12,7 +12,7 @@ import tensorflow as tf
 from mate_tf.config import EncoderConfig, TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.kinds import SelfAttention
-from mate_tf.layers.basic import Dropout, LayerNorm, Linear
+from mate_tf.layers.basic import Dropout, LayerNorm, Linear, seeds_after
 from mate_tf.layers.embedding import TableEmbedding
 
 
@@ -34,13 +34,10 @@ def recomputed(block: keras.layers.Layer, hidden_states: tf.Tensor, plan: Any) -
     @tf.recompute_grad
     def run(hidden_states: tf.Tensor) -> tf.Tensor:
         # The second time, the hidden states wait for the gradient from above. What depends only on
-        # seeds, masks and weights must wait too. Otherwise TensorFlow would compute it early, or
-        # reuse the first result, and keep it. XLA follows only data, so the seeds depend on the
-        # hidden states: most of that memory is dropout's masks.
-        is_nan = tf.reduce_any(tf.math.is_nan(tf.reshape(hidden_states, [-1])[:1]))
-        waiting_seeds = seeds + tf.cast(is_nan, seeds.dtype)
+        # seeds, masks and weights must wait too: most of that memory is dropout's masks.
+        waiting = seeds_after(seeds, hidden_states)
         with tf.control_dependencies([hidden_states]):
-            return block(hidden_states, plan=plan, training=True, seeds=waiting_seeds)
+            return block(hidden_states, plan=plan, training=True, seeds=waiting)
 
     return run(hidden_states)
 

@@ -1,21 +1,27 @@
-"""Selecting the cells that answer a question: logits, decisions and losses.
+"""Selecting the cells that answer a question, and what to compute from them: logits and losses.
 
 Cells are selected one by one, within a column or not (TAPAS, section 3), or one of all by a softmax
 (MATE, section 4.1).
 
 Shapes: B batch, S sequence, C columns, K cells. A sequence of S tokens has at most S cells, so K =
-S: sizes are static, and a table may have any number of rows.
+S: sizes are static, and a table may have any number of rows. A aggregations, of which 0 is NONE, 1
+SUM, 2 AVERAGE and 3 COUNT; others are learned only where they are known.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+import numpy as np
 import tensorflow as tf
+
+AverageApproximation = Literal["ratio", "first_order", "second_order"]
 
 # Added to the logit of what must never be chosen; finite, so that the gradient is a number.
 LOG_ZERO = -10000.0
 # The logit of what is not a body cell: below any other, and finite.
 _NEVER = -1e30
 _EPSILON = 1e-10
+_LARGEST = 1e30  # of an expected sum or average: still single precision times a loss's factor
+_SMALLEST = float(np.finfo(np.float32).tiny)  # still has a finite logarithm
 
 
 class Cells(NamedTuple):
@@ -45,12 +51,10 @@ def group_cells(
     max_num_rows: int | None = None,
     count_padding: bool = False,
 ) -> Cells:
-    """Groups tokens by row and column.
+    """Groups tokens by row and column; ids and input_mask are [B, S].
 
     Args:
-        column_ids: [B, S].
-        row_ids: [B, S].
-        input_mask: [B, S], 0 for padding.
+        column_ids, row_ids, input_mask: of the tokens.
         max_num_columns: larger column ids count as the last.
         max_num_rows: the same for rows; None keeps each row apart.
         count_padding: averages padding into the question's cell, as the original does, although
@@ -112,14 +116,9 @@ def column_logits(
 ) -> tf.Tensor:
     """Logits of the columns: the mean over cells of the mean over tokens.
 
-    Args:
-        token_scores: float32 [B, S], the column scores of the tokens.
-        cells: the cells of the batch.
-        num_columns: C, with column 0, which stands for no column.
-        allow_empty: whether column 0 may be chosen.
-
-    Returns:
-        float32 [B, C], about -10000 for a column that does not exist.
+    Token scores are float32 [B, S], and num_columns is C, with column 0, which stands for no column
+    and may be chosen with `allow_empty`. Returns float32 [B, C], about -10000 for a column that
+    does not exist.
     """
     cell_scores = mean_by_cell(token_scores, cells) * cells.exists  # [B, K]
     sums = _reduce(tf.math.unsorted_segment_sum, cell_scores, cells.column_ids, num_columns)
@@ -145,14 +144,9 @@ def select_in_best_column(token_logits, columns_logits, cells: Cells):
 def token_selection_loss(logits, label_ids, input_mask, positive_weight: float):
     """Binary cross-entropy of each token, averaged over the input with the question: float32 [B].
 
-    In the release the weight multiplies every token, labelled or not, because it compares a tensor
-    with a number by identity.
-
-    Args:
-        logits: float32 [B, S].
-        label_ids: int32 [B, S], 1 for the tokens of the answer.
-        input_mask: int32 [B, S].
-        positive_weight: how much more a token of the answer counts.
+    Logits are float32 [B, S]; a token of the answer counts `positive_weight` times. In the release
+    the weight multiplies every token, labelled or not, because it compares a tensor with a number
+    by identity.
     """
     labels = tf.cast(label_ids > 0, tf.float32)
     mask = tf.cast(input_mask, tf.float32)
@@ -166,13 +160,8 @@ def column_selection_loss(token_logits, columns_logits, label_ids, cells: Cells)
 
     The right column is the one with most labelled tokens. Without a label it is column 0, and the
     loss is about 10000 unless that may be chosen; the caller leaves out or masks such examples. The
-    mean over the column's cells includes its header, as in the original.
-
-    Args:
-        token_logits: float32 [B, S].
-        columns_logits: float32 [B, C].
-        label_ids: int32 [B, S], 1 for the tokens of the answer.
-        cells: the cells of the batch.
+    mean over the column's cells includes its header, as in the original. Token logits are float32
+    [B, S], the columns' [B, C], and label_ids int32 [B, S].
     """
     num_columns = columns_logits.shape[1]
     token_columns = to_tokens(cells.column_ids, cells)  # [B, S]
@@ -192,17 +181,11 @@ def column_selection_loss(token_logits, columns_logits, label_ids, cells: Cells)
 
 
 def log_cell_probabilities(token_logits, cells: Cells):
-    """Log-probability of each cell among all cells of the table's body.
+    """Log-probability of each cell among all cells of the table's body: float32 [B, K].
 
     The logit of a cell is the mean of its tokens' (MATE, section 4.1, the equations for S and P).
-    Cells of a histogram row would take part, so training refuses them.
-
-    Args:
-        token_logits: float32 [B, S].
-        cells: the cells of the batch.
-
-    Returns:
-        float32 [B, K]; -1e30, which stands for a probability of 0, outside the body.
+    Cells of a histogram row would take part, so training refuses them. -1e30 stands for a
+    probability of 0, outside the body.
     """
     logits = tf.where(cells.in_body, mean_by_cell(token_logits, cells), _NEVER)  # [B, K]
     return tf.where(cells.in_body, tf.nn.log_softmax(logits), _NEVER)
@@ -213,13 +196,9 @@ def cell_cross_entropy_loss(log_probabilities, label_ids, cells: Cells, hard_em:
 
     The target is the model's own belief in each correct cell, normalized and held constant (MATE,
     section 4.1, the equation for L). So the gradient, but not the value, is that of the negative
-    log of the correct cells' total probability.
-
-    Args:
-        log_probabilities: float32 [B, K], of `log_cell_probabilities`.
-        label_ids: int32 [B, S], 1 for the tokens of correct cells.
-        cells: the cells of the batch.
-        hard_em: whether the target is only the most probable correct cell (the first of equals).
+    log of the correct cells' total probability. With `hard_em` the target is only the most probable
+    correct cell (the first of equals). Log-probabilities are float32 [B, K], label_ids int32 [B,
+    S].
 
     Returns:
         float32 [B], 0 for an example without a correct cell in the table's body.
@@ -233,3 +212,99 @@ def cell_cross_entropy_loss(log_probabilities, label_ids, cells: Cells, hard_em:
         target = tf.nn.softmax(candidates)  # [B, K]
     target = tf.stop_gradient(tf.where(correct, target, 0.0))
     return -tf.reduce_sum(target * tf.where(correct, log_probabilities, 0.0), axis=1)
+
+
+def log_aggregation_probability(logits):
+    """Log of the probability that some function is applied, [B, A] to [B]."""
+    return tf.reduce_logsumexp(logits[:, 1:], axis=-1) - tf.reduce_logsumexp(logits, axis=-1)
+
+
+def needs_aggregation(logits, answer, label_ids, cell_select_pref: float):
+    """Decides which examples have an answer to compute: float32 [B], 1 for these.
+
+    An answer that is not a number is selected. A number that is in no cell is computed. For a
+    number that is also in a cell, the model's own preference decides: cells are selected up to the
+    probability `cell_select_pref` of an aggregation. No gradient passes. Logits are float32 [B, A],
+    the answer is float32 [B], NaN where it is no number, and label_ids are int32 [B, S].
+    """
+    prefers_cells = tf.exp(log_aggregation_probability(logits)) <= cell_select_pref  # [B]
+    has_cells = tf.reduce_sum(label_ids, axis=1) > 0
+    computed = ~tf.math.is_nan(answer) & ~(prefers_cells & has_cells)
+    return tf.stop_gradient(tf.cast(computed, tf.float32))
+
+
+def expected_result(
+    probabilities,
+    numeric_values,
+    numeric_values_scale,
+    row_ids,
+    logits,
+    temperature: float = 1.0,
+    average_approximation: AverageApproximation = "ratio",
+):
+    """The expected number, float32 [B], if cells and aggregation are drawn as the model believes.
+
+    Args:
+        probabilities: float32 [B, S], that the token is selected.
+        numeric_values: float32 [B, S], the number of the token's cell, NaN without one.
+        numeric_values_scale: float32 [B, S], the number of the cell's tokens; infinite for a token
+            that counts for nothing.
+        row_ids: int32 [B, S]; question, padding and headers (row 0) do not count.
+        logits: float32 [B, A].
+        temperature: softens the choice among SUM, AVERAGE and COUNT.
+        average_approximation: how the expected average is estimated: as the ratio of the expected
+            sum and count, or by a Taylor expansion of 1 / count to the given order.
+    """
+    scale = tf.where(numeric_values_scale > 0, numeric_values_scale, 1.0)  # NaN becomes 1
+    weights = probabilities / scale * tf.cast(row_ids > 0, tf.float32)  # [B, S]
+    values = tf.where(tf.math.is_nan(numeric_values), 0.0, numeric_values)  # [B, S]
+    count = tf.reduce_sum(weights, axis=1, keepdims=True)  # [B, 1]
+    total = tf.reduce_sum(weights * values, axis=1, keepdims=True)  # [B, 1]
+    total = tf.clip_by_value(total, -_LARGEST, _LARGEST)  # infinity has no gradients
+    if average_approximation == "ratio":
+        average = total / (count + _EPSILON)
+    else:
+        others = count - weights + 1.0  # [B, S], the count if this token is selected
+        inverse = 1.0 / others
+        if average_approximation == "second_order":
+            variances = weights * (1.0 - weights)
+            variance = tf.reduce_sum(variances, axis=1, keepdims=True) - variances  # [B, S]
+            inverse *= 1.0 + variance / tf.square(others)
+        average = tf.reduce_sum(weights * values * inverse, axis=1, keepdims=True)  # [B, 1]
+        average = tf.clip_by_value(average, -_LARGEST, _LARGEST)
+    results = tf.concat([total, average, count], axis=1)  # [B, 3]
+    return tf.reduce_sum(results * tf.nn.softmax(logits[:, 1:4] / temperature), axis=1)
+
+
+def logistic_noise(shape, seed):
+    """Noise for a relaxed draw: the sigmoid of (logit + noise) / temperature.
+
+    This is the binary concrete distribution (Maddison et al., 2017); `seed` is int32 [2].
+    """
+    uniform = tf.random.stateless_uniform(shape, seed, _SMALLEST)
+    return tf.math.log(uniform) - tf.math.log1p(-uniform)
+
+
+def gumbel_noise(shape, seed):
+    """Noise for a relaxed draw: the softmax of (logits + noise) / temperature; seed int32 [2]."""
+    uniform = tf.random.stateless_uniform(shape, seed, _SMALLEST)
+    return -tf.math.log(-tf.math.log(uniform))
+
+
+def answer_loss(result, answer, computed, huber_loss_delta: float, normalize: bool = False):
+    """Huber loss between the expected and the true number, float32 [B].
+
+    Args:
+        result: float32 [B], of `expected_result`.
+        answer: float32 [B], NaN without a number.
+        computed: float32 [B], 1 where the answer is computed; the loss is 0 elsewhere.
+        huber_loss_delta: the error beyond which the loss grows linearly.
+        normalize: whether both are first divided by the larger one.
+    """
+    answer = tf.where(tf.math.is_nan(answer), 0.0, answer)
+    error = tf.abs(answer - result)
+    if normalize:
+        error /= tf.stop_gradient(tf.maximum(tf.abs(result), tf.abs(answer)) + _EPSILON)
+    near = tf.minimum(error, huber_loss_delta)
+    loss = 0.5 * tf.square(near) + huber_loss_delta * (error - near)
+    return tf.where(computed > 0, loss, 0.0)  # not a product: the loss may be infinite

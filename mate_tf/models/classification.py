@@ -10,7 +10,6 @@ from collections.abc import Mapping
 import keras
 import tensorflow as tf
 
-from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
@@ -68,24 +67,15 @@ class SequenceClassification(EncoderTask):
     config_class = ClassificationConfig
     task_config: ClassificationConfig
 
-    def __init__(
-        self,
-        encoder_config: EncoderConfig,
-        task_config: ClassificationConfig | None = None,
-        **kwargs,
-    ) -> None:
-        super().__init__(encoder_config, task_config, **kwargs)
+    def make_layers(self) -> None:
         rate = self.task_config.output_dropout
         self.dropout = Dropout(rate, name="dropout", dtype=self.dtype_policy)
 
-    def build(self, input_shape=None) -> None:
-        """Creates the weights; they do not depend on the input."""
-        self.encoder.build()
+    def make_weights(self) -> None:
         # Named and shaped as in the published checkpoints.
         self.output_weights, self.output_bias = self.add_pooled_head(
             self.task_config.num_classes, "output_weights_cls", "output_bias_cls"
         )
-        self.built = True
 
     def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
         pooled = self.encoder(features, training=training).pooled_output  # [B, D]

@@ -21,7 +21,7 @@ class TaskConfig:
 class EncoderTask(keras.Model):
     """A model with an encoder, made from the encoder's config and its task's.
 
-    A subclass names the class of its task's config, adds its head and registers itself with Keras.
+    A subclass names the class of its task's config, makes its head and registers itself with Keras.
 
     Args:
         encoder_config: of the encoder.
@@ -44,6 +44,19 @@ class EncoderTask(keras.Model):
         self.encoder_config = encoder_config
         self.task_config = task_config or self.config_class()
         self.encoder = TableEncoder(encoder_config, name="encoder", dtype=self.dtype_policy)
+        self.make_layers()
+
+    def make_layers(self) -> None:
+        """Makes the layers of the head."""
+
+    def make_weights(self) -> None:
+        """Creates the weights of the head."""
+
+    def build(self, input_shape=None) -> None:
+        """Creates the weights; they do not depend on the input."""
+        self.encoder.build()
+        self.make_weights()
+        self.built = True
 
     def model_inputs(self, batch: Mapping[str, tf.Tensor]) -> tuple[Any, ...]:
         """The positional arguments of the model, from a batch of records."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 import keras
 import tensorflow as tf
 
-from mate_tf.config import EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import LayerNorm, Linear
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
@@ -45,11 +44,8 @@ class MaskedLanguageModel(EncoderTask):
     config_class = MaskedLMConfig
     task_config: MaskedLMConfig
 
-    def __init__(
-        self, encoder_config: EncoderConfig, task_config: MaskedLMConfig | None = None, **kwargs
-    ) -> None:
-        super().__init__(encoder_config, task_config, **kwargs)
-        config = encoder_config
+    def make_layers(self) -> None:
+        config = self.encoder_config
         self.transform = Linear(
             config.hidden_size,
             config.activation,
@@ -61,10 +57,8 @@ class MaskedLanguageModel(EncoderTask):
             config.layer_norm_epsilon, name="transform_layer_norm", dtype=self.dtype_policy
         )
 
-    def build(self, input_shape=None) -> None:
-        """Creates the weights; they do not depend on the input."""
+    def make_weights(self) -> None:
         config = self.encoder_config
-        self.encoder.build()
         self.transform.build((None, None, config.hidden_size))
         self.layer_norm.build((None, None, config.hidden_size))
         # Without autocast: logits are float32, whatever the encoder uses.
@@ -75,7 +69,6 @@ class MaskedLanguageModel(EncoderTask):
             self.next_sentence_weights, self.next_sentence_bias = self.add_pooled_head(
                 2, "next_sentence_weights", "next_sentence_bias", config.initializer_range
             )
-        self.built = True
 
     def checkpoint_variables(self) -> dict[str, keras.Variable]:
         """The variables whose names in checkpoints have a scope."""

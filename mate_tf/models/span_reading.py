@@ -16,7 +16,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout, gelu
@@ -65,7 +64,6 @@ class SpanReadingConfig(TaskConfig):
         require_fields(self, lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout")
 
 
-@keras.saving.register_keras_serializable(package="mate_tf")
 class SpanHead(keras.layers.Layer):
     """Scores spans, in float32 whatever the encoder uses.
 
@@ -138,14 +136,6 @@ class SpanHead(keras.layers.Layer):
         hidden = gelu(starts + ends, self.activation == "gelu_tanh", training)
         return tf.linalg.matvec(hidden, self.span_output_weights)
 
-    def get_config(self):
-        return super().get_config() | {
-            "kind": self.kind,
-            "max_span_length": self.max_span_length,
-            "hidden_size": self.hidden_size,
-            "activation": self.activation,
-        }
-
 
 @keras.saving.register_keras_serializable(package="mate_tf")
 class SpanReading(EncoderTask):
@@ -164,30 +154,23 @@ class SpanReading(EncoderTask):
     config_class = SpanReadingConfig
     task_config: SpanReadingConfig
 
-    def __init__(
-        self, encoder_config: EncoderConfig, task_config: SpanReadingConfig | None = None, **kwargs
-    ) -> None:
-        super().__init__(encoder_config, task_config, **kwargs)
+    def make_layers(self) -> None:
         config = self.task_config
         self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
         self.head = SpanHead(
             config.kind,
             config.max_span_length,
             config.hidden_size,
-            encoder_config.activation,
+            self.encoder_config.activation,
             name="span_head",
         )
 
-    def build(self, input_shape=None) -> None:
-        """Creates the weights; they do not depend on the input."""
-        hidden_size = self.encoder_config.hidden_size
-        self.encoder.build()
-        self.head.build((None, None, hidden_size))
+    def make_weights(self) -> None:
+        self.head.build((None, None, self.encoder_config.hidden_size))
         if num_classes := self.task_config.num_classes:
             self.output_weights, self.output_bias = self.add_pooled_head(
                 num_classes, "output_weights_cls", "output_bias_cls"
             )
-        self.built = True
 
     def checkpoint_variables(self) -> dict[str, keras.Variable]:
         """The variables whose names in checkpoints have a scope."""
@@ -271,15 +254,10 @@ def over_spans(
     ends: tf.Tensor,
     max_span_length: int,
 ) -> tf.Tensor:
-    """Combines a value of each span's first token with one of its last: [B, N].
+    """Combines a value of each span's first token with one of its last: [B, S, ...] each to [B, N].
 
-    This shifts the sequence once for each length, so no tensor has a vector for each span.
-
-    Args:
-        combine: from two tensors [B, s, ...] to [B, s], for any s.
-        starts: [B, S, ...], of each token as a span's first.
-        ends: [B, S, ...], of each token as its last.
-        max_span_length: L.
+    `combine` makes [B, s] of two tensors [B, s, ...], for any s. This shifts the sequence once for
+    each length up to L, so no tensor has a vector for each span.
     """
     length = starts.shape[1]
     if length is None:
@@ -293,14 +271,10 @@ def over_spans(
 
 
 def body_cells(row_ids: tf.Tensor, column_ids: tf.Tensor) -> tf.Tensor:
-    """Numbers the cells of the table's body in the order of the sequence.
+    """Numbers the cells of the table's body in the order of the sequence: int32 [B, S].
 
-    Args:
-        row_ids, column_ids: int [B, S]; 0 for headers, the question and padding. A histogram row
-            is like any other row here.
-
-    Returns:
-        int32 [B, S]; 0 for a token outside the body, where no span may be.
+    It is 0 for a token outside the body, where no span may be. Ids are int [B, S]. A histogram row
+    is like any other row here.
     """
     in_body = (row_ids > 0) & (column_ids > 0)  # [B, S]
     numbers = tf.cumsum(tf.cast(~(_follows(row_ids) & _follows(column_ids)), tf.int32), axis=1)
@@ -315,11 +289,8 @@ def valid_spans(cells: tf.Tensor, max_span_length: int) -> tf.Tensor:
 def answer_bounds(label_ids: tf.Tensor, cells: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Where answers begin and end: bool [B, S] each. An answer is a run of labels within a cell.
 
-    In the release a run goes on into the next cell.
-
-    Args:
-        label_ids: int [B, S], above 0 for the tokens of an answer.
-        cells: int32 [B, S], of `body_cells`.
+    Labels are int [B, S], above 0 for the tokens of an answer; cells are those of `body_cells`. In
+    the release a run goes on into the next cell.
     """
     labelled = (label_ids > 0) & (cells > 0)  # [B, S]
     goes_on = _follows(cells) & labelled & tf.roll(labelled, 1, axis=1)  # [B, S]

@@ -10,11 +10,10 @@ from typing import get_args
 import keras
 import tensorflow as tf
 
-from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout, draw_seed
-from mate_tf.models import aggregation, cell_selection
+from mate_tf.models import cell_selection
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, COMPUTED, TAPAS_AGGREGATIONS
 
@@ -34,8 +33,10 @@ class TableQAConfig(TaskConfig):
         use_answer_as_supervision: learns from the answer only (weak supervision, as for WTQ), not
             from `aggregation_function_id` and the labelled cells. Examples whose
             `aggregation_is_known` is 1 are learned from both all the same.
-        plain_answers: applies two rules of decoding that need no training. A COUNT of one cell that
-            is a number is that number, and one cell is selected unless the words ask for several.
+        plain_answers: applies rules of decoding that need no training. A COUNT of one cell that is
+            a number is that number; one cell is selected unless the words ask for several. With
+            all operators that cell is in the row that the words name (answers/row_words.py).
+        absent_threshold: ABSENT is the answer where it is more probable.
         select_one_column: chooses a column first and then cells in it.
         allow_empty_column_selection: whether no column may be chosen.
         cell_cross_entropy: chooses one of all cells by a softmax, instead of deciding on each
@@ -93,18 +94,20 @@ class TableQAConfig(TaskConfig):
     answer_loss_cutoff: float | None = 100.0
     huber_loss_delta: float = 25.0
     use_normalized_answer_loss: bool = False
-    average_approximation_function: aggregation.AverageApproximation = "ratio"
+    average_approximation_function: cell_selection.AverageApproximation = "ratio"
     output_dropout: float = 0.1
     max_num_columns: int = 512
     max_num_rows: int | None = None
     count_padding: bool = False
     plain_answers: bool = False
+    absent_threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        choices, labels = get_args(aggregation.AverageApproximation), self.num_aggregation_labels
+        choices, labels = get_args(cell_selection.AverageApproximation), self.num_aggregation_labels
         for holds, expected, names in (
             (lambda v: v > 0, "above 0", "temperature agg_temperature huber_loss_delta"),
             (lambda v: v > 0, "above 0 or None", "answer_loss_cutoff"),
+            (lambda v: 0 <= v <= 1, "from 0 to 1", "absent_threshold"),
             (lambda v: v >= 0, "of at least 0", "positive_weight cell_loss_importance"),
             (lambda v: v >= 0, "of at least 0", "aggregation_loss_importance"),
             (lambda v: v >= 0, "of at least 0", "answer_loss_importance"),
@@ -175,10 +178,7 @@ class TableQuestionAnswering(EncoderTask):
     config_class = TableQAConfig
     task_config: TableQAConfig
 
-    def __init__(
-        self, encoder_config: EncoderConfig, task_config: TableQAConfig | None = None, **kwargs
-    ) -> None:
-        super().__init__(encoder_config, task_config, **kwargs)
+    def make_layers(self) -> None:
         config = self.task_config
         self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
         self.cell_selection = CellSelectionHead(
@@ -193,14 +193,11 @@ class TableQuestionAnswering(EncoderTask):
         if config.use_gumbel_for_cells or config.use_gumbel_for_agg:
             self.seeds = keras.random.SeedGenerator()
 
-    def build(self, input_shape=None) -> None:
-        """Creates the weights; they do not depend on the input."""
+    def make_weights(self) -> None:
         hidden_size = self.encoder_config.hidden_size
-        self.encoder.build()
         self.cell_selection.build((None, None, hidden_size))
         if self.aggregation is not None:
             self.aggregation.build((None, hidden_size))
-        self.built = True
 
     def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
         features = TokenFeatures.of(features)
@@ -277,11 +274,11 @@ class TableQuestionAnswering(EncoderTask):
         drawn = {}
         if self.task_config.use_gumbel_for_cells:
             logits = outputs["selection_logits"]  # [B, S], already divided by the temperature
-            noise = aggregation.logistic_noise(tf.shape(logits), draw_seed(self.seeds))
+            noise = cell_selection.logistic_noise(tf.shape(logits), draw_seed(self.seeds))
             drawn["drawn_selection_logits"] = logits + noise / self.task_config.temperature
         if self.task_config.use_gumbel_for_agg:
             logits = outputs["aggregation_logits"]  # [B, A]
-            noise = aggregation.gumbel_noise(tf.shape(logits), draw_seed(self.seeds))
+            noise = cell_selection.gumbel_noise(tf.shape(logits), draw_seed(self.seeds))
             drawn["drawn_aggregation_logits"] = logits + noise
         return drawn
 
@@ -329,21 +326,23 @@ class TableQuestionAnswering(EncoderTask):
         return loss
 
     def _known_aggregation_loss(self, batch, outputs):
-        return self.task_config.aggregation_loss_importance * aggregation.aggregation_loss(
-            outputs["aggregation_logits"], tf.reshape(batch["aggregation_function_id"], [-1])
-        )
+        ids = tf.reshape(batch["aggregation_function_id"], [-1])
+        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(ids, outputs["aggregation_logits"])
+        return self.task_config.aggregation_loss_importance * loss
 
     def _weak_aggregation_losses(self, batch, outputs):
         config = self.task_config
         logits = outputs["aggregation_logits"]  # [B, A]
         answer = tf.reshape(batch["answer"], [-1])  # [B]
-        computed = aggregation.needs_aggregation(
+        computed = cell_selection.needs_aggregation(
             logits, answer, batch["label_ids"], config.cell_select_pref
         )
         # Selected cells mean NONE; a computed answer leaves the function open.
-        none = aggregation.aggregation_loss(logits, tf.zeros_like(computed, tf.int32))
-        some = -aggregation.log_aggregation_probability(logits)
-        result = aggregation.expected_result(
+        none = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            tf.zeros_like(computed, tf.int32), logits
+        )
+        some = -cell_selection.log_aggregation_probability(logits)
+        result = cell_selection.expected_result(
             tf.sigmoid(outputs.get("drawn_selection_logits", outputs["selection_logits"])),
             batch["numeric_values"],
             batch["numeric_values_scale"],
@@ -352,7 +351,7 @@ class TableQuestionAnswering(EncoderTask):
             config.agg_temperature,
             config.average_approximation_function,
         )
-        error = aggregation.answer_loss(
+        error = cell_selection.answer_loss(
             result, answer, computed, config.huber_loss_delta, config.use_normalized_answer_loss
         )
         cutoff = config.answer_loss_cutoff
@@ -367,7 +366,6 @@ class TableQuestionAnswering(EncoderTask):
         }
 
 
-@keras.saving.register_keras_serializable(package="mate_tf")
 class CellSelectionHead(keras.layers.Layer):
     """Scores each token for its cell and for its column, in float32 whatever the encoder uses.
 
@@ -402,14 +400,7 @@ class CellSelectionHead(keras.layers.Layer):
         column_scores = tf.linalg.matvec(sequence_output, self.column_output_weights)
         return scores, column_scores + self.column_output_bias
 
-    def get_config(self):
-        return super().get_config() | {
-            "select_one_column": self.select_one_column,
-            "initialize_to_zero": self.initialize_to_zero,
-        }
 
-
-@keras.saving.register_keras_serializable(package="mate_tf")
 class AggregationHead(keras.layers.Layer):
     """Logits of the aggregations, in float32: the pooled output [B, D] to [B, A].
 
@@ -434,6 +425,3 @@ class AggregationHead(keras.layers.Layer):
         return tf.matmul(pooled_output, self.output_weights_agg, transpose_b=True) + (
             self.output_bias_agg
         )
-
-    def get_config(self):
-        return super().get_config() | {"num_aggregation_labels": self.num_aggregation_labels}

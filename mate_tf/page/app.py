@@ -1,279 +1,381 @@
 """The page that asks a model: a table, a file or pasted text; a question; its answer."""
 
-import html
+import contextlib
+import io
 import os
 import pathlib
-from collections.abc import Sequence
+import signal
+import tempfile
+import types
+from collections.abc import Iterator, Sequence
+from html import escape
 from typing import Any
 
-from mate_tf.answers.drawing import error_html, note_html, result_html
+from mate_tf.page.guard import MOST_BYTES, Guard
+from mate_tf.page.page import EXAMPLES, LABELS, MOST_ASKED, NOT_SAID, WORKBOOKS, Asked, Page
 from mate_tf.private_apis import import_extra
 from mate_tf.serving.folder import DEFAULT_MODEL
-from mate_tf.tables.drawing import table_html
-from mate_tf.tables.files import ReadOptions, read_content, read_table
-from mate_tf.tables.table import Table
 
-# What the panel of reading options begins with: nothing is said.
-NOT_SAID: tuple[Any, ...] = ("", "", None, None, "", None, False)
-
-
-def given_table(file: str | None, pasted: str, said: Sequence[Any] = NOT_SAID) -> Table:
-    """The table that somebody pasted, or else the file's.
-
-    Args:
-        file: its path.
-        pasted: a table as text.
-        said: the fields of `ReadOptions` in their order, "" or None for what is not said.
-
-    Raises:
-        ValueError: if there is neither, or what there is is no table; as `read_table` otherwise.
-    """
-    given = dict(zip(ReadOptions.__dataclass_fields__, said, strict=True))
-    options = ReadOptions(**{name: value for name, value in given.items() if value != ""})
-    if pasted.strip():
-        # Not without its tabs: a spreadsheet's first cell may be empty.
-        content = pasted.strip("\r\n").encode("utf-8", "replace")
-        return read_content(content, "the pasted table", options)
-    if file is None:
-        raise ValueError("expected a table, got none; choose a file or paste one")
-    return read_table(file, options)
+_MOST_WAITING = 64  # events of all visitors
+_AT_ONCE = 8
+_MOST_SESSIONS = 1000  # whose histories are kept
+_SECONDS_BETWEEN_CLEANINGS = 300
+_SECONDS_KEPT = 3600
+Answers = Iterator[tuple[str, Asked | None]]
+_FOLDER = pathlib.Path(__file__).parent
+_VARIABLE = "GRADIO_TEMP_DIR"  # where Gradio keeps visitors' files
 
 
-EXAMPLE_QUESTION = "which missions landed in 1969?"
-EXAMPLE_TABLE = """\
-Mission,Year,Commander,Lunar module pilot,Landing site,Number of moonwalks
-Apollo 11,1969,Neil Armstrong,Buzz Aldrin,Sea of Tranquility,1
-Apollo 12,1969,Pete Conrad,Alan Bean,Ocean of Storms,2
-Apollo 14,1971,Alan Shepard,Edgar Mitchell,Fra Mauro,2
-Apollo 15,1971,David Scott,James Irwin,Hadley Rille,3
-Apollo 16,1972,John Young,Charles Duke,Descartes Highlands,3
-Apollo 17,1972,Eugene Cernan,Harrison Schmitt,Taurus-Littrow,3
-"""
-_MENDABLE = (ModuleNotFoundError, OSError, ValueError)
-_SECONDS_BETWEEN_CLEANINGS = 3600
-_SECONDS_KEPT = 24 * 3600
-_STYLE = pathlib.Path(__file__).with_name("style.css")
-
-
-class Page:
-    """What the page does with what somebody gives it.
+@contextlib.contextmanager
+def serving(
+    predictor: Any,
+    model_name: str,
+    host: str,
+    port: int | None = None,
+    with_tool: bool = False,
+    names: Sequence[str] = (),
+) -> Iterator[str]:
+    """Serves the page in a thread, and gives its address; at the end no visitor's file is left.
 
     Args:
         predictor: a `Predictor`.
-    """
-
-    def __init__(self, predictor: Any):
-        self._predictor = predictor
-
-    def show(
-        self, file: str | None, pasted: str, said: Sequence[Any] = NOT_SAID
-    ) -> tuple[str, bool]:
-        """The table, or why it is none, as HTML; and whether reading options may change it."""
-        is_said = tuple(said) != NOT_SAID
-        try:
-            table = given_table(file, pasted, said)
-        except _MENDABLE as error:
-            is_given = bool(file or pasted.strip()) and isinstance(error, ValueError)
-            return _valid(error_html(str(error))), is_given or is_said
-        return _valid(table_html(table)), bool(table.assumed) or is_said
-
-    def ask(
-        self, file: str | None, pasted: str, question: str, said: Sequence[Any] = NOT_SAID
-    ) -> str:
-        """The answer, or why there can be none, as HTML with the table where there is one."""
-        try:
-            table = given_table(file, pasted, said)
-        except _MENDABLE as error:
-            return _valid(error_html(str(error)))
-        try:
-            return _valid(self._answer(table, question))
-        except (OSError, ValueError) as error:
-            return _valid(error_html(str(error)) + table_html(table))
-
-    def _answer(self, table: Table, question: str) -> str:
-        if not question.strip():
-            raise ValueError("expected a question, got an empty one")
-        try:
-            found = self._predictor.attended_cells(table, question)
-        except ValueError as reason:
-            # Where the question is the reason, this raises it again.
-            answer = self._predictor.answer(table, question)
-            return result_html(table, answer, {}, {}) + note_html(f"No attention: {reason}")
-        return result_html(table, found.answer, found.groups, found.question)
-
-
-def _valid(text: str) -> str:
-    """The text as UTF-8 can have it; JSON may hold halves of surrogate pairs."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def build_app(predictor: Any, model_name: str) -> Any:
-    """The page as a gradio.Blocks; it begins with an example.
-
-    Args:
-        predictor: as `Page` takes it.
-        model_name: the folder or name of the model, which the page shows.
+        model_name: the folder or name of the model; the page shows its last part.
+        host: the address to listen at.
+        port: where; None for the first that is free from Gradio's own on.
+        with_tool: whether `Page.ask_table` is served as a tool for assistants (MCP).
+        names: by which a proxy asks for the page, beside this machine's own.
 
     Raises:
-        ModuleNotFoundError: if gradio is not installed.
+        ModuleNotFoundError: if gradio is not installed, or what it needs for the tool.
+        OSError: if the port is taken or there is no such address.
     """
-    gr = import_gradio()
+    import_gradio(with_tool)
+    before = os.environ.get(_VARIABLE)
+    with tempfile.TemporaryDirectory(prefix="mate_tf_page_", ignore_cleanup_errors=True) as folder:
+        os.environ[_VARIABLE] = folder
+        try:
+            app = build_app(predictor, model_name, with_tool)
+            try:
+                guard = {
+                    "names": {host, *names},
+                    "folder": pathlib.Path(folder),
+                    "with_tool": with_tool,
+                }
+                yield _launch(app, host, port, guard)
+            finally:
+                app.close(verbose=False)
+        finally:
+            del os.environ[_VARIABLE]
+            if before is not None:
+                os.environ[_VARIABLE] = before
+
+
+def end_on_signals() -> None:
+    """From here on SIGTERM and Ctrl-C end the program by SystemExit, which closes what is open."""
+    numbers = (signal.SIGTERM, signal.SIGINT)
+
+    def end(*_: Any) -> None:
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+        raise SystemExit(0)
+
+    for number in numbers:
+        signal.signal(number, end)
+
+
+def build_app(predictor: Any, model_name: str, with_tool: bool = False) -> Any:
+    """The page as a gradio.Blocks; it begins with an example and its answer.
+
+    Arguments and errors are as of `serving`.
+    """
+    gr = import_gradio(with_tool)
     page = Page(predictor)
+    html, first = page.warm_up()
+    past = () if first is None else (first,)
+    model = pathlib.PurePath(model_name).name
     if model_name == str(DEFAULT_MODEL):
-        model_name = "that comes with the package"
-    with gr.Blocks(
-        title="Ask a table",
-        analytics_enabled=False,
-        delete_cache=(_SECONDS_BETWEEN_CLEANINGS, _SECONDS_KEPT),
-    ) as app:
+        model = "the small one that comes with mate_tf"
+    ui = types.SimpleNamespace()
+    keeping = (_SECONDS_BETWEEN_CLEANINGS, _SECONDS_KEPT)
+    with gr.Blocks(title="Ask a table", analytics_enabled=False, delete_cache=keeping) as app:
+        ui.history = gr.State(past)
+        # The pasted text whose answer is shown. A question that is sent as soon as its table is
+        # pasted may come before the event of pasting, which must not take the answer away.
+        ui.asked = gr.State(EXAMPLES[0].table)
         gr.HTML(
-            f"<h1>Ask a table</h1><p>Answers from the model {html.escape(model_name)}</p>",
+            "<h1>Ask a table</h1><p>A question in English, answered from the table alone, with the "
+            f"cells it was read from. Model: {escape(model)}.</p>",
             elem_id="title",
+            js_on_load=None,
         )
         with gr.Row(elem_id="columns"):
-            with gr.Column(scale=1, min_width=270, elem_id="source"):
-                pasted = gr.Textbox(
-                    EXAMPLE_TABLE,
-                    label="Table, pasted from a spreadsheet or as CSV",
-                    lines=6,
-                    max_lines=6,
+            with gr.Column(elem_id="source"), gr.Accordion("Your table"):
+                ui.file = gr.File(
+                    label="A file: CSV, Excel, JSON, HTML, Parquet …", height=118, elem_id="file"
+                )
+                ui.pasted = gr.Textbox(
+                    EXAMPLES[0].table,
+                    label="or text, pasted from a spreadsheet or as CSV",
+                    lines=8,
+                    max_lines=8,
                     autoscroll=False,
                     elem_id="pasted",
                 )
-                file = gr.File(
-                    label="or a file: CSV, Excel, JSON, HTML, Parquet and more",
-                    height=150,
-                    elem_id="file",
-                )
-                with gr.Accordion(
-                    "How the table is read", open=False, visible=False, elem_id="reading"
-                ) as panel:
-                    reading = _reading_options(gr)
-            with gr.Column(scale=3, min_width=320, elem_id="asking"):
+                with gr.Group(visible=False, elem_id="reading") as ui.panel:
+                    ui.reading = _reading_options(gr)
+            with gr.Column(elem_id="asking"):
                 with gr.Row(elem_id="line"):
-                    question = gr.Textbox(
-                        EXAMPLE_QUESTION, label="Question", max_lines=1, elem_id="question"
+                    ui.question = gr.Textbox(
+                        EXAMPLES[0].question, label="Question", max_lines=1, elem_id="question"
                     )
-                    ask = gr.Button("Ask", variant="primary", elem_id="ask")
-                result = gr.HTML(
-                    page.show(None, EXAMPLE_TABLE)[0],
-                    js_on_load=None,
-                    elem_id="result",
+                    ui.ask = gr.Button("Ask", variant="primary", elem_id="ask")
+                ui.follow = gr.Checkbox(
+                    label="Follow-up: only about the rows of the answer below",
+                    visible=any(one.found for one in past),
+                    container=False,
+                    elem_id="follow",
                 )
-        table = [result, panel, *reading]
-        # One after the other, in one queue: side by side a table could be shown after the answer
-        # to its question, in its place.
-        in_turn = {
-            "api_visibility": "private",
-            "trigger_mode": "always_last",
-            "concurrency_id": "result",
-        }
-        # The pasted text whose answer is shown. A question that is sent as soon as its table is
-        # pasted may come before the event of pasting, which must not take the answer away.
-        asked = gr.State(None)
-
-        def shown(path: str | None, text: str, said: Sequence[Any] = NOT_SAID) -> list[Any]:
-            html, is_open = page.show(path, text, said)
-            return [html, gr.update(visible=is_open), *said]
-
-        def show_pasted(path: str | None, text: str, asked: str | None) -> list[Any]:
-            is_file = path and not text.strip()  # which has just taken its place
-            if is_file or (not path and text == asked):
-                return [gr.skip() for _ in range(4 + len(reading))]
-            return [None, None, *shown(None, text)]
-
-        def ask_given(
-            path: str | None, text: str, words: str, *said: Any
-        ) -> tuple[str, str | None]:
-            return page.ask(path, text, words, said), None if path else text
-
-        # A table is either pasted or a file: the later one takes the other's place. Gradio's
-        # `input` does not notice what is pasted, `change` does.
-        pasted.change(
-            show_pasted,
-            [file, pasted, asked],
-            [file, asked, *table],
-            show_progress="hidden",
-            **in_turn,
-        )
-        file.upload(
-            lambda path: ["", None, *shown(path, "")], file, [pasted, asked, *table], **in_turn
-        )
-        file.clear(lambda text: shown(None, text), pasted, table, **in_turn)
-        gr.on(
-            [field.input for field in reading],
-            lambda path, text, *said: [None, *shown(path, text, said)[:2]],
-            [file, pasted, *reading],
-            [asked, result, panel],
-            show_progress="hidden",
-            **in_turn,
-        )
-        gr.on(
-            [question.submit, ask.click],
-            ask_given,
-            [file, pasted, question, *reading],
-            [result, asked],
-            show_progress="minimal",
-            **in_turn,
-        )
+                chips = {"components": ["textbox"], "type": "index"}
+                ui.examples = gr.Dataset(
+                    label="Examples",
+                    samples=[[example.question] for example in EXAMPLES],
+                    elem_id="examples",
+                    **chips,
+                )
+                ui.result = gr.HTML(html, js_on_load=None, elem_id="result")
+            with gr.Column(elem_id="more"):
+                ui.earlier = gr.Dataset(
+                    label="Asked about this table",
+                    samples=[[one.label] for one in past],
+                    samples_per_page=MOST_ASKED,
+                    visible=bool(past),
+                    elem_id="earlier",
+                    **chips,
+                )
+                ui.share = gr.Button("Make a link", size="sm", elem_id="share")
+                ui.link = gr.Textbox(
+                    label="A link with question and table; whoever has it sees both",
+                    visible=False,
+                    interactive=False,
+                    buttons=["copy"],
+                    max_lines=1,
+                    elem_id="link",
+                )
+        _wire(gr, page, ui)
+        if with_tool:
+            # Not through the queue, whose events Gradio would send to itself by HTTP.
+            gr.api(page.ask_table, api_name="ask_table", queue=False)
+    app.queue(max_size=_MOST_WAITING, default_concurrency_limit=_AT_ONCE)
     return app
+
+
+def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
+    """What happens on which event."""
+    table = [ui.result, ui.panel, ui.link, *ui.reading]
+    kept = [ui.history, ui.earlier, ui.follow]
+    given = [ui.file, ui.pasted]
+    hidden = gr.update(visible=False)
+
+    def forgotten() -> list[Any]:
+        return [(), hidden, gr.update(visible=False, value=False)]
+
+    def remembered(past: tuple[Asked, ...], one: Asked | None) -> list[Any]:
+        if one is None:
+            return [gr.skip() for _ in kept]
+        others = [old for old in past if (old.question, old.rows) != (one.question, one.rows)]
+        past = (one, *others)[:MOST_ASKED]
+        earlier = gr.update(samples=[[old.label] for old in past], visible=True)
+        return [past, earlier, gr.update(visible=bool(one.found), value=False)]
+
+    def shown(path: str | None, text: str, said: Sequence[Any] = NOT_SAID) -> list[Any]:
+        found = page.show(path, text, said)
+        is_workbook = path is not None and pathlib.Path(path).suffix.lower() in WORKBOOKS
+        applies = [not is_workbook] * 2 + [True, True, is_workbook, not is_workbook, is_workbook]
+        fields = [
+            gr.update(value=value, visible=visible)
+            for value, visible in zip(said, applies, strict=True)
+        ]
+        if found.sheets:
+            fields[4] = gr.update(
+                value=said[4], visible=True, choices=[("automatic", ""), *found.sheets]
+            )
+        return [found.html, gr.update(visible=found.may_change), hidden, *fields]
+
+    def show_pasted(path: str | None, text: str, asked: str | None) -> list[Any]:
+        is_file = path and not text.strip()  # which has just taken its place
+        if is_file or (not path and text == asked):
+            return [gr.skip() for _ in range(2 + len(table) + len(kept))]
+        return [None, None, *shown(None, text), *forgotten()]
+
+    def answered(answers: Answers, past: tuple[Asked, ...], *others: Any) -> Iterator[list[Any]]:
+        """The answer with all that changes with it, and then the answer once more."""
+        html, one = next(answers)
+        yield [html, *others, *remembered(past, one)]
+        for html, _ in answers:
+            yield [html, *(gr.skip() for _ in (*others, *kept))]
+
+    def ask_given(
+        path: str | None,
+        text: str,
+        words: str,
+        follows: bool,
+        past: tuple[Asked, ...],
+        *said: Any,
+    ) -> Iterator[list[Any]]:
+        answers = page.ask(path, text, words, said, past[0] if follows and past else None)
+        yield from answered(answers, past, None if path else text, hidden)
+
+    def ask_example(index: int) -> Iterator[list[Any]]:
+        words, text, _ = EXAMPLES[index]
+        others = [None, text, words, text, *shown(None, text)[1:]]
+        yield from answered(page.ask(None, text, words), (), *others)
+
+    def ask_again(
+        index: int, path: str | None, text: str, past: tuple[Asked, ...], *said: Any
+    ) -> Iterator[list[Any]]:
+        old = past[index]
+        answers = page.ask(path, text, old.question, said, rows=old.rows)
+        yield from answered(answers, past, old.question, hidden)
+
+    quiet = {
+        "api_visibility": "private",
+        "trigger_mode": "always_last",
+        "show_progress": "hidden",
+    }
+    seen = {**quiet, "show_progress": "minimal", "show_progress_on": ui.result}
+    # A table is either pasted or a file: the later one takes the other's place. Gradio's
+    # `input` does not notice what is pasted, `change` does.
+    ui.pasted.change(show_pasted, [*given, ui.asked], [ui.file, ui.asked, *table, *kept], **quiet)
+    ui.file.upload(
+        lambda path: ["", None, *shown(path, ""), *forgotten()],
+        ui.file,
+        [ui.pasted, ui.asked, *table, *kept],
+        **seen,
+    )
+    ui.file.clear(
+        lambda text: [*shown(None, text), *forgotten()], ui.pasted, [*table, *kept], **quiet
+    )
+    gr.on(
+        [field.input for field in ui.reading],
+        lambda path, text, *said: [None, *shown(path, text, said)[:3], *forgotten()],
+        [*given, *ui.reading],
+        [ui.asked, *table[:3], *kept],
+        **quiet,
+    )
+    gr.on(
+        [ui.question.submit, ui.ask.click],
+        ask_given,
+        [*given, ui.question, ui.follow, ui.history, *ui.reading],
+        [ui.result, ui.asked, ui.link, *kept],
+        **seen,
+    )
+    ui.examples.click(
+        ask_example,
+        ui.examples,
+        [ui.result, ui.file, ui.pasted, ui.question, ui.asked, *table[1:], *kept],
+        **seen,
+    )
+    ui.earlier.click(
+        ask_again,
+        [ui.earlier, *given, ui.history, *ui.reading],
+        [ui.result, ui.question, ui.link, *kept],
+        **seen,
+    )
+    ui.share.click(
+        lambda *asked: gr.update(value=page.link(*asked), visible=True),
+        [*given, ui.question, *ui.reading],
+        ui.link,
+        **quiet,
+    ).then(
+        None,
+        ui.link,
+        ui.link,
+        js="(text) => text.startsWith('#') ? location.href.split('#')[0] + text : text",
+    )
 
 
 def _reading_options(gr: Any) -> list[Any]:
     """The fields of `ReadOptions`, in their order, each to be said by whoever reads the table."""
+    decide = ("automatic", "")
+    named = [("comma ,", ","), ("semicolon ;", ";"), ("tab", "tab"), ("bar |", "|")]
+    delimiter, encoding, header_rows, skip_rows, sheet, which, show_hidden = LABELS
+    gr.HTML("<h2>How the table is read</h2>", js_on_load=None)
     with gr.Row():
-        delimiter = gr.Textbox(label="Delimiter", placeholder="; or tab", min_width=100)
-        encoding = gr.Textbox(label="Encoding", placeholder="cp1252", min_width=100)
+        choice = {"allow_custom_value": True, "min_width": 130, "value": ""}
+        fields = [
+            gr.Dropdown([decide, *named], label=delimiter, **choice),
+            gr.Dropdown(
+                [decide, "utf-8", "cp1252", "latin-1", "utf-16", "shift_jis", "gb18030"],
+                label=encoding,
+                **choice,
+            ),
+        ]
     with gr.Row():
-        header_rows = gr.Number(None, label="Header rows", precision=0, minimum=0, min_width=100)
-        skip_rows = gr.Number(None, label="Rows to skip", precision=0, minimum=0, min_width=100)
+        number = {"precision": 0, "minimum": 0, "min_width": 110}
+        fields += [
+            gr.Number(None, label=header_rows, **number),
+            gr.Number(None, label=skip_rows, **number),
+        ]
     with gr.Row():
-        sheet = gr.Textbox(label="Sheet", min_width=100)
-        which = gr.Number(None, label="Table number", precision=0, minimum=0, min_width=100)
-    show_hidden = gr.Checkbox(label="Show hidden rows and columns")
-    return [delimiter, encoding, header_rows, skip_rows, sheet, which, show_hidden]
+        fields += [
+            gr.Dropdown([decide], label=sheet, **choice),
+            gr.Number(None, label=which, **number),
+        ]
+    return [*fields, gr.Checkbox(label=show_hidden, container=False)]
 
 
-def launch(app: Any, host: str, port: int | None) -> str:
-    """Serves the page in a thread until `app.close()`, and returns its address.
-
-    Args:
-        app: what `build_app` gave.
-        host: the address to listen at.
-        port: where; None for the first that is free from Gradio's own on.
-
-    Raises:
-        OSError: if the port is taken or there is no such address.
-    """
+def _launch(app: Any, host: str, port: int | None, guard: dict[str, Any]) -> str:
+    """Serves the page in a thread until `app.close()`, and returns its address."""
     gr = import_gradio()
-    fonts = {"font": ["system-ui", "sans-serif"], "font_mono": ["ui-monospace", "monospace"]}
+    from starlette.middleware import Middleware
+
+    fonts = {
+        "font": ["Inter", "system-ui", "sans-serif"],
+        "font_mono": ["ui-monospace", "Menlo", "Consolas", "monospace"],
+    }
+    style, script = (
+        (_FOLDER / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
+    )
+    said = io.StringIO()  # Gradio's lines about the tool
     try:
-        _, address, _ = app.launch(
-            server_name=host,
-            server_port=port,
-            prevent_thread_lock=True,
-            quiet=True,
-            share=False,
-            ssr_mode=False,
-            run_history=False,
-            footer_links=[],
-            theme=gr.themes.Base(**fonts),
-            # As `css` it would be rewritten, its media queries wrongly.
-            head=f"<style>{_STYLE.read_text(encoding='utf-8')}</style>",
-        )
+        with contextlib.redirect_stdout(said):
+            _, address, _ = app.launch(
+                server_name=host,
+                server_port=port,
+                prevent_thread_lock=True,
+                quiet=True,
+                share=False,
+                ssr_mode=False,
+                run_history=False,
+                enable_monitoring=False,
+                mcp_server=guard["with_tool"],
+                footer_links=[],
+                max_file_size=MOST_BYTES,
+                state_session_capacity=_MOST_SESSIONS,
+                app_kwargs={
+                    "middleware": [Middleware(Guard, **guard)],
+                    "docs_url": None,
+                    "openapi_url": None,
+                },
+                theme=gr.themes.Base(**fonts),
+                # As `css` it would be rewritten, its media queries wrongly.
+                head=f"<style>{style}</style><script type='module'>{script}</script>",
+            )
     except OSError:
         raise OSError(
             f"expected an address to serve the page at, got {host}:{port or 'any port'}, which is "
             "taken or not of this machine"
         ) from None
-    return address
+    return str(address)
 
 
-def import_gradio() -> Any:
+def import_gradio(with_tool: bool = False) -> Any:
     """The module gradio, which from then on reports nothing to anybody.
 
     Raises:
-        ModuleNotFoundError: if it is not installed.
+        ModuleNotFoundError: if it is not installed, or what the tool for assistants needs.
     """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when it is imported, and later
+    if with_tool:
+        import_extra("mcp", "mcp", "to serve assistants")
     return import_extra("gradio", "page", "to show the page")

@@ -46,6 +46,7 @@ class Pointed(NamedTuple):
         return [(other.cells[0].row, other.cells[0].column) for other in ranked]
 
 
+@dataclasses.dataclass(frozen=True)
 class Pointer:
     """The first stage alone: selects cells.
 
@@ -54,21 +55,21 @@ class Pointer:
         inputs: what it sees, as in its training.
     """
 
-    def __init__(self, predictor: Predictor, inputs: PointingInputs | None = None) -> None:
-        self._predictor = predictor
-        self._inputs = inputs or PointingInputs()
+    predictor: Predictor
+    inputs: PointingInputs = dataclasses.field(default_factory=PointingInputs)
 
     def point_all(self, pairs: Pairs) -> Iterator[Pointed]:
         """Points to the cells of each question, in the order of the questions."""
         pairs = iter(pairs)
-        evidence = self._inputs.evidence
+        evidence = self.inputs.evidence
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
             known = [restrict_pair(linked, question, evidence) for linked, question in chunk]
-            tables = ((expand(self._inputs, *pair), pair[1]) for pair in known)
-            for pair, (_, _, answer) in zip(known, self._predictor.answer_all(tables), strict=True):
+            tables = ((expand(self.inputs, *pair), pair[1]) for pair in known)
+            for pair, (_, _, answer) in zip(known, self.predictor.answer_all(tables), strict=True):
                 yield Pointed(*pair, answer)
 
 
+@dataclasses.dataclass(frozen=True)
 class PointR:
     """Answers questions with two models: one selects a cell, one reads in it and its passages.
 
@@ -77,20 +78,13 @@ class PointR:
         reader: reads a span in a table of one cell.
     """
 
-    def __init__(self, pointer: Pointer, reader: Predictor) -> None:
-        self._pointer = pointer
-        self._reader = reader
+    pointer: Pointer
+    reader: Predictor
 
     def answer(self, linked: LinkedTable, question: str | Question) -> Answer:
-        """Answers one question, as `answer_all`.
+        """Answers one question, or its text, as `answer_all`; ValueError if it is beyond a limit.
 
-        Args:
-            linked: the table and the passages that its cells link to; `LinkedTable.from_links`
-                makes one of a table, its links and their texts.
-            question: the question, or its text.
-
-        Raises:
-            ValueError: if the table or the question is beyond a limit.
+        `LinkedTable.from_links` makes a table with passages of a table, its links and their texts.
         """
         if isinstance(question, str):
             question = Question(question)
@@ -110,8 +104,8 @@ class PointR:
         """
         pairs = iter(pairs)
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
-            all_pointed = list(self._pointer.point_all(chunk))
-            read = self._reader.answer_all(
+            all_pointed = list(self.pointer.point_all(chunk))
+            read = self.reader.answer_all(
                 (cell_table(pointed.known, *pointed.cells[0]), pointed.question)
                 for pointed in all_pointed
                 if pointed.cells
@@ -172,8 +166,7 @@ def load_pointr(
             cells cut, as `Answer.rows_dropped` says; otherwise it is refused.
 
     Raises:
-        FileNotFoundError: if a part of it is missing.
-        ValueError: if a part of it is malformed.
+        FileNotFoundError, ValueError: if a part of it is missing or malformed.
     """
     pointer = load_pointer(directory, num_alternatives, drop_rows_to_fit)
     return PointR(pointer, from_pretrained(pathlib.Path(directory) / READER))

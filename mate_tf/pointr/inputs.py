@@ -2,23 +2,19 @@
 
 import dataclasses
 import functools
-import os
 import pathlib
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from mate_tf.dataclass_json import require
-from mate_tf.datasets.passages import expand_cells
+from mate_tf.datasets.hybridqa import expand_cells
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.datasets.tasks import Task, read_split
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.conversion import Outcome, Summary, convert_all
-from mate_tf.records.conversion_file import conversion_of
-from mate_tf.records.records import complete_file
-from mate_tf.records.splits import prepare_folder, split_writer
+from mate_tf.records.splits import split_writer
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
@@ -85,10 +81,8 @@ class PointRConfig:
 def restrict(linked: LinkedTable, evidence: Evidence) -> LinkedTable:
     """A table and its passages, or what is left of them with one or the other alone.
 
-    Args:
-        linked: the table and its passages.
-        evidence: "both" changes nothing; "table" takes the passages away; "passages" makes a row of
-            each passage, with one empty cell that links to it.
+    "both" changes nothing; "table" takes the passages away; "passages" makes a row of each passage,
+    with one empty cell that links to it.
     """
     if evidence == "both":
         return linked
@@ -112,12 +106,7 @@ def restrict_pair(
 
 
 def pointing_task(task: Task, inputs: PointingInputs) -> Task:
-    """A data set of tables with passages, as the pointer's records are made of it.
-
-    Args:
-        task: the data set's; its reader yields linked tables.
-        inputs: what the pointer sees.
-    """
+    """A data set of tables with passages, as the pointer's records are made of it."""
     return task._replace(
         supervise=functools.partial(_supervise, inputs.discard_ambiguous),
         expand=functools.partial(expand, inputs),
@@ -143,7 +132,7 @@ def expand(
 def _supervise(
     discard_ambiguous: bool, linked: LinkedTable, question: Question, strict: bool, original: bool
 ) -> Question:
-    question = supervise_linked(linked, question, original)
+    question = supervise_linked(linked, question, strict, original)
     count = len(question.answer_coordinates)
     if strict and discard_ambiguous and count > 1:
         raise SupervisionError(
@@ -155,15 +144,7 @@ def _supervise(
 
 
 def cell_table(linked: LinkedTable, row: int, column: int) -> Table:
-    """What the reader reads: a cell with all of its passages, under a column without a name.
-
-    Args:
-        linked: the table and its passages.
-        row, column: the cell of the table's body, counted from zero.
-
-    Raises:
-        IndexError: if the table has no such cell.
-    """
+    """What the reader reads: a body's cell with its passages, under a column without a name."""
     table = linked.table
     text = cell_text(linked, row, column)
     return Table(("",), ((text,),), table.table_id, document_title=table.document_title)
@@ -201,9 +182,6 @@ def reading_cells(all_pointed: "Iterable[Pointed]") -> Iterator[tuple[Table, Que
     knows the reasons of the question, and another cell may hold the words by chance. If none of the
     ranked cells holds it, it is the first in the table that does. If no cell does, it is the best
     cell, and the conversion counts the answer as cut off. Answers that the cell lacks are left out.
-
-    Args:
-        all_pointed: questions with the pointer's ranking.
     """
     for pointed in all_pointed:
         known, question, _ = pointed
@@ -233,23 +211,6 @@ def _answers_in(known: LinkedTable, cell: tuple[int, int], question: Question) -
     )
 
 
-def prepare_records(
-    directory: pathlib.Path,
-    task: str,
-    features: FeatureConfig,
-    vocab_file: str | os.PathLike[str],
-    splits: list[str],
-) -> None:
-    """Makes a folder for splits, with the vocabulary, that says how its records are made.
-
-    Raises:
-        FileNotFoundError, ValueError: as `prepare_folder`.
-    """
-    prepare_folder(directory, conversion_of(task, features, vocab_file, None), splits)
-    with complete_file(directory / "vocab.txt") as unfinished:
-        shutil.copyfile(vocab_file, unfinished)
-
-
 def write_split(
     directory: pathlib.Path,
     name: str,
@@ -259,7 +220,7 @@ def write_split(
     progress: Progress,
     max_answer_length: int | None = None,
 ) -> str:
-    """Writes a split's records and questions to a prepared folder.
+    """Writes a split's records and questions to a prepared folder, and says what became of them.
 
     Args:
         directory: the folder.
@@ -269,9 +230,6 @@ def write_split(
         pairs: the questions, each with what the task's reader yields.
         progress: wraps them.
         max_answer_length: the most tokens of an answer that can be read; None for no limit.
-
-    Returns:
-        What became of the questions.
 
     Raises:
         ValueError: if "train" or "dev" is empty.

@@ -16,8 +16,7 @@ from typing import Any, Literal, get_args
 from mate_tf.answers.answer import Answer
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.datasets.tasks import TASKS
-from mate_tf.evaluation.hybridqa import write_official
-from mate_tf.evaluation.official import Official, read_official
+from mate_tf.evaluation.official import Official, read_official, write_official
 from mate_tf.evaluation.predictions import write_predictions
 from mate_tf.evaluation.scoring import score
 from mate_tf.features.config import FeatureConfig
@@ -28,13 +27,13 @@ from mate_tf.pointr.inputs import (
     Source,
     pointing_features,
     pointing_task,
-    prepare_records,
     reading_cells,
     restrict,
     restrict_pair,
     write_split,
 )
-from mate_tf.records.splits import read_questions
+from mate_tf.records.conversion_file import conversion_of
+from mate_tf.records.splits import prepare_folder, read_questions
 from mate_tf.serving.export import export_stored
 from mate_tf.serving.loading import run_model
 from mate_tf.tables.linked_table import LinkedTable
@@ -50,73 +49,68 @@ _READABLE = ("in table", "in passage")
 Place = Literal["in table", "in passage", "missing", "not given"]
 
 
+@dataclasses.dataclass
 class Pipeline:
-    """The stages, in a folder (Eisenschlos et al., 2021, section 4).
+    """The stages, in a folder outside of the input's (Eisenschlos et al., 2021, section 4).
 
-    Args:
+    Attributes:
         config: both trainings, and what the pointer sees.
         source: the questions.
         vocab_file: BERT's or TAPAS's vocabulary, for both stages.
         directory: the folder.
         progress: wraps what takes long, with a name, as tqdm does.
         scope: the scope of the strategy to train with; one device by default.
-
-    Raises:
-        ValueError: if the folder is within the input's folder, which would change with it.
     """
 
-    def __init__(
-        self,
-        config: PointRConfig,
-        source: Source,
-        vocab_file: str | os.PathLike[str],
-        directory: str | pathlib.Path,
-        progress: Progress = lambda items, _: items,
-        scope: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
-    ) -> None:
-        self._directory = pathlib.Path(directory)
-        if self._directory.resolve().is_relative_to(pathlib.Path(source.directory).resolve()):
+    config: PointRConfig
+    source: Source
+    vocab_file: str | os.PathLike[str]
+    directory: pathlib.Path
+    progress: Progress = lambda items, _: items
+    scope: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext
+
+    def __post_init__(self) -> None:
+        self.directory, source = pathlib.Path(self.directory), self.source.directory
+        if self.directory.resolve().is_relative_to(pathlib.Path(source).resolve()):
             raise ValueError(
-                f"expected a folder to work in outside of the input's, {source.directory}, got "
-                f"{directory}"
+                f"expected a folder to work in outside of the input's, {source}, got "
+                f"{self.directory}"
             )
-        self._config = config
-        self._source = source
-        self._vocab_file = vocab_file
-        self._progress = progress
-        self._scope = scope
 
     def create(self) -> str:
-        """Makes the pointer's records (section 4.1).
-
-        Returns:
-            For each split, what became of its questions and where their answers stand.
+        """Makes the pointer's records (section 4.1); says what became of each split's questions.
 
         Raises:
             FileNotFoundError, ValueError: as the source's reader, and if "train" or "dev" is empty.
         """
-        task = pointing_task(TASKS[self._source.task], self._config.inputs)
-        features = pointing_features(self._config.point.max_seq_length)
-        folder, names = self._directory / "point_data", list(self._source.splits)
-        prepare_records(folder, self._source.task, features, self._vocab_file, names)
+        task = pointing_task(TASKS[self.source.task], self.config.inputs)
+        features = pointing_features(self.config.point.max_seq_length)
+        folder, names = self.directory / "point_data", list(self.source.splits)
+        self._prepare(folder, self.source.task, features, names)
         reports = []
         for name in names:
             places: dict[str, Place] = {}
             pairs = self._restricted(name, places)
-            reports.append(write_split(folder, name, task, features, pairs, self._progress))
+            reports.append(write_split(folder, name, task, features, pairs, self.progress))
             with complete_text_file(self._places_file(name)) as file:
                 json.dump(places, file)
             counts = Counter(places.values()).most_common()
             reports.append(f"  answers: {', '.join(f'{n} {place}' for place, n in counts)}")
         return "\n".join(reports)
 
+    def _prepare(
+        self, folder: pathlib.Path, task: str, features: FeatureConfig, names: list[str]
+    ) -> None:
+        conversion = conversion_of(task, features, self.vocab_file, None)
+        prepare_folder(folder, conversion, names, self.vocab_file)
+
     def _restricted(
         self, name: str, places: dict[str, Place]
     ) -> Iterator[tuple[LinkedTable, Question]]:
         """What the pointer knows of each question; notes where the answers stand."""
-        for linked, question in self._source.read(name):
+        for linked, question in self.source.read(name):
             places[question.question_id] = place_of_answer(linked, question)
-            yield restrict_pair(linked, question, self._config.inputs.evidence)
+            yield restrict_pair(linked, question, self.config.inputs.evidence)
 
     def point(self, init_checkpoint: str | None = None) -> str:
         """Trains the pointer, from an encoder's weights, and exports it (section 4.1).
@@ -126,7 +120,7 @@ class Pipeline:
             ValueError: as `train_run`, and if the folder has a run of other records or weights.
         """
         self._places_of("train")
-        return self._train("point", self._config.point, POINTER, init_checkpoint)
+        return self._train("point", self.config.point, POINTER, init_checkpoint)
 
     def read(self, init_checkpoint: str | None = None) -> str:
         """Trains the reader on cells that the exported pointer ranks, and exports it (4.2).
@@ -136,23 +130,23 @@ class Pipeline:
             ValueError: as `point`.
         """
         self._check_exported(POINTER)
-        config = self._config.read
+        config = self.config.read
         features = FeatureConfig(
             max_seq_length=config.max_seq_length, trim_cells=True, label_answer_spans=True
         )
-        pointer = load_pointer(self._directory / MODEL, num_alternatives=_RANKED - 1)
-        folder = self._directory / "read_data"
-        prepare_records(folder, "JSONL", features, self._vocab_file, list(SPLITS))
+        pointer = load_pointer(self.directory / MODEL, num_alternatives=_RANKED - 1)
+        folder = self.directory / "read_data"
+        self._prepare(folder, "JSONL", features, list(SPLITS))
         said = []
         for name in SPLITS:
             places = self._places_of(name)
             pairs = (
-                pair for pair in self._source.read(name) if places[pair[1].question_id] in _READABLE
+                pair for pair in self.source.read(name) if places[pair[1].question_id] in _READABLE
             )
             cells = reading_cells(pointer.point_all(pairs))
             longest = config.task.max_span_length
             said.append(
-                write_split(folder, name, TASKS["JSONL"], features, cells, self._progress, longest)
+                write_split(folder, name, TASKS["JSONL"], features, cells, self.progress, longest)
             )
             unread = Counter(place for place in places.values() if place not in _READABLE)
             said += [f"  not read: {count} {place}" for place, count in unread.items()]
@@ -164,25 +158,21 @@ class Pipeline:
 
         Writes answers/{name}.json for the official evaluation, {name}.jsonl with cells and scores,
         and {name}.md, which it returns.
-
-        Raises:
-            FileNotFoundError: if a stage before it is not done.
         """
         places = self._places_of(name)
         self._check_exported(POINTER)
         self._check_exported(READER)
-        folder = self._directory / "answers"
-        pairs = list(read_questions(self._directory / "point_data", name))
-        answered = load_pointr(self._directory / MODEL).answer_all(self._source.read(name))
+        folder = self.directory / "answers"
+        pairs = list(read_questions(self.directory / "point_data", name))
+        answered = load_pointr(self.directory / MODEL).answer_all(self.source.read(name))
         predictions = {
             question.question_id: Answer.of(answer)
-            for _, question, answer in self._progress(answered, f"answers {name}")
+            for _, question, answer in self.progress(answered, f"answers {name}")
         }
         folder.mkdir(exist_ok=True)
         write_predictions(folder / f"{name}.jsonl", predictions.items())
-        texts = {id_: prediction.text for id_, prediction in predictions.items()}
-        write_official(folder / f"{name}.json", texts)
-        source = self._source
+        write_official("HYBRIDQA", folder / f"{name}.json", predictions)
+        source = self.source
         report = answers_report(
             name, predictions, pairs, source.task, source.directory, source.splits[name], places
         )
@@ -191,7 +181,7 @@ class Pipeline:
         return report
 
     def _places_file(self, name: str) -> pathlib.Path:
-        return self._directory / "point_data" / f"{name}_places.json"
+        return self.directory / "point_data" / f"{name}_places.json"
 
     def _places_of(self, name: str) -> Mapping[str, Any]:
         """Where the answers of a split stand, which the stage "create" has found."""
@@ -199,20 +189,20 @@ class Pipeline:
         return read_json(self._places_file(name))
 
     def _check_exported(self, stage: str) -> None:
-        _check_done(stage, self._directory / MODEL / stage / "saved_model.pb")
+        _check_done(stage, self.directory / MODEL / stage / "saved_model.pb")
 
     def _train(
         self, stage: str, config: FinetuningConfig, exported: str, init_checkpoint: str | None
     ) -> str:
         """Trains on a stage's records and exports the best weights."""
-        run = self._directory / stage
-        with self._scope():
+        run = self.directory / stage
+        with self.scope():
             options: dict[str, Any] = {"reset_heads": True} if init_checkpoint else {}
-            train_run(config, self._directory / f"{stage}_data", run, init_checkpoint, **options)
+            train_run(config, self.directory / f"{stage}_data", run, init_checkpoint, **options)
         stored = run_model(run, max_seq_length=config.max_seq_length)
-        export_stored(stored, self._directory / MODEL / exported)
+        export_stored(stored, self.directory / MODEL / exported)
         if exported == POINTER:
-            save_inputs(self._directory / MODEL, self._config.inputs)
+            save_inputs(self.directory / MODEL, self.config.inputs)
         return f"{stage}: exported the weights of step {stored.step} of {config.num_steps}"
 
 
@@ -260,13 +250,8 @@ def answers_report(
         name: the split's, for the title.
         predictions: by question id, one for each question.
         pairs: the questions with the pointer's tables, and the cells that hold the answers.
-        task: of the data set, HYBRIDQA or LINKED_JSONL.
-        directory: its folder.
-        split: its name for the split.
+        task, directory, split: of the data set, HYBRIDQA or LINKED_JSONL.
         places: where each question's answer was found.
-
-    Raises:
-        ValueError: if the release's reference is malformed.
     """
     scored = [(table, question) for table, question in pairs if question.answers]
     counts = {

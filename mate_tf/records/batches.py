@@ -32,12 +32,10 @@ Files = Path | Sequence[Path]
 
 
 def read_records(files: Files, skip_corrupt: bool = False) -> tf.data.Dataset:
-    """One pass over the examples of record files, in order.
+    """One pass over the examples of record files, compressed or not, in order.
 
-    Args:
-        files: the files, compressed or not, all of one sequence length.
-        skip_corrupt: whether damaged records are skipped, with a logged warning that counts them.
-            Otherwise they are an error. Skipping is slower.
+    With `skip_corrupt` damaged records are skipped, with a logged warning that counts them.
+    Otherwise they are an error. Skipping is slower.
 
     Returns:
         A dataset of features by name, int32, float32 or string: [S] for the tokens and [1] for
@@ -171,8 +169,7 @@ def reorder_features(
 
     Args:
         features: of one example, by name; [S] for the tokens.
-        rows: for each row id, from 1, the former one: int32 [R].
-        columns: the same for column ids: int32 [C].
+        rows, columns: for each row and column id, from 1, the former one: int32 [R] and [C].
     """
     # The question and the header have id 0, a histogram row R + 1.
     rows = tf.concat([[0], rows, [tf.size(rows) + 1]], axis=0)  # [R+2]
@@ -195,14 +192,10 @@ def reorder_features(
 def perturbed_copy(
     features: Mapping[str, tf.Tensor], seed: int, copy: tf.Tensor
 ) -> dict[str, tf.Tensor]:
-    """The features of an example in one of the random orders of its table.
+    """The features of an example in a random order of its table; copy 0 is the table itself.
 
-    The order depends only on the seed, the copy's number and the table (`table_id_hash`).
-
-    Args:
-        features: of one example, by name; [S] for the tokens.
-        seed: any number.
-        copy: int64 []; copy 0 is the table itself.
+    The order depends only on the seed, the copy's number and the table (`table_id_hash`). Features
+    are by name, [S] for the tokens; `copy` is int64 [].
     """
 
     def shuffled(ids: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:

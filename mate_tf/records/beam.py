@@ -45,17 +45,12 @@ def convert_split(
         task: the data set.
         read: gives its questions; one worker calls it, and the others convert.
         new_builder: gives a worker its builder, once.
-        directory: the folder, which all workers can write to.
-        split: the split; a name that begins with "train" is converted for training.
-        num_shards: shards to write. Each is sorted in a worker's memory.
-        seed: of the order of the shards.
+        directory, split, num_shards, seed: as `split_writer`. All workers can write to the folder,
+            and each sorts a shard in memory.
         options: Beam's own, such as "--runner=FlinkRunner" or "--direct_num_workers=4".
 
     Returns:
         The sums of `outcome_counts`, which are also counters of the pipeline.
-
-    Raises:
-        ModuleNotFoundError: without apache_beam.
     """
     import_extra("apache_beam", "beam", "to convert with Beam")
     import apache_beam as beam
@@ -104,10 +99,8 @@ def draw_split(
 ) -> Counter[str]:
     """Draws the pre-training examples of a split and writes its shards, as `convert_split` does.
 
-    All workers can read the vocabulary. A worker holds the tables of one shard in memory.
-
-    Returns:
-        The number of examples of each outcome, as `pretraining.write_split`.
+    All workers can read the vocabulary. A worker holds the tables of one shard in memory. It
+    returns the counts of `pretraining.write_split`.
     """
     import_extra("apache_beam", "beam", "to convert with Beam")
     import apache_beam as beam
@@ -121,6 +114,7 @@ def draw_split(
         def process(self, element: Any, *_: Any, **__: Any) -> Iterator[Any]:
             shard, found = element
             members = [member for member in found if member is not None]
+            members.sort(key=lambda member: member.order)
             for counts in draw_shard(
                 self._builders, config, members, directory, split, shard, num_shards
             ):

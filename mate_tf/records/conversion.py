@@ -3,6 +3,7 @@
 Every conversion shares this: in one process, or in many with Apache Beam (beam.py).
 """
 
+import dataclasses
 import itertools
 import json
 from collections import Counter, defaultdict
@@ -71,10 +72,9 @@ def convert_all(
     It reads a few hundred pairs ahead, so that the builder can tokenize them together.
 
     Args:
-        task: the data set of the pairs.
-        builder: has the vocabulary and the limits. With original_conversion, answers are found as
-            the authors' release finds them.
-        pairs: what the task's reader yields.
+        task: the data set, whose reader yields the pairs.
+        builder: with original_conversion, answers are found as the authors' release finds them.
+        pairs: what is read.
         is_training: whether to leave out a question whose answer is not in the table, is in too
             many cells, or is cut off. Otherwise the question is kept and the outcome notes it.
     """
@@ -84,20 +84,13 @@ def convert_all(
         found = [
             _supervised(task, item, question, is_training, original) for item, question in chunk
         ]
-        by_value = [
-            not original and found_by_value(item, before, question)
-            for (item, before), (_, question, _) in zip(chunk, found, strict=True)
-        ]
         if builder.config.label_answer_spans:  # an answer may be a part of a cell's text
             found = [(table, question, None) for table, question, _ in found]
-        lacking = [_lacking(item) for item, _ in chunk]
         examples = builder.build_all(
             ((table, question) for table, question, error in found if not (error and is_training)),
             require_answers=is_training,
         )
-        for (item, before), (table, question, error), lacks, of_value in zip(
-            chunk, found, lacking, by_value, strict=True
-        ):
+        for (item, before), (table, question, error) in zip(chunk, found, strict=True):
             if error and is_training:
                 yield _left_out(table, question, error)
                 continue
@@ -106,9 +99,10 @@ def convert_all(
                 yield _left_out(table, question, example)
                 continue
             notes = [f"no labels ({error.reason})"] if error else []
-            notes += ["answers found by value"] if of_value else []
+            if not original and found_by_value(item, before, question):
+                notes.append("answers found by value")
             notes += _operator(item, before, question)
-            notes += [*_notes(example.report), *lacks]
+            notes += [*_notes(example.report), *_lacking(item)]
             num_tokens = example.report.num_tokens
             yield Outcome(
                 table, question, example.features, notes=tuple(notes), num_tokens=num_tokens
@@ -141,9 +135,7 @@ def _operator(table: Any, before: Question, after: Question) -> list[str]:
     return [f"operator {after.aggregation} ({how})"] if how else []
 
 
-def _left_out(
-    table: Table | None, question: Question, error: SupervisionError | ConversionError
-) -> Outcome:
+def _left_out(table: Table | None, question: Question, error: ConversionError) -> Outcome:
     logging.debug("left out: %s", error)
     return Outcome(table, question, reason=error.reason, message=str(error))
 
@@ -193,24 +185,19 @@ def outcome_counts(outcome: Outcome) -> Counter[str]:
     return counts
 
 
+@dataclasses.dataclass
 class Summary:
     """Counts the outcomes of a split's questions; its text is the report.
 
-    Args:
-        unit: what is counted.
-        counts: the sums of `outcome_counts`, if they were made elsewhere.
-        left_out_file: the file that names all that were left out; "" if there is none.
+    It begins with `counts`, sums of `outcome_counts`, and names `left_out_file`, if there is one.
     """
 
-    def __init__(
-        self,
-        unit: str = "questions",
-        counts: Mapping[str, int] | None = None,
-        left_out_file: str = "",
-    ):
-        self.unit, self.left_out_file = unit, left_out_file
-        self.counts = Counter(counts or {})
-        self._messages: defaultdict[str, list[str]] = defaultdict(list)
+    unit: str = "questions"
+    counts: Counter[str] = dataclasses.field(default_factory=Counter)
+    left_out_file: str = ""
+    _messages: defaultdict[str, list[str]] = dataclasses.field(
+        default_factory=lambda: defaultdict(list), init=False
+    )
 
     @property
     def num_kept(self) -> int:

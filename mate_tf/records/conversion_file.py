@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mate_tf.datasets.tasks import Division
 
 CONVERSION_FILE = "conversion.json"
+_CHUNK = 1 << 20  # bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +78,8 @@ def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
     if not has_conversion(directory):
         raise FileNotFoundError(
             f"expected {CONVERSION_FILE} in {directory}, found none; `mate-tf data` writes it to a "
-            "folder of records, `mate-tf train` to the folder of a run"
+            "folder of records, `mate-tf train` to the folder of a run; for records of TAPAS's "
+            "release name a --config"
         )
     with tf.io.gfile.GFile(path) as file:
         try:
@@ -125,5 +127,8 @@ def check_vocabulary(directory: str | os.PathLike[str]) -> None:
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
+    digest = hashlib.sha256()
     with tf.io.gfile.GFile(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

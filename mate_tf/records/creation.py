@@ -13,20 +13,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from mate_tf.datasets.described_tables import corpus_splits, read_corpus
+from mate_tf.datasets.interactions import interactions_of
+from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.datasets.tasks import TASKS, Division, folders, read_split, splits_there
-from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig, PretrainingConfig
-from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records import beam, pretraining
 from mate_tf.records.conversion import Summary, convert_all
-from mate_tf.records.conversion_file import Conversion, conversion_of
-from mate_tf.records.records import complete_file
-from mate_tf.records.splits import LEFT_OUT, prepare_folder, remove_split, split_writer
+from mate_tf.records.conversion_file import conversion_of
+from mate_tf.records.records import record_writer
+from mate_tf.records.splits import (
+    LEFT_OUT,
+    QUESTIONS,
+    RECORDS,
+    prepare_folder,
+    remove_split,
+    split_files,
+    split_writer,
+)
 from mate_tf.tables.linked_table import plain_table
-from mate_tf.tables.part_of_speech import load_tagger
 
 # From items, a name for them and what one is called to the same items, such as a progress bar.
 Progress = Callable[[Iterable[Any], str, str], Iterable[Any]]
@@ -50,9 +55,9 @@ class Creation:
         splits: which splits; None for all that are there.
         division: how a split is divided by its tables. Without one, and without a dev split, some
             tables of one's own training split become one.
-        num_shards: files to spread each split over; None for one.
-        seed: of the order of questions in shards.
+        num_shards, seed: files to spread each split over, None for one; and of their order.
         beam_options: of Apache Beam, which then makes the records; None for this process.
+        write_interactions: whether to write the questions as interactions of TAPAS's release too.
         progress: wraps what takes long.
     """
 
@@ -65,6 +70,7 @@ class Creation:
     num_shards: int | None = None
     seed: int = 0
     beam_options: Sequence[str] | None = None
+    write_interactions: bool = False
     progress: Progress = _without_progress
 
     def __post_init__(self) -> None:
@@ -79,20 +85,16 @@ def create_records(
     """Makes records of questions or sentences, and yields what it did, split by split.
 
     A split whose name begins with "train" keeps the questions whose answers are found in the table.
-    Other splits keep every question that fits, with labels if the answer is found.
-
-    Args:
-        creation: from what, and where to.
-        features: the limits, and what is in a sequence.
-        tagger: what tags parts of speech (`load_tagger`).
+    Other splits keep every question that fits, with labels if the answer is found. `tagger` is what
+    tags parts of speech (`load_tagger`).
 
     Raises:
         FileNotFoundError, ValueError: as the data set's reader; and if the folder holds other
             records or a split has no examples.
     """
     task = TASKS[creation.task]
-    wordpiece = Wordpiece(creation.vocab_file)
-    builder = FeatureBuilder(wordpiece, features, load_tagger(tagger) if tagger else None)
+    new_builder = functools.partial(beam.make_builder, creation.vocab_file, features, tagger)
+    builder = new_builder()
     names, absent = list(creation.splits or ()), list[str]()
     read = functools.partial(
         read_split, creation.task, creation.input_dir, original=features.original_conversion
@@ -108,8 +110,8 @@ def create_records(
     def table_ids(split: str) -> Iterator[str]:
         return (plain_table(item).table_id for item, _ in read(split=split))
 
-    is_own = not task.splits
-    if division is None and not creation.splits and is_own and _lacks_dev(names):
+    is_own = not task.splits and not creation.splits
+    if division is None and is_own and "dev" not in names and "train" in names:
         ids = table_ids("train")
         first = next(ids, None)
         if any(table_id != first for table_id in ids):
@@ -121,7 +123,7 @@ def create_records(
         names = division.divided(names)
         division = division.filled(table_ids(division.split))
     conversion = conversion_of(creation.task, features, creation.vocab_file, tagger, division)
-    _prepare(creation, conversion, names)
+    prepare_folder(creation.output_dir, conversion, names, creation.vocab_file)
 
     def create(name: str) -> Summary:
         unit = "question" if task.has_tables else "sentence"
@@ -132,7 +134,7 @@ def create_records(
             counts = beam.convert_split(
                 task,
                 of_split,
-                functools.partial(beam.make_builder, creation.vocab_file, features, tagger),
+                new_builder,
                 creation.output_dir,
                 name,
                 creation.num_shards or 1,
@@ -152,6 +154,9 @@ def create_records(
         return summary
 
     yield from _create_all(names, create, lambda name: remove_split(creation.output_dir, name))
+    if creation.write_interactions:
+        for name in names:
+            write_interactions(creation.output_dir, name)
     yield from (f"not there, {reason}" for reason in absent)
 
 
@@ -159,14 +164,8 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     """Makes records of masked words and cells, and yields what it did, split by split.
 
     The files are {split}_{length}.tfrecord for each length. Other splits leave out the tables that
-    the training split has too.
-
-    Args:
-        creation: from what, and where to; `seed` is that of the config.
-        config: what is drawn.
-
-    Raises:
-        FileNotFoundError, ValueError: as `create_records`.
+    the training split has too. The seed is that of the config. Errors are those of
+    `create_records`.
     """
     there, absent = corpus_splits(creation.task, creation.input_dir)
     names = list(creation.splits or there)
@@ -184,7 +183,7 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     of_lengths = [
         pretraining.split_of_length(name, length) for name in names for length in config.lengths
     ]
-    _prepare(creation, conversion, of_lengths)
+    prepare_folder(creation.output_dir, conversion, of_lengths, creation.vocab_file)
     # Parts of the training split have no table in common.
     parts = division.names if division is not None and division.split == "train" else ()
     held_out = [name for name in names if name != "train" and name not in parts]
@@ -221,8 +220,18 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     yield from (f"not there, {reason}" for reason in absent)
 
 
-def _lacks_dev(names: Sequence[str]) -> bool:
-    return "dev" not in names and "train" in names
+def write_interactions(directory: str | os.PathLike[str], split: str) -> None:
+    """Writes a split's questions to interactions/{split}.tfrecord too, as TAPAS's release does.
+
+    There are as many shards as of {split}.jsonl; errors as `split_files` and `read_json_lines`.
+    """
+    folder = os.path.join(directory, "interactions")
+    remove_split(folder, split)
+    for file in split_files(directory, split, QUESTIONS):
+        name = os.path.basename(file).removesuffix(QUESTIONS)
+        with record_writer(os.path.join(folder, name + RECORDS), compression="") as writer:
+            for interaction in interactions_of(read_json_lines(file)):
+                writer.write(interaction.SerializeToString())
 
 
 def _divided(division: Division) -> str:
@@ -232,15 +241,6 @@ def _divided(division: Division) -> str:
         f"no dev split: the training tables are divided ({percentages}); a choice of splits or a "
         "division changes that"
     )
-
-
-def _prepare(creation: Creation, conversion: Conversion, files: Sequence[str]) -> None:
-    """Makes the folder ready for the files of splits, with the vocabulary in it."""
-    prepare_folder(creation.output_dir, conversion, files)
-    copy = os.path.join(creation.output_dir, "vocab.txt")
-    if os.path.abspath(creation.vocab_file) != os.path.abspath(copy):
-        with complete_file(copy) as unfinished:
-            tf.io.gfile.copy(creation.vocab_file, unfinished)
 
 
 def _create_all(

@@ -4,7 +4,9 @@ An example's shard, its place there and its content depend only on a seed and it
 shard has the same bytes whoever draws it, in whatever order.
 """
 
+import dataclasses
 import itertools
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -18,7 +20,7 @@ from mate_tf.features.config import ConversionError, PretrainingConfig
 from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.records import OF_TOKENS, record_writer, serialize_example
-from mate_tf.records.splits import place, remove_split, split_file
+from mate_tf.records.splits import Encoded, Spool, place, remove_split, split_file
 from mate_tf.tables.table import Table
 
 _LABELS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
@@ -38,18 +40,6 @@ class Member(NamedTuple):
     described: DescribedTable
 
 
-class Example(NamedTuple):
-    """A drawn example.
-
-    Attributes:
-        features: by name; None if nothing fits.
-        reason: why nothing fits; "" otherwise.
-    """
-
-    features: Mapping[str, np.ndarray] | None
-    reason: str = ""
-
-
 def make_builders(config: PretrainingConfig, vocab_file: str) -> list[MaskedLmBuilder]:
     """The builders, one for each length; each worker makes its own."""
     wordpiece = Wordpiece(vocab_file)
@@ -66,9 +56,9 @@ def placed_members(
 
 
 def draw_examples(
-    builders: Sequence[MaskedLmBuilder], config: PretrainingConfig, members: Sequence[Member]
-) -> Iterator[Example]:
-    """Draws the examples of a shard in order, one of each length for each member.
+    builders: Sequence[MaskedLmBuilder], config: PretrainingConfig, members: Iterable[Member]
+) -> Iterator[Mapping[str, np.ndarray] | ConversionError]:
+    """Draws the examples of a shard in order, one of each length for each member, or says why none.
 
     MaskedLmBuilder.build may replace a table with the next different one in the shard, which is
     random because the members are in random order. A table without texts is never replaced, because
@@ -77,7 +67,7 @@ def draw_examples(
     An example is cut to the shortest length that holds its tokens and predictions, so that small
     tables need not wait for batches of long ones.
     """
-    for member, negative in zip(members, _negatives(members), strict=True):
+    for member, negative in _with_negatives(members):
         name, table, _ = member.described
         texts = member.described.texts_with_titles
         key = f"{name}_{member.copy}"
@@ -87,9 +77,9 @@ def draw_examples(
                 features = builder.build(table, texts, rng, negative if texts else None)
             except ConversionError as error:
                 logging.debug("left out: %s", error)
-                yield Example(None, error.reason)
+                yield error
             else:
-                yield Example(_shortened(features, config))
+                yield _shortened(features, config)
 
 
 def draw_shard(
@@ -101,38 +91,34 @@ def draw_shard(
     shard: int | None = None,
     num_shards: int | None = None,
 ) -> Iterator[Counter[str]]:
-    """Draws a shard's examples and writes them, one file for each length.
+    """Draws a shard's examples and writes them, one file for each length (`split_file`).
 
-    Args:
-        builders, config: of all lengths.
-        members: of the shard, in any order.
-        directory: the folder.
-        split: the split.
-        shard, num_shards: see split_file.
-
-    Yields:
-        The counts of each example, for conversion.Summary. The files appear at the end.
+    It yields the counts of each example, for conversion.Summary. The files appear at the end.
 
     Raises:
         ValueError: if two tables have the same name.
     """
-    ordered = sorted(members, key=lambda member: member.order)
-    for one, other in itertools.pairwise(ordered):
-        if one.order == other.order:
-            raise ValueError(
-                f"expected a different name for each table of the split {split!r}, got "
-                f"{one.described.name!r} twice"
-            )
+
+    def distinct() -> Iterator[Member]:
+        before = None
+        for member in members:
+            if member.order == before:
+                raise ValueError(
+                    f"expected a different name for each table of the split {split!r}, got "
+                    f"{member.described.name!r} twice"
+                )
+            before = member.order
+            yield member
+
     with ExitStack() as stack:
         writers = {}
         for length in config.lengths:
             name = split_of_length(split, length)
             file = split_file(directory, name, shard=shard, num_shards=num_shards)
             writers[length] = stack.enter_context(record_writer(file))
-        for example in draw_examples(builders, config, ordered):
-            if example.features is not None:
-                length = len(example.features["input_ids"])
-                writers[length].write(serialize_example(example.features))
+        for example in draw_examples(builders, config, distinct()):
+            if not isinstance(example, ConversionError):
+                writers[len(example["input_ids"])].write(serialize_example(example))
             yield _counts(example)
 
 
@@ -144,21 +130,19 @@ def write_split(
     split: str,
     num_shards: int | None = None,
 ) -> Iterator[Counter[str]]:
-    """Draws and writes all shards of a split in this process, which holds its tables in memory.
+    """Draws and writes all shards of a split here, and yields the counts of `draw_shard`.
 
-    Args:
-        corpus: the tables.
-        num_shards: None for one file.
-        builders, config, directory, split: see draw_shard, whose counts it yields.
+    A temporary file holds the split's tables. Without `num_shards` there is one file.
     """
-    shards: list[list[Member]] = [[] for _ in range(num_shards or 1)]
-    for described in corpus:
-        for number, member in placed_members(described, config, len(shards)):
-            shards[number].append(member)
-    remove_lengths(config, directory, split)
-    numbers: Iterable[int | None] = [None] if num_shards is None else range(num_shards)
-    for shard, members in zip(numbers, shards, strict=True):
-        yield from draw_shard(builders, config, members, directory, split, shard, num_shards)
+    with Spool(num_shards or 1) as spool:
+        for described in corpus:
+            placed = placed_members(described, config, num_shards or 1)
+            spool.add(_stored(described), ((shard, member.order) for shard, member in placed))
+        remove_lengths(config, directory, split)
+        for number in range(num_shards or 1):
+            members = itertools.starmap(_restored, spool.of_shard(number))
+            shard = None if num_shards is None else number
+            yield from draw_shard(builders, config, members, directory, split, shard, num_shards)
 
 
 def remove_lengths(config: PretrainingConfig, directory: str, split: str) -> None:
@@ -172,18 +156,32 @@ def split_of_length(split: str, length: int) -> str:
     return f"{split}_{length}"
 
 
-def _negatives(members: Sequence[Member]) -> list[Table | None]:
-    """For each member the next different table, in a circle; None if all are the same."""
-    tables = [member.described.table for member in members]
-    negative = next((table for table in tables if table.table_id != tables[-1].table_id), None)
-    found, following = [], None
-    for table in reversed(tables):
-        # If the same table follows, both have the same one.
-        if following is not None and following.table_id != table.table_id:
-            negative = following
-        found.append(negative)
-        following = table
-    return found[::-1]
+def _with_negatives(members: Iterable[Member]) -> Iterator[tuple[Member, Table | None]]:
+    """Each member with the next different table, in a circle; None if all are the same."""
+    waiting = list[Member]()
+    first = other = None  # the first table, and the first that is different
+    for member in members:
+        table = member.described.table
+        first = first or table
+        if waiting and waiting[-1].described.table.table_id != table.table_id:
+            other = other or table
+            yield from ((before, table) for before in waiting)
+            waiting = []
+        waiting.append(member)
+    last = waiting[-1].described.table if waiting else first
+    negative = other if first is None or last is None or first.table_id == last.table_id else first
+    yield from ((before, negative) for before in waiting)
+
+
+def _stored(described: DescribedTable) -> Encoded:
+    table = described.table
+    fields = {f.name: getattr(table, f.name) for f in dataclasses.fields(table) if f.compare}
+    return json.dumps([described.name, fields, described.texts]).encode(), None, None
+
+
+def _restored(order: int, copy: int, stored: Encoded) -> Member:
+    name, fields, texts = json.loads(stored[0] or b"")
+    return Member(order, copy, DescribedTable(name, Table(**fields), tuple(texts)))
 
 
 def _shortened(
@@ -202,13 +200,13 @@ def _shortened(
     raise AssertionError("the length that it was drawn for holds an example")
 
 
-def _counts(example: Example) -> Counter[str]:
-    if example.features is None:
+def _counts(example: Mapping[str, np.ndarray] | ConversionError) -> Counter[str]:
+    if isinstance(example, ConversionError):
         return Counter({"read": 1, f"left out: {example.reason}": 1})
-    length = len(example.features["input_ids"])
+    length = len(example["input_ids"])
     counts = Counter({"read": 1, "kept": 1, "positions": length, "positions by length": length})
-    counts["tokens"] = int(example.features["input_mask"].sum())
+    counts["tokens"] = int(example["input_mask"].sum())
     counts[f"kept with {length} tokens at most"] = 1
-    if example.features["is_random_table"][0]:
+    if example["is_random_table"][0]:
         counts["kept with another table in its table's place"] = 1
     return counts

@@ -5,7 +5,6 @@ Integers are int32 in memory and int64 in the files, as in the original.
 
 import contextlib
 import os
-import sys
 import tempfile
 import uuid
 import zlib
@@ -17,7 +16,6 @@ from absl import logging
 from google.protobuf import message
 
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
-from mate_tf.private_apis import random_record_reader
 
 Path = str | os.PathLike[str]
 Schema = Mapping[str, tf.io.FixedLenFeature]
@@ -50,7 +48,7 @@ _KINDS = {"int64_list": tf.int64, "float_list": tf.float32, "bytes_list": tf.str
 # Level 1 takes half the time of the default 6, and makes files larger by a fifth.
 _COMPRESSION_LEVEL = 1
 # A record is its length (8 bytes), the length's checksum (4), the content, its checksum (4).
-_FRAME_BYTES = 16
+_LENGTH_BYTES, _HEAD_BYTES, _FRAME_BYTES = 8, 12, 16
 _GZIP_MAGIC, _ZLIB_MAGIC = b"\x1f\x8b\x08", b"\x78"
 _CHUNK = 1024  # bytes of a compressed file; damage costs at most as much before it
 
@@ -60,10 +58,8 @@ def write_records(
 ) -> int:
     """Writes examples to a file, which appears once all are in it; returns their number.
 
-    Args:
-        path: the file; its folder is made if it is missing.
-        examples: features by name; arrays of integers, floats, or objects (bytes).
-        compression: "GZIP", "ZLIB" or "".
+    Examples are features by name: arrays of integers, floats, or objects (bytes). `compression` is
+    "GZIP", "ZLIB" or "".
     """
     count = 0
     with record_writer(path, compression) as writer:
@@ -130,21 +126,16 @@ def check_records(
     check_example: Callable[[tf.train.Example, str], None] | None = None,
     at_most: int | None = None,
 ) -> int:
-    """Reads every example, so that an error names the file and the record.
+    """Reads every example, at most so many, so that an error names the file and the record.
 
-    Args:
-        files, skip_corrupt: see batches.read_records.
-        check_example: raises ValueError for an example that a task cannot use. Its second argument
-            is the example's place, for the message.
-        at_most: stops after so many examples; None reads all.
+    `check_example` gets an example and its place, and raises ValueError if a task cannot use it.
 
     Returns:
         The number of examples.
 
     Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if a file is damaged or is no record file, if an example's features differ from
-            the others', or if a label is outside of the table's body.
+        FileNotFoundError, ValueError: as batches.read_records; and if a label is outside of the
+            table's body.
     """
     files = as_paths(files)
     expected, _ = schemas(files, skip_corrupt)
@@ -168,11 +159,7 @@ def records_schema(files: Path | Sequence[Path], skip_corrupt: bool = False) -> 
 
 
 def schemas(files: Sequence[str], skip_corrupt: bool) -> tuple[Schema, list[str]]:
-    """The features of every example, and those of the files that have any example.
-
-    Raises:
-        ValueError: if no file has an example, or two files differ.
-    """
+    """The features of every example, and the files that have any; errors as `read_records`."""
     found = {file: _file_schema(file, skip_corrupt) for file in files}
     known = {file: schema for file, schema in found.items() if schema is not None}
     if not known:
@@ -304,19 +291,25 @@ def readable_records(file: str | bytes) -> Iterator[bytes]:
     file = os.fsdecode(file)
     num_read = num_damaged = begin = 0
     first = ""
-    with tempfile.NamedTemporaryFile() as unpacked:
+    with contextlib.ExitStack() as stack:
+        unpacked = stack.enter_context(tempfile.NamedTemporaryFile())
         path = unpacked.name if detect_compression(file) else file
         is_complete = path == file or _unpack(file, unpacked.write)
         unpacked.flush()
-        size, reader = tf.io.gfile.stat(path).length, random_record_reader(path)
+        size = tf.io.gfile.stat(path).length
+        stream = stack.enter_context(tf.io.gfile.GFile(path, "rb"))
         while begin < size:
+            head = stream.read(_HEAD_BYTES)
+            end = begin + _FRAME_BYTES + int.from_bytes(head[:_LENGTH_BYTES], "little")
+            record = stream.read(end - begin - _FRAME_BYTES) if end <= size else b""
+            intact = _framed(record)
             try:
-                record, end = reader.read(begin)
+                if head + record + stream.read(_FRAME_BYTES - _HEAD_BYTES) != intact:
+                    raise message.DecodeError
                 tf.train.Example.FromString(record)
-            except (tf.errors.DataLossError, message.DecodeError):
-                end = _end_of_record(path, begin)
+            except message.DecodeError:
                 first = first or f"record {num_read}, byte {begin}"
-                if end > size:
+                if end > size or not intact.startswith(head):
                     break
                 num_damaged += 1
             else:
@@ -354,14 +347,9 @@ def _unpack(file: str, write: Callable[[bytes], int]) -> bool:
     return unpack.eof
 
 
-def _end_of_record(file: str, begin: int) -> int:
-    """Where the record that begins there ends; beyond all files if its length is damaged."""
-    with tf.io.gfile.GFile(file, "rb") as stream:
-        stream.seek(begin)
-        length, checksum = stream.read(8), stream.read(4)
-    with tempfile.NamedTemporaryFile() as file_of_length:
-        # TensorFlow's writer computes the checksum: it is the last four bytes of its record.
-        with tf.io.TFRecordWriter(file_of_length.name) as writer:
-            writer.write(length)
-        is_intact = file_of_length.read()[-4:] == checksum
-    return begin + _FRAME_BYTES + int.from_bytes(length, "little") if is_intact else sys.maxsize
+def _framed(record: bytes) -> bytes:
+    """A record as it stands in a file; TensorFlow's writer computes the checksums."""
+    with tempfile.NamedTemporaryFile() as file:
+        with tf.io.TFRecordWriter(file.name) as writer:
+            writer.write(record)
+        return file.read()

@@ -4,6 +4,8 @@
 
 Shards have Beam's names, dev-00000-of-00008.tfrecord. A question's shard and its place there depend
 only on a seed and the question's id, so that shards have the same bytes whoever writes them.
+
+A folder of TAPAS's release is read too, as `split_files` says.
 """
 
 import contextlib
@@ -32,7 +34,11 @@ from mate_tf.tables.table import Question, Table
 
 RECORDS, QUESTIONS, LEFT_OUT = ".tfrecord", ".jsonl", ".left_out.jsonl"
 _SUFFIXES = (RECORDS, QUESTIONS, LEFT_OUT)
-_SHARD = r"-(\d{5})-of-(\d{5})"
+_SHARD = r"-\d{5}-of-\d{5}"
+# The release's own names: whole or shards, of either order, and perhaps .gz, which says nothing.
+_OF_RELEASE = rf"({_SHARD})?\.tfrecords?(\.gz)?({_SHARD})?"
+_COPY_BITS = 16  # an item has at most 65,536 copies
+_FOLDER_OF_RELEASE = "tf_examples"  # in the folder that run_task_main writes
 
 # A record, a line of questions, a line of those left out.
 Encoded = tuple[bytes | None, bytes | None, bytes | None]
@@ -54,48 +60,63 @@ def split_file(
 def split_files(directory: str | os.PathLike[str], split: str, suffix: str = RECORDS) -> list[str]:
     """The files of a split in a folder: its one file, or all its shards in order.
 
+    In a folder without conversion.json records may have the release's names: train.tfrecord or
+    random-split-1-train.tfrecord, or else all train*.tfrecord; with .gz or without, in shards of
+    Beam's names, in the folder itself or in its tf_examples. No length is in these names. The
+    release's pre-training and statements have no dev split: test takes its place.
+
     Raises:
         FileNotFoundError: if there is none, or a shard is missing.
         ValueError: if there are several sets of files.
     """
-    whole = split_file(directory, split, suffix)
-    there = _files(directory, split, suffix)
-    if not there:
-        raise FileNotFoundError(
-            f"expected {split}{suffix} in {directory}, found none; `mate-tf data` writes such a "
-            "folder"
-        )
-    shard = re.compile(f".*{_SHARD}{re.escape(suffix)}")
-    totals = {match[2] for match in map(shard.fullmatch, there) if match}
-    if len(totals) + (whole in there) > 1:
+    places = [(os.fspath(directory), _own(split, suffix))]
+    if suffix == RECORDS and not has_conversion(directory):
+        base = re.escape(re.sub(r"_\d+$", "", split))
+        places += [
+            (folder, pattern + _OF_RELEASE)
+            for name in ([base, "test"] if base == "dev" else [base])
+            for folder in (os.fspath(directory), os.path.join(directory, _FOLDER_OF_RELEASE))
+            for pattern in (name, f"random-split-1-{name}", f"{name}[^A-Za-z].*?")
+        ]
+    for folder, pattern in places:
+        if there := _files(folder, pattern):
+            return _in_order(folder, there, split)
+    raise FileNotFoundError(
+        f"expected {split}{suffix} in {directory}, found none; `mate-tf data` writes such a folder"
+    )
+
+
+def _in_order(folder: str, there: set[str], split: str) -> list[str]:
+    """The files, of which some may be shards, by their names; errors as `split_files`."""
+    sets = {re.sub(r"-\d{5}-of-", "-*-of-", os.path.basename(file)) for file in there}
+    if len({re.sub(r"-\*-of-\d{5}|\.tfrecords?(\.gz)?", "", name) for name in sets}) < len(sets):
         raise ValueError(
             f"expected one set of files of the split {split!r}, got {len(there)} files of several "
-            f"sets in {directory}; remove the old ones"
+            f"sets in {folder}; remove the old ones"
         )
-    if whole in there:
-        return [whole]
-    num_shards = int(totals.pop())
-    files = [split_file(directory, split, suffix, n, num_shards) for n in range(num_shards)]
+    files = list[str]()
+    for name in sorted(sets):
+        shards = re.search(r"-\*-of-(\d{5})", name)
+        num_shards = int(shards[1]) if shards else 1
+        files += [os.path.join(folder, name.replace("*", f"{n:05d}")) for n in range(num_shards)]
     if missing := [file for file in files if file not in there]:
         raise FileNotFoundError(
-            f"expected {num_shards} shards, got {len(there)} (split {split!r}); "
-            f"missing {missing[0]}"
+            f"expected {len(files)} shards, got {len(there)} (split {split!r}); missing "
+            f"{missing[0]}"
         )
     return files
 
 
 def prepare_folder(
-    directory: str | os.PathLike[str], conversion: Conversion, splits: Sequence[str]
+    directory: str | os.PathLike[str],
+    conversion: Conversion,
+    splits: Sequence[str],
+    vocab_file: str | os.PathLike[str],
 ) -> None:
-    """Makes the folder for a conversion, and writes its conversion.json.
+    """Makes the folder for a conversion, and writes its conversion.json and its vocabulary.
 
-    Splits that were made in another way and will be made again are removed first, so that
-    conversion.json is true whenever the conversion stops. So are unfinished files of these splits.
-
-    Args:
-        directory: a new folder, or one of an earlier conversion.
-        conversion: how the records are made.
-        splits: those that will be made.
+    Splits that were made in another way and will be made again, as `splits` says, are removed
+    first, so that conversion.json is true whenever the conversion stops. So are unfinished files.
 
     Raises:
         ValueError: if the folder has splits but no conversion.json, or splits that were made in
@@ -121,14 +142,18 @@ def prepare_folder(
             remove_split(directory, split)
     written = [(split, suffix) for split in splits for suffix in _SUFFIXES]
     for name, suffix in [*written, ("conversion", ".json")]:
-        for file in _files(directory, name, suffix, UNFINISHED):
+        for file in _files(directory, _own(name, suffix) + UNFINISHED):
             tf.io.gfile.remove(file)
     write_conversion(directory, conversion)
+    copy = os.path.join(directory, "vocab.txt")
+    if os.path.abspath(vocab_file) != os.path.abspath(copy):
+        with complete_file(copy) as unfinished:
+            tf.io.gfile.copy(os.fspath(vocab_file), unfinished)
 
 
 def has_questions(directory: str | os.PathLike[str], split: str) -> bool:
     """Whether a folder has questions with tables of a split; those of sentences have none."""
-    return bool(_files(directory, split, QUESTIONS))
+    return bool(_files(directory, _own(split, QUESTIONS)))
 
 
 def read_questions(
@@ -168,8 +193,7 @@ def write_shard(
 ) -> None:
     """Writes a shard of records and, if there are tables, of questions, in the given order.
 
-    Raises:
-        ValueError: if two questions have the same place, and so the same id.
+    ValueError if two questions have the same place, and so the same id.
     """
     before = None
     with _open(directory, split, has_tables, shard, num_shards) as write:
@@ -197,8 +221,7 @@ def split_writer(
     of `place`. Until the end a temporary file (in TMPDIR) holds the content of shards uncompressed.
 
     Args:
-        directory: the folder.
-        split: the split.
+        directory, split: where.
         num_shards: None for one file.
         seed: of the order of shards.
         has_tables: whether to write a file of questions beside that of records.
@@ -220,29 +243,32 @@ def split_writer(
             yield add
             remove_split(directory, split)
     else:
-        with _Spool() as spool:
+        with Spool(num_shards) as spool:
             yield lambda outcome: spool.add(
-                *place(outcome.question.question_id, seed, num_shards), encode(outcome)
+                encode(outcome), [place(outcome.question.question_id, seed, num_shards)]
             )
             remove_split(directory, split)
             for shard in range(num_shards):
-                of_shard = spool.of_shard(shard)
+                of_shard = ((order, item) for order, _, item in spool.of_shard(shard))
                 write_shard(directory, split, of_shard, shard, num_shards, has_tables)
 
 
 def remove_split(directory: str | os.PathLike[str], split: str) -> None:
     """Removes the files of a split, the records first."""
     for suffix in _SUFFIXES:
-        for file in _files(directory, split, suffix):
+        for file in _files(directory, _own(split, suffix)):
             tf.io.gfile.remove(file)
 
 
-def _files(directory: str | os.PathLike[str], split: str, suffix: str, state: str = "") -> set[str]:
-    """The existing files of a split, whole or shards; `state` is a pattern of a further ending."""
-    pattern = re.compile(f"{re.escape(split)}({_SHARD})?{re.escape(suffix)}{state}")
-    directory = os.fspath(directory)
+def _own(split: str, suffix: str) -> str:
+    """A pattern of the names that a split's files get here, whole or shards."""
+    return f"{re.escape(split)}({_SHARD})?{re.escape(suffix)}"
+
+
+def _files(directory: str | os.PathLike[str], pattern: str) -> set[str]:
+    """The existing files of a folder whose names a pattern describes."""
     names = tf.io.gfile.listdir(directory) if tf.io.gfile.isdir(directory) else []
-    return {os.path.join(directory, name) for name in names if pattern.fullmatch(name)}
+    return {os.path.join(directory, name) for name in names if re.fullmatch(pattern, name)}
 
 
 @contextlib.contextmanager
@@ -285,27 +311,33 @@ def _same_id(split: str, what: str) -> ValueError:
     )
 
 
-class _Spool:
-    """Records and lines on disk; memory holds only their places, 48 bytes a question."""
+class Spool:
+    """Three texts of an item on disk, once; memory holds 16 bytes for each place in a shard."""
 
-    def __enter__(self) -> "_Spool":
+    def __init__(self, num_shards: int):
+        # Of each place its order; and where the item is, with the number of the copy.
+        self._index = [array("Q") for _ in range(num_shards)]
+
+    def __enter__(self) -> "Spool":
         self._file = tempfile.TemporaryFile()
-        self._index = array("Q")  # shard, order, place, bytes of each part
         return self
 
     def __exit__(self, *_) -> None:
         self._file.close()
 
-    def add(self, shard: int, order: int, encoded: Encoded) -> None:
-        parts = [part or b"" for part in encoded]
-        self._index.extend((shard, order, self._file.tell(), *map(len, parts)))
-        self._file.write(b"".join(parts))
+    def add(self, item: Encoded, places: Iterable[tuple[int, int]]) -> None:
+        """Adds an item with a copy in each of some places: a shard, and the order there."""
+        begin = self._file.tell() << _COPY_BITS
+        parts = [part or b"" for part in item]
+        self._file.write(array("Q", map(len, parts)).tobytes() + b"".join(parts))
+        for copy, (shard, order) in enumerate(places):
+            self._index[shard].extend((order, begin | copy))
 
-    def of_shard(self, shard: int) -> Iterator[tuple[int, Encoded]]:
-        index = np.array(self._index, np.uint64).reshape(-1, 6)
-        index = index[index[:, 0] == shard]
-        index = index[np.argsort(index[:, 1], kind="stable")]
-        for _, order, begin, *lengths in index.tolist():
-            self._file.seek(begin)
-            record, line, left_out = (self._file.read(length) or None for length in lengths)
-            yield order, (record, line, left_out)
+    def of_shard(self, shard: int) -> Iterator[tuple[int, int, Encoded]]:
+        """Yields order, number of the copy and item of each place of a shard, in their order."""
+        index = np.array(self._index[shard], np.uint64).reshape(-1, 2)
+        for order, where in index[np.argsort(index[:, 0], kind="stable")].tolist():
+            self._file.seek(where >> _COPY_BITS)
+            lengths = array("Q", self._file.read(24))
+            first, second, third = (self._file.read(length) or None for length in lengths)
+            yield order, where % (1 << _COPY_BITS), (first, second, third)

@@ -32,6 +32,7 @@ from mate_tf.serving.folder import (
     EXTRA,
     SIGNATURES_FILE,
     VOCAB_FILE,
+    WARM_UP_FILE,
     write_calibration,
 )
 from mate_tf.serving.loading import StoredModel, check_longest
@@ -128,6 +129,8 @@ def export_saved_model(
     reason = why_no_tables(model.encoder_config, model.task_config, feature_config)
     description = describe_signatures(signatures, reason)
     (unfinished / SIGNATURES_FILE).write_text(description, encoding="utf-8")
+    with tf.io.TFRecordWriter(str(unfinished / WARM_UP_FILE)) as file:
+        file.write(_warm_up_request(signatures))
     if directory.exists():
         shutil.rmtree(directory)
     unfinished.rename(directory)
@@ -201,6 +204,35 @@ def exported_signatures(
     if why_no_tables(encoder, task, feature_config) is None:
         signatures["tables"] = tables_signature
     return {name: function.get_concrete_function() for name, function in signatures.items()}
+
+
+def _warm_up_request(signatures: Mapping[str, Any]) -> bytes:
+    """A short question that TensorFlow Serving asks when it loads the model: a PredictionLog.
+
+    Its protocol buffers are not in TensorFlow. The numbers of the fields are those of
+    tensorflow_serving/apis: prediction_log.proto, predict.proto and model.proto.
+    """
+    name = "tables" if "tables" in signatures else "features"
+    specs = tf.nest.flatten(signatures[name].structured_input_signature)
+    if name == "tables":
+        ones = {tf.string: tf.constant("a"), tf.int32: tf.constant(1)}
+        inputs = {spec.name: tf.fill([1] * spec.shape.rank, ones[spec.dtype]) for spec in specs}
+    else:
+        inputs = {spec.name: tf.zeros([1, 128], spec.dtype) for spec in specs}
+    request = _message(1, _message(1, b"model") + _message(3, name.encode()))
+    for key, value in inputs.items():
+        tensor = tf.make_tensor_proto(value).SerializeToString()
+        request += _message(2, _message(1, key.encode()) + _message(2, tensor))
+    return _message(6, _message(1, request))
+
+
+def _message(number: int, content: bytes) -> bytes:
+    """A field of a protocol buffer: its number, its length and its content."""
+    size, length = len(content), bytearray([8 * number + 2])
+    while size > 127:
+        length.append(size % 128 + 128)
+        size //= 128
+    return bytes([*length, size]) + content
 
 
 def describe_signatures(signatures: Mapping[str, Any], why_no_tables: str | None) -> str:

@@ -19,6 +19,7 @@ EXTRA = "assets.extra"
 CONFIG_FILE = f"{EXTRA}/mate_tf.json"
 VOCAB_FILE = f"{EXTRA}/vocab.txt"
 SIGNATURES_FILE = f"{EXTRA}/signatures.txt"
+WARM_UP_FILE = f"{EXTRA}/tf_serving_warmup_requests"  # as TensorFlow Serving calls it
 CALIBRATION_FILE = "calibration.json"
 # A run reduced to its weights (`export_weights`); its README.md describes it.
 DEFAULT_MODEL = pathlib.Path(__file__).resolve().parents[1] / "default_model"

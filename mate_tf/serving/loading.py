@@ -25,14 +25,23 @@ from mate_tf.records.conversion_file import check_vocabulary, read_conversion
 from mate_tf.serving.folder import (
     CONFIG_FILE,
     DEFAULT_MODEL,
-    SAVED_MODEL,
     VARIABLES,
     VOCAB_FILE,
     check_exported,
+    is_exported,
     read_calibration,
 )
 from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.tasks import ANSWERING, TASKS, answering_task, model_of
+from mate_tf.weights.initial import (
+    Shapes,
+    check_sizes,
+    kind_of_weights,
+    locate_weights,
+    published_configs,
+    published_shapes,
+    restore_published,
+)
 from mate_tf.weights.run import RunWeights, read_run_config, run_weights
 
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
@@ -48,14 +57,16 @@ def from_pretrained(
     min_score: float = 0.0,
     num_alternatives: int = 0,
     calibrated: bool = True,
+    trust_graph: bool = False,
+    any_length: bool = False,
     **feature_overrides,
-) -> Predictor:
+) -> "PretrainedPredictor":
     """Loads a model that answers questions about tables, by its path or name.
 
     Args:
         path: the folder of an exported model, of a run or of a Hugging Face model of TAPAS or BERT;
-            or a name on the Hub, such as "google/tapas-base-finetuned-wtq" (`pip install
-            'mate_tf[hub]'`). The default is the small model of the package.
+            or the name of one of the last two on the Hub, such as "google/tapas-base-finetuned-wtq"
+            (`pip install 'mate_tf[hub]'`). The default is the small model of the package.
         revision: of a name on the Hub: a commit, branch or tag.
         architecture: how tokens attend to each other, instead of what the model was trained with: a
             name of mate_tf/presets.py that adds no weights, such as "mate", which reads tables far
@@ -65,16 +76,21 @@ def from_pretrained(
         min_score: below this score there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
         calibrated: whether scores follow the model's calibration, if it has one.
+        trust_graph: whether an exported model answers through its own graph. It starts faster, but
+            a graph can read and write files: see SECURITY.md.
+        any_length: whether the first answer makes the graph for tables of all lengths, as a server
+            needs it; otherwise it makes one for its own length, which is faster.
         **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
 
-    An exported model answers through its own graph, which starts fastest. With an architecture or a
-    dtype, and for every other model, a Keras model is built.
+    A Keras model is built from the configuration and the weights; both are data. With an
+    architecture or a dtype, that is so with `trust_graph` too.
 
     Raises:
         FileNotFoundError: if there is no model.
         ModuleNotFoundError, OSError: if the extra "hub" is missing, or a name is not on the Hub.
         ValueError: if the model answers no questions, or its vocabulary is not that of its
-            training; if an option is unknown or out of its range.
+            training; if its weights are fewer than its configuration says; if an option is unknown
+            or out of its range.
 
     Example:
         model = from_pretrained("google/tapas-base-finetuned-wtq", architecture="mate")
@@ -88,6 +104,8 @@ def from_pretrained(
         min_score=min_score,
         num_alternatives=num_alternatives,
         calibrated=calibrated,
+        trust_graph=trust_graph,
+        any_length=any_length,
         **feature_overrides,
     )
     stored = find_model(path, revision, architecture)
@@ -101,14 +119,17 @@ def from_pretrained(
     wordpiece = Wordpiece(stored.vocab_file)
     wordpiece.check_fits(stored.encoder_config.vocab_size)
     model = functools.cache(stored.model)  # one for the answers and for `attended_cells`
-    is_exported = (pathlib.Path(path) / SAVED_MODEL).is_file()
-    is_graph = is_exported and architecture is None and dtype is None
+    is_graph = trust_graph and architecture is None and dtype is None
     # The graph may have operations of tensorflow-text, which some systems do not have.
-    if is_graph and importlib.util.find_spec("tensorflow_text") is not None:
+    has_text = importlib.util.find_spec("tensorflow_text") is not None
+    if is_graph and has_text and is_exported(pathlib.Path(path)):
         run = _exported_function(path)
     else:
-        run = inference_function(model(dtype or "float32"), first_eagerly=True)
-    return Predictor(
+        run = inference_function(
+            model(dtype or "float32"), first_eagerly=not any_length, any_length=any_length
+        )
+    return PretrainedPredictor(
+        stored,
         run,
         FeatureBuilder(wordpiece, feature_config, tagger),
         fixed_length=stored.encoder_config.fixed_length,
@@ -119,6 +140,62 @@ def from_pretrained(
         keras_model=lambda: model("float32"),
         load_again=functools.partial(from_pretrained, path, **options),
     )
+
+
+class PretrainedPredictor(Predictor):
+    """A predictor of `from_pretrained`, which can be stored and shared."""
+
+    def __init__(self, stored: "StoredModel", *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._stored = stored
+
+    def save_pretrained(self, folder: str | pathlib.Path, **card: Any) -> pathlib.Path:
+        """Writes a folder that `from_pretrained` loads, and from which training starts.
+
+        It has the weights, in half precision if that changes none of them; the configuration, how
+        features are made, the vocabulary and the calibration, but no options such as min_score.
+
+        Args:
+            folder: where to; an earlier model in it is replaced.
+            **card: what README.md says to the Hub: license, language, datasets, base_model, metrics
+                and tags. Without any, the card beside the loaded model is copied, if it has one.
+
+        Raises:
+            ValueError: if the folder is that of a training run, or a card says no such thing.
+        """
+        from mate_tf.serving.sharing import save
+
+        return save(self._stored, folder, **card)
+
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        private: bool = False,
+        message: str = "Upload a model of mate_tf",
+        revision: str | None = None,
+        **card: Any,
+    ) -> str:
+        """Uploads what `save_pretrained` writes to the Hugging Face Hub (the extra "hub").
+
+        Args:
+            name: the owner and the model, "me/my_model", which `from_pretrained` then loads.
+            private: whether a new model is private.
+            message: of the commit.
+            revision: the branch; None for main.
+            **card: as of `save_pretrained`.
+
+        Returns:
+            The address of the commit.
+
+        Raises:
+            ModuleNotFoundError: without huggingface_hub.
+            OSError: if the Hub refuses it, or there is no network.
+            ValueError: if there can be no such name, or a card says no such thing.
+        """
+        from mate_tf.serving.sharing import push
+
+        return push(self._stored, name, private, message, revision, **card)
 
 
 def _exported_function(directory: str | pathlib.Path) -> ModelFunction:
@@ -149,6 +226,7 @@ class StoredModel(NamedTuple):
         feature_config: how features are made for it.
         vocab_file: the vocabulary that it was trained with.
         restore: gives a built model its weights.
+        shapes: of all its weights.
         step: of a run, the step of its weights.
         calibration: of its scores; None where it has none.
     """
@@ -159,11 +237,17 @@ class StoredModel(NamedTuple):
     feature_config: FeatureConfig
     vocab_file: pathlib.Path
     restore: Callable[[EncoderTask], object]
+    shapes: Callable[[], Shapes]
     step: int | None = None
     calibration: Calibration | None = None
 
     def model(self, dtype: str = "float32") -> EncoderTask:
-        """The Keras model with its weights; it computes in a dtype such as "mixed_bfloat16"."""
+        """The Keras model with its weights; it computes in a dtype such as "mixed_bfloat16".
+
+        Raises:
+            ValueError: if the weights are not those of the configuration.
+        """
+        check_sizes(self.name, self.encoder_config, self.task_config, self.shapes())
         is_complete = self.step is not None  # a run's weights are all in its file
         with weights_at_zero() if is_complete else contextlib.nullcontext():
             model = model_of(self.encoder_config, self.task_config, dtype)
@@ -176,22 +260,17 @@ def find_model(
 ) -> StoredModel:
     """The model at a path or of a name; arguments and errors as `from_pretrained`."""
     folder = pathlib.Path(path)
-    if revision is None and (folder / SAVED_MODEL).is_file():
+    if revision is None and is_exported(folder):
         return exported_model(folder, architecture)
-    if revision is None and _is_run(folder):
+    if revision is None and kind_of_weights(folder) == "run":
         return run_model(folder, architecture)
-    from mate_tf.weights.initial import locate_weights
-
     try:
         location = locate_weights(path, revision)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error}, nor an exported model") from None
+    if kind_of_weights(location) == "run":  # of the Hub
+        return run_model(location, architecture)._replace(name=str(path))
     return published_model(location, architecture=architecture)
-
-
-def _is_run(folder: pathlib.Path) -> bool:
-    file = folder / "config.json"
-    return file.is_file() and isinstance(read_json_object(file).get("encoder"), dict)
 
 
 def exported_model(directory: str | pathlib.Path, architecture: str | None = None) -> StoredModel:
@@ -210,13 +289,15 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
             f"expected the keys encoder, task and features in {directory / CONFIG_FILE}, "
             f"which lacks {', '.join(missing)}; export it again"
         )
+    weights = functools.cache(lambda: RunWeights(str(directory / VARIABLES)))
     return StoredModel(
         name=str(directory),
         encoder_config=_attending(EncoderConfig.from_dict(config["encoder"]), architecture),
         task_config=from_dict(TASKS[kind].config_class, config["task"], "task"),
         feature_config=from_dict(FeatureConfig, config["features"], "features"),
         vocab_file=directory / VOCAB_FILE,
-        restore=lambda model: RunWeights(str(directory / VARIABLES)).restore(model),
+        restore=lambda model: weights().restore(model),
+        shapes=lambda: weights().shapes,
         calibration=read_calibration(directory),
     )
 
@@ -262,6 +343,7 @@ def run_model(
         ),
         vocab_file=model_dir / "vocab.txt",
         restore=weights.restore,
+        shapes=lambda: weights.shapes,
         step=weights.step,
         calibration=read_calibration(model_dir),
     )
@@ -294,8 +376,6 @@ def published_model(
         ModuleNotFoundError, OSError, ValueError: as `published_configs`, or if the model answers
             nothing.
     """
-    from mate_tf.weights.initial import published_configs, restore_published
-
     attention = _attending(EncoderConfig(), architecture or "tapas").attention
     encoder_options.setdefault("original_ids", True)
     location, encoder_config, described = published_configs(
@@ -319,18 +399,15 @@ def published_model(
         ),
         vocab_file=vocab_file,
         restore=functools.partial(restore_published, location=location),
+        shapes=functools.partial(published_shapes, location),
     )
 
 
 def _of_any_table(task_config: Any) -> Any:
     """The options with as many rows and columns as ours allow by default."""
-    limits = {"max_num_rows", "max_num_columns"}
-    defaults = {
-        field.name: field.default
-        for field in dataclasses.fields(task_config)
-        if field.name in limits
-    }
-    return dataclasses.replace(task_config, **defaults)
+    limits = ("max_num_rows", "max_num_columns")
+    fields = (it for it in dataclasses.fields(task_config) if it.name in limits)
+    return dataclasses.replace(task_config, **{field.name: field.default for field in fields})
 
 
 def _attending(encoder: EncoderConfig, architecture: str | None) -> EncoderConfig:
@@ -353,13 +430,9 @@ def longest_input(encoder: EncoderConfig) -> int:
 
 
 def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureConfig:
-    """How features are made for a model that was trained on records made in this way.
+    """Features made as in training, without labels, for inputs of up to so many tokens.
 
-    Sequences are made as in training, without labels, and rows are dropped only on request.
-
-    Args:
-        trained_on: how the training's features were made.
-        max_seq_length: the longest input, in tokens; examples may have been shorter.
+    Rows are dropped only on request.
     """
     return dataclasses.replace(
         trained_on,

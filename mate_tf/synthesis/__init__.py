@@ -5,4 +5,5 @@
 """
 
 MADE = "MADE"  # no folder: tables are made (made_tables.py)
-LAYOUTS = ("TABLES", "TEXTS", "WTQ", "TABFACT", MADE)  # of folders of tables (docs/training.md)
+# Of folders of tables (docs/training.md).
+LAYOUTS = ("TABLES", "TEXTS", "INTERACTIONS", "WTQ", "TABFACT", MADE)

@@ -11,11 +11,13 @@ from typing import Any
 
 from mate_tf.dataclass_json import require
 from mate_tf.datasets.described_tables import (
+    INTERACTIONS,
     TABLES,
     TEXTS,
     DescribedTable,
     Reader,
     read_corpus,
+    read_described_interactions,
     read_described_tables,
     read_table_folder,
 )
@@ -23,6 +25,7 @@ from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.datasets.tasks import Division
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.records.creation import write_interactions
 from mate_tf.synthesis import LAYOUTS, MADE
 from mate_tf.synthesis.made_tables import made_tables
 from mate_tf.synthesis.questions import QuestionsConfig, synthetic_questions
@@ -52,6 +55,7 @@ class Files:
         parts: the names of the files with their percentages of the tables.
         progress: wraps an iterable of tables, with the part's name, as tqdm does.
         num_tables: how many tables MADE makes.
+        write_interactions: whether to write interactions/{part}.tfrecord of TAPAS's release too.
     """
 
     layout: str
@@ -62,6 +66,7 @@ class Files:
     parts: str = "train=90,dev=10"
     progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda tables, part: tables
     num_tables: int = 0
+    write_interactions: bool = False
 
     def __post_init__(self) -> None:
         if self.layout == MADE:
@@ -134,6 +139,8 @@ def _write(files: Files, what: str, makers: Sequence[Maker]) -> str:
         if not write_json_lines(output / f"{part}.jsonl", made):
             (output / f"{part}.jsonl").unlink()
             empty.append(part)
+        elif files.write_interactions:
+            write_interactions(output, part)
         report.append(f"{part}: {summary}")
     text = "\n".join(report)
     require(not empty, f"expected {what} in each part, got none in {', '.join(empty)}:\n{text}")
@@ -223,7 +230,7 @@ def read_sources(
     Args:
         layout: one of LAYOUTS with a folder. "TABLES" and "TEXTS" are as in `read_corpus`; texts
             have to be true of their tables. "WTQ" has no such texts. TabFact's are the entailed
-            statements.
+            statements, and those of "INTERACTIONS" these and texts without an answer.
         directory: the folder.
         splits: those that are read; "TABLES" has none.
 
@@ -242,8 +249,17 @@ def read_sources(
         elif layout == "WTQ":
             for described in read_corpus(layout, directory, split):
                 yield described._replace(texts=())  # they are questions
+        elif layout == INTERACTIONS:
+            yield from read_described_interactions(directory, split, _is_true)
         else:
             yield from _read_tabfact(directory, split)
+
+
+def _is_true(question: Any) -> bool:
+    """Whether a question of an interaction is a text that is true of its table."""
+    if question.answer.HasField("class_index"):
+        return question.answer.class_index == ENTAILED
+    return not question.HasField("answer")
 
 
 def _read_each(readers: Iterator[Reader]) -> Iterator[Source]:

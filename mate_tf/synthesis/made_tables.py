@@ -39,6 +39,26 @@ Month=month; Revenue|Sales|Income=large; Costs|Expenses=large; Visitors|Orders=c
   Region|Branch=city
 Recipe|Dish|Meal=dish; Calories|kcal=pages; Minutes|Cooking time (min)=count; Price|Cost=price;
   Servings|Portions=count; Vegetarian|Vegan=yesno; Course|Type=group
+Film|Movie|Title=title; Director|Directed by=person; Year|Released=year; Rating|Score=decimal;
+  Minutes|Length (min)|Duration=pages; Country=country; Seen|In colour=yesno
+Train|Bus|Flight|Connection=code; To|Destination=city; Departure|Departs|Leaves=time;
+  Arrival|Arrives=time; Platform|Gate|Stop=count; Price|Fare=price; Daily|On time=yesno
+City|Station|Place=city; Temperature|Temperature (°C)|High=temperature; Rain|Rain (mm)=decimal;
+  Wind speed|Wind (km/h)=count; Humidity (%)|Humidity=points; Date|Day=date
+Car|Model|Vehicle=model; Price|Cost=large; Top speed|Speed=speed; Weight|Weight (kg)=weight;
+  Built|Year=year; Colour=colour; Electric|Sold=yesno; Owner|Seller=person
+Phone|Laptop|Device=model; Price|Cost=price; Weight|Weight (g)=weight; Battery (h)|Battery=count;
+  Rating|Stars=decimal; Brand|Maker=company; In stock|Waterproof=yesno
+Mountain|Peak=peak; Height|Height (m)|Elevation=height; Country=country; First climbed=year;
+  Climbers|Deaths=count
+Test|Measurement|Sample=sample; Value|Result=decimal; Unit=unit; Lower limit=count;
+  Upper limit=pages; Normal|Repeat=yesno; Date|Taken=date
+Course|Class|Lesson=subject; Teacher|Lecturer=person; Day=weekday; Start|Begins=time; Room=count;
+  Students|Places=count; Full|Online=yesno
+Player|Runner|Athlete=person; Country|Nation=country; Goals|Points|Medals=count; Age=age;
+  Height|Height (cm)=tall; Team|Club=club; Injured=yesno
+House|Flat|Property=street; Rent|Price=large; Rooms=count; Size|Area (m2)=area; Built=year;
+  City=city; Garden|Furnished|Sold=yesno
 """
 _WORDS = {
     "thing": "stapler,office chair,printer paper,envelope,whiteboard,marker set,coffee machine,"
@@ -75,11 +95,31 @@ _WORDS = {
     "status": "open,done,in progress,blocked,planned",
     "dish": "lentil soup,lasagne,fried rice,greek salad,pumpkin curry,fish tacos,ramen,pancakes,"
     "risotto,chili,couscous,omelette,goulash,falafel,apple pie,paella",
+    "model": "Astra,Falcon X,Nova 5,Comet,Pulse,Vega S,Orion,Breeze,Titan 2,Swift,Aero,Mistral,"
+    "Zenith,Polar,Ridge,Cobalt,Echo,Lynx",
+    "colour": "red,blue,white,black,silver,green",
+    "peak": "Grey Horn,Eagle Peak,Mount Alder,Snow Dome,The Needle,Broad Back,Storm Ridge,"
+    "Mount Tarn,Old Man,Silver Spire,Raven Crag,Long Fell",
+    "sample": "glucose,iron,sodium,potassium,calcium,cholesterol,vitamin D,creatinine,zinc,protein,"
+    "haemoglobin,magnesium",
+    "unit": "mg/dl,mmol/l,g/l,U/l",
+    "weekday": "Monday,Tuesday,Wednesday,Thursday,Friday",
+    "street": "12 Mill Lane,3 Park Road,8 Station Street,21 Hill Rise,5 Abbey Close,40 River Walk,"
+    "17 Elm Avenue,9 Church Street,2 Harbour View,33 Oak Drive,6 Kings Court,14 Garden Row",
     "month": "January,February,March,April,May,June,July,August,September,October,"
     "November,December",
 }
 _IN_TURN = ("month",)
-_FEW = {"team": 4, "group": 4, "country": 6, "status": 4, "subject": 4, "company": 8, "city": 8}
+_FEW = {
+    "team": 4,
+    "group": 4,
+    "country": 6,
+    "status": 4,
+    "subject": 4,
+    "company": 8,
+    "city": 8,
+    "unit": 4,
+}
 
 
 def made_tables(number: int, seed: int) -> Iterator[DescribedTable]:
@@ -126,6 +166,8 @@ def _cells(kind: str, number: int, is_subject: bool, rng: random.Random) -> list
         return [f"{prefix}{start + i:03}" for i in range(number)]
     if kind == "date":
         return _dates(number, rng)
+    if kind == "time":
+        return [f"{rng.randint(6, 22):02}:{rng.randrange(0, 60, 5):02}" for _ in range(number)]
     make = _number_maker(kind, rng)
     return [make() for _ in range(number)]
 
@@ -152,6 +194,12 @@ def _number_maker(kind: str, rng: random.Random) -> Callable[[], str]:
         "distance": (15, 1_900),
         "year": (1850, 2023),
         "pages": (80, 900),
+        "decimal": rng.choice(((0, 10), (1, 200))),
+        "temperature": (-15, 38),
+        "speed": (120, 320),
+        "weight": (90, 2_400),
+        "height": (600, 8_800),
+        "tall": (158, 205),
     }[kind]
     if kind == "price":
         sign = rng.choice(("", "", "", "$", "€", "£"))
@@ -161,6 +209,8 @@ def _number_maker(kind: str, rng: random.Random) -> Callable[[], str]:
             if cents
             else (f"{sign}{rng.randint(low, high):,}")
         )
+    if kind == "decimal":
+        return lambda: f"{rng.uniform(low, high):.1f}"
     if kind in ("pay", "large", "distance", "area"):
         step = rng.choice((1, 100, 500)) if kind in ("pay", "large") else 1
         before = rng.choice(("", "", "$", "€")) if kind == "pay" else ""

@@ -14,8 +14,9 @@ from mate_tf.synthesis.typed_table import Kind, TypedTable
 
 _PARENTHESES = re.compile(r"\s*[(\[][^)\]]*[)\]]")
 _NO_WORDS = re.compile(r"[^\w%$]+")
+_KIND = re.compile(r"_(?:number|date)$")
 _CHOICE = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
-_OF_SEVERAL = ("count", "beyond", "select", "having", "not_having", "distinct")
+_OF_SEVERAL = ("count", "beyond", "select", "having", "not_having", "distinct", "within", "top")
 _LONGEST_CELL = 10  # words of a cell that are quoted at most
 _PEOPLE = frozenset(
     "name names player players driver drivers rider winner champion director author artist singer "
@@ -28,6 +29,24 @@ _PLACES = frozenset(
     "hometown birthplace district municipality village area territory".split()
 )
 _TIMES = frozenset(("year", "date", "season"))
+# What people call the most and the least of a column, by the words of its name, and the more and
+# the less: "cheapest". Last, how it is said by a verb: "costs the most".
+_SCALES = """
+price cost fare fee rent ticket: most expensive, cheapest, more expensive, cheaper, costs
+age: oldest, youngest, older, younger,
+salary pay wage earnings: best paid, worst paid, better paid, worse paid, earns
+population inhabitants: most populous, least populous, more populous, less populous,
+area size: largest, smallest, larger, smaller,
+distance length km: longest, shortest, longer, shorter,
+height elevation altitude: highest, lowest, higher, lower,
+weight mass kg: heaviest, lightest, heavier, lighter, weighs
+duration time minutes hours: longest, shortest, longer, shorter, takes
+speed: fastest, slowest, faster, slower,
+temperature: warmest, coldest, warmer, colder,
+depth: deepest, shallowest, deeper, shallower,
+points score mark grade rating: best, worst, better, worse,
+founded built opened published year: newest, oldest, newer, older,
+"""
 
 # The names of forms, and the forms. A pair is written as one: "[more|less]" is "more" in the first
 # and "less" in the second, in the name and in the forms.
@@ -147,6 +166,38 @@ comparison_[more|less]_date: {who} was [later|earlier] , {a} or {b} ? /
 beyond_[more|less]_number: {who} has [more|less] than {v} {N} ? /
   which {T} have a {N} [above|below] {v} ? / {who} has a {N} of [over|under] {v} ? /
   name the {T} with {N} [greater|smaller] than {v} .
+beyond_[more|less]_round: which {T} have [more|less] than {t} {N} ? /
+  which {T} have [at least|at most] {t} {N} ? / {who} has a {N} of [over|under] {t} ? /
+  which {T} are [above|below] {t} in {N} ? / list all {T} with {N} [above|below] {t} . /
+  which {T} have {N} [greater|lower] than {t} ?
+beyond_[more|less]_year: which {T} are [after|before] {t} ? / {who} was [after|before] {t} ? /
+  which {T} have a {N} [after|before] {t} ? / list the {T} [later|earlier] than {t} .
+count_[more|less]_round: how many {T} have [more|less] than {t} {N} ? /
+  how many {T} have [at least|at most] {t} {N} ? / how many {T} are [above|below] {t} {N} ? /
+  how many {T} have a {N} of [over|under] {t} ? / number of {T} with {N} [above|below] {t} ?
+count_[more|less]_year: how many {T} are [after|before] {t} ? /
+  how many {T} have a {N} [after|before] {t} ? / how many {T} were there [after|before] {t} ?
+within: which {T} were in {t} ? / {who} has a {N} in {t} ? / list the {T} of {t} . /
+  which {T} have a {N} in {t} ? / what are the {T} from {t} ?
+count_within: how many {T} were in {t} ? / how many {T} have a {N} in {t} ? /
+  how many {T} are there in {t} ? / number of {T} from {t} ?
+sum_within: what is the total {M} in {t} ? / how much {M} was there in {t} ? /
+  what is the sum of the {M} in {t} ? / total {M} for {t} ?
+top_[most|least]: which {t} {T} have the [highest|lowest] {N} ? / which {t} {T} have the
+  [most|fewest] {N} ? / what are the [top|bottom] {t} {T} by {N} ? /
+  name the {t} {T} with the [largest|smallest] {N} .
+[largest|smallest]_scale: {who} is the {s} ? / which {T} is the {s} ? / what is the {s} {T} ? /
+  {who} is {s} ? / what was the {s} {T} ? / the {s} {T} ? / name the {s} {T} .
+[largest|smallest]_verb: {who} {verb} the [most|least] ? / which {T} {verb} the [most|least] ? /
+  what {T} {verb} [most|least] ?
+comparison_[more|less]_verb: {who} {verb} [more|less] , {a} or {b} ? /
+  which {verb} [more|less] , {a} or {b} ? / which {T} {verb} [more|less] , {a} or {b} ?
+comparison_[more|less]_scale: {who} is {s} , {a} or {b} ? / which is {s} , {a} or {b} ? /
+  is {a} or {b} {s} ? / which {T} was {s} , {a} or {b} ? / {s} : {a} or {b} ?
+is_[more|less]_scale: is {a} {s} than {b} ? / was {a} {s} than {b} ? / {a} is {s} than {b} ,
+  isn't it ?
+difference_scale: how much {s} is {a} than {b} ? / by how much is {a} {s} than {b} ? /
+  how much {s} was {a} than {b} ?
 beyond_[more|less]_date: {who} was [after|before] {v} ? /
   which {T} have a {N} [after|before] {v} ? / {who} has a {N} [later|earlier] than {v} ?
 count_[more|less]_number: how many {T} have [more|less] than {v} {N} ? /
@@ -180,6 +231,13 @@ def _side(text: str, side: int) -> str:
 
 
 FORMS, HELD_OUT = _forms_in(_PHRASE_BOOK), _forms_in(_HELD_OUT_PHRASES)
+_SCALE_OF = {
+    word: said.split(", ")
+    for names, said in (
+        line.split(": ") for line in _SCALES.replace(",\n", ", \n").split("\n")[1:-1]
+    )
+    for word in names.split()
+}
 
 
 @dataclass(frozen=True)
@@ -194,6 +252,7 @@ class Drawn:
         cells: the cells (row, column) that the words quote, by the name of their place.
         aggregation: one of AGGREGATIONS.
         answer: where it is not a cell's text or a number that is computed.
+        words: what else stands in the form, by the name of its place.
     """
 
     form: str
@@ -203,6 +262,7 @@ class Drawn:
     cells: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     aggregation: str = "NONE"
     answer: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
 def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool = False) -> str:
@@ -217,8 +277,10 @@ def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool =
     Raises:
         KeyError: if the form has none that are held out.
     """
-    form = rng.choice((HELD_OUT if held_out else FORMS)[drawn.form])
     places = {name: _column_mention(table, column, rng) for name, column in drawn.columns.items()}
+    forms, words = _scaled(drawn.form, places.get("N", ""), rng)
+    form = rng.choice((HELD_OUT if held_out else FORMS)[forms])
+    places |= {**words, **drawn.words}
     places |= {name: _cell_mention(table, *cell, rng) for name, cell in drawn.cells.items()}
     if drawn.form.startswith(_OF_SEVERAL) and rng.random() < 0.8:
         name = "K" if drawn.form == "distinct" else "T"
@@ -227,6 +289,20 @@ def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool =
         places["who"] = _asking_for(table.columns[drawn.columns["T"]].kind, places["T"], rng)
     text = form.format(**places)
     return text if rng.random() < 0.85 else text.rstrip(" ?.")
+
+
+def _scaled(form: str, name: str, rng: random.Random) -> tuple[str, dict[str, str]]:
+    """Half the time the form that says "cheapest" of a column of prices, and its words."""
+    most, side = form.split("_")[0], int("less" in form or "smallest" in form)
+    scale = next((_SCALE_OF[word] for word in name.split() if word in _SCALE_OF), None)
+    scaled = "difference_scale" if form == "difference" else _KIND.sub("_scale", form)
+    if scale is None or scaled not in FORMS or rng.random() < 0.5:
+        return form, {}
+    said = scale[side + (0 if most in ("largest", "smallest") else 2)]
+    spoken = scaled.replace("_scale", "_verb")
+    if scale[4] and spoken in FORMS and rng.random() < 0.4:
+        scaled = spoken
+    return scaled, {"s": said, "verb": scale[4]}
 
 
 def _plural(name: str) -> str:

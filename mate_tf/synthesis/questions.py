@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from mate_tf.dataclass_json import require
-from mate_tf.features.numeric import ranks
+from mate_tf.features.numeric import Date, ranks
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.synthesis.question_wording import Drawn, phrase
 from mate_tf.synthesis.rewriting import rewritten
 from mate_tf.synthesis.typed_table import (
     FEWEST,
     Made,
+    NotDrawnError,
     NothingMadeError,
     TypedTable,
     cell_lengths,
@@ -31,6 +32,7 @@ from mate_tf.synthesis.typed_table import (
     require_at_least,
     table_tokens,
 )
+from mate_tf.tables.notations import MONTHS
 from mate_tf.tables.table import ABSENT, Question, Table
 
 _ATTEMPTS = 3  # for each question, each time with another operation
@@ -45,6 +47,8 @@ _OF_AMOUNTS = ("price", "cost", "amount", "total", "fare", "ticket", "salary", "
 def _look_up(table: TypedTable, rng: random.Random) -> Drawn:
     """The cell beside another one, whose value no other row has."""
     target, key = _columns(table, rng, 2)
+    if rng.random() < 0.5:
+        key = _subject(table, rng, but=target)
     row = pick(table.unique_rows(key), rng)
     need(table.has_values((row,), target))
     return Drawn("look_up", target, (row,), {"T": target, "K": key}, {"v": (row, key)})
@@ -89,14 +93,16 @@ def _extreme(name: str, place: int, table: TypedTable, rng: random.Random) -> Dr
     form = f"{name}_{table.columns[by].kind}"
     if rng.random() < 0.15:
         return Drawn(f"{form}_value", by, (row,), {"N": by})
-    target = pick(table.of_kind(but=by), rng)
+    target = _subject(table, rng, but=by)
+    if rng.random() < 0.3:
+        target = pick(table.of_kind(but=by), rng)
     need(table.has_values((row,), target))
     return Drawn(form, target, (row,), {"T": target, "N": by})
 
 
 def _position(table: TypedTable, rng: random.Random) -> Drawn:
     """The first or the last cell of a column, in the table's order."""
-    target = pick(table.subjects(), rng)
+    target = _subject(table, rng)
     name, row = rng.choice((("first", 0), ("last", table.num_rows - 1)))
     need(table.has_values((row,), target))
     return Drawn(f"position_{name}", target, (row,), {"T": target})
@@ -104,7 +110,7 @@ def _position(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _neighbour(table: TypedTable, rng: random.Random) -> Drawn:
     """The cell below or above another."""
-    target = pick(table.subjects(), rng)
+    target = _subject(table, rng)
     row = pick(table.unique_rows(target), rng)
     name, other = rng.choice((("next", row + 1), ("previous", row - 1)))
     need(0 <= other < table.num_rows and table.are_different((row, other), target))
@@ -114,7 +120,7 @@ def _neighbour(table: TypedTable, rng: random.Random) -> Drawn:
 def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
     """The one of two cells whose row has the larger or smaller number or date."""
     by = pick(table.of_kind("number", "date"), rng)
-    target = pick(table.subjects(but=by), rng)
+    target = _subject(table, rng, but=by)
     rows = [row for row in table.unique_rows(target) if table.has_values((row,), by)]
     need(len(rows) >= 2)
     pair = rng.sample(rows, 2)
@@ -133,7 +139,7 @@ def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
 def _of_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The difference of two rows' numbers, or whether the first has more, less or as much."""
     by = pick(table.of_kind("number", *(("date",) if operation == "is_more" else ())), rng)
-    target = pick(table.subjects(but=by), rng)
+    target = _subject(table, rng, but=by)
     rows = [row for row in table.unique_rows(target) if table.has_values((row,), by)]
     need(len(rows) >= 2)
     first, second = rng.sample(rows, 2)
@@ -187,7 +193,7 @@ def _distinct(table: TypedTable, rng: random.Random) -> Drawn:
 def _of_yes_and_no(table: TypedTable, rng: random.Random) -> Drawn:
     """What a column of yes and no says: of a row, or which rows, or how many."""
     key = pick([c for c in table.of_kind("text") if _says_yes_or_no(table, c)], rng)
-    target = pick(table.subjects(but=key), rng)
+    target = _subject(table, rng, but=key)
     if rng.random() < 0.35:
         row = pick(table.unique_rows(target), rng)
         return Drawn("has", key, (row,), {"K": key}, {"a": (row, target)})
@@ -215,33 +221,88 @@ def _amount(form: str, table: TypedTable, rng: random.Random) -> Drawn:
     if names:
         numbers = [c for c in numbers if any(n in table.columns[c].name.lower() for n in names)]
     target = pick(numbers, rng)
-    key = pick(table.subjects(but=target), rng)
+    key = _subject(table, rng, but=target)
     row = pick(table.unique_rows(key), rng)
     need(table.has_values((row,), target))
     return Drawn(form, target, (row,), {"T": target}, {"v": (row, key)})
 
 
 def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
-    """The cells of the rows that have more, or less, than one row's number or date; or a count."""
+    """The cells of the rows that have more, or less, than a number or date; or a count of them."""
     by = pick(table.of_kind("number", "date"), rng)
-    target = pick(table.subjects(but=by), rng)
+    target = _subject(table, rng, but=by)
     order = _ordered_rows(table, by)
-    threshold = rng.choice(order)
-    at = [order.index(row) for row in table.rows_like(threshold, by)]
-    name, beyond = rng.choice((("less", order[: min(at)]), ("more", order[max(at) + 1 :])))
+    name = rng.choice(("less", "more"))
+    kind: str = table.columns[by].kind
+    if rng.random() < 0.5:
+        threshold = rng.choice(order)
+        like = [order.index(row) for row in table.rows_like(threshold, by)]
+        beyond = order[: min(like)] if name == "less" else order[max(like) + 1 :]
+        cells, words = {"v": (threshold, by)}, {}
+    elif kind == "date":
+        years = {row: _date(table, row, by).year for row in order}
+        need(None not in years.values())
+        year = rng.choice([*years.values()])
+        beyond = [row for row, y in years.items() if y != year and (y > year) == (name == "more")]  # type: ignore[operator]
+        kind, cells, words = "year", {}, {"t": str(year)}
+    else:
+        at = rng.randrange(1, len(order))
+        said = _round_between(*_numbers(table, (order[at - 1], order[at]), by))
+        beyond = order[:at] if name == "less" else order[at:]
+        kind, cells, words = "round", {}, {"t": said}
     rows = tuple(sorted(beyond))
     need(len(rows) > 0 and table.has_values(rows, target))
     if aggregation == "NONE":
         need(len(rows) <= _MOST_SELECTED and table.are_different(rows, target))
-    form = f"{'beyond' if aggregation == 'NONE' else 'count'}_{name}_{table.columns[by].kind}"
+    form = f"{'beyond' if aggregation == 'NONE' else 'count'}_{name}_{kind}"
     columns = {"T": target, "N": by}
-    return Drawn(form, target, rows, columns, {"v": (threshold, by)}, aggregation)
+    return Drawn(form, target, rows, columns, cells, aggregation, words=words)
+
+
+def _within(table: TypedTable, rng: random.Random) -> Drawn:
+    """The rows whose date is in a month or a year, how many they are, or a sum of theirs."""
+    by = pick(table.of_kind("date"), rng)
+    target = _subject(table, rng, but=by)
+    dates = [_date(table, row, by) for row in range(table.num_rows)]
+    drawn = rng.choice(dates)
+    months = [(date.year, date.month) for date in dates]
+    if rng.random() < 0.5 and drawn.month and len({date.year for date in dates}) == 1:
+        said = MONTHS[drawn.month - 1]
+        said = said if rng.random() < 0.5 else f"{said} {drawn.year}"
+        rows = tuple(row for row, month in enumerate(months) if month == months[dates.index(drawn)])
+    else:
+        need(drawn.year is not None and len({date.year for date in dates}) > 1)
+        said, rows = str(drawn.year), tuple(r for r, d in enumerate(dates) if d.year == drawn.year)
+    columns, words = {"T": target, "N": by}, {"t": said}
+    need(table.has_values(rows, target))
+    if rng.random() < 0.4:
+        return Drawn("count_within", target, rows, columns, {}, "COUNT", words=words)
+    numbers = table.of_kind("number")
+    if numbers and len(rows) > 1 and rng.random() < 0.4:
+        summed = rng.choice(numbers)
+        need(table.has_values(rows, summed))
+        return Drawn("sum_within", summed, rows, {"M": summed}, {}, "SUM", words=words)
+    need(len(rows) <= _MOST_SELECTED and table.are_different(rows, target))
+    return Drawn("within", target, rows, columns, words=words)
+
+
+def _top(table: TypedTable, rng: random.Random) -> Drawn:
+    """The cells of the two or three rows with the largest or smallest numbers."""
+    by = pick(table.of_kind("number"), rng)
+    target = _subject(table, rng, but=by)
+    order = _ordered_rows(table, by)
+    number, name = rng.choice((2, 3)), rng.choice(("most", "least"))
+    need(len(order) > number + 1 and table.are_different(order, by))
+    rows = tuple(sorted(order[-number:] if name == "most" else order[:number]))
+    need(table.are_different(rows, target))
+    said = rng.choice((str(number), {2: "two", 3: "three"}[number]))
+    return Drawn(f"top_{name}", target, rows, {"T": target, "N": by}, words={"t": said})
 
 
 def _count(table: TypedTable, rng: random.Random) -> Drawn:
     """How many rows have a value."""
     key = pick(table.of_kind(), rng)
-    target = pick(table.subjects(but=key), rng)
+    target = _subject(table, rng, but=key)
     row, rows = _frequent_value(table, key, rng)
     need(len(rows) > 0 and table.has_values(rows, target))
     return Drawn("count", target, rows, {"T": target, "K": key}, {"v": (row, key)}, "COUNT")
@@ -277,10 +338,36 @@ def _total(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
     return Drawn(form, target, rows, columns, cells, aggregation)
 
 
+def _subject(table: TypedTable, rng: random.Random, but: int | None = None) -> int:
+    """A column that rows are called by: mostly the first whose cells all differ."""
+    columns = table.subjects(but=but)
+    telling = [c for c in columns if not _says_yes_or_no(table, c)]
+    whole = [c for c in telling if len(table.unique_rows(c)) == table.num_rows]
+    return whole[0] if whole and rng.random() < 0.6 else pick(telling or columns, rng)
+
+
 def _columns(table: TypedTable, rng: random.Random, count: int) -> list[int]:
     columns = table.of_kind()
     need(len(columns) >= count)
     return rng.sample(columns, count)
+
+
+def _date(table: TypedTable, row: int, column: int) -> Date:
+    """The date of a cell; NotDrawnError where there is none."""
+    value = table.columns[column].values[row]
+    need(isinstance(value, Date))
+    assert isinstance(value, Date)
+    return value
+
+
+def _round_between(low: float, high: float) -> str:
+    """A number with few digits above one number and below another, as people say thresholds."""
+    for exponent in range(7, -1, -1):
+        for step in (10**exponent, 5 * 10**exponent // 10):
+            number = step and (high - 1e-9) // step * step
+            if step and low < number < high:
+                return f"{number:,.0f}" if number >= 10_000 else f"{number:.0f}"
+    raise NotDrawnError(f"expected a whole number between {low} and {high}")
 
 
 def _numbers(table: TypedTable, rows: tuple[int, ...], column: int) -> list[float]:
@@ -319,7 +406,9 @@ _OPERATIONS: dict[str, tuple[int, _Drawer]] = {
     "position": (5, _position),
     "neighbour": (8, _neighbour),
     "comparison": (7, _comparison),
-    "beyond": (2, partial(_beyond, "NONE")),
+    "beyond": (6, partial(_beyond, "NONE")),
+    "within": (4, _within),
+    "top": (2, _top),
     "count": (7, _count),
     "count_of_value": (3, _count_of_value),
     "count_beyond": (4, partial(_beyond, "COUNT")),

@@ -29,6 +29,7 @@ from mate_tf.synthesis.typed_table import Kind, NotDrawnError, TypedTable, draw_
 
 _UNEQUAL: tuple[Comparator, ...] = ("greater", "less")
 _EXTREMES: tuple[Aggregation, ...] = ("minimum", "maximum")
+_BY_ORDER: tuple[Aggregation, ...] = ("first", "last")
 _ATTEMPTS = 30
 _COUNTS_DRAWN = 6
 _SHARE_OF_EQUALITIES = 0.7
@@ -40,10 +41,13 @@ _AGGREGATE_WORDS: dict[Aggregation, tuple[str, ...]] = {
     "average": ("the average {}", "the mean {}", "the average of {}"),
     "minimum": ("the lowest {}", "the smallest {}", "the minimum {}"),
     "maximum": ("the highest {}", "the largest {}", "the maximum {}"),
+    "range": ("the range of {}",),
+    "first": ("the first {}", "the {} in the first row"),
+    "last": ("the last {}", "the {} in the last row"),
 }
 _AGGREGATE_DATES: dict[Aggregation, tuple[str, ...]] = {
-    "minimum": ("the earliest {}", "the first {}"),
-    "maximum": ("the latest {}", "the last {}"),
+    "minimum": ("the earliest {}",),
+    "maximum": ("the latest {}",),
 }
 _COMPARATOR_WORDS: dict[Kind | None, dict[Comparator, tuple[str, ...]]] = {
     "number": {
@@ -104,7 +108,7 @@ def _count(table: TypedTable, rng: random.Random) -> Count:
 
 def _aggregate(aggregation: Aggregation, table: TypedTable, rng: random.Random) -> Aggregate:
     kinds: tuple[Kind, ...] = ("number", "date") if aggregation in _EXTREMES else ("number",)
-    column = pick(table.of_kind(*kinds), rng)
+    column = pick(table.of_kind(*(() if aggregation in _BY_ORDER else kinds)), rng)
     is_filtered = rng.random() < _SHARE_OF_FILTERED
     conditions = _conditions(table, rng, but=column) if is_filtered else ()
     return Aggregate(aggregation, column, conditions)
@@ -255,10 +259,10 @@ def _constant_text(expression: Expression, table: TypedTable) -> str:
         UndefinedError: as `evaluate`.
     """
     value = evaluate(expression, table)
-    is_extreme = isinstance(expression, Aggregate) and expression.aggregation in _EXTREMES
-    if isinstance(expression, Select) or (isinstance(expression, Aggregate) and is_extreme):
-        column = table.columns[expression.column]
-        return next(c for c, v in zip(column.cells, column.values, strict=True) if v == value)
+    match expression:
+        case Select(index) | Aggregate("minimum" | "maximum" | "first" | "last", index):
+            column = table.columns[index]
+            return next(c for c, v in zip(column.cells, column.values, strict=True) if v == value)
     if not isinstance(value, float):
         raise UndefinedError("expected a number")
     return f"{value:.2f}".rstrip("0").rstrip(".")
@@ -317,8 +321,9 @@ class _Wording:
                 return self._select(self._name(column), conditions)
             case Aggregate(aggregation, column, conditions):
                 is_date = self.table.columns[column].kind == "date"
-                words = (_AGGREGATE_DATES if is_date else _AGGREGATE_WORDS)[aggregation]
-                return self._where(self.rng.choice(words).format(self._name(column)), conditions)
+                words = _AGGREGATE_WORDS | (_AGGREGATE_DATES if is_date else {})
+                phrase = self.rng.choice(words[aggregation]).format(self._name(column))
+                return self._where(phrase, conditions)
             case Count(conditions):
                 return self._where(self.rng.choice(_COUNTS), conditions)
             case Difference(left, right):
@@ -350,8 +355,8 @@ class _Wording:
         name, kind = self._name(column), self.table.columns[column].kind
         match comparator, operand:
             case "equal", Aggregate("minimum" | "maximum" as extreme, of, ()) if of == column:
-                # Such as "Points is the highest": "minimum" and "first" need a noun.
-                dates, others = _AGGREGATE_DATES[extreme][:1], _AGGREGATE_WORDS[extreme][:2]
+                # Such as "Points is the highest": "minimum" needs a noun.
+                dates, others = _AGGREGATE_DATES[extreme], _AGGREGATE_WORDS[extreme][:2]
                 form = self.rng.choice(dates if kind == "date" else others)
                 return f"{name} is {form.removesuffix(' {}')}"
         verb = "is" if kind == "text" else self.rng.choice(_COMPARATOR_WORDS[kind][comparator])

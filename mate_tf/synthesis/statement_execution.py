@@ -21,7 +21,7 @@ from mate_tf.features.numeric import Date, ranks, text_values
 from mate_tf.synthesis.typed_table import NotDrawnError, TypedTable, Value
 
 Comparator = Literal["equal", "greater", "less"]
-Aggregation = Literal["sum", "average", "minimum", "maximum"]
+Aggregation = Literal["sum", "average", "minimum", "maximum", "range", "first", "last"]
 
 COMPARATORS: tuple[Comparator, ...] = get_args(Comparator)
 AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
@@ -59,7 +59,10 @@ class Select:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Sum, average, minimum or maximum of a column over the rows that meet all conditions."""
+    """Sum, average, minimum, maximum or range of a column, or its first or last value.
+
+    It is over the rows that meet all conditions, in the table's order.
+    """
 
     aggregation: Aggregation
     column: int
@@ -265,10 +268,15 @@ def selected_rows(conditions: Iterable[Condition], table: TypedTable) -> list[in
 def _aggregate(aggregation: Aggregation, values: list[Value]) -> Value:
     if len(values) < _FEWEST_AGGREGATED:
         raise UndefinedError(f"expected at least {_FEWEST_AGGREGATED} rows, got {len(values)}")
+    if aggregation in ("first", "last"):
+        return values[0 if aggregation == "first" else -1]
     if aggregation in ("minimum", "maximum"):
         return _extreme(values, is_largest=aggregation == "maximum")
-    total = sum(_numbers(values))
-    return round(total / len(values) if aggregation == "average" else total, _DECIMALS)
+    numbers = _numbers(values)
+    if aggregation == "range":
+        return round(max(numbers) - min(numbers), _DECIMALS)
+    total = sum(numbers)
+    return round(total / len(numbers) if aggregation == "average" else total, _DECIMALS)
 
 
 def _extreme(values: list[Value], is_largest: bool) -> Value:

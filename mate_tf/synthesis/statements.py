@@ -7,14 +7,15 @@ section 3.2, make both statements independently; the false one has another const
 
 A counterfactual statement is a real sentence about a table with an entity, the text of a cell, in
 place of another of its column. The sentence as it was is true, and the other one is taken to be
-false (section 3.1).
+false (section 3.1). That is not so of a sentence with a negation, which is left out.
 """
 
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import NamedTuple
 
 from mate_tf.features.normalization import normalize_for_match
@@ -37,6 +38,13 @@ REFUTED, ENTAILED = 0, 1  # the classes, as TabFact's
 _ATTEMPTS = 4
 _SHORTEST = 3  # characters of an entity that is no number
 _ONE = ("1", "one")  # says little: "one of them"
+_NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?"
+# Nor a part of another number: 12 is not in 12.5, nor in 1,012.
+_WHOLE = r"(?<![\w.,])(?:%s)(?!\w|[.,]\d)"
+_NEGATION = re.compile(
+    r"\b(?:not|cannot|never|none|neither|nor|nobody|nothing|without|no(?!\.? ?\d))\b|n['’]t\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -196,7 +204,7 @@ class _Entity(NamedTuple):
 
 
 class _Mention(NamedTuple):
-    """Where a sentence mentions an entity, by its normalized text."""
+    """Where a sentence mentions an entity, by its name."""
 
     begin: int
     end: int
@@ -210,7 +218,8 @@ def counterfactual_pairs(
 
     The other entity is not from a row that has everything else the sentence mentions of the first
     one's row: the sentence might be true of that row too. All mentions of the entity are swapped,
-    in the table's own writing. The draws follow from the seed, the table's name and the sentence.
+    in the table's own writing. Numbers are the same by their value, 1,000 and 1000.0. The draws
+    follow from the seed, the table's name and the sentence.
 
     Args:
         table: the whole table.
@@ -247,6 +256,11 @@ def _swapped(
     mentioned = {mention.name for mention in mentions}
     if not mentioned:
         return NothingMadeError("no entity of the table", f"expected an entity in {sentence!r}")
+    if not all(
+        any(mention.begin <= negation.start() < mention.end for mention in mentions)
+        for negation in _NEGATION.finditer(sentence)
+    ):
+        return NothingMadeError("a negation", f"expected no negation in {sentence!r}")
     order = sorted(mentioned)
     rng.shuffle(order)
     for name in order:
@@ -275,7 +289,7 @@ def _others(
         for other, entity in entities.items()
         if entity.columns == entities[name].columns
         and other not in mentioned
-        and other not in plain
+        and normalize_for_match(entity.text) not in plain
         and not any(
             of_row and all(row in entities[also].rows for also in of_row)
             for row in entity.rows
@@ -285,11 +299,11 @@ def _others(
 
 
 def _entities_of(table: Table) -> dict[str, _Entity]:
-    """The entities that are in one column alone, by their normalized texts."""
+    """The entities that are in one column alone, by their names."""
     found: dict[str, _Entity] = {}
     for row, cells in enumerate(table.rows):
         for column, cell in enumerate(cells):
-            name = normalize_for_match(cell)
+            name = _name_of(cell)
             if _is_entity(name):
                 entity = found.setdefault(name, _Entity(" ".join(cell.split()), set(), set()))
                 entity.columns.add(column)
@@ -303,13 +317,24 @@ def _is_entity(text: str) -> bool:
     return len(text) >= _SHORTEST or text.isdecimal()
 
 
-def _mentions(sentence: str, entities: Iterable[str]) -> list[_Mention]:
+def _name_of(text: str) -> str:
+    """What a cell is called: a number in one writing for each value, or the normalized text."""
+    plain = normalize_for_match(text)
+    if not re.fullmatch(_NUMBER, plain):
+        return plain
+    return f"{Decimal(plain.replace(',', '')).normalize():f}"
+
+
+def _mentions(sentence: str, entities: Collection[str]) -> list[_Mention]:
     """Where entities are mentioned, as whole words; of nested mentions the longest."""
     found = [
         _Mention(*match.span(), name)
         for name in entities
         for match in _pattern(name).finditer(sentence)
     ]
+    numbers = re.finditer(_WHOLE % _NUMBER, sentence)
+    found += [_Mention(*match.span(), _name_of(match[0])) for match in numbers]
+    found = [mention for mention in found if mention.name in entities]
     found.sort(key=lambda mention: (mention.begin, -mention.end))
     mentions: list[_Mention] = []
     for mention in found:
@@ -320,5 +345,4 @@ def _mentions(sentence: str, entities: Iterable[str]) -> list[_Mention]:
 
 def _pattern(name: str) -> re.Pattern[str]:
     words = r"\s+".join(map(re.escape, name.split()))
-    # Nor a part of another number: 12 is not in 12.5, nor in 1,012.
-    return re.compile(rf"(?<![\w.,])(?:{words})(?!\w|[.,]\d)", re.IGNORECASE)
+    return re.compile(_WHOLE % words, re.IGNORECASE)

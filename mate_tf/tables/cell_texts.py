@@ -5,7 +5,7 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_UP, Decimal
 from numbers import Real
 from operator import eq, ge, gt, le, lt, ne
@@ -27,6 +27,8 @@ def plain_value(value: Any) -> Any:
         return int(value) if value.is_integer() and abs(value) < 2**53 else value
     if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas
         return None
+    if type(value).__name__ in ("datetime64", "timedelta64"):  # of numpy
+        value = value.astype(f"{type(value).__name__}[us]").item()
     if isinstance(value, datetime.datetime):
         is_date = value.time() == datetime.time() and value.tzinfo is None
         return value.date().isoformat() if is_date else value.isoformat(" ")
@@ -61,10 +63,18 @@ def cell_text(value: Any) -> str:
     return text
 
 
+def cell_texts(values: Iterable[Any]) -> list[str]:
+    """The texts of several cells, of text alone without a look at each; errors as `cell_text`."""
+    values = list(values)
+    return values if set(map(type, values)) <= {str} else list(map(cell_text, values))
+
+
 def nested_text(value: Any) -> Any:
     """A value; a list of single ones joined by commas, other containers as JSON, bytes as text."""
     if isinstance(value, bytes):
         return value.decode()
+    if getattr(value, "shape", None) and hasattr(value, "tolist"):  # an array
+        value = value.tolist()
     if isinstance(value, list | tuple):
         if not any(isinstance(item, list | tuple | dict) for item in value):
             return ", ".join("" if item is None else str(nested_text(item)) for item in value)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mate_tf.tables import notations
 from mate_tf.tables.notations import CURRENCIES, CURRENCY_UNITS, SECONDS, TOTAL, UNITS
 from mate_tf.tables.values import (
     Cell,
@@ -29,13 +30,17 @@ SAME = 1e-9  # the relative difference of sums that are the same
 SHARE_OF_KIND = 0.7  # of the cells with a value
 
 LENGTH_NAME = re.compile(
-    r"duration|length|elapsed|runtime|running|lap|split|pace|time taken|dauer|laufzeit|durée|duree"
+    r"duration|length|elapsed|runtime|running|lap|split|pace|time taken|dauer|laufzeit|durée|duree|"
+    r"mm:ss|deficit|difference|(?:finish|net|gun|chip|total|race) ?time|time \(min"
 )
 TIME_NAME = re.compile(
-    r"start|end|begin|depart|arriv|open|clos|clock|time of day|schedule|kick|uhrzeit|heure|hora"
+    r"start|end|begin|d[eé]part|arriv|open|clos|clock|time of day|schedule|kick|uhrzeit|heure|hora|"
+    r"salida|llegada|abfahrt|ankunft|partenza|vertrek|orario|\bhh?:mm am"
 )
 # Where two numbers are hours and minutes of a length.
-HOURS_NAME = re.compile(r"\b(?:hours|hrs|worked|overtime|stunden|arbeitszeit|heures|horas)\b")
+HOURS_NAME = re.compile(
+    r"\b(?:hours|hrs|worked|overtime|arbeitszeit|heures|horas)\b|stunden\b|hh?:mm(?:$|[^:])"
+)
 YEAR_NAME = re.compile(
     r"\byears?\b|jahr|année|annee|\baño|\banno\b|\bano\b|season|founded|established|born|年"
 )
@@ -176,7 +181,7 @@ def _known_unit(unit: str) -> str:
 
 def read_column(texts: Sequence[str], name: str = "") -> Column:
     """Reads all cells of a column together, in one pass for each decision."""
-    cells = [read_cell(text) for text in texts]
+    cells = [read_cell(text) for text in _with_signs(texts)]
     decimal, of_numbers = _decimal_sign(cells, name)
     day_first, of_dates = _order_of_dates(cells, name)
     convention = Convention(decimal, day_first, _has_multiples(cells))
@@ -188,6 +193,7 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
         units.append(unit)
     if _are_labels(units):
         numbers, units = [None] * len(cells), [""] * len(cells)
+    numbers, units = _with_sides(cells, numbers, units)
     kinds = _values_by_kind(cells, numbers, units, convention, name)
     num_filled = sum(bool(cell.text) for cell in cells)
     counts = {kind: sum(value is not None for value in values) for kind, values in kinds.items()}
@@ -221,6 +227,37 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     )
 
 
+def _with_signs(texts: Sequence[str]) -> Sequence[str]:
+    """The texts with signs for arrows that point up, where the column says what they mean."""
+    ups = [bool(notations.UP.search(text)) for text in texts]
+    if not any(ups):
+        return texts
+    if any(map(notations.DOWN.search, texts)):
+        return [notations.UP.sub("+", text) for text in texts]
+    others = (text for text, is_up in zip(texts, ups, strict=True) if not is_up)
+    if any(map(notations.NOT_ZERO.search, others)):
+        return [notations.UP.sub("-", text) for text in texts]
+    return texts
+
+
+def _with_sides(
+    cells: Sequence[Cell], numbers: list[float | None], units: list[str]
+) -> tuple[list[float | None], list[str]]:
+    """Numbers and units; debits are negative where each cell is a debit or a credit."""
+    texts = [cell.text for cell in cells if cell.text]
+    for debit, credit in notations.SIDES:
+        num_debits, num_credits = (
+            sum(side.fullmatch(text) is not None for text in texts) for side in (debit, credit)
+        )
+        if num_debits and num_credits and num_debits + num_credits == len(texts):
+            signed = [
+                -number if number is not None and debit.fullmatch(cell.text) else number
+                for cell, number in zip(cells, numbers, strict=True)
+            ]
+            return signed, [""] * len(units)
+    return numbers, units
+
+
 def _are_labels(units: Sequence[str]) -> bool:
     """Whether what follows the numbers are names, as in "12 Main" and "80331 Munich", no units."""
     others = [unit[:2] for unit in units if len(unit) > 1 and not _known_unit(unit)]
@@ -235,6 +272,11 @@ def _named(name: str) -> str:
 def _decimal_sign(cells: Sequence[Cell], name: str) -> tuple[str, list[str]]:
     points = sum(cell.point is not None and cell.comma is None for cell in cells)
     commas = sum(cell.comma is not None and cell.point is None for cell in cells)
+    commas += sum(
+        cell.unit in notations.POINTED_CURRENCIES and cell.point != cell.comma
+        for cell in cells
+        if None not in (cell.point, cell.comma)
+    )
     if commas > points:
         return ",", [f"{_named(name)} has a decimal comma."]
     if points and commas:
@@ -351,6 +393,11 @@ def _values_by_kind(
             times = list(seconds)
         else:
             lengths = [s if d is None else d for s, d in zip(seconds, lengths, strict=True)]
+            if any(cell.clock[-1] % 1 for cell in clocks):  # 59.20 beside 1:02.05
+                lengths = [
+                    number if length is None and not unit else length
+                    for length, number, unit in zip(lengths, numbers, units, strict=True)
+                ]
     by_unit = [SECONDS.get(unit) for unit in units]
     if any(length is not None for length in lengths) or len(set(by_unit) - {None}) > 1:
         lengths = [
@@ -366,7 +413,8 @@ def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
     if any(cell.is_time for cell in clocks):
         return True
     parts = [cell.clock for cell in clocks]
-    if has_lengths or not all(map(_can_be_time, parts)):
+    is_signed = any(cell.text[0] == "+" for cell in clocks)
+    if has_lengths or is_signed or not all(map(_can_be_time, parts)):
         return False
     if len({len(clock) for clock in parts}) > 1:
         return False
@@ -387,7 +435,8 @@ def _is_of_hours(name: str) -> bool:
 
 def _can_be_time(clock: tuple[float, ...]) -> bool:
     is_end = clock[0] == 24 and not any(clock[1:])
-    return (0 <= clock[0] < 24 or is_end) and clock[-1] == int(clock[-1])
+    is_within = (min(clock) >= 0 and clock[0] < 24) or is_end
+    return is_within and clock[-1] == int(clock[-1])
 
 
 def _seconds(clock: tuple[float, ...], in_hours: bool) -> float:

@@ -7,10 +7,12 @@ import re
 from collections import Counter
 from typing import Any
 
-from mate_tf.tables.layout import Rows
+from mate_tf.tables.header_rows import is_value
+from mate_tf.tables.layout import Rows, check_size
 from mate_tf.tables.text_files import check_delimiter
+from mate_tf.tables.values import read_cell
 
-DELIMITERS = ("\t", ";", "|", ",")  # of equally good ones the first
+DELIMITERS = ("\t", ";", "|", ",", "^", "~", "\x01")  # of equally good ones the first
 _LINES_LOOKED_AT = 100
 _CHARACTERS_LOOKED_AT = 100_000
 _LEAST_SHARE = 0.6  # of the lines looked at
@@ -18,6 +20,8 @@ _PER_LINE = 1e-3  # what a line at an end that has no delimiter takes from the s
 _LEAST_TO_TRIM = 0.4  # of them, from which on lines at both ends may be others
 _DELIMITER_LINE = re.compile(r'"?sep=([^"\r\n])"?\r?\n')  # Excel reads and writes such a line
 _APART = re.compile(r"(?<=\S)(?: {2,}|\t)(?=\S)")
+_RULE = re.compile(r" *[-=]{2,}[-= ]*")
+_BLANK = re.compile(" ")
 _ALONE = re.compile(r"\r\n|\r|\n")
 _BLANK_BEFORE_QUOTE = re.compile(r'(?m)^(?:"[^"\n]*"|[^"\n]*)[,;|\t] +"[^"\n]*"')
 _AS_TEXT = re.compile(r'^="(.*)"$')  # ="007" keeps its zeros in Excel
@@ -39,7 +43,8 @@ def read_delimited_rows(
         delimiter: what separates the columns; None lets the text decide.
 
     Raises:
-        ValueError: if quotes do not match, or the delimiter is not one character.
+        ValueError: if quotes do not match, the delimiter is not one character, or there are more
+            than MOST_CELLS.
     """
     if delimiter is not None:
         check_delimiter(delimiter)
@@ -51,9 +56,13 @@ def read_delimited_rows(
     if delimiter is None:
         delimiter = find_delimiter(text, usual)
         if delimiter == " ":
-            lines = (_APART.sub("\t", line.strip()) for line in _ALONE.split(text))
+            apart, how = (_APART, "two or more ") if _APART.search(text) else (_BLANK, "")
+            lines = (
+                "" if _RULE.fullmatch(line) else apart.sub("\t", line.strip())
+                for line in _ALONE.split(text)
+            )
             text, delimiter = "\n".join(lines), "\t"
-            assumed.append("The columns are separated by two or more blanks.")
+            assumed.append(f"The columns are separated by {how}blanks.")
         elif not delimiter:
             delimiter = _NONE
         elif delimiter != usual and (ending or delimiter != "\t"):  # spreadsheets paste tabs
@@ -70,15 +79,19 @@ def read_delimited_rows(
     rows: list[list[Any]] = []
     numbers: list[int] = []
     line = 1
+    num_cells = 0
     try:
         for row in reader:
             if row:
+                num_cells += len(row)
+                check_size(num_cells, f"(file '{name}')")
                 rows.append([_AS_TEXT.sub(r"\1", cell) for cell in row] if has_texts else row)
                 numbers.append(line)
             line = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(
-            f"expected delimited text, got: {error} (file '{name}', line {reader.line_num})"
+            f"expected delimited text, got: {error} (file '{name}', line {reader.line_num}); write "
+            "a quote within quotes twice, or set delimiter"
         ) from None
     return Rows(rows, numbers, name, unit="line", is_ragged=True, assumed=assumed)
 
@@ -97,20 +110,40 @@ def find_delimiter(text: str, usual: str = ",") -> str:
     head = text[:_CHARACTERS_LOOKED_AT]
     if len(text) > len(head):
         head = head[: max(head.rfind("\n"), head.rfind("\r")) + 1] or head
+    lines = [line for line in _ALONE.split(head)[:_LINES_LOOKED_AT] if line.strip()]
     best, best_share = usual, 0.0
     for delimiter in sorted(DELIMITERS, key=lambda it: it != usual or it == ","):
-        share = _share(head, delimiter)
+        is_rare = delimiter in "^~\x01" and delimiter not in "".join(lines[:1])  # ~5 is about 5
+        share = 0.0 if is_rare else _share(head, delimiter)
         if share > best_share:
             best, best_share = delimiter, share
-    if best_share < _LEAST_SHARE:
-        lines = [line for line in _ALONE.split(head)[:_LINES_LOOKED_AT] if line.strip()]
-        sizes = [len(_APART.findall(line.strip())) for line in lines]
+    # Decimal commas and those of thousands are not in the names of columns.
+    if best_share < _LEAST_SHARE or best not in lines[0]:
+        sizes = [len(_APART.findall(it.strip())) for it in lines if not _RULE.fullmatch(it)]
         sizes = list(itertools.dropwhile(lambda size: size == 0, sizes))  # titles
+        while sizes and sizes[-1] == 0:  # notes
+            sizes.pop()
         # The first line may lack a name for the labels of the rows.
         if len(sizes) > 2 and len(set(sizes[1:])) == 1 and sizes[1] - sizes[0] in (0, 1):
             return " "
+    if best_share < _LEAST_SHARE:
+        if _has_words_in_columns(lines):
+            return " "
         return usual if lines and usual in lines[0] else ""
     return best
+
+
+def _has_words_in_columns(lines: list[str]) -> bool:
+    """Whether single blanks separate columns, of which one after the first is of numbers."""
+    words = [line.split(" ") for line in lines]
+    if len(words) < 3 or len(set(map(len, words))) != 1 or any("" in row for row in words):
+        return False
+    header, *body = [[is_value(read_cell(word)) for word in row] for row in words]
+    columns = [all(column) for column in zip(*body, strict=True)]
+    is_one = any(is_value(read_cell(line)) for line in lines)  # 5 May 2024
+    return (
+        not is_one and not any(header) and (all(columns) or any(columns[1:])) and len(columns) > 2
+    )
 
 
 def _share(head: str, delimiter: str) -> float:
@@ -137,8 +170,9 @@ def _share(head: str, delimiter: str) -> float:
     if not several or (is_prose and sizes[0] == 1):
         return 0.0
     commonest, number = several.most_common(1)[0]
-    if number >= _LEAST_TO_TRIM * len(sizes):  # titles and notes have no delimiter
-        first, last = sizes.index(commonest), len(sizes) - sizes[::-1].index(commonest)
-        share = number / len(sizes[first:last])
+    first, last = sizes.index(commonest), len(sizes) - sizes[::-1].index(commonest)
+    is_block = number == last - first > 2 and delimiter != ","  # prose has commas
+    if is_block or number >= _LEAST_TO_TRIM * len(sizes):  # titles and notes have no delimiter
+        share = number / (last - first)
         return share - _PER_LINE * (len(sizes) - (last - first))
     return number / len(sizes)

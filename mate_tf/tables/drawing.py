@@ -1,4 +1,4 @@
-"""A table as text for a terminal, and as HTML, with every text escaped, for page and notebooks."""
+"""A table as HTML with every text escaped, for page and notebooks; which of its rows to show."""
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -8,9 +8,10 @@ from mate_tf.tables.table import Table
 
 MOST_ROWS = 40
 _MOST_CHARACTERS = 300
+_MOST_ON_HOVER = 1000
+_SHORT = 28  # characters of a cell that stands on one line
 _CONTEXT = 3  # rows before and after one that is shown for its cells
 _FIRST_ROWS = 3
-_CELL_WIDTH = 24  # characters, in a terminal
 
 # By (row, column), with the header as row -1: the strength of the colour from 0 to 1, a label
 # beside the text, and a title for the pointer.
@@ -56,15 +57,25 @@ def marked_table_html(
     marks: Marks,
     rows: Sequence[int],
     chosen: Iterable[tuple[int, int]] = (),
+    asked: Collection[int] | None = None,
 ) -> str:
-    """A table with marked cells, chosen ones outlined, and a line where rows are left out."""
+    """A table with marked cells, and a line where rows are left out.
+
+    Args:
+        table: the table.
+        legend: what the marks say.
+        marks: the marked cells.
+        rows: those to show.
+        chosen: cells that are outlined.
+        asked: the rows that a question was about, the others being pale; None for all.
+    """
     outlined = set(chosen)
     head = "".join(
         _cell("th", text, marks.get((-1, column)), ' scope="col"')
         for column, text in enumerate(table.header)
     )
     body = []
-    for row, gap in _with_gaps(rows, table.num_rows):
+    for row, gap in with_gaps(rows, table.num_rows):
         if gap:
             body.append(_gap(gap, outlined, table.num_columns))
         if row is None:
@@ -78,11 +89,12 @@ def marked_table_html(
             )
             for column, text in enumerate(table.rows[row])
         )
-        body.append(f'<tr><th scope="row">{row}</th>{cells}</tr>')
+        pale = "" if asked is None or row in asked else ' class="pale"'
+        body.append(f'<tr{pale}><th scope="row">{row + 1}</th>{cells}</tr>')
     name = escape(cut(table.table_id, 80))
     return (
-        f'<div class="above"><p class="legend">{escape(legend)}</p><p class="size">{name}: '
-        f"{count(table.num_rows, 'row')}, {count(table.num_columns, 'column')}</p></div>"
+        f'<div class="above"><p class="size"><b>{name}</b>: {count(table.num_rows, "row")}, '
+        f'{count(table.num_columns, "column")}</p><p class="legend">{escape(legend)}</p></div>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="Table {name}">'
         f'<table><thead><tr><th scope="col">row</th>{head}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
@@ -90,17 +102,20 @@ def marked_table_html(
 
 
 def _cell(tag: str, text: str, mark: tuple[float, str, str] | None, attributes: str) -> str:
-    if mark is None:
-        return f"<{tag}{attributes}>{short(text)}</{tag}>"
-    strength, label, title = mark
-    note = f" <small>{escape(label)}</small>" if label else ""
-    return (
-        f'<{tag}{attributes} style="--strength: {strength:.3f}" title="{escape(title)}">'
-        f"{short(text)}{note}</{tag}>"
-    )
+    """A cell; what is long is cut by its style, and whole under the pointer."""
+    shown, titles = short(text), []
+    if len(text) > _SHORT or "\n" in text:
+        shown, titles = f'<span class="long">{shown}</span>', [cut(text, _MOST_ON_HOVER)]
+    if mark is not None:
+        strength, label, title = mark
+        attributes += f' style="--strength: {strength:.3f}"'
+        shown += f" <small>{escape(label)}</small>" if label else ""
+        titles.append(title)
+    said = escape("\n".join(titles))
+    return f"<{tag}{attributes}{f' title={chr(34)}{said}{chr(34)}' if said else ''}>{shown}</{tag}>"
 
 
-def _with_gaps(rows: Sequence[int], num_rows: int) -> Iterator[tuple[int | None, range]]:
+def with_gaps(rows: Sequence[int], num_rows: int) -> Iterator[tuple[int | None, range]]:
     """Each row with those left out before it; finally None, with those left out at the end."""
     before = -1
     for row in rows:
@@ -131,36 +146,3 @@ def short(text: str) -> str:
 def cut(text: str, most: int) -> str:
     """A text of at most so many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def draw_table(
-    table: Table, marked: Collection[tuple[int, int]], max_rows: int | None = None
-) -> str:
-    """The table as text, chosen cells in [brackets].
-
-    Args:
-        table: the table.
-        marked: (row, column) of the chosen cells, body rows from 0.
-        max_rows: draws the marked rows and the first others up to so many, the rest as "...".
-    """
-    rows = list(range(table.num_rows))
-    if max_rows is not None and len(rows) > max_rows:
-        shown = sorted({row for row, _ in marked})
-        shown += [row for row in rows if row not in set(shown)][: max(0, max_rows - len(shown))]
-        rows = sorted(shown)
-    cells = [["row", *table.header]]
-    for row in rows:
-        texts = (
-            f"[{text}]" if (row, column) in marked else text
-            for column, text in enumerate(table.rows[row])
-        )
-        cells.append([str(row), *texts])
-    cells = [[cut(" ".join(text.split()), _CELL_WIDTH) for text in line] for line in cells]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-        for line in cells
-    ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    hidden = table.num_rows - len(rows)
-    return "\n".join(lines + ([f"... {hidden} more rows"] if hidden else []))

@@ -19,6 +19,8 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
 )
+_DEGREES = re.compile(rb"(?<=[\d ])\xb0(?=[CF]\b)")  # Big5 has these bytes too
+_OF_NAMES = ("idna", "punycode")  # on the net, of a few letters; they take time with the square
 _CONTROL = re.compile("[\x80-\x9f]")
 _HIRAGANA = re.compile("[\u3041-\u3096]")
 _LOOKED_AT = 20_000  # characters that are not ASCII
@@ -27,10 +29,17 @@ _LEAST_LEAD = 0.1  # over the second best encoding
 _WESTERN = frozenset("äöüÄÖÜßéèêëàâçîïôûùñáíóúãõåøæÅØÆÉÈÀÇÑÁÍÓÚÊœ€£§°²³½´µ“”„‘’–—…·«»º ")
 _CENTRAL = frozenset("ąćęłńóśźżĄĆĘŁŃÓŚŹŻáčďéěíňřšťúůýžÁČĎÉĚÍŇŘŠŤÚŮÝŽőűŐŰäöüÄÖÜßăâîșțşţ€§°“”„’–… ")
 _TURKISH = frozenset("çğıöşüÇĞİÖŞÜâîûÂÎÛ€“”‘’–… ")
-_LATIN = {"cp1252": _WESTERN, "cp1250": _CENTRAL, "iso8859_2": _CENTRAL, "cp1254": _TURKISH}
+_LATIN = {
+    "cp1252": _WESTERN,
+    "iso8859_15": _WESTERN,
+    "cp1250": _CENTRAL,
+    "iso8859_2": _CENTRAL,
+    "cp1254": _TURKISH,
+}
 # Signs before or between letters: the text has another encoding.
 _ODD = re.compile(
-    r"[£§²³½µº](?=[^\W\d_])|(?<=[^\W\d_])[“”„«»](?=[^\W\d_])"
+    r"[£§²³½µº](?=[^\W\d_])|(?<=[b-dfghjkmnpqstv-xzBCDFGHJKMNPQSTV-XZ])[šžź](?=[b-dfghj-np-tv-xz])"
+    r"|(?<=[^\W\d_])[“”„«»](?=[^\W\d_])"
     r"|(?<=[a-zA-Z])[\u3400-\u9fff](?=[a-zA-Z])"
 )
 # Letters that central Europe has others for, where western languages have them: ø is no ř there.
@@ -55,6 +64,8 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
     """
     if encoding is not None:
         try:
+            if codecs.lookup(encoding).name in _OF_NAMES:
+                raise LookupError
             return content.decode(encoding).removeprefix("\ufeff"), []
         except LookupError:
             raise ValueError(
@@ -72,11 +83,18 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
         codec = "utf-16-le" if content[1::2].count(0) > content[::2].count(0) else "utf-16-be"
         with contextlib.suppress(UnicodeDecodeError):
             return content.decode(codec), ["The encoding was taken to be UTF-16."]
+    if b"\x1b$" in content:  # Japanese between escapes
+        with contextlib.suppress(UnicodeDecodeError):
+            return content.decode("iso2022_jp"), ["The encoding was taken to be ISO-2022-JP."]
     try:
         return content.decode(), []
     except UnicodeDecodeError as error:
         not_utf8 = wrong_byte(error, name)
+    if _DEGREES.sub(b"", content).isascii():
+        return content.decode("cp1252"), ["The encoding was taken to be Windows-1252."]
     scores = {codec: _score(content, codec) for codec in _SHOWN}
+    if b"\xa4" not in content:
+        scores["iso8859_15"] = 0.0  # its euro, by which it differs from Windows-1252
     if scores["cp949"] == 1.0 and sum(byte > 127 for byte in content[:_LOOKED_AT]) >= 12:
         # The other two have these characters too, but seldom nothing else.
         scores["gb18030"], scores["big5"] = 0.8 * scores["gb18030"], 0.8 * scores["big5"]
@@ -148,6 +166,7 @@ def _share(text: str, is_common: Callable[[str], bool]) -> float:
 
 _SHOWN = {
     "cp1252": "Windows-1252",
+    "iso8859_15": "ISO 8859-15",
     "cp1250": "Windows-1250",
     "iso8859_2": "ISO 8859-2",
     "cp1254": "Windows-1254",

@@ -1,11 +1,15 @@
 """The one way from a file to a Table: `read_table`. The content says what a file is."""
 
+import codecs
+import contextlib
+import gc
 import gzip
 import io
 import json
 import re
 import sys
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +20,12 @@ from mate_tf.tables.json_tables import read_json_line_rows, read_json_rows
 from mate_tf.tables.layout import Rows, chosen_table, lay_out
 from mate_tf.tables.table import Table
 from mate_tf.tables.text_files import open_bytes
-from mate_tf.tables.typed_files import read_excel_rows, read_other_sheet_rows, read_parquet_rows
+from mate_tf.tables.typed_files import (
+    read_excel_rows,
+    read_other_sheet_rows,
+    read_parquet_rows,
+    read_xls_rows,
+)
 
 STANDARD_INPUT = "-"
 _KINDS = {  # by the endings of names
@@ -58,18 +67,21 @@ _OTHERS = {
     b"ARROW1": "an Arrow file",
     b"FEA1": "a Feather file",
     b"{\\rtf": "a text of Word",
+    b"version https://git-lfs": "a pointer of Git LFS",
 }
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|table)", re.I | re.S
 )
 # Of Markdown, or as databases print tables: +----+----+
 _MARKDOWN_RULE = re.compile(
-    r"(?m)^[ \t]*[|+]?[ \t]*:?-+:?[ \t]*(?:[|+][ \t]*:?-+:?[ \t]*)*[|+]?[ \t]*$"
+    r"(?m)^[ \t]*[|+]?[ \t]*:?[-=]+:?[ \t]*(?:[|+][ \t]*:?[-=]+:?[ \t]*)*[|+]?[ \t]*$"
 )
 _MARKDOWN_STYLE = re.compile(r"\*\*(.+?)\*\*|`(.+?)`|\[([^\[\]]+)\]\([^()]*\)|<br */?>")
-_MARKDOWN_NOTE = re.compile(r"\[\^[^\[\]]*\]")
+_MARKDOWN_NOTE = re.compile(r"\[\^[^\[\]]*\]|<sup>[^<>]{1,6}</sup>|\^[^\s^|]{1,4}\^")
+_OLE = b"\xd0\xcf\x11\xe0"
+_XML = re.compile(r"\s*<[?a-z]", re.I)
 _EXCEL_2003 = re.compile(rb"<Workbook[^>]+schemas-microsoft-com:office:spreadsheet")
-_MOST_UNPACKED = 2**31  # bytes of a gzip file
+_MOST_UNPACKED = 2**28  # bytes of a gzip file
 
 
 @dataclass(frozen=True)
@@ -168,6 +180,23 @@ def read_content(content: bytes, name: str, options: ReadOptions = _DEFAULTS) ->
     Raises:
         ModuleNotFoundError, ValueError: as `read_table`.
     """
+    with _without_collecting():
+        return _read_content(content, name, options)
+
+
+@contextlib.contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Pauses the search for cycles, which takes longer than to read a million cells."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
     ending = Path(name).suffix.lower()
     if content.startswith(b"\x1f\x8b"):
         content = _unpacked(content, name)
@@ -185,8 +214,9 @@ def read_content(content: bytes, name: str, options: ReadOptions = _DEFAULTS) ->
         text, assumed = decode(content, name, options.encoding or _declared(content, named))
         text = text.rstrip("\0\x1a")  # of old systems
         kind = _kind_of_text(text, named)
-        if kind == "csv" and (text.lstrip().startswith("<?xml") or "\x00" in text[:1000]):
-            raise _other("XML" if text.lstrip().startswith("<") else "no text", name)
+        is_xml = _XML.match(text) and text.rstrip().endswith(">")
+        if kind == "csv" and (is_xml or "\x00" in text[:1000]):
+            raise _other("XML" if is_xml else "no text", name)
     options.check(kind, f"'{name}'")
     found = _read(kind, content, text, name, ending, options)
     if named and kind != named and {kind, named} != {"json", "jsonl"}:
@@ -214,6 +244,8 @@ def _read(
         return read_parquet_rows(content, name)
     if kind == "excel":
         return read_excel_rows(content, name, options.sheet, options.show_hidden)
+    if content.startswith(_OLE):
+        return read_xls_rows(content, name, options.sheet, options.show_hidden)
     return read_other_sheet_rows(content, name, options.sheet, options.show_hidden)
 
 
@@ -232,7 +264,9 @@ def _kind_of_bytes(content: bytes, named: str | None, name: str) -> str:
     """The kind of a file; "text" where its text has to be looked at."""
     if content.startswith(b"PAR1"):
         return "parquet"
-    if content.startswith(b"\xd0\xcf\x11\xe0"):
+    if content.startswith(_OLE):
+        if "EncryptedPackage".encode("utf-16-le") in content:
+            raise ValueError(f"expected a workbook without a password (file '{name}')")
         return "sheets"
     if content.startswith(b"PK\x03\x04"):
         try:
@@ -246,14 +280,17 @@ def _kind_of_bytes(content: bytes, named: str | None, name: str) -> str:
     for begin, other in _OTHERS.items():
         if content.startswith(begin):
             raise _other(other, name)
-    if named in ("parquet", "excel", "sheets") and b"\x00" in content[:1024]:
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if named in ("parquet", "excel", "sheets") and b"\x00" in content[:1024] and not is_utf16:
         raise ValueError(f"expected {_NAMES[named]}, got something else (file '{name}')")
     return "text"
 
 
 def _other(what: str, name: str) -> ValueError:
+    remedy = "; unpack it first" if "archive" in what else ""
     return ValueError(
         f"expected a table in {', '.join(ENDINGS)}, got what looks like {what} (file '{name}')"
+        f"{remedy}"
     )
 
 
@@ -309,11 +346,11 @@ def _markdown_rows(text: str, name: str, which: int | None) -> Rows:
     for number, line in enumerate(lines[1:], start=1):
         if number > end and _MARKDOWN_RULE.match(line) and "|" in lines[number - 1]:
             body = []
-            for below in lines[number + 1 :]:
-                if "|" not in below:
+            for end, below in enumerate(lines[number + 1 :], start=number + 1):  # noqa: B007
+                if "|" in below:
+                    body.append(_markdown_cells(below))
+                elif not below.lstrip().startswith("+"):  # a rule between rows
                     break
-                body.append(_markdown_cells(below))
-            end = number + 1 + len(body)
             body = [row for row in body if any(row)] or body
             tables.append((number, [_markdown_cells(lines[number - 1]), *body]))
     if not tables:

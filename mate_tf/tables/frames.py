@@ -1,5 +1,6 @@
 """Tables from data frames, dicts, lists and paths, with the texts that files give."""
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,13 +12,15 @@ from mate_tf.tables.cell_texts import nested_text
 from mate_tf.tables.table import Table
 
 _ACCEPTED = (
-    "a Table, a data frame of pandas, polars or pyarrow, a dict of columns, a list of dicts, a "
-    "list of rows whose first is the header, or the path of a file"
+    "a Table, a data frame or series of pandas, polars or pyarrow, a dict of columns, a list of "
+    "dicts, a list of rows whose first is the header, or the path of a file"
 )
 
 
 def table_of(data: Any, table_id: str = "table") -> Table:
     """A table from whatever holds one; see `Table.of`."""
+    if not is_frame(data) and hasattr(data, "to_frame"):  # a series
+        data = data.to_frame()
     if isinstance(data, str | Path):
         from mate_tf.tables.files import read_table
 
@@ -28,7 +31,7 @@ def table_of(data: Any, table_id: str = "table") -> Table:
         return _of_columns(data, table_id)
     if not isinstance(data, Iterable) or isinstance(data, bytes):
         raise TypeError(f"expected {_ACCEPTED}, got {type(data).__name__}")
-    rows = list(data)
+    rows = [_record(row) for row in data]
     if rows and all(isinstance(row, Mapping) for row in rows):
         return of_records(rows, table_id)
     if not all(isinstance(row, Iterable) and not isinstance(row, str | bytes) for row in rows):
@@ -39,7 +42,18 @@ def table_of(data: Any, table_id: str = "table") -> Table:
 def is_frame(data: Any) -> bool:
     """Whether it is a data frame of a library that narwhals knows, or holds Arrow data."""
     interfaces = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__")
-    return any(hasattr(data, name) for name in interfaces) and hasattr(data, "columns")
+    return any(hasattr(data, name) for name in interfaces) and (
+        hasattr(data, "columns") or hasattr(data, "schema")
+    )
+
+
+def _record(row: Any) -> Any:
+    """A row; what has names for its cells, such as a named tuple, as a dict."""
+    if hasattr(row, "_asdict"):
+        return row._asdict()
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return dataclasses.asdict(row)
+    return dict(row) if hasattr(row, "keys") else row
 
 
 def of_records(records: Sequence[Any], table_id: str, header: Sequence[Any] | None = None) -> Table:
@@ -50,6 +64,11 @@ def of_records(records: Sequence[Any], table_id: str, header: Sequence[Any] | No
 
 
 def _of_columns(columns: Mapping[Any, Any], table_id: str) -> Table:
+    if columns and all(isinstance(column, Mapping) for column in columns.values()):
+        labels = list(dict.fromkeys(itertools.chain.from_iterable(columns.values())))
+        names = {} if all(isinstance(label, int) for label in labels) else {"": labels}
+        by_label = {name: map(column.get, labels) for name, column in columns.items()}
+        return _of_columns(names | by_label, table_id)
     cells = []
     for name, column in columns.items():
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
@@ -67,6 +86,7 @@ def _of_columns(columns: Mapping[Any, Any], table_id: str) -> Table:
 def _of_frame(frame: Any, table_id: str) -> Table:
     import narwhals
 
+    frame = narwhals.to_native(frame, pass_through=True)
     if not narwhals.dependencies.is_into_dataframe(frame):  # a batch of Arrow's rows
         import pyarrow
 
@@ -91,15 +111,19 @@ def _of_native(labels: Any, frame: Any, names: list[Any], table_id: str) -> Tabl
 
 def _names(frame: Any) -> list[Any]:
     names = frame.column_names if hasattr(frame, "column_names") else frame.columns
-    return [" ".join(map(str, name)) if isinstance(name, tuple) else name for name in names]
+    return [
+        " ".join(filter(None, map(str, name))) if isinstance(name, tuple) else name
+        for name in names
+    ]
 
 
 def _frame_columns(frame: Any) -> list[list[Any]]:
     import narwhals
 
+    names = _names(frame)
     if hasattr(frame, "iloc"):  # the names of pandas's columns may be alike or no texts
         frame = frame.set_axis([str(number) for number in range(frame.shape[1])], axis=1)
-    columns = []
+    columns: list[list[Any]] = []
     for column in narwhals.from_native(frame, eager_only=True).iter_columns():
         native = column.to_native()
         kind = str(getattr(native, "dtype", None) or getattr(native, "type", "")).lower()
@@ -108,7 +132,13 @@ def _frame_columns(frame: Any) -> list[list[Any]]:
             # Written with the digits that the type holds: 0.1, not 0.10000000149.
             single = np.float16 if kind in ("float16", "halffloat") else np.float32
             values = [float(str(single(v))) if isinstance(v, float) else v for v in values]
-        columns.append(list(map(nested_text, values)))
+        try:
+            columns.append(list(map(nested_text, values)))
+        except UnicodeDecodeError:
+            raise ValueError(
+                f"expected texts in column {names[len(columns)]!r}, got bytes that are no text; "
+                "leave the column out"
+            ) from None
     return columns
 
 

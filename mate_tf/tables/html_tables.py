@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from mate_tf.tables.drawing import cut
-from mate_tf.tables.layout import Rows, chosen_table
-from mate_tf.tables.typed_files import broken_named, check_size, reading_package
+from mate_tf.tables.header_rows import is_value
+from mate_tf.tables.layout import Rows, check_size, chosen_table
+from mate_tf.tables.typed_files import broken_named, reading_package
+from mate_tf.tables.values import read_cell
 
 _DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _WITHIN = 1024  # the first bytes, which declare the encoding
@@ -113,7 +115,7 @@ def _described(rows: list[Any]) -> str:
 
 
 def _with_header(rows: list[Any], name: str) -> Rows:
-    lines = _expanded(rows, name)
+    lines = _expanded(rows, f"(file '{name}')")
     width = len(lines[0])
     spans_all = [width > 1 and len(_cells(row)) == 1 and _text(row) != "" for row in rows]
     spans_all = [
@@ -133,6 +135,7 @@ def _with_header(rows: list[Any], name: str) -> Rows:
             all(cell.tag == "th" for cell in _cells(row))
             and not is_section
             and (row is rows[0] or not line[0] or any(line[1:]))  # Assets, with empty cells
+            and (row is rows[0] or not _has_amounts(line, lines[0]))
             for row, line, is_section in zip(rows, lines, spans_all, strict=True)
         ]
         in_head = sum(itertools.takewhile(bool, only_headings))
@@ -155,7 +158,14 @@ def _with_header(rows: list[Any], name: str) -> Rows:
     return Rows(table, range(1, len(table) + 1), name, header_rows=header_rows, title=title)
 
 
-def _expanded(rows: list[Any], path: str) -> list[list[str]]:
+def _has_amounts(line: list[str], first: list[str]) -> bool:
+    """Whether headings below the first are values, one below each name, as "Total, 6, 8"."""
+    cells = [read_cell(text) for text in line[1:]]
+    is_named = len(set(first)) == len(first)
+    return is_named and bool(cells) and all(is_value(it) and not it.is_year for it in cells)
+
+
+def _expanded(rows: list[Any], where: str) -> list[list[str]]:
     """The texts of all cells in rows of the same width; spanning cells are repeated."""
     lines: list[list[str]] = []
     spanning: dict[int, tuple[str, int]] = {}  # by column: a text, and how many more rows it spans
@@ -181,16 +191,16 @@ def _expanded(rows: list[Any], path: str) -> list[list[str]]:
             for _ in range(min(max(1, _span(cell, "colspan")), _MOST_COLUMNS_SPANNED)):
                 spanning.pop(len(line), None)
                 add(text, min(rowspan, left) - 1)
-            check_size(num_cells + len(line), path)
+            check_size(num_cells + len(line), where)
         while spanning:
             text, more = spanning.pop(len(line), ("", 0))
             add(text, more - 1)
         num_cells += len(line)
-        check_size(num_cells, path)
+        check_size(num_cells, where)
         lines.append(line)
         spanning = below
     width = max(map(len, lines))
-    check_size(width * len(lines), path)
+    check_size(width * len(lines), where)
     return [line + [""] * (width - len(line)) for line in lines]
 
 
@@ -210,13 +220,19 @@ def _pieces(element: Any) -> Iterator[str]:
     while left:
         piece = left.pop()
         if not isinstance(piece, str):
-            if piece.tag == "sup" and piece is not element:
+            if piece is not element and _is_raised(piece):
                 piece = _superscript("".join(piece.itertext()).strip(), last)
             else:
                 left.extend(reversed(_inside(piece)))
                 continue
         yield piece
         last = (last + " ".join(piece.split()))[-_CHARACTERS_BEFORE:]
+
+
+def _is_raised(element: Any) -> bool:
+    classes = f"{element.get('class', '')} {element.get('role', '')}"
+    is_raised = _RAISED_STYLE.search(element.get("style", "")) or _NOTE_CLASS.search(classes)
+    return element.tag == "sup" or (element.tag in ("span", "a") and bool(is_raised))
 
 
 def _inside(element: Any) -> list[Any]:
@@ -243,12 +259,17 @@ def _superscript(text: str, last: str) -> str:
         return text.translate(_RAISED)
     if _TIMES_TEN.search(last) and _POWER.fullmatch(text):
         return f"^{text}"
+    if _CENTS.fullmatch(text):
+        return text
     return "" if _MARK.fullmatch(text) else f" {text}"
 
 
+_RAISED_STYLE = re.compile(r"vertical-align\s*:\s*super", re.IGNORECASE)
+_NOTE_CLASS = re.compile(r"foot-?note|noteref", re.IGNORECASE)
 _CHARACTERS_BEFORE = 12
 _HAS_POWERS = re.compile(r"(?:^|[^^a-zA-Z])(?:[a-zA-Z]|[kcdm]?m|ft|in|mi|yd)$")
 _TIMES_TEN = re.compile(r"[×x·*] ?10$")
+_CENTS = re.compile(r"[.,]\d\d")
 _POWER = re.compile(r"[-−+]?\d{1,3}")
 _POWER_OF_UNIT = re.compile(r"[23]|[-−][1-4]")
 _RAISED = str.maketrans("-−1234", "⁻⁻¹²³⁴")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mate_tf.tables.cell_texts import nested_text
-from mate_tf.tables.layout import Rows, chosen_table
+from mate_tf.tables.layout import Rows, check_size, chosen_table
 from mate_tf.tables.text_files import NUMBERS_AS_WRITTEN, parse_json
 from mate_tf.tables.values import read_cell
 
@@ -60,14 +60,19 @@ def read_json_line_rows(text: str, name: str) -> Rows:
         numbers.append(number)
     if not values or isinstance(values[0], list):
         return Rows(values, numbers, name, unit="line", is_ragged=True, header_rows=1)
-    return Rows(_of_records(values), [0, *numbers], name, unit="line", header_rows=1)
+    rows = _of_records(values, f"(file '{name}')")
+    return Rows(rows, [0, *numbers], name, unit="line", header_rows=1)
 
 
 def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
+    if isinstance(value, list):
+        if len(value) == 2 and isinstance(value[0], Mapping) and isinstance(value[1], list):
+            value = value[1]  # what is said about a table, and the table
+        value = [item for item in value if item is not None]
     if _is_list_of(value, list):
         return value
     if _is_list_of(value, Mapping):
-        return _of_records(value)
+        return _of_records(value, where)
     if not isinstance(value, Mapping):
         raise ValueError(f"expected {SHAPES}, got {_kind(value)} {where}")
     for header in _HEADERS:
@@ -82,7 +87,7 @@ def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
     if len(inner) == 1 and isinstance(inner[0], Mapping) and _holds_table(inner[0]):
         return _rows(inner[0], where, which)
     if value and all(isinstance(item, Mapping) for item in value.values()):
-        return _of_named(value)
+        return _of_named(value, where)
     columns = list(value.values())
     if columns and all(isinstance(column, list) for column in columns):
         is_flat = not any(isinstance(item, dict | list) for column in columns for item in column)
@@ -102,7 +107,7 @@ def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
     if not tables and not any(isinstance(item, list) for item in columns):
         if len(value) > 1 and all(_is_number(item) for item in columns):
             return [["key", "value"], *map(list, value.items())]
-        return _of_records([value]) if value else []  # one row
+        return _of_records([value], where) if value else []  # one row
     if not tables:
         raise ValueError(f"expected {SHAPES}, got an object of other things {where}")
     keys = [key for key in tables if key.lower() not in _HEADERS] or list(tables)
@@ -142,22 +147,24 @@ def _is_list_of(value: Any, kind: type) -> bool:
     return isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
 
-def _of_records(records: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
+def _of_records(records: Sequence[Mapping[str, Any]], where: str) -> list[list[Any]]:
     """Objects as rows; the header has all keys, in the order in which they come."""
     flat = [_flat(record) for record in records]
     header = list(dict.fromkeys(key for record in flat for key in record))
+    check_size(len(header) * len(flat), where)
     return [header, *([record.get(key) for key in header] for record in flat)]
 
 
-def _of_named(items: Mapping[str, Mapping[str, Any]]) -> list[list[Any]]:
+def _of_named(items: Mapping[str, Mapping[str, Any]], where: str) -> list[list[Any]]:
     """An object of objects: by row, as pandas's "index", or by column with numbered rows."""
     inner = list(dict.fromkeys(key for item in items.values() for key in item))
+    check_size(len(inner) * len(items), where)
     if inner and all(key.isdecimal() for key in inner):  # pandas's "columns"
         return [list(items), *([item.get(key) for item in items.values()] for key in inner)]
     if len(inner) > 1 and _are_columns(items):
         named = [[key, *(item.get(key) for item in items.values())] for key in inner]
         return [["key", *items], *named]
-    rows = _of_records(list(items.values()))
+    rows = _of_records(list(items.values()), where)
     if list(items) == [str(number) for number in range(len(items))]:
         return rows
     return [[key, *row] for key, row in zip(["key", *items], rows, strict=True)]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mate_tf.tables.cell_texts import cell_text
+from mate_tf.tables.cell_texts import cell_texts
 from mate_tf.tables.columns import read_column
 from mate_tf.tables.drawing import cut
 from mate_tf.tables.header_rows import (
@@ -30,13 +30,19 @@ from mate_tf.tables.values import read_cell
 
 _NOTE = re.compile(
     r"(sources?|notes?|quellen?|hinweise?|fuente|total rows|generated|exported|printed|updated|"
-    r"last updated|as of|stand|copyright|created|end of report)\b.*|[*©†#(].*",
+    r"last updated|as of|stand|copyright|created|end of report|anmerkung(?:en)?|bron|fonte|notas?|"
+    r"kilde|källa|źródło|zdroj|источник|примечани[ея]|retrieved|accessed|legende?)\b.*"
+    r"|(?:注|資料|出典|来源|备注|출처|자료|[*©†#(]).*",
     re.IGNORECASE | re.DOTALL,
 )
-_SOURCE = re.compile(r"(?:sources?|notes?|quellen?|hinweise?|fuente) ?: ?\S", re.IGNORECASE)
+_SOURCE = re.compile(
+    r"(?:sources?|notes?|quellen?|hinweise?|fuente|fonte|bron|источник) ?: ?\S", re.IGNORECASE
+)
 _COMMENTS = ("#", "//", "%")
 _RULE = re.compile(r" *[-=]{2,} *")
+_MOST_NOTES = 50  # rows
 _TABLES_NAMED = 5
+MOST_CELLS = 2_000_000  # of a table; each takes about 500 bytes until it is one
 _LONGEST_TITLE = 60  # characters of it in a sentence
 
 
@@ -63,6 +69,12 @@ class Rows:
     header_rows: int | None = None
     title: str = ""
     assumed: list[str] = field(default_factory=list)
+
+
+def check_size(num_cells: int, where: str) -> None:
+    """Raises ValueError if a table has more than MOST_CELLS; `where` names it, in brackets."""
+    if num_cells > MOST_CELLS:
+        raise ValueError(f"expected at most {MOST_CELLS:,} cells, got more {where}")
 
 
 def chosen_table(which: int | None, described: Iterable[str], where: str) -> int:
@@ -95,8 +107,11 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
             out what looks like titles above and notes below the table.
 
     Raises:
-        ValueError: if a row is longer than the header, or as `Table`.
+        ValueError: if a row is longer than the header, if there are more than MOST_CELLS once all
+            rows are as long as the longest, or as `Table`.
     """
+    longest = max(map(len, found.rows), default=0)
+    check_size(len(found.rows) * longest, f"(file '{found.name}')")
     rows = list(zip(found.numbers, found.rows, strict=True))
     if skip_rows is not None:
         rows = [(number, row) for number, row in rows if number > skip_rows]
@@ -106,6 +121,8 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
             rows = [(number, row) for number, row in rows if any(map(has_text, row))]
         if skip_rows != 0:
             rows = _first_table(found, rows)
+        if skip_rows is None:
+            rows = _without_block_of_notes(found, rows)
         width = _width(rows, found.is_ragged)
         if skip_rows is None:
             rows = _without_notes(found, rows, width)
@@ -120,7 +137,7 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
     body = []
     for number, row in rows:
         try:
-            body.append([cell_text(cell) for cell in row])
+            body.append(cell_texts(row))
         except TypeError as error:
             where = f"(file '{found.name}', {found.unit} {number})"
             raise ValueError(f"{error} {where}") from None
@@ -241,9 +258,25 @@ def _without_notes(found: Rows, rows: Numbered, width: int) -> Numbered:
         if not (is_note or is_pair or _SOURCE.match(text)):
             break
         kept.pop()
-    for _, row in rows[len(kept) :]:
-        found.assumed.append(f"The note '{_shortened(row)}' below the table is left out.")
+    _say_notes(found, rows[len(kept) :])
     return kept
+
+
+def _say_notes(found: Rows, notes: Numbered) -> None:
+    for _, row in notes:
+        found.assumed.append(f"The note '{_shortened(row)}' below the table is left out.")
+
+
+def _without_block_of_notes(found: Rows, rows: Numbered) -> Numbered:
+    """The rows without those from "Notes:" on, below an empty row, shorter than the last one."""
+    for place in range(max(2, len(rows) - _MOST_NOTES), len(rows)):
+        (above, last), (number, row) = rows[place - 1 : place + 1]
+        is_alone = num_filled(row) == 1 and has_text(row[0]) and number > above + 1
+        sizes = [num_filled(below) for _, below in rows[place:]]
+        if is_alone and _NOTE.match(str(row[0])) and max(sizes) < num_filled(last):
+            _say_notes(found, rows[place:])
+            return rows[:place]
+    return rows
 
 
 def _without_titles(found: Rows, rows: Numbered, width: int) -> Numbered:
@@ -281,7 +314,8 @@ def _is_apart(rows: Numbered, width: int) -> bool:
     (number, row), (below, _) = rows[:2]
     cells = (read_cell(str(cell)) for cell in row if has_text(cell))
     has_value = any(is_value(cell) and not cell.is_year for cell in cells)
-    has_value &= num_filled(row) <= 2 or len(row) != width  # no days above units
+    is_said = any(isinstance(cell, str) and cell.rstrip().endswith(":") for cell in row)
+    has_value &= num_filled(row) <= 2 or len(row) != width or is_said  # no days above units
     return (has_value or below > number + 1) and is_certain_header(rows[1:], width)
 
 
@@ -294,6 +328,8 @@ def _is_title(
         first = next((str(cell) for cell in row if has_text(cell)), "").strip()
         is_comment = first.startswith(_COMMENTS) and size != _size(below, True)
         return is_comment or (width > 1 and size < width - (is_first and width > 2))
+    if is_ragged and width > 1 and all(cell.startswith(" ") and cell.strip() for cell in row[1:]):
+        return is_first and not any(cell.startswith(" ") for cell in below)  # Sales, of 2024
     if is_ragged:  # a spreadsheet's titles are lines as long as the others
         return width > 2 and num_filled(row) == 1 and has_text(row[0])
     return width > 1 and num_filled(row) == 1
@@ -326,6 +362,8 @@ def _without_empty_columns(rows: Numbered) -> Numbered:
     for _, row in rows:
         for column, cell in enumerate(row):
             is_filled[column] = is_filled[column] or has_text(cell)
+        if all(is_filled):
+            return rows
     kept = [column for column in range(width) if is_filled[column]]
     if len(kept) == width:
         return rows
@@ -338,6 +376,7 @@ def _rectangular(found: Rows, rows: Numbered, width: int) -> Numbered:
         return rows
     if found.is_ragged:
         is_named = len(rows[0][1]) == width - 1 and all(len(row) == width for _, row in rows[1:])
+        is_named &= not all(str(row[-1]).startswith(" ") for _, row in rows[1:])  # Oak St, Rome
         if is_named and len(rows) > 2 and found.header_rows is None:
             rows = [(rows[0][0], ["", *rows[0][1]]), *rows[1:]]  # names of rows have no name
             found.assumed.append("The first column has no name.")

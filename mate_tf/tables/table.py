@@ -9,7 +9,7 @@ from operator import index
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mate_tf.tables.cell_texts import cell_text
+from mate_tf.tables.cell_texts import cell_texts
 from mate_tf.tables.columns import Column, read_column, total_rows
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
 from mate_tf.tables.text_files import check_width
@@ -109,8 +109,8 @@ class Table:
         """What was assumed about the table and about its columns."""
         columns = map(self.column, range(self.num_columns))
         totals = [
-            f"Row {row}, '{next(filter(str.strip, self.rows[row]))}', is a total of others; sums, "
-            "averages and counts leave it out."
+            f"Row {row + 1}, '{next(filter(str.strip, self.rows[row]))}', is a total of others; "
+            "sums, averages and counts leave it out."
             for row in self.total_rows
         ]
         of_columns = (sentence for column in columns for sentence in column.assumed)
@@ -170,9 +170,9 @@ class Table:
         """A table from whatever holds one, with the texts that a file would give.
 
         Args:
-            data: a Table; a data frame of pandas, polars or pyarrow, whose named or labelled index
-                becomes a column; a dict of columns; a list of dicts; a list of rows, the first the
-                header; or the path of a file.
+            data: a Table; a data frame or series of pandas, polars or pyarrow, whose named or
+                labelled index becomes a column; a dict of columns; a list of dicts or named tuples;
+                a list of rows, the first the header; or the path of a file.
             table_id: the name of a table that is no file.
 
         Raises:
@@ -221,7 +221,7 @@ class Table:
                 f"(table '{self.table_id}', {where})"
             )
         try:
-            return tuple(map(cell_text, cells))
+            return tuple(cell_texts(cells))
         except TypeError as error:
             raise ValueError(f"{error} (table '{self.table_id}', {where})") from None
 
@@ -278,7 +278,7 @@ class Question:
             if isinstance(given, str):
                 raise ValueError(f"expected a list of answers, got the text {given!r} {where}")
             try:
-                object.__setattr__(self, name, tuple(map(cell_text, given)))
+                object.__setattr__(self, name, tuple(cell_texts(given)))
             except TypeError as error:
                 raise ValueError(f"{error} (an answer of question '{self.question_id}')") from None
         for name in ("answer_coordinates", "previous_coordinates"):

@@ -4,11 +4,12 @@ import contextlib
 import csv
 import io
 import json
-import os
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
+
+from mate_tf.paths import as_path
 
 # The csv module limits cells to 131,072 characters, for the whole process. Real cells are longer.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
@@ -191,19 +192,19 @@ def complete_text_file(path: str | Path, errors: str = "strict") -> Iterator[Tex
         path: the file.
         errors: what to do with half a surrogate pair, which UTF-8 cannot hold; see `open`.
     """
-    path = Path(path)
+    path = as_path(path)
     options: dict[str, Any] = {"encoding": "utf-8", "errors": errors, "newline": "\n"}
     if path.exists() and not path.is_file():
-        with open(path, "w", **options) as file:
+        with path.open("w", **options) as file:
             yield file
         return
     path = path.resolve()
     # The name is unique: several workers may write the same file.
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}.unfinished")
     try:
-        with open(unfinished, "w", **options) as file:
+        with unfinished.open("w", **options) as file:
             yield file
-        os.replace(unfinished, path)
+        unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -217,10 +218,10 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def open_bytes(path: str | Path) -> BinaryIO:
     """Opens a file to read its bytes; FileNotFoundError or ValueError if there is none."""
-    if Path(path).is_dir():
+    if as_path(path).is_dir():
         raise ValueError(f"expected a file, got a directory ('{path}')")
     try:
-        return open(path, "rb")
+        return as_path(path).open("rb")
     except FileNotFoundError:
         raise FileNotFoundError(f"expected a file at '{path}', found none") from None
 

@@ -1,9 +1,10 @@
-"""Tables in files whose cells have types: workbooks by openpyxl and python-calamine, Parquet.
+"""Tables in files whose cells have types: workbooks by openpyxl, python-calamine and xlrd, Parquet.
 
 html_tables.py shares the helpers at the top.
 """
 
 import contextlib
+import datetime
 import io
 import itertools
 import json
@@ -16,10 +17,9 @@ from typing import Any
 
 from mate_tf.private_apis import import_extra
 from mate_tf.tables.cell_texts import nested_text, plain_value, shown_number
-from mate_tf.tables.layout import Rows
+from mate_tf.tables.layout import Rows, check_size
+from mate_tf.tables.sheet_sizes import check_archive, check_bytes, check_in_a_trial
 
-# A small file may hold a very large table: files are compressed, and cells may span others.
-MOST_CELLS = 10_000_000
 _FORMULA = re.compile(rb"<(?:\w+:)?f[ />]")
 
 
@@ -39,12 +39,6 @@ def broken_named(kind: str, path: str | Path) -> Iterator[None]:
         raise ValueError(f"expected {kind}, got: {reason} (file '{path}')") from None
 
 
-def check_size(num_cells: int, path: str | Path) -> None:
-    """Raises ValueError if a table has more than MOST_CELLS."""
-    if num_cells > MOST_CELLS:
-        raise ValueError(f"expected at most {MOST_CELLS:,} cells, got more (file '{path}')")
-
-
 def read_parquet_rows(content: bytes, path: str) -> Rows:
     """Reads the rows of a table, the header first; null and NaN are None.
 
@@ -52,19 +46,24 @@ def read_parquet_rows(content: bytes, path: str) -> Rows:
 
     Raises:
         ModuleNotFoundError: without pyarrow.
-        ValueError: if it is no Parquet file or has more than MOST_CELLS.
+        ValueError: if it is no Parquet file, or has more than MOST_CELLS or 256 MB.
     """
     parquet = reading_package("pyarrow.parquet", path)
     with broken_named("a Parquet file", path):
         opened = parquet.ParquetFile(io.BytesIO(content))
-        num_cells = opened.metadata.num_rows * len(opened.schema_arrow)
-    check_size(num_cells, path)
+        about, schema = opened.metadata, opened.schema_arrow
+        num_bytes = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    check_size(about.num_rows * len(schema), f"(file '{path}')")
+    check_bytes(num_bytes, path)
     names: list[str] = []
     columns: list[list[Any]] = []
     assumed = []
     with broken_named("a Parquet file", path):
-        about = json.loads((opened.schema_arrow.metadata or {}).get(b"pandas", b"{}"))
-        labels = [name for name in about.get("index_columns", ()) if isinstance(name, str)]
+        # A long text may stand in a million rows; as a dictionary it stands in memory once.
+        texts = [field.name for field in schema if str(field.type).endswith(("string", "binary"))]
+        opened = parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts)
+        pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+        labels = [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
         read = opened.read()
         for name in sorted(read.column_names, key=lambda name: name not in labels):
             try:
@@ -73,6 +72,8 @@ def read_parquet_rows(content: bytes, path: str) -> Rows:
                 assumed.append(f"Column '{name}' holds bytes that are no text and is left out.")
             else:
                 names.append("" if name in labels and name.startswith("__index_level_") else name)
+    cells = (cell for column in columns for cell in column)
+    check_bytes(sum(len(cell) for cell in cells if isinstance(cell, str)), path)
     rows = [names, *map(list, zip(*columns, strict=True))]
     return Rows(rows, range(len(rows)), path, header_rows=1, assumed=assumed)
 
@@ -82,6 +83,12 @@ def arrow_values(column: Any) -> list[Any]:
     import pyarrow
 
     kind = column.type
+    if pyarrow.types.is_dictionary(kind):
+        values: list[Any] = []
+        for chunk in getattr(column, "chunks", [column]):
+            texts = arrow_values(chunk.dictionary)
+            values += [None if i is None else texts[i] for i in chunk.indices.to_pylist()]
+        return values
     if kind in (pyarrow.float16(), pyarrow.float32()):
         # As text they have only the digits that the type holds: 0.1, not 0.10000000149.
         column = column.cast(pyarrow.float32()).cast(pyarrow.string())
@@ -98,7 +105,7 @@ def arrow_values(column: Any) -> list[Any]:
 def read_other_sheet_rows(
     content: bytes, path: str, sheet: str | None = None, show_hidden: bool = False
 ) -> Rows:
-    """Reads the rows of a sheet of Excel 97, of its binary format or of OpenDocument.
+    """Reads the rows of a sheet of OpenDocument or of Excel's binary format (.xlsb).
 
     Of OpenDocument, percentages, currencies and leading zeros are as they are shown, and hidden
     rows and columns are left out. Of the others, numbers are without their format.
@@ -110,6 +117,10 @@ def read_other_sheet_rows(
     calamine = reading_package("python_calamine", path)
     is_open = content.startswith(b"PK") and b"opendocument" in content[:200]
     etree = reading_package("lxml.etree", path) if is_open else None
+    if is_open:
+        check_archive(content, path)
+    else:
+        check_in_a_trial(content, path)
     with broken_named("a workbook", path):
         book = calamine.load_workbook(io.BytesIO(content))
         visible = calamine.SheetVisibleEnum.Visible
@@ -119,17 +130,17 @@ def read_other_sheet_rows(
             if found.total_height
         }
         shown = {found.name for found in book.sheets_metadata if found.visible == visible}
-    name, assumed = _chosen_sheet(sizes, shown, sheet, path)
+    name, assumed = chosen_sheet(sizes, shown, sheet, path)
     with broken_named("a workbook", path):
         found = book.get_sheet_by_name(name)
-        check_size(found.total_height * found.total_width, path)
+        check_size(found.total_height * found.total_width, f"(file '{path}')")
         rows = found.to_python(skip_empty_area=False)
         hidden = _show_as_opendocument(etree, content, name, rows) if etree else (set(), set())
         for (first_row, first), (last_row, last) in found.merged_cell_ranges or ():
-            _fill(rows, first_row, first, last_row, last)
-    rows = [[plain_value(_excel_number(value)) for value in row] for row in rows]
+            fill_merged(rows, first_row, first, last_row, last)
+    rows = [[plain_value(excel_number(value)) for value in row] for row in rows]
     all_rows = Rows(rows, range(1, len(rows) + 1), path, assumed=assumed)
-    return all_rows if show_hidden else _without_hidden(all_rows, *hidden)
+    return all_rows if show_hidden else without_hidden(all_rows, *hidden)
 
 
 _OPENDOCUMENT = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}{}".format
@@ -178,7 +189,7 @@ def _is_collapsed(element: Any) -> bool:
     return element.get(_OPENDOCUMENT("table", "visibility")) in ("collapse", "filter")
 
 
-def _chosen_sheet(
+def chosen_sheet(
     sizes: Mapping[str, tuple[int, int]], shown: Collection[str], sheet: str | None, path: str
 ) -> tuple[str, list[str]]:
     """The sheet to read and what was assumed.
@@ -223,6 +234,7 @@ def read_excel_rows(
             formula of the sheet has a result.
     """
     openpyxl = reading_package("openpyxl", path)
+    check_archive(content, path)
     with broken_named("a workbook of Excel", path):
         book = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
         sheets = {found.title: found for found in book.worksheets}
@@ -232,9 +244,9 @@ def read_excel_rows(
         if found.max_row > 1 or found.max_column > 1 or found["A1"].value is not None
     }
     visible = {name for name, found in sheets.items() if found.sheet_state == "visible"}
-    name, assumed = _chosen_sheet(sizes, visible, sheet, path)
+    name, assumed = chosen_sheet(sizes, visible, sheet, path)
     chosen = sheets[name]
-    check_size(chosen.max_row * chosen.max_column, path)
+    check_size(chosen.max_row * chosen.max_column, f"(file '{path}')")
     with broken_named("a workbook of Excel", path):
         rows = [[_excel_value(cell) for cell in row] for row in chosen.iter_rows()]
         formula = None
@@ -250,7 +262,7 @@ def read_excel_rows(
         )
     for merged in chosen.merged_cells.ranges:
         first, top, last, bottom = merged.bounds  # from 1
-        _fill(rows, top - 1, first - 1, bottom - 1, last - 1)
+        fill_merged(rows, top - 1, first - 1, bottom - 1, last - 1)
     numbers = range(1, len(rows) + 1)
     found = Rows(rows, numbers, path, assumed=assumed)
     if show_hidden:
@@ -262,12 +274,12 @@ def read_excel_rows(
         column
         for it in chosen.column_dimensions.values()
         if it.hidden or it.width == 0
-        for column in range(it.min - 1, it.max)
+        for column in range(it.min - 1, min(it.max, chosen.max_column))
     }
-    return _without_hidden(found, hidden_rows, hidden_columns)
+    return without_hidden(found, hidden_rows, hidden_columns)
 
 
-def _without_hidden(found: Rows, hidden_rows: set[int], hidden_columns: set[int]) -> Rows:
+def without_hidden(found: Rows, hidden_rows: set[int], hidden_columns: set[int]) -> Rows:
     """The rows without hidden ones, by number, and without hidden columns, counted from 0."""
     if hidden := len(hidden_rows.intersection(found.numbers)):
         found.assumed.append(f"{hidden} hidden row{'s are' if hidden > 1 else ' is'} left out.")
@@ -281,7 +293,7 @@ def _without_hidden(found: Rows, hidden_rows: set[int], hidden_columns: set[int]
     return Rows(rows, kept, found.name, assumed=found.assumed)
 
 
-def _fill(rows: list[list[Any]], top: int, first: int, bottom: int, last: int) -> None:
+def fill_merged(rows: list[list[Any]], top: int, first: int, bottom: int, last: int) -> None:
     """Gives merged cells the value of the first; a title or section alone in its rows stays one."""
     is_first = not any(cell not in (None, "") for row in rows for cell in row[:first])
     others = (cell for row in rows[top : bottom + 1] for cell in row[last + 1 :])
@@ -291,7 +303,8 @@ def _fill(rows: list[list[Any]], top: int, first: int, bottom: int, last: int) -
         row[first : last + 1] = [rows[top][first]] * (last + 1 - first)
 
 
-def _excel_number(value: Any) -> Any:
+def excel_number(value: Any) -> Any:
+    """A number to the 15 digits that Excel shows."""
     return float(f"{value:.15g}") if isinstance(value, float) else value
 
 
@@ -299,7 +312,7 @@ def _excel_value(cell: Any) -> Any:
     value = cell.value
     if value is None and cell.data_type == "str":  # the result of a formula may be an empty text
         return ""
-    value = _excel_number(value)
+    value = excel_number(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return shown_number(value, cell.number_format) or plain_value(value)
     return plain_value(value)
@@ -322,3 +335,58 @@ def _without_results(sheet: Any, rows: list[list[Any]]) -> str | None:
                     return None
                 first = first or f"'{sheet.title}'!{cell.coordinate}"
     return first
+
+
+def read_xls_rows(
+    content: bytes, path: str, sheet: str | None = None, show_hidden: bool = False
+) -> Rows:
+    """Reads the rows of a sheet of Excel 97, as `read_excel_rows` those of later ones.
+
+    Raises:
+        ModuleNotFoundError: without xlrd.
+        ValueError: if it is no such file, has no such sheet or more than MOST_CELLS, or as
+            `check_in_a_trial`.
+    """
+    xlrd = reading_package("xlrd", path)
+    check_in_a_trial(content, path)
+    with broken_named("a workbook of Excel 97", path):
+        book = xlrd.open_workbook(
+            file_contents=content, formatting_info=True, logfile=io.StringIO()
+        )
+        sheets = {found.name: found for found in book.sheets()}
+    sizes = {name: (it.nrows, it.ncols) for name, it in sheets.items() if it.nrows}
+    shown = {name for name, it in sheets.items() if not it.visibility}
+    name, assumed = chosen_sheet(sizes, shown, sheet, path)
+    found = sheets[name]
+    check_size(found.nrows * found.ncols, f"(file '{path}')")
+    with broken_named("a workbook of Excel 97", path):
+        rows = [[_xls_value(xlrd, book, cell) for cell in row] for row in found.get_rows()]
+        for top, below, first, behind in found.merged_cells:
+            fill_merged(rows, top, first, below - 1, behind - 1)
+    all_rows = Rows(rows, range(1, len(rows) + 1), path, assumed=assumed)
+    if show_hidden:
+        return all_rows
+    hidden_rows = {row + 1 for row, it in found.rowinfo_map.items() if it.hidden or it.height == 0}
+    hidden_columns = {
+        column
+        for column, it in found.colinfo_map.items()
+        if (it.hidden or it.width == 0) and column < found.ncols
+    }
+    return without_hidden(all_rows, hidden_rows, hidden_columns)
+
+
+def _xls_value(xlrd: Any, book: Any, cell: Any) -> Any:
+    if cell.ctype == xlrd.XL_CELL_ERROR:
+        return xlrd.error_text_from_code.get(cell.value, "#N/A")
+    if cell.ctype == xlrd.XL_CELL_BOOLEAN:
+        return bool(cell.value)
+    number_format = book.format_map[book.xf_list[cell.xf_index].format_key].format_str
+    if cell.ctype == xlrd.XL_CELL_DATE:
+        if "[h" in number_format.lower() or "[m" in number_format.lower():
+            return plain_value(datetime.timedelta(days=round(cell.value, 9)))
+        moment = xlrd.xldate.xldate_as_datetime(cell.value, book.datemode)
+        return plain_value(moment.time() if cell.value < 1 else moment)
+    if cell.ctype != xlrd.XL_CELL_NUMBER:
+        return cell.value
+    value = excel_number(cell.value)
+    return shown_number(value, number_format) or plain_value(value)

@@ -72,6 +72,7 @@ class Cell(NamedTuple):
 
 
 _NUMBER = re.compile(notations.NUMBER)
+_RAISED = str.maketrans(notations.RAISED)
 _SEPARATORS, _DOTS = re.compile(r"[,' ]"), re.compile(r"[.' ]")
 _PART_OF_DURATION = re.compile(
     rf"(\d+(?:[.,]\d+)?) ?({notations.any_of(notations.SECONDS)})(?![^\W\d_])[., ]*(?:and )?"
@@ -125,6 +126,8 @@ def read_cell(text: str) -> Cell:
     for spelling, usual in () if _DATE_OF_DIGITS.fullmatch(text) else notations.SPELLINGS:
         if found := spelling.fullmatch(text):
             text = found.expand(usual)
+    if notations.RAISED_POWER.fullmatch(text):
+        text = text.translate(_RAISED)
     return _date(text) or _clock(text) or _duration(text) or _number(text)
 
 
@@ -174,6 +177,8 @@ def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
         unit, factor = more, notations.MULTIPLES[word]
     elif word in notations.WEAK_MULTIPLES:
         weak_factor = notations.WEAK_MULTIPLES[word]
+        if more.rstrip(".") in notations.CURRENCIES:  # 5 M kr
+            unit, factor, weak_factor = more, weak_factor, 0
     elif word[:1] in notations.GLUED_MULTIPLES and word[1:] in notations.CURRENCIES:  # 5k€
         unit, factor = word[1:], notations.GLUED_MULTIPLES[word[0]]
     elif notations.STREET.fullmatch(words) or (
@@ -252,9 +257,9 @@ def _zone(text: str) -> float | None:
     found = notations.CLOCK.fullmatch(text)
     if not found or not found["offset"]:
         return notations.ZONES.get(found["zone"]) if found else None
-    sign, digits = found["offset"][0], found["offset"][1:].replace(":", "").ljust(4, "0")
-    ahead = int(digits[:2]) * 3600.0 + int(digits[2:]) * 60
-    return -ahead if sign == "-" else ahead
+    hours, minutes = notations.OFFSET.fullmatch(found["offset"]).groups("0")  # type: ignore[union-attr]
+    ahead = int(hours) * 3600.0 + int(minutes) * 60
+    return -ahead if found["offset"][0] == "-" else ahead
 
 
 def _of_week(year: str, week: str, day: str, time: str) -> Date | None:
@@ -300,7 +305,7 @@ def day_of_digits(text: str) -> Date | None:
 
 
 def _clock(text: str) -> Cell | None:
-    if (found := notations.CLOCK.fullmatch(text)) and (found["half"] or found["oclock"]):
+    if (found := notations.CLOCK.fullmatch(text)) and any(found.group("half", "oclock", "zone")):
         time = _seconds_of_day(text)
         return Cell(text) if time == -1.0 else Cell(text, clock=(time or 0.0,), is_time=True)
     found = notations.LENGTH.fullmatch(text)
@@ -310,7 +315,7 @@ def _clock(text: str) -> Cell | None:
     if found["c"]:
         parts.append(float(found["c"]))
     parts[-1] += float(f"0.{found['d']}") if found["d"] else 0.0
-    if found["sign"]:
+    if found["sign"] and found["sign"] != "+":
         parts = [-part for part in parts]
     return Cell(text, clock=tuple(parts))
 

@@ -18,9 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.private_apis import import_extra
-
-StrategyName = Literal["one_device", "mirrored", "multi_worker_mirrored", "tpu"]
+StrategyName = Literal["auto", "one_device", "mirrored", "multi_worker_mirrored", "tpu"]
 # Which options each strategy reads.
 _OPTIONS = {
     "one_device": ("num_gpus",),
@@ -28,11 +26,19 @@ _OPTIONS = {
     "multi_worker_mirrored": ("worker_hosts", "task_index"),
     "tpu": ("tpu",),
 }
+_GET_GPU = (
+    "; pip install 'mate_tf[train,gpu]' brings TensorFlow's build with CUDA for Linux, which needs "
+    "NVIDIA's driver: nvidia-smi lists the GPUs (docs/accelerators.md)"
+)
+_GET_TPU = (
+    "; on a TPU VM scripts/install_build.sh installs TensorFlow's build for TPUs, and no other "
+    "process may hold the TPU (docs/accelerators.md)"
+)
 Batch = Mapping[str, tf.Tensor]
 
 
 def make_strategy(
-    name: StrategyName = "one_device",
+    name: StrategyName = "auto",
     *,
     num_gpus: int | None = None,
     num_virtual_cpus: int | None = None,
@@ -46,8 +52,9 @@ def make_strategy(
 
     Args:
         name: "one_device", "mirrored" (the devices of this machine), "multi_worker_mirrored"
-            (those of several machines) or "tpu".
-        num_gpus: how many GPUs; None for one, or for all with "mirrored"; 0 for the CPU.
+            (those of several machines), "tpu"; or "auto": what the other options or TF_CONFIG ask
+            for, else all GPUs of this machine.
+        num_gpus: how many GPUs; None for one with "one_device", else for all; 0 for the CPU.
         num_virtual_cpus: divides the CPU into so many devices, to try several without GPUs.
         tpu: name or address of the TPU; "local" on its own host.
         worker_hosts: all workers, "host:port,host:port", in the same order on each; None if
@@ -55,7 +62,8 @@ def make_strategy(
         task_index: this worker's place among them, from 0.
 
     Raises:
-        ValueError: if the strategy does not read an option, or there are too few devices.
+        ValueError: if the strategy does not read an option, or the devices are not there; then the
+            message says how to get them.
     """
     options = {
         "num_gpus": num_gpus,
@@ -64,32 +72,88 @@ def make_strategy(
         "worker_hosts": worker_hosts,
         "task_index": task_index,
     }
-    _check_options(name, {key for key, value in options.items() if value is not None})
+    given = {key for key, value in options.items() if value is not None}
+    if name == "auto":
+        name = _fitting(given, num_gpus)
+    _check_options(name, given)
     if name == "multi_worker_mirrored":
         _configure_workers(worker_hosts, task_index)
         return tf.distribute.MultiWorkerMirroredStrategy()
-    if name == "tpu" and tpu is None:
-        raise ValueError("expected the TPU's name or address, or local on its own host, in tpu")
+    if name == "tpu":
+        return _tpu_strategy(tpu)
     if name == "mirrored" and num_virtual_cpus is not None:
         return _mirrored_cpus(num_virtual_cpus, num_gpus)
     if name == "one_device" and num_gpus is None:
         return tf.distribute.get_strategy()  # the default one, on a GPU if there is one
-    import_extra("official", "train", f"for the strategy {name}")
-    from official.common.distribute_utils import get_distribution_strategy
-
-    if name == "tpu":
-        return get_distribution_strategy(name, tpu_address=tpu)
     num_visible = len(tf.config.list_physical_devices("GPU"))
     most = min(num_visible, 1) if name == "one_device" else num_visible
+    how = _GET_GPU if num_gpus is None or num_gpus > num_visible else ""
     if num_gpus is not None and not 0 <= num_gpus <= most:
-        raise ValueError(f"expected num_gpus from 0 to {most} with {name} here, got {num_gpus}")
+        raise ValueError(
+            f"expected num_gpus from 0 to {most} with {name} here, got {num_gpus}{how}"
+        )
     num_gpus = most if num_gpus is None else num_gpus
-    if name == "mirrored" and not num_gpus:
+    if name == "one_device":
+        return tf.distribute.OneDeviceStrategy("GPU:0" if num_gpus else "CPU:0")
+    if not num_gpus:
         raise ValueError(
             "expected at least one GPU to mirror over, got none; num_virtual_cpus divides the CPU "
-            "into devices"
+            f"into devices{how}"
         )
-    return get_distribution_strategy(name, num_gpus=num_gpus)
+    return tf.distribute.MirroredStrategy([f"GPU:{index}" for index in range(num_gpus)])
+
+
+def _fitting(given: set[str], num_gpus: int | None) -> StrategyName:
+    """The strategy that reads the given options, or that makes use of all GPUs."""
+    if given & {"worker_hosts", "task_index"} or len(_workers_of_environment()) > 1:
+        return "multi_worker_mirrored"
+    if "tpu" in given:
+        return "tpu"
+    if num_gpus is None:
+        num_gpus = len(tf.config.list_physical_devices("GPU"))
+    return "mirrored" if "num_virtual_cpus" in given or num_gpus > 1 else "one_device"
+
+
+def _tpu_strategy(tpu: str | None) -> tf.distribute.Strategy:
+    if tpu is None:
+        raise ValueError("expected the TPU's name or address, or local on its own host, in tpu")
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu)
+        return tf.distribute.TPUStrategy(resolver)
+    except (tf.errors.OpError, RuntimeError, ValueError, OSError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise ValueError(f"expected the TPU {tpu}, got an error: {reason}{_GET_TPU}") from None
+
+
+def describe_devices(dtype: str) -> str:
+    """Says in a line what this worker trains on: strategy, devices, memory, dtype, XLA.
+
+    Call it in the strategy's scope.
+    """
+    gpus = tf.config.list_physical_devices("GPU")
+    strategy, name = tf.distribute.get_strategy(), "one device"
+    names = ["/device:GPU:0" if gpus else "/device:CPU:0"]
+    if tf.distribute.has_strategy():
+        names, name = list(strategy.extended.worker_devices), type(strategy).__name__
+    specs = [tf.DeviceSpec.from_string(device) for device in names]
+    kinds = {spec.device_type for spec in specs}
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # bytes
+    what = [f"{os.cpu_count()} cores", f"{memory / 1e9:.0f} GB of memory"]
+    if "GPU" in kinds:
+        # A session alone tells, by public names, how much memory TensorFlow takes of a GPU.
+        with tf.compat.v1.Session(graph=tf.Graph()) as session:
+            found = [device for device in session.list_devices() if device.device_type == "GPU"]
+        details = map(tf.config.experimental.get_device_details, gpus)
+        what = [
+            f"{of_gpu.get('device_name', 'unknown')} with {device.memory_limit_bytes / 1e9:.0f} GB"
+            for of_gpu, device in zip(details, found, strict=False)
+        ]
+    jit = tf.config.optimizer.get_jit() or "auto_jit" in os.environ.get("TF_XLA_FLAGS", "")
+    return (
+        f"training on {len(specs)} x {', '.join(sorted(kinds))} ({name}, "
+        f"{strategy.num_replicas_in_sync} replicas in all; {', '.join(dict.fromkeys(what))}), "
+        f"{dtype}, XLA {'on' if jit or 'TPU' in kinds else 'off'}"
+    )
 
 
 def _check_options(name: str, given: set[str]) -> None:
@@ -174,24 +238,14 @@ def folder_to_write(model_dir: pathlib.Path) -> Iterator[pathlib.Path]:
 
 def chief_values(values: Sequence[float]) -> list[float]:
     """The chief's numbers on every worker; all must call it, with equally many numbers."""
-    if not has_several_workers():
-        return list(values)
-    here = np.asarray(values, np.float64) if is_chief() else np.zeros(len(values))  # [N]
-    return list(_sum_over_workers(here))
+    return sum_over_workers(values if is_chief() else np.zeros(len(values))).tolist()
 
 
 def check_like_chief(values: Mapping[str, float], hint: str) -> None:
-    """Refuses, on every worker, a worker with other numbers than the chief.
-
-    Args:
-        values: numbers by their names in the message.
-        hint: what to do.
-    """
-    if not has_several_workers():
-        return
+    """Refuses, on every worker, one with other numbers than the chief; `hint` says what to do."""
     of_chief = chief_values(list(values.values()))
     differs = np.not_equal(list(values.values()), of_chief)  # [N]
-    num_different = _sum_over_workers(differs.astype(np.float64))
+    num_different = sum_over_workers(differs)
     for name, number, expected, here in zip(
         values, num_different, of_chief, values.values(), strict=True
     ):
@@ -202,7 +256,11 @@ def check_like_chief(values: Mapping[str, float], hint: str) -> None:
             )
 
 
-def _sum_over_workers(values: np.ndarray) -> np.ndarray:
+def sum_over_workers(values: Sequence[float] | np.ndarray) -> np.ndarray:
+    """The sums of the workers' numbers [N]; all must call it, with equally many."""
+    values = np.asarray(values, np.float64)
+    if not has_several_workers():
+        return values
     strategy = tf.distribute.get_strategy()
     sums = _sum_function(strategy)(values)
     return strategy.experimental_local_results(sums)[0].numpy()
@@ -226,12 +284,7 @@ def _sum_function(strategy: tf.distribute.Strategy) -> Callable:
 
 
 def check_batch_size(batch_size: int, num_parts: int = 1) -> None:
-    """Refuses a global batch that the replicas cannot divide among them.
-
-    Args:
-        batch_size: B.
-        num_parts: the parts in which a replica computes its share (gradient_accumulation_steps).
-    """
+    """Refuses a global batch that cannot be divided among the replicas, and into so many parts."""
     num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if batch_size % (num_replicas * num_parts):
         raise ValueError(
@@ -246,14 +299,8 @@ def distribute_batches(
     """Shares the examples of each global batch among the replicas.
 
     Every worker reads all batches in the same order and takes the examples of its own replicas. So
-    a batch has one padded length, and training does not depend on the number of replicas.
-
-    Args:
-        dataset: makes global batches, tensors [B, ...], the same on each worker.
-        num_parts: as `check_batch_size`, which this calls.
-
-    Returns:
-        For each global batch, tensors [B / R, ...] for each replica.
+    a batch has one padded length, and training does not depend on the number of replicas. `dataset`
+    makes global batches, tensors [B, ...], the same on each worker; a replica gets [B / R, ...].
     """
 
     def shares(context: tf.distribute.InputContext) -> tf.data.Dataset:

@@ -1,25 +1,27 @@
 """What all tasks share that train on a folder of records.
 
 The folder is from `mate-tf data`: {train,dev}.tfrecord, or their shards, hold the examples;
-vocab.txt is the vocabulary; conversion.json says how the examples were made.
+vocab.txt is the vocabulary; conversion.json says how the examples were made. Or it is one of
+TAPAS's release, with a vocabulary beside it (records/splits.py).
 
 Shapes: B batch.
 """
 
 import dataclasses
-import functools
 import pathlib
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
+from absl import logging
 
 from mate_tf.dataclass_json import differences
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.paths import as_path
 from mate_tf.records.batches import (
     batch_by_length,
     read_records,
@@ -33,14 +35,15 @@ from mate_tf.records.conversion_file import (
     read_conversion,
     write_conversion,
 )
-from mate_tf.records.records import check_records, records_schema
-from mate_tf.records.splits import QUESTIONS, split_files
+from mate_tf.records.records import check_records, name_example, records_schema
+from mate_tf.records.splits import split_files
 from mate_tf.tasks import model_of
 from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
 from mate_tf.training.distribution import Batch, check_batch_size, divided
 from mate_tf.training.trainer import Task
 
 SPLITS = ("train", "dev")
+_FILLING = b"EMPTY-0_0"  # the release's examples that fill up the last batch of a test split
 _SAMPLED = 200  # examples whose length is looked at
 
 
@@ -49,7 +52,6 @@ def check_examples(
     data_dir: str | pathlib.Path,
     task: str,
     features: Collection[str],
-    has_questions: bool = False,
     check_example: Callable[[str, tf.train.Example, str], None] | None = None,
     at_most: int | None = None,
 ) -> None:
@@ -60,31 +62,27 @@ def check_examples(
         data_dir: the folder.
         task: the examples' task, for messages.
         features: what they need beside the token features.
-        has_questions: whether the folder must hold the questions of the dev split too.
         check_example: raises ValueError for an example that does not suit the task; gets the split,
             the example and its place.
         at_most: how many examples of a split are checked, where there may be very many.
 
     Raises:
         FileNotFoundError: if the folder or one of its files is missing.
-        ValueError: if a file is not what its name says; if examples lack a feature, have another
-            length than the config, or labels outside of their tables; or if the vocabulary is not
-            theirs, or is larger than the encoder's.
+        ValueError: if files, examples, labels or vocabulary are not what the config needs.
     """
-    data_dir = pathlib.Path(data_dir)
+    data_dir = as_path(data_dir)
     if not (data_dir / "vocab.txt").is_file():
         raise FileNotFoundError(
-            f"expected vocab.txt in {data_dir}; `mate-tf data` writes such a folder"
+            f"expected vocab.txt in {data_dir}; `mate-tf data` writes such a folder, and beside "
+            "records of TAPAS's release belongs the vocabulary that they were made with"
         )
-    of_splits = {
-        (split, records): split_files(data_dir, split + records.suffix)
-        for split in SPLITS
-        for records in config.record_sets
-    }
     needed = {*features, *(["table_id_hash"] if config.perturbed_copies else [])}
-    if has_questions:
-        split_files(data_dir, "dev", QUESTIONS)
     check_vocabulary(data_dir)
+    of_splits = record_files(config, data_dir)
+    if not has_conversion(data_dir):
+        for (split, _), files in of_splits.items():
+            more = f" and {len(files) - 1} more" if files[1:] else ""
+            logging.info("TAPAS's release: the split %s is %s%s", split, files[0], more)
     for (split, records), files in of_splits.items():
         schema = records_schema(files, config.skip_corrupt)
         if missing := sorted(needed - set(schema)):
@@ -102,40 +100,54 @@ def check_examples(
                 f"expected examples of {records.max_seq_length} tokens (max_seq_length), got "
                 f"{length} in {files[0]}"
             )
-        of_split = functools.partial(check_example, split) if check_example else None
-        check_records(files, config.skip_corrupt, of_split, at_most)
-    pieces = len(Wordpiece(data_dir / "vocab.txt").vocabulary)
-    if pieces > config.encoder.vocab_size:
+
+        def check(example: tf.train.Example, where: str, split: str = split) -> None:
+            _check_ids(example, where, config.encoder.vocab_size)
+            if check_example is not None:
+                check_example(split, example, where)
+
+        check_records(files, config.skip_corrupt, check, at_most)
+    Wordpiece(data_dir / "vocab.txt").check_fits(config.encoder.vocab_size)
+
+
+def record_files(
+    config: ExamplesConfig, data_dir: str | pathlib.Path
+) -> dict[tuple[str, RecordSet], list[str]]:
+    """The record files of each split and set of records; errors as `split_files`."""
+    return {
+        (split, records): split_files(data_dir, split + records.suffix)
+        for split in SPLITS
+        for records in config.record_sets
+    }
+
+
+def _check_ids(example: tf.train.Example, where: str, vocab_size: int) -> None:
+    ids = example.features.feature["input_ids"].int64_list.value
+    wrong = max(ids) if min(ids) >= 0 else min(ids)
+    if not 0 <= wrong < vocab_size:
         raise ValueError(
-            f"expected at most {config.encoder.vocab_size} pieces (encoder.vocab_size), got "
-            f"{pieces} in {data_dir / 'vocab.txt'}"
+            f"expected input_ids from 0 to {vocab_size - 1} (encoder.vocab_size), got {wrong} "
+            f"{name_example(example, where)}"
         )
 
 
-def records_conversion(data_dir: str | pathlib.Path, skip_corrupt: bool = False) -> Conversion:
-    """How the folder's records were made.
+def records_conversion(config: ExamplesConfig, data_dir: str | pathlib.Path) -> Conversion:
+    """How the folder's records, which `check_examples` has accepted, were made.
 
-    A folder of the release does not say. Its length is then that of the first training example, and
-    every other option is off.
+    A folder of the release does not say. Then it is as the release does by default.
     """
     if has_conversion(data_dir):
         return read_conversion(data_dir)
-    files = split_files(data_dir, "train")
-    (length,) = records_schema(files, skip_corrupt)["input_ids"].shape
-    features = FeatureConfig(max_seq_length=length)
-    vocabulary = file_sha256(pathlib.Path(data_dir) / "vocab.txt")
+    features = FeatureConfig(config.max_seq_length, trim_cells=True, original_conversion=True)
+    vocabulary = file_sha256(as_path(data_dir) / "vocab.txt")
     return Conversion(None, features, None, vocabulary)
 
 
 def save_conversion(
     config: ExamplesConfig, data_dir: str | pathlib.Path, model_dir: str | pathlib.Path
 ) -> None:
-    """Writes to a run's folder how the records were made.
-
-    Raises:
-        ValueError: if the folder is that of a run on records made in another way.
-    """
-    here = records_conversion(data_dir, config.skip_corrupt)
+    """Writes to a run's folder how the records were made; ValueError if it says otherwise."""
+    here = records_conversion(config, data_dir)
     if has_conversion(model_dir):
         there = read_conversion(model_dir)
         if different := differences(dataclasses.asdict(there), dataclasses.asdict(here)):
@@ -156,11 +168,9 @@ def build_model(config: RunConfig) -> Any:
 
 
 class Evaluation(NamedTuple):
-    """How a model is measured while it trains.
+    """How a model is measured while it trains: its scores, and texts in Markdown, by name.
 
-    Attributes:
-        evaluate: gives the scores of the model as it is, and texts in Markdown, by name.
-        best_by: the score by which the best evaluation is chosen.
+    The best evaluation is chosen by the score `best_by`.
     """
 
     evaluate: Callable[[], Mapping[str, float | str]]
@@ -173,11 +183,7 @@ def make_task(
     model: EncoderTask,
     evaluation: Evaluation,
 ) -> Task:
-    """The model's training on the train split; batches of several sets of records take turns.
-
-    Raises:
-        ValueError: as `check_batch_size`, with the strategy of the scope.
-    """
+    """The model's training on the train split; batches of several sets of records take turns."""
     check_batch_size(config.batch_size, config.gradient_accumulation_steps)
     sets = config.record_sets
 
@@ -213,13 +219,21 @@ def make_task(
     )
 
 
+def dev_examples(config: ExamplesConfig, data_dir: str | pathlib.Path) -> tf.data.Dataset:
+    """The examples of the dev split, without those that fill up the last batch of the release."""
+    examples = read_records(split_files(data_dir, "dev"), config.skip_corrupt)
+    if "question_id" not in examples.element_spec:
+        return examples
+    return examples.filter(lambda features: features["question_id"][0] != _FILLING)
+
+
 def dev_batches(
     config: ExamplesConfig,
     data_dir: str | pathlib.Path,
     question_ids: Collection[str] | None = None,
 ) -> tf.data.Dataset:
     """The examples of the dev split in batches, all or those of some questions."""
-    examples = read_records(split_files(data_dir, "dev"), config.skip_corrupt)
+    examples = dev_examples(config, data_dir)
     if question_ids is not None:
         ids = tf.constant([id_.encode() for id_ in question_ids])
         examples = examples.filter(lambda features: tf.reduce_any(features["question_id"] == ids))

@@ -1,6 +1,7 @@
 """The training of a task on Orbit: steps, evaluations, checkpoints, summaries and exact resume."""
 
 import contextlib
+import dataclasses
 import errno
 import json
 import math
@@ -13,6 +14,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from mate_tf.paths import as_path
 from mate_tf.private_apis import orbit_logs_to
 from mate_tf.tables.text_files import complete_text_file
 from mate_tf.training.config import TrainingConfig
@@ -23,7 +25,7 @@ from mate_tf.training.distribution import (
     has_several_workers,
     is_chief,
 )
-from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
+from mate_tf.training.optimizer import OPTIONS, BertAdamW, WarmupLinearDecay
 from mate_tf.training.trainer import Task, Terminated, Termination, Trainer, orbit
 from mate_tf.weights.run import BEST_FOLDER, CALIBRATION, weights_by_path
 
@@ -43,13 +45,8 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
 
     A run that was interrupted and resumed gives the same weights as one that was not. Call it on
     each worker, in the strategy scope that the model was made in, with a folder that all workers
-    see.
-
-    Args:
-        task: what to train.
-        config: how; `save_config` stores it first.
-        model_dir: the run's folder. It gets checkpoints, the weights of the best evaluation in
-            "best", TensorBoard summaries and evaluations.jsonl.
+    see. It gets checkpoints, the weights of the best evaluation in "best", TensorBoard summaries
+    and evaluations.jsonl.
 
     Returns:
         The metrics of the last evaluation; on workers other than the chief only the best's metric.
@@ -62,8 +59,9 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
         ConnectionError: if a worker is lost.
         Terminated: after SIGTERM, once the present step or the last evaluation is saved.
     """
-    with explained(pathlib.Path(model_dir)), Termination() as termination:
-        metrics = _train(task, config, pathlib.Path(model_dir), termination)
+    model_dir = as_path(model_dir)
+    with explained(model_dir), Termination() as termination:
+        metrics = _train(task, config, model_dir, termination)
         if termination.is_asked:  # too late for another step, but not for what follows the run
             raise Terminated
         return metrics
@@ -72,7 +70,7 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
 def _train(
     task: Task, config: TrainingConfig, model_dir: pathlib.Path, termination: Termination
 ) -> dict[str, float]:
-    optimizer = _make_optimizer(task.model, config)
+    optimizer = make_optimizer(task.model, config)
     trainer = Trainer(task, optimizer, config, termination)
     step = trainer.global_step
     best = BestSoFar()
@@ -160,19 +158,12 @@ def _restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
         ) from error
 
 
-def _make_optimizer(model: keras.Model, config: TrainingConfig) -> BertAdamW:
+def make_optimizer(model: keras.Model, config: TrainingConfig) -> BertAdamW:
+    """The optimizer of a run, with its schedule, built for the model's variables."""
     schedule = WarmupLinearDecay(
         config.learning_rate, config.num_steps, round(config.warmup_ratio * config.num_steps)
     )
-    optimizer = BertAdamW(
-        schedule,
-        weight_decay_rate=config.weight_decay_rate,
-        max_gradient_norm=config.max_gradient_norm,
-        max_gradient_value=config.max_gradient_value,
-        head_learning_rate_ratio=config.head_learning_rate_ratio,
-        attention_bias_learning_rate_ratio=config.attention_bias_learning_rate_ratio,
-        ema_decay=config.ema_decay,
-    )
+    optimizer = BertAdamW(schedule, **{name: getattr(config, name) for name in OPTIONS})
     optimizer.build(model.trainable_variables)
     return optimizer
 
@@ -185,13 +176,7 @@ def _random_state(model: keras.Model) -> list[tf.Variable]:
 
 @contextlib.contextmanager
 def explained(model_dir: pathlib.Path) -> Iterator[None]:
-    """Adds to an error in a run's training what is left of the run and what to do.
-
-    Raises:
-        FloatingPointError: for a number that is not finite.
-        OSError: where the disk is full.
-        ConnectionError: where another worker is lost.
-    """
+    """Adds to an error in a run's training what is left of the run and what to do."""
     try:
         yield
     except FloatingPointError as error:
@@ -245,15 +230,9 @@ def read_evaluations(model_dir: pathlib.Path) -> list[dict[str, float]]:
 
 
 class BestSoFar(tf.train.experimental.PythonState):
-    """Which evaluation was the best, and how many followed it.
+    """Which evaluation was the best, the latest, and how many followed the best.
 
     A later one with the same value is no better, and one with NaN never is.
-
-    Attributes:
-        step: of the best evaluation; 0 before the first.
-        value: of its metric.
-        last_step: of the latest evaluation.
-        num_since: how many evaluations followed the best.
     """
 
     def __init__(self) -> None:
@@ -280,56 +259,49 @@ class BestSoFar(tf.train.experimental.PythonState):
         self.step, self.value, self.last_step, self.num_since, *_ = values
 
 
+@dataclasses.dataclass(eq=False)
 class Evaluator(orbit.AbstractEvaluator):
     """Runs the task's evaluation, and keeps its results and the best one's weights."""
 
-    def __init__(
-        self,
-        task: Task,
-        optimizer: BertAdamW,
-        best: BestSoFar,
-        best_weights: tf.train.CheckpointManager,
-        folder: pathlib.Path,
-    ):
-        self._task = task
-        self._optimizer = optimizer
-        self._best = best
-        self._best_weights = best_weights
-        self._folder = folder
+    task: Task
+    optimizer: BertAdamW
+    best: BestSoFar
+    best_weights: tf.train.CheckpointManager
+    folder: pathlib.Path
 
     def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
         """Evaluates on all held-out data, whatever num_steps is; only the chief computes."""
-        step = int(self._optimizer.iterations.numpy())
-        best_by = self._task.best_by
+        step = int(self.optimizer.iterations.numpy())
+        best_by = self.task.best_by
         metrics = {best_by: math.nan}
-        with self._optimizer.averaged_weights():
+        with self.optimizer.averaged_weights():
             if is_chief():
-                results = self._task.evaluate()
+                results = self.task.evaluate()
                 texts = {name: text for name, text in results.items() if isinstance(text, str)}
                 metrics = {name: float(results[name]) for name in results if name not in texts}
                 self._show(step, texts)
             (metrics[best_by],) = chief_values([metrics[best_by]])
-            if self._best.add(step, metrics[best_by]):
-                self._best_weights.save(checkpoint_number=step)
+            if self.best.add(step, metrics[best_by]):
+                self.best_weights.save(checkpoint_number=step)
                 if is_chief():  # the calibration was for the best weights before
-                    (self._folder / CALIBRATION).unlink(missing_ok=True)
+                    (self.folder / CALIBRATION).unlink(missing_ok=True)
         self._write({"step": step} | metrics)
         logging.info(
             "step %d evaluation: %s  (best %s %.4f at step %d)",
             step,
             "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()),
             best_by,
-            self._best.value,
-            self._best.step,
+            self.best.value,
+            self.best.step,
         )
         return metrics
 
     def _write(self, evaluation: Mapping[str, float]) -> None:
         """Adds a line, in place of those that an interrupted run wrote from this step on."""
-        earlier = read_evaluations(self._folder)
+        earlier = read_evaluations(self.folder)
         kept = [one for one in earlier if one["step"] < evaluation["step"]]
-        with complete_text_file(self._folder / EVALUATIONS_FILE) as file:
-            file.writelines(f"{json.dumps(one)}\n" for one in [*kept, evaluation])
+        with complete_text_file(self.folder / EVALUATIONS_FILE) as file:
+            file.write("".join(f"{json.dumps(one)}\n" for one in [*kept, evaluation]))
 
     def _show(self, step: int, texts: Mapping[str, str]) -> None:
         """Writes texts to the evaluation's file and for TensorBoard."""
@@ -337,7 +309,7 @@ class Evaluator(orbit.AbstractEvaluator):
             return
         for name, text in texts.items():
             tf.summary.text(name, text, step=step)
-        path = self._folder / TEXTS_FOLDER / f"{step}.md"
+        path = self.folder / TEXTS_FOLDER / f"{step}.md"
         path.parent.mkdir(exist_ok=True)
         with complete_text_file(path) as file:
             file.write("\n".join(f"# {name}\n\n{text}" for name, text in texts.items()))

@@ -17,6 +17,12 @@ NOT_DECAYED = "LayerNorm|layer_norm|bias"
 BODY = r"(^|/)encoder/(embedding|layer_\d+)/"
 # Learned weights that are added to attention scores.
 ATTENTION_BIAS = r"(^|/)(relative_bias_table|grammar_bias)$"
+# Of the optimizer, and of a training's config.
+OPTIONS = (
+    *("weight_decay_rate", "max_gradient_norm", "max_gradient_value", "head_learning_rate_ratio"),
+    *("attention_bias_learning_rate_ratio", "ema_decay"),
+)
+_BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-6
 
 
 @keras.saving.register_keras_serializable("mate_tf")
@@ -44,11 +50,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         return self.peak * tf.where(count < float(self.warmup_steps), rising, falling)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "peak": self.peak,
-            "num_steps": self.num_steps,
-            "warmup_steps": self.warmup_steps,
-        }
+        return {name: getattr(self, name) for name in ("peak", "num_steps", "warmup_steps")}
 
 
 @keras.saving.register_keras_serializable("mate_tf")
@@ -65,11 +67,10 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
 
     Args:
         learning_rate: a number, or a schedule of the number of updates.
-        weight_decay_rate: per update and unit of learning rate, for variables whose path does not
-            match the regular expression `not_decayed`.
+        weight_decay_rate: per update and unit of learning rate, but for `NOT_DECAYED`.
         max_gradient_norm: the global norm that gradients are scaled down to; None leaves them.
         max_gradient_value: the size that each of their values is then cut to; None leaves them.
-        head_learning_rate_ratio: multiplies the rate of variables whose path does not match `body`.
+        head_learning_rate_ratio: multiplies the rate of variables whose path does not match `BODY`.
         attention_bias_learning_rate_ratio: multiplies the rate of `ATTENTION_BIAS`.
         ema_decay: of the exponential moving average of the variables, which starts from the first
             update; None for none.
@@ -79,14 +80,9 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
         self,
         learning_rate: Any = 5e-5,
         weight_decay_rate: float = 0.01,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-6,
         max_gradient_norm: float | None = 1.0,
         max_gradient_value: float | None = None,
-        not_decayed: str = NOT_DECAYED,
         head_learning_rate_ratio: float = 1.0,
-        body: str = BODY,
         attention_bias_learning_rate_ratio: float = 1.0,
         ema_decay: float | None = None,
         name: str = "bert_adamw",
@@ -95,14 +91,9 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
         super().__init__(learning_rate=learning_rate, name=name, **average)
         self.ema_decay = ema_decay
         self.weight_decay_rate = weight_decay_rate
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
         self.max_gradient_norm = max_gradient_norm
         self.max_gradient_value = max_gradient_value
-        self.not_decayed = not_decayed
         self.head_learning_rate_ratio = head_learning_rate_ratio
-        self.body = body
         self.attention_bias_learning_rate_ratio = attention_bias_learning_rate_ratio
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
@@ -112,13 +103,13 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
         super().build(variables)
         self._averaged = list(variables)
         self._m, self._v = self.add_optimizer_variables(variables, ["m", "v"])
-        self._decayed = [not re.search(self.not_decayed, variable.path) for variable in variables]
+        self._decayed = [not re.search(NOT_DECAYED, variable.path) for variable in variables]
         self._rate_ratios = [self._rate_ratio(variable.path) for variable in variables]
 
     def _rate_ratio(self, path: str) -> float:
         if re.search(ATTENTION_BIAS, path):
             return self.attention_bias_learning_rate_ratio
-        return 1.0 if re.search(self.body, path) else self.head_learning_rate_ratio
+        return 1.0 if re.search(BODY, path) else self.head_learning_rate_ratio
 
     def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
         """Makes one update; in a replica the gradients are its share of the sum."""
@@ -159,28 +150,15 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
             beta1_power=tf.zeros([], variable.dtype),
             beta2_power=tf.zeros([], variable.dtype),
             lr=rate,
-            beta1=tf.cast(self.beta_1, variable.dtype),
-            beta2=tf.cast(self.beta_2, variable.dtype),
-            epsilon=tf.cast(self.epsilon, variable.dtype),
+            beta1=tf.cast(_BETA_1, variable.dtype),
+            beta2=tf.cast(_BETA_2, variable.dtype),
+            epsilon=tf.cast(_EPSILON, variable.dtype),
             grad=tf.cast(gradient, variable.dtype),
         )
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "learning_rate": super().get_config()["learning_rate"],
-            "weight_decay_rate": self.weight_decay_rate,
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-            "max_gradient_norm": self.max_gradient_norm,
-            "max_gradient_value": self.max_gradient_value,
-            "not_decayed": self.not_decayed,
-            "head_learning_rate_ratio": self.head_learning_rate_ratio,
-            "body": self.body,
-            "attention_bias_learning_rate_ratio": self.attention_bias_learning_rate_ratio,
-            "ema_decay": self.ema_decay,
-            "name": self.name,
-        }
+        own = {name: getattr(self, name) for name in OPTIONS}
+        return {"learning_rate": super().get_config()["learning_rate"], "name": self.name} | own
 
 
 def _clip(

@@ -1,20 +1,21 @@
 """A training run and its folder: what it was made from, its config, and the training itself."""
 
+import contextlib
 import dataclasses
-import hashlib
+import itertools
 import json
 import os
 import pathlib
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 from absl import logging
 
 from mate_tf.dataclass_json import differences, from_dict
+from mate_tf.paths import absolute, as_path, is_remote
+from mate_tf.records.conversion_file import file_sha256
 from mate_tf.records.records import complete_file
-from mate_tf.records.splits import split_files
 from mate_tf.tables.text_files import complete_text_file, read_json
 from mate_tf.tasks import task_of
 from mate_tf.training.config import RunConfig
@@ -46,23 +47,21 @@ def train_run(
         on_begin: is called by the chief before the first step of a run that was not refused.
         **load_options: of `load_weights`.
 
-    Returns:
-        The metrics of the last evaluation.
-
     Raises:
-        FileNotFoundError, ValueError: if data, weights or folder do not fit the config.
+        FileNotFoundError, ValueError: if data, weights or folder do not fit the config, or another
+            process trains in the folder.
     """
     import keras
 
-    from mate_tf.training.distribution import is_chief
-    from mate_tf.training.examples import SPLITS, build_model, make_task, save_conversion
+    from mate_tf.training.distribution import describe_devices, is_chief
+    from mate_tf.training.examples import build_model, make_task, record_files, save_conversion
     from mate_tf.training.loop import train
     from mate_tf.weights.initial import load_weights
 
     task_spec = task_of(config.task)
     task_spec.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
-    with tf.distribute.get_strategy().scope():
+    with tf.distribute.get_strategy().scope(), contextlib.ExitStack() as held:
         model = build_model(config)
         source = None
         begins = tf.train.latest_checkpoint(model_dir) is None
@@ -72,30 +71,57 @@ def train_run(
             logging.info("%s", report)
             source = report.source
             if source.startswith(os.path.normpath(init_checkpoint)):  # not on the Hub
-                init_checkpoint = os.path.abspath(init_checkpoint)
+                init_checkpoint = absolute(init_checkpoint)
         evaluation = task_spec.dev_evaluation(config, data_dir, model)
         task = make_task(config, data_dir, model, evaluation)
         # Only now, so that a refused run leaves no folder behind.
         if is_chief():
+            held.enter_context(_only_training(model_dir))
             save_config(config, model_dir)
             save_conversion(config, data_dir, model_dir)
-            names = [
-                f"{split}{records.suffix}" for split in SPLITS for records in config.record_sets
-            ]
             inputs = RunInputs(
-                data_dir=os.path.abspath(data_dir),
-                files=data_files(data_dir, names),
+                data_dir=absolute(data_dir),
+                files=data_files(record_files(config, data_dir)),
                 init_checkpoint=init_checkpoint,
                 init_revision=load_options.get("revision"),
                 reset_heads=load_options.get("reset_heads", False),
-                loaded_from=source and os.path.abspath(source),
+                loaded_from=source and absolute(source),
             )
             save_inputs(inputs, model_dir, begins, may_differ=config.skip_corrupt)
             with complete_file(model_dir / "vocab.txt") as unfinished:
-                shutil.copyfile(data_dir / "vocab.txt", unfinished)
+                tf.io.gfile.copy(str(data_dir / "vocab.txt"), unfinished)
             if begins and on_begin is not None:
                 on_begin()
+        logging.info("%s", describe_devices(config.dtype))
         return train(task, config, model_dir)
+
+
+@contextlib.contextmanager
+def _only_training(model_dir: pathlib.Path) -> Iterator[None]:
+    """Holds the folder's lock, where the system has one; it ends with the process."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        fcntl = None  # type: ignore[assignment]
+    if fcntl is None or is_remote(model_dir):
+        yield
+        return
+    model_dir.mkdir(parents=True, exist_ok=True)
+    folder = os.open(model_dir, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(folder)
+        raise ValueError(
+            f"expected no other training in {model_dir}, found one; wait for it, or name another "
+            "folder"
+        ) from None
+    except OSError:  # some file systems have no locks
+        pass
+    try:
+        yield
+    finally:
+        os.close(folder)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,11 +134,9 @@ class InputFile:
 
 @dataclasses.dataclass(frozen=True)
 class RunInputs:
-    """What a run was made from.
+    """What a run was made from: a folder of records with its files, and first weights.
 
     Attributes:
-        data_dir: the folder of records.
-        files: its record files.
         init_checkpoint: the weights that the run was told to start from; None for random ones.
         init_revision: of weights on the Hub.
         reset_heads: whether all heads started anew.
@@ -126,19 +150,12 @@ class RunInputs:
     reset_heads: bool = False
     loaded_from: str | None = None
 
-    def began_with(self, init_checkpoint: str | None) -> bool:
-        """Whether these are its first weights; paths on this machine are stored in full."""
-        whole = init_checkpoint and os.path.abspath(init_checkpoint)
-        return self.init_checkpoint in (init_checkpoint, whole)
 
-
-def data_files(data_dir: str | pathlib.Path, splits: Sequence[str]) -> tuple[InputFile, ...]:
-    """The record files of a folder's splits; errors as `split_files`."""
+def data_files(of_splits: Mapping[Any, Sequence[str]]) -> tuple[InputFile, ...]:
+    """The record files (`record_files`) with the checksums of their contents."""
     files = []
-    for path in (path for split in splits for path in split_files(data_dir, split)):
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        files.append(InputFile(os.path.basename(path), digest))
+    for path in itertools.chain(*of_splits.values()):
+        files.append(InputFile(os.path.basename(path), file_sha256(path)))
     return tuple(files)
 
 
@@ -150,16 +167,13 @@ def save_inputs(
 ) -> None:
     """Writes to a run's folder what the run is made from; a run that goes on must be the same.
 
-    Args:
-        inputs: what this run is made from; no first weights means those of the run so far.
-        model_dir: the run's folder.
-        begins: whether the run has no checkpoint yet.
-        may_differ: whether the data may have changed since.
+    No first weights means those of the run so far. `begins` says whether the run has no checkpoint
+    yet, `may_differ` whether the data may have changed since.
 
     Raises:
         ValueError: if the run in the folder was made from other records or first weights.
     """
-    path = pathlib.Path(model_dir) / INPUTS_FILE
+    path = as_path(model_dir) / INPUTS_FILE
     if begins or not path.exists():
         with complete_text_file(path) as file:
             file.write(json.dumps(dataclasses.asdict(inputs), indent=2) + "\n")
@@ -171,23 +185,17 @@ def save_inputs(
             f"expected the records that the run in {model_dir} began with, got others in "
             f"{inputs.data_dir}: {', '.join(different)}; choose another folder for the run"
         )
-    _check_same_start(inputs, there, model_dir)
-
-
-def _check_same_start(inputs: RunInputs, there: RunInputs, model_dir: str | pathlib.Path) -> None:
-    if inputs.init_checkpoint is None:
+    given = inputs.init_checkpoint
+    if given is None:
         return
-    here, said = (
+    said, here = (
         f"{of.init_checkpoint or 'random ones'}"
         f"{f' ({of.init_revision})' if of.init_revision else ''}"
         f"{' with new heads' if of.reset_heads else ''}"
-        for of in (inputs, there)
+        for of in (there, inputs)
     )
-    same_options = (inputs.init_revision, inputs.reset_heads) == (
-        there.init_revision,
-        there.reset_heads,
-    )
-    if not (same_options and there.began_with(inputs.init_checkpoint)):
+    whole = absolute(given)  # as paths on this machine are stored
+    if said not in (here, here.replace(given, whole, 1)):
         raise ValueError(
             f"expected the first weights that the run in {model_dir} began with, {said}, got "
             f"{here}; choose another folder for the run, or name no weights to go on with it"
@@ -195,13 +203,8 @@ def _check_same_start(inputs: RunInputs, there: RunInputs, model_dir: str | path
 
 
 def load_inputs(model_dir: str | pathlib.Path) -> RunInputs:
-    """What the run in a folder was made from.
-
-    Raises:
-        FileNotFoundError: if the folder does not say.
-        ValueError: if the file is not from `save_inputs`.
-    """
-    path = pathlib.Path(model_dir) / INPUTS_FILE
+    """What the run in a folder was made from; errors as `read_json`, with the file."""
+    path = as_path(model_dir) / INPUTS_FILE
     try:
         return from_dict(RunInputs, read_json(path), "inputs")
     except ValueError as error:
@@ -215,7 +218,7 @@ def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
         ValueError: if the folder is that of a run with another config, or holds a checkpoint of
             something else.
     """
-    path = pathlib.Path(model_dir) / CONFIG_FILE
+    path = as_path(model_dir) / CONFIG_FILE
     here = config_values(config)
     if path.exists():
         there = config_values(load_config(model_dir))
@@ -243,7 +246,7 @@ def load_config(model_dir: str | pathlib.Path) -> RunConfig:
     try:
         return from_dict(task.training_config_class, values)
     except ValueError as error:
-        raise ValueError(f"{pathlib.Path(model_dir) / CONFIG_FILE}: {error}") from None
+        raise ValueError(f"{as_path(model_dir) / CONFIG_FILE}: {error}") from None
 
 
 def config_values(config: RunConfig) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.masked_lm import MaskedLMConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.paths import as_path
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import has_conversion, read_conversion
 from mate_tf.records.splits import read_questions
@@ -133,12 +134,7 @@ class Fitting(NamedTuple):
 
 
 def fitting_starting_point(data_dir: str | pathlib.Path) -> Fitting:
-    """Chooses the starting point by what conversion.json and the training questions say.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_conversion`; and as `read_questions`, for one's own
-            questions.
-    """
+    """Chooses the starting point by what conversion.json and the training questions say."""
     conversion = read_conversion(data_dir)
     if conversion.pretraining is not None:
         return Fitting("masked_words", "the records have masked words")
@@ -146,7 +142,7 @@ def fitting_starting_point(data_dir: str | pathlib.Path) -> Fitting:
         return Fitting("span_reading", "the records label the answers' texts")
     if conversion.task in ("TABFACT", "SST2"):
         return Fitting("classification", f"the records are of {conversion.task}")
-    if conversion.task == "JSONL":
+    if conversion.task in ("INTERACTIONS", "JSONL"):
         for _, question in read_questions(data_dir, "train"):
             if question.class_index is not None and not question.answers:
                 return Fitting("classification", "the questions have a class_index")
@@ -156,7 +152,7 @@ def fitting_starting_point(data_dir: str | pathlib.Path) -> Fitting:
 
 def run_folder(name: str) -> pathlib.Path | None:
     """The folder of the run that a config is named by, itself or its config.json; or None."""
-    path = pathlib.Path(name)
+    path = as_path(name)
     folder = path.parent if path.name == "config.json" else path
     is_run = name not in STARTING_POINTS and name not in presets()
     return folder if is_run and (folder / "config.json").is_file() else None
@@ -206,38 +202,31 @@ def fitted(name: str, data_dir: str | pathlib.Path) -> RunConfig:
     if not has_conversion(data_dir):
         return config
     conversion = read_conversion(data_dir)
+    is_classifier = isinstance(config, ClassificationTrainingConfig)
     if conversion.pretraining is None:
         read = read_questions(data_dir, "train")
-        share = sum(1 for _ in itertools.islice(read, _MANY_QUESTIONS)) / _MANY_QUESTIONS
+        most = None if is_classifier else _MANY_QUESTIONS
+        classes = [question.class_index or 0 for _, question in itertools.islice(read, most)]
+        share = min(len(classes) / _MANY_QUESTIONS, 1.0)
         num_steps = max(round(config.num_steps * share**0.6), 40)
         interval = min(config.eval_interval, num_steps)
         config = dataclasses.replace(config, num_steps=num_steps, eval_interval=interval)
+        if is_classifier:
+            classes += [q.class_index or 0 for _, q in read_questions(data_dir, "dev")]
+            task = dataclasses.replace(config.task, num_classes=max(2, 1 + max(classes)))
+            config = dataclasses.replace(config, task=task)
     length = conversion.features.max_seq_length
     if length is not None:
         buckets = tuple(bucket for bucket in config.length_buckets if bucket < length)
         config = dataclasses.replace(config, max_seq_length=length, length_buckets=buckets)
-    if isinstance(config, ClassificationTrainingConfig):
-        classes = [
-            question.class_index or 0
-            for split in ("train", "dev")
-            for _, question in read_questions(data_dir, split)
-        ]
-        task = dataclasses.replace(config.task, num_classes=max(2, 1 + max(classes)))
-        config = dataclasses.replace(config, task=task)
     return config
 
 
 def make_config(name: str, architecture: str | None, overrides: list[str]) -> Any:
-    """A config of `find_config` with an architecture and changed values.
+    """A config of `find_config` with an architecture and changed values; errors as its own.
 
-    Args:
-        name: the config.
-        architecture: a name of mate_tf/presets.py, which replaces the config's, of a PointR the
-            pointer's; None leaves it.
-        overrides: the changes.
-
-    Raises:
-        ValueError: for an unknown name, or a change that cannot be made.
+    The architecture is a name of mate_tf/presets.py, which replaces the config's, of a PointR the
+    pointer's; None leaves it.
     """
     return changed(find_config(name), name, architecture, overrides)
 
@@ -269,10 +258,7 @@ def changed(config: Any, name: str, architecture: str | None, overrides: list[st
 def check_kind(config: Any, name: str, program: str) -> None:
     """ValueError for a config that a program does not train; the message names what does.
 
-    Args:
-        config: the config.
-        name: the name it was found by.
-        program: "train", which trains every single model; "finetune", "pretrain" or "pointr".
+    The programs are "train", which trains every single model, "finetune", "pretrain" and "pointr".
     """
     kind = "pretrain" if isinstance(config, MaskedLMTrainingConfig) else "finetune"
     if hasattr(config, "point"):

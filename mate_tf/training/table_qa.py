@@ -1,6 +1,7 @@
 """Training table question answering on a folder of records (mate_tf/training/examples.py).
 
 dev.jsonl, or its shards, holds the questions of the dev split with their tables and answers.
+Without it the model is measured on the records alone.
 
 Shapes: B batch, S sequence.
 """
@@ -8,26 +9,33 @@ Shapes: B batch, S sequence.
 import functools
 import itertools
 import pathlib
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from mate_tf.answers.answer import Answer
 from mate_tf.answers.decoding import Asked, decode_cells
-from mate_tf.evaluation.markdown import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
+from mate_tf.evaluation.report import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
 from mate_tf.evaluation.scoring import is_correct, score
 from mate_tf.features.token_features import TokenFeatures
+from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.paths import as_path
 from mate_tf.records.records import name_example
-from mate_tf.records.splits import read_questions
+from mate_tf.records.splits import has_questions, read_questions
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, Question, Table
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import (
     Evaluation,
     check_examples,
     dev_batches,
+    dev_examples,
+    piece_text,
     predict_function,
+    question_texts,
     records_conversion,
 )
 
@@ -43,21 +51,19 @@ _TASK_FEATURES = {
 }
 
 
-def check_data(config: TableQATrainingConfig, data_dir: str | pathlib.Path) -> None:
+def check_table_qa(config: TableQATrainingConfig, data_dir: str | pathlib.Path) -> None:
     """As `check_examples`, with further reasons for a ValueError.
 
     These are a histogram row with `cell_cross_entropy`; an unknown aggregation; an example without
     the labels that training needs; and an example of the dev split whose question is missing.
     """
-
-    @functools.cache  # once the folder is known to have them
-    def dev_questions() -> frozenset[str]:
-        return frozenset(question.question_id for _, question in read_questions(data_dir, "dev"))
-
+    dev_questions = None
+    if has_questions(data_dir, "dev"):
+        pairs = read_questions(data_dir, "dev")
+        dev_questions = frozenset(question.question_id for _, question in pairs)
     check_example = functools.partial(_check_example, config.task, dev_questions)
-    task = "table question answering"
-    check_examples(config, data_dir, task, _TASK_FEATURES, True, check_example)
-    has_row = records_conversion(data_dir, config.skip_corrupt).features.histogram_row
+    check_examples(config, data_dir, "table question answering", _TASK_FEATURES, check_example)
+    has_row = records_conversion(config, data_dir).features.histogram_row
     if has_row and config.task.cell_cross_entropy:
         raise ValueError(
             "expected examples without a histogram row with task.cell_cross_entropy, whose "
@@ -68,16 +74,16 @@ def check_data(config: TableQATrainingConfig, data_dir: str | pathlib.Path) -> N
 
 def _check_example(
     task: TableQAConfig,
-    dev_questions: Callable[[], frozenset[str]],
+    dev_questions: frozenset[str] | None,
     split: str,
     example: tf.train.Example,
     where: str,
 ) -> None:
     features = example.features.feature
     (question_id,) = features["question_id"].bytes_list.value
-    if split == "dev" and question_id.decode() not in dev_questions():
+    if split == "dev" and dev_questions and question_id.decode() not in dev_questions:
         raise ValueError(
-            f"expected examples of the {len(dev_questions())} questions in dev.jsonl, got another "
+            f"expected examples of the {len(dev_questions)} questions in dev.jsonl, got another "
             f"{name_example(example, where)}; make records and questions together"
         )
     number_of = task.num_aggregation_labels
@@ -104,7 +110,7 @@ def _check_example(
         )
 
 
-def dev_evaluation(
+def table_qa_evaluation(
     config: TableQATrainingConfig,
     data_dir: str | pathlib.Path,
     model: TableQuestionAnswering,
@@ -113,35 +119,50 @@ def dev_evaluation(
 
     It gives "loss" over the examples with labels, if any, and the scores of the data set's task
     (mate_tf/evaluation/scoring.py) over the questions with a gold answer. A question without an
-    example counts as wrong. Texts are "answers", the first few, and of a model that aggregates
-    "confusion", which aggregation was taken for which, where the data says which is right.
+    example counts as wrong. Without dev.jsonl the scores are "cell_accuracy", how often the cells
+    are exactly the labelled ones, and "aggregation_accuracy", how often the likeliest operator is
+    right where the records tell it. Texts are "answers", the first few, and of a model that
+    aggregates "confusion", which aggregation was taken for which, where the data says which is
+    right.
 
     Raises:
         ValueError: if no question of the dev split has a gold answer.
     """
     limit = config.eval_questions
+    of_records = not has_questions(data_dir, "dev")
+    if of_records:
+        logging.info(
+            "no questions beside the records (dev.jsonl in %s): loss, cell_accuracy and "
+            "aggregation_accuracy are those of the records alone, and cells are made of wordpieces",
+            data_dir,
+        )
+    read = (
+        _questions_of_records(config, data_dir) if of_records else read_questions(data_dir, "dev")
+    )
     asked = {
-        question.question_id: (table, question)
-        for table, question in itertools.islice(read_questions(data_dir, "dev"), limit)
+        question.question_id: (table, question) for table, question in itertools.islice(read, limit)
     }
     pairs = [
         (table, question)
         for table, question in asked.values()
         if question.answers or question.aggregation == ABSENT
     ]
+    if of_records and not any(question.answer_coordinates for _, question in pairs):
+        pairs = []
     if not pairs:
         raise ValueError(
             f"expected questions with answers to evaluate on, got none (split 'dev' in {data_dir})"
         )
     batches = dev_batches(config, data_dir, None if limit is None else asked.keys())
     predict = predict_function(model)
-    conversion = records_conversion(data_dir, config.skip_corrupt)
+    conversion = records_conversion(config, data_dir)
     task, histogram_row = conversion.task or "JSONL", conversion.features.histogram_row
 
     def evaluate() -> dict[str, float | str]:
         losses: list[float] = []
         ids = [question.question_id for _, question in pairs]
         predictions = dict.fromkeys(ids, Answer(answered=False, error="has no example"))
+        operators: dict[str, str] = {}
         for batch in batches:
             outputs, example_loss = predict(batch)
             # Without a labelled cell or a number there is nothing to measure.
@@ -158,13 +179,71 @@ def dev_evaluation(
             for key, answer in zip(keys, answers, strict=True):
                 if key in predictions:
                     predictions[key] = answer
+            if "aggregation_logits" in outputs:
+                likeliest = np.argmax(outputs["aggregation_logits"], axis=-1)  # [B]
+                operators |= zip(keys, (AGGREGATIONS[index] for index in likeliest), strict=True)
         loss = {"loss": float(np.mean(losses))} if losses else {}
         texts = {"answers": _shown_answers(task, predictions, pairs[:NUM_SHOWN])}
         if config.task.num_aggregation_labels:
             texts |= _aggregation_confusion(predictions, pairs)
+        if of_records:
+            return loss | _record_scores(predictions, operators, pairs) | texts
         return loss | score(task, predictions, pairs) | texts
 
-    return Evaluation(evaluate, _BEST_BY.get(task, "denotation_accuracy"))
+    best_by = "cell_accuracy" if of_records else _BEST_BY.get(task, "denotation_accuracy")
+    return Evaluation(evaluate, best_by)
+
+
+def _questions_of_records(
+    config: TableQATrainingConfig, data_dir: str | pathlib.Path
+) -> Iterator[tuple[Table, Question]]:
+    """The dev split's examples as questions about tables, whose texts are joined pieces."""
+    wordpiece = Wordpiece(as_path(data_dir) / "vocab.txt")
+    for batch in dev_examples(config, data_dir).batch(1):
+        example = {name: values[0] for name, values in batch.items()}
+        rows, columns, labels, ids = (
+            example[name].numpy() for name in ("row_ids", "column_ids", "label_ids", "input_ids")
+        )  # [S]
+        pieces: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for row, column, piece in zip(rows, columns, ids, strict=True):
+            pieces[row, column].append(piece)
+        height, width = max(rows.max(), 1), max(columns.max(), 1)
+        texts = [
+            [piece_text(pieces[row, column], wordpiece) for column in range(1, width + 1)]
+            for row in range(height + 1)
+        ]
+        table = Table.from_rows(texts[1:], texts[0])
+        cells = sorted(set(zip(rows[labels > 0] - 1, columns[labels > 0] - 1, strict=True)))
+        number = float(example["answer"][0])
+        has_number = np.isfinite(number)
+        is_known = not config.task.is_weakly_supervised
+        if "aggregation_is_known" in example:
+            is_known = bool(example["aggregation_is_known"][0])
+        operator = "NONE" if cells and not has_number else ""
+        if is_known:
+            operator = AGGREGATIONS[int(example["aggregation_function_id"][0])]
+        answers = [table.rows[row][column] for row, column in cells]
+        if has_number:
+            answers = [f"{number:g}"]
+        key = example["question_id"].numpy()[0].decode()
+        text = question_texts(batch, wordpiece)[0]
+        yield table, Question(text, key, tuple(answers), tuple(cells), aggregation=operator)
+
+
+def _record_scores(
+    predictions: Mapping[str, Answer],
+    operators: Mapping[str, str],
+    pairs: Iterable[tuple[Table, Question]],
+) -> dict[str, float]:
+    hits: dict[str, list[bool]] = defaultdict(list)
+    for _, question in pairs:
+        key = question.question_id
+        if question.answer_coordinates:
+            found = set(predictions[key].coordinates)
+            hits["cell_accuracy"].append(found == set(question.answer_coordinates))
+        if question.aggregation and operators:
+            hits["aggregation_accuracy"].append(operators.get(key) == question.aggregation)
+    return {name: float(np.mean(values)) for name, values in hits.items()}
 
 
 def _shown_answers(

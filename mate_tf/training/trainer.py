@@ -20,7 +20,12 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import end_with_graph
 from mate_tf.private_apis import import_extra
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.distribution import Batch, distribute_batches, has_several_workers, mean_share
+from mate_tf.training.distribution import (
+    Batch,
+    distribute_batches,
+    mean_share,
+    sum_over_workers,
+)
 from mate_tf.training.optimizer import BertAdamW
 
 orbit = import_extra("orbit", "train", "to train")
@@ -41,10 +46,7 @@ class Task:
         evaluate: metrics on held-out data, and texts in Markdown, by name.
         best_by: the metric of `evaluate` by which the best evaluation is chosen; more is better.
         model_inputs: the model's positional arguments, from a batch.
-        normalized_by: names of features, float [B, ...], by whose sum over the global batch the
-            loss is divided, such as weights. For each, the batch of `compute_loss` has the scalar
-            "mean_NAME", that sum divided by the number of parts that the batch is computed in. So
-            the loss does not depend on the number of parts.
+        normalized_by: as of EncoderTask.
     """
 
     model: keras.Model
@@ -95,35 +97,34 @@ Gradients = tuple[list[tf.Tensor | None], dict[str, tf.Tensor]]
 
 
 def accumulate(compute: Callable[[Batch], Gradients], batch: Batch, num_parts: int) -> Gradients:
-    """Computes a batch in P parts, one after the other, and averages the results.
+    """Computes a batch in P parts, in a loop, and averages the results.
 
     If the loss is a mean over examples, the result is that of the whole batch. Call it in a graph,
-    where `compute` is traced once.
-
-    Args:
-        compute: from a batch to its gradients and means; dense tensors.
-        batch: tensors [B, ...]; B must be a multiple of P.
-        num_parts: P.
+    where `compute`, from a batch to its gradients and means, is traced once. Tensors of the batch
+    are [B, ...], and B is a multiple of P.
     """
     if num_parts == 1:
         return compute(batch)
     parts = {name: _divide(values, num_parts) for name, values in batch.items()}  # [P, B/P, ...]
-    traced = tf.function(compute, autograph=False)
-    # An operation that depends on a function's call need not wait for its results.
-    sums = _map(tf.identity, traced({name: values[0] for name, values in parts.items()}))
-    for index in range(1, num_parts):
-        # In parallel the parts would need the memory of the whole.
-        done = [tensor for tensor in tf.nest.flatten(sums) if tensor is not None]
-        with tf.control_dependencies(done):
-            found = traced({name: values[index] for name, values in parts.items()})
-        sums = _map(tf.add, sums, found)
-    return _map(lambda total: total / num_parts, sums)
 
+    def part(index: Any) -> Batch:
+        return {name: values[index] for name, values in parts.items()}
 
-def _map(function: Callable[..., tf.Tensor], *structures: Gradients) -> Gradients:
-    return tf.nest.map_structure(
-        lambda *tensors: None if tensors[0] is None else function(*tensors), *structures
+    traced = tf.function(compute, autograph=False).get_concrete_function(part(0))
+    kinds = tf.nest.flatten(traced.structured_outputs)
+    zeros = [tf.zeros(kind.shape, kind.dtype) for kind in kinds if kind is not None]
+
+    def add(index: tf.Tensor, sums: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
+        found = [tensor for tensor in tf.nest.flatten(traced(part(index))) if tensor is not None]
+        return index + 1, [total + tensor for total, tensor in zip(sums, found, strict=True)]
+
+    # In parallel the parts would need the memory of the whole.
+    _, sums = tf.while_loop(
+        lambda index, _: index < num_parts, add, (tf.constant(0), zeros), parallel_iterations=1
     )
+    left = iter(sums)
+    means = [None if kind is None else next(left) / num_parts for kind in kinds]
+    return tf.nest.pack_sequence_as(traced.structured_outputs, means)
 
 
 def _divide(values: tf.Tensor, num_parts: int) -> tf.Tensor:
@@ -140,12 +141,8 @@ class Progress:
     """Averages the metrics of steps, and logs a line every few seconds.
 
     Metrics are tensors or numbers; "num_examples" and "num_tokens" are counts, the others are
-    averaged. Tensors are read only when a line is due, so that steps can overlap.
-
-    Args:
-        num_steps: of the whole run, for the time left.
-        seconds: between two lines.
-        clock: the time in seconds.
+    averaged. Tensors are read only when a line is due, so that steps can overlap. `num_steps` are
+    those of the whole run, for the time left.
     """
 
     def __init__(
@@ -257,23 +254,12 @@ class Trainer(_AbstractTrainer):
             for metrics in self._train_steps(min(self._steps_per_loop, last - done)):
                 done += 1
                 self._progress.add(done, metrics)
-            if self._is_to_end():
+            # The same on all workers after the same step.
+            if sum_over_workers([self._termination.is_asked])[0]:
                 self._progress.check_finite(done)
                 raise Terminated
         self._progress.check_finite(done)
         return self._progress.summary()
-
-    def _is_to_end(self) -> bool:
-        """Whether a worker was asked to end, the same on all workers after the same step."""
-        is_asked = self._termination.is_asked
-        if not has_several_workers():
-            return is_asked
-        return bool(self._sum_over_replicas(tf.constant(int(is_asked))))
-
-    @tf.function(autograph=False)
-    def _sum_over_replicas(self, here: tf.Tensor) -> tf.Tensor:
-        values = self._strategy.run(tf.identity, args=(here,))
-        return self._strategy.reduce(tf.distribute.ReduceOp.SUM, values, axis=None)
 
     def _train_steps(self, num_steps: int) -> list[Mapping[str, Any]]:
         """Makes steps in one call of a graph and returns the metrics of each."""
@@ -306,7 +292,7 @@ class Trainer(_AbstractTrainer):
 
     @tf.function(autograph=False)  # converting nothing would take seconds
     def _train_step(self, batch: Batch) -> dict[str, tf.Tensor]:
-        metrics = self._strategy.run(self._replica_step, args=(batch,))
+        metrics = self._strategy.run(self.replica_step, args=(batch,))
         end_with_graph(tf.compat.v1.get_default_graph())  # those of sums over replicas
         reduce = tf.distribute.ReduceOp
         return {
@@ -316,7 +302,8 @@ class Trainer(_AbstractTrainer):
             for name, value in metrics.items()
         }
 
-    def _replica_step(self, batch: Batch) -> dict[str, tf.Tensor]:
+    def replica_step(self, batch: Batch) -> dict[str, tf.Tensor]:
+        """What a replica does in a step: makes the update, and returns its metrics."""
         task = self._task
         learning_rate = tf.convert_to_tensor(self._optimizer.learning_rate)
         num_parts = self._accumulation_steps
@@ -343,9 +330,12 @@ class Trainer(_AbstractTrainer):
             outputs = task.model(*task.model_inputs(batch), training=True)
             metrics = task.compute_loss(batch, outputs)
             share = metrics["loss"] / self._strategy.num_replicas_in_sync
+        variables = task.model.trainable_variables
         gradients = [
-            None if gradient is None else tf.convert_to_tensor(gradient)  # of IndexedSlices too
-            for gradient in tape.gradient(share, task.model.trainable_variables)
+            None
+            if gradient is None  # else of IndexedSlices too
+            else tf.ensure_shape(tf.convert_to_tensor(gradient), variable.shape)
+            for gradient, variable in zip(tape.gradient(share, variables), variables, strict=True)
         ]
         end_with_graph(tf.compat.v1.get_default_graph())  # those of recomputation
         return gradients, {name: tf.reduce_mean(value) for name, value in metrics.items()}

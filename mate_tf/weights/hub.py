@@ -1,4 +1,4 @@
-"""Folders of the Hugging Face Hub, downloaded by name (the extra "hub")."""
+"""Folders of the Hugging Face Hub, downloaded and uploaded by name (the extra "hub")."""
 
 import hashlib
 import pathlib
@@ -8,7 +8,10 @@ from mate_tf.private_apis import import_extra
 
 _NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 # What is read of a folder: no pickles and no code.
-_FILES = ("config.json", "vocab.txt", "*.safetensors", "*.safetensors.index.json")
+_FILES = (
+    *("config.json", "conversion.json", "calibration.json", "vocab.txt"),
+    *("*.safetensors", "*.safetensors.index.json"),
+)
 
 
 def is_hub_name(name: str) -> bool:
@@ -27,18 +30,17 @@ def download(name: str, revision: str | None = None) -> pathlib.Path:
         revision: a commit, branch or tag; only a commit cannot change. None for the newest.
 
     Returns:
-        The folder, with those of config.json, vocab.txt and safetensors that the model has.
+        The folder, with what the model has of config.json, conversion.json, calibration.json,
+        vocab.txt and safetensors.
 
     Raises:
         ModuleNotFoundError: without huggingface_hub.
         OSError: if there is no such model or revision, no network and nothing in the cache, or a
             file is not what the Hub has.
     """
-    huggingface_hub = import_extra("huggingface_hub", "hub", f"to download {name!r}")
+    hub = import_extra("huggingface_hub", "hub", f"to download {name!r}").HfApi()
     try:
-        folder = huggingface_hub.snapshot_download(
-            name, revision=revision, allow_patterns=list(_FILES)
-        )
+        folder = hub.snapshot_download(name, revision=revision, allow_patterns=list(_FILES))
     except (OSError, ValueError) as error:
         reason = str(error).strip().split("\n")[0]
         raise OSError(
@@ -51,6 +53,33 @@ def download(name: str, revision: str | None = None) -> pathlib.Path:
     return pathlib.Path(folder)
 
 
+def check_hub_name(name: str) -> None:
+    """ValueError where a name can be none of a model on the Hub."""
+    if not is_hub_name(name):
+        raise ValueError(f"expected the name of a model on the Hub, owner/model, got {name!r}")
+
+
+def upload(
+    folder: pathlib.Path, name: str, private: bool, message: str, revision: str | None = None
+) -> str:
+    """Uploads a folder; arguments and errors as `push_to_hub` of a model."""
+    hub = import_extra("huggingface_hub", "hub", f"to upload {name!r}").HfApi()
+    try:
+        hub.create_repo(name, private=private, exist_ok=True)
+        if revision is not None:
+            hub.create_branch(name, branch=revision, exist_ok=True)
+        commit = hub.upload_folder(
+            repo_id=name, folder_path=folder, commit_message=message, revision=revision
+        )
+    except (OSError, RuntimeError) as error:
+        reason = str(error.__cause__ or error).strip().split("\n")[0]
+        raise OSError(
+            f"expected the Hugging Face Hub to take the model {name!r}: {type(error).__name__}: "
+            f"{reason}; `hf auth login` stores a token that may write"
+        ) from error
+    return str(commit.commit_url)
+
+
 def _check_checksum(file: pathlib.Path) -> None:
     """OSError where a file of the cache does not have the checksum that is its name.
 
@@ -60,15 +89,14 @@ def _check_checksum(file: pathlib.Path) -> None:
     expected = file.resolve().name
     if not file.is_symlink() or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", expected):
         return
-    is_large = len(expected) == 64
-    digest = hashlib.sha256() if is_large else hashlib.sha1(usedforsecurity=False)
-    if not is_large:
-        digest.update(b"blob %d\0" % file.stat().st_size)
-    with file.open("rb") as content:
-        while part := content.read(1 << 20):
-            digest.update(part)
-    if digest.hexdigest() != expected:
+    if len(expected) == 64:
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+    else:
+        blob = b"blob %d\0%s" % (file.stat().st_size, file.read_bytes())
+        digest = hashlib.sha1(blob, usedforsecurity=False).hexdigest()
+    if digest != expected:
         raise OSError(
-            f"expected {file} with the checksum {expected}, got {digest.hexdigest()}; remove "
+            f"expected {file} with the checksum {expected}, got {digest}; remove "
             f"{file.resolve()}, then it is downloaded again"
         )

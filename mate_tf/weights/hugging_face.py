@@ -1,5 +1,6 @@
 """BERT and TAPAS from a Hugging Face folder: configs from config.json, weights from safetensors."""
 
+import dataclasses
 import functools
 import json
 import pathlib
@@ -25,27 +26,13 @@ from mate_tf.weights.loading import (
 _CONFIG = "config.json"
 _KINDS = ("bert", "tapas")
 _AGGREGATIONS = ["NONE", "SUM", "AVERAGE", "COUNT"]
-# TapasConfig's names of TableQAConfig's fields; null stands for the default.
+# Where TapasConfig names a field of TableQAConfig in another way; null stands for the default.
 _TABLE_QA = {
-    "num_aggregation_labels": "num_aggregation_labels",
-    "use_answer_as_supervision": "use_answer_as_supervision",
-    "select_one_column": "select_one_column",
-    "allow_empty_column_selection": "allow_empty_column_selection",
-    "average_logits_per_cell": "average_logits_per_cell",
-    "init_cell_selection_weights_to_zero": "init_cell_selection_weights_to_zero",
-    "temperature": "temperature",
-    "aggregation_temperature": "agg_temperature",
-    "positive_label_weight": "positive_weight",
-    "cell_selection_preference": "cell_select_pref",
-    "aggregation_loss_weight": "aggregation_loss_importance",
-    "answer_loss_importance": "answer_loss_importance",
-    "huber_loss_delta": "huber_loss_delta",
-    "use_normalized_answer_loss": "use_normalized_answer_loss",
-    "average_approximation_function": "average_approximation_function",
-    "use_gumbel_for_cells": "use_gumbel_for_cells",
-    "use_gumbel_for_aggregation": "use_gumbel_for_agg",
-    "max_num_rows": "max_num_rows",
-    "max_num_columns": "max_num_columns",
+    "agg_temperature": "aggregation_temperature",
+    "positive_weight": "positive_label_weight",
+    "cell_select_pref": "cell_selection_preference",
+    "aggregation_loss_importance": "aggregation_loss_weight",
+    "use_gumbel_for_agg": "use_gumbel_for_aggregation",
 }
 # Where TapasConfig's default differs from ours.
 _TAPAS_DEFAULTS = {
@@ -165,9 +152,9 @@ def _table_qa_config(config: dict[str, Any], path: pathlib.Path) -> TableQAConfi
     names = [labels[key] for key in sorted(labels, key=int)] if labels else _AGGREGATIONS
     if names != _AGGREGATIONS:
         raise ValueError(f"expected aggregation_labels {_AGGREGATIONS} in {path}, got {names}")
-    values = {
-        ours: config[theirs] for theirs, ours in _TABLE_QA.items() if config.get(theirs) is not None
-    }
+    fields = (field.name for field in dataclasses.fields(TableQAConfig))
+    given = {name: config.get(_TABLE_QA.get(name, name)) for name in fields}
+    values = {name: value for name, value in given.items() if value is not None}
     values = _TAPAS_DEFAULTS | values
     values["cell_loss_importance"] = 0.0 if config.get("disable_per_token_loss") else 1.0
     values["answer_loss_cutoff"] = config.get("answer_loss_cutoff")
@@ -178,24 +165,15 @@ def _table_qa_config(config: dict[str, Any], path: pathlib.Path) -> TableQAConfi
 def load_hugging_face(
     model: keras.layers.Layer, directory: str | pathlib.Path, **options: Any
 ) -> LoadReport:
-    """Loads the weights of a Hugging Face folder into a model; pickles are never read.
+    """Loads a Hugging Face folder into a model, as `load_weights`; pickles are never read.
 
     The heads of TapasForQuestionAnswering, TapasForSequenceClassification, TapasForMaskedLM and
-    their BERT counterparts have the names of the TF1 checkpoints here.
-
-    Args:
-        model: a built `TableEncoder` or a model with one as `.encoder`.
-        directory: holds config.json, and model.safetensors or the shards of
-            model.safetensors.index.json.
-        **options: of `assign_variables`.
-
-    Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if it does not fit the model.
+    their BERT counterparts have the names of the TF1 checkpoints here. Options are of
+    `assign_variables`.
     """
     config = read_config(directory)
     check_num_heads(model, config.get("num_attention_heads"), pathlib.Path(directory) / _CONFIG)
-    shards = _shards(directory)
+    shards = weight_files(directory)
     tensors: dict[str, Any] = {}
     for path in shards:
         file = open_safetensors(path)
@@ -209,7 +187,7 @@ def load_hugging_face(
     return assign_variables(model, tensors, source, **options)
 
 
-def _shards(directory: str | pathlib.Path) -> list[pathlib.Path]:
+def weight_files(directory: str | pathlib.Path) -> list[pathlib.Path]:
     """The files that hold the weights."""
     directory = pathlib.Path(directory)
     if (directory / _WEIGHTS).is_file():

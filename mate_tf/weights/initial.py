@@ -1,29 +1,42 @@
 """Weights to start from, wherever they are: Hugging Face, the Hub, a TF1 checkpoint or a run."""
 
 import functools
+import math
 import pathlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
 from absl import logging
 
-from mate_tf.config import EncoderConfig, read_json_object
+from mate_tf.config import TYPE_FEATURES, EncoderConfig, LinformerConfig, read_json_object
+from mate_tf.features.wordpiece import read_vocabulary
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.paths import as_path
 from mate_tf.weights.hub import download, is_hub_name
 from mate_tf.weights.hugging_face import (
     hugging_face_config,
     hugging_face_task_config,
     load_hugging_face,
     read_config,
+    weight_files,
 )
-from mate_tf.weights.loading import LoadReport, assign_variables, check_num_heads
+from mate_tf.weights.loading import (
+    LoadReport,
+    assign_variables,
+    check_num_heads,
+    open_safetensors,
+)
 from mate_tf.weights.run import load_run
 
+Shapes = Sequence[Sequence[int]]
+
 _BERT_CONFIG = "bert_config.json"
+_WEIGHTS_OF_LAYER = 16  # six matrices with their biases, two normalisations
+_SIZES_OF_TASK = ("num_classes", "num_aggregation_labels", "hidden_size")
 # The optimizer's slots and counters, of no use to a model.
 _NOT_WEIGHTS = ("/adam_m", "/adam_v", "/accum")
 _COUNTERS = ("global_step", "counter")
@@ -73,21 +86,12 @@ def load_weights(
     """
     location = locate_weights(path, revision)
     folder = location if location.is_dir() else location.parent
-    pieces = [] if vocab_file is None else _pieces(vocab_file)
+    pieces = [] if vocab_file is None else read_vocabulary(vocab_file)
     if vocab_file is not None and (folder / "vocab.txt").is_file():
         _check_same_vocabulary(pieces, vocab_file, folder / "vocab.txt")
     load = _LOADERS[kind_of_weights(location)]
     cls_id = pieces.index("[CLS]") if "[CLS]" in pieces else None
     return load(model, location, reset_heads=reset_heads, require_all=require_all, cls_id=cls_id)
-
-
-def _pieces(path: str | pathlib.Path) -> list[str]:
-    """The pieces of a vocabulary, each at its index."""
-    try:
-        text = pathlib.Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"expected a vocabulary in UTF-8, got {path}: {error}") from None
-    return [line.strip() for line in text.rstrip("\n").split("\n")]
 
 
 def _check_same_vocabulary(
@@ -97,7 +101,7 @@ def _check_same_vocabulary(
 
     The data may have fewer pieces, and [EMPTY] where the weights have [unused0].
     """
-    there = _pieces(weights_vocab)
+    there = read_vocabulary(weights_vocab)
     remedy = f"make the data with --vocab_file={weights_vocab}"
     for line, (piece, expected) in enumerate(zip(here, there, strict=False), start=1):
         if piece != expected and {piece, expected} != _SAME:
@@ -118,8 +122,8 @@ def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pat
     Raises:
         FileNotFoundError, ModuleNotFoundError, OSError, ValueError: as `load_weights`.
     """
-    local = pathlib.Path(path)
-    if (local / "config.json").is_file() or _find_tf1_checkpoint(local):
+    local = as_path(path)
+    if (local / "config.json").is_file() or find_tf1_checkpoint(local):
         if revision is not None:
             raise ValueError(f"expected no revision for weights on this machine, got {revision!r}")
         return local
@@ -154,13 +158,13 @@ def kind_of_weights(location: pathlib.Path) -> str:
     )
 
 
-def _find_tf1_checkpoint(path: pathlib.Path) -> str | None:
+def find_tf1_checkpoint(path: pathlib.Path) -> str | None:
     """The prefix of the checkpoint at a prefix or in a folder; None where there is none.
 
     In a folder it is the one that its `checkpoint` file names, or else the only one.
     """
     if not path.is_dir():
-        return str(path) if pathlib.Path(f"{path}.index").exists() else None
+        return str(path) if as_path(f"{path}.index").exists() else None
     if latest := tf.train.latest_checkpoint(str(path)):
         return latest
     found = [str(file.with_suffix("")) for file in sorted(path.glob("*.index"))]
@@ -176,22 +180,14 @@ def _find_tf1_checkpoint(path: pathlib.Path) -> str | None:
 def load_tf1_checkpoint(
     model: keras.layers.Layer, path: str | pathlib.Path, **options: Any
 ) -> LoadReport:
-    """Loads a name-based checkpoint of BERT, TAPAS or MATE into a model.
+    """Loads a name-based checkpoint of BERT, TAPAS or MATE into a model, as `load_weights`.
 
-    Args:
-        model: a built `TableEncoder` or a model with one as `.encoder`.
-        path: the checkpoint's prefix (".../model.ckpt") or its folder. A bert_config.json beside it
-            is compared with the model.
-        **options: of `assign_variables`.
-
-    Raises:
-        FileNotFoundError: if there is no checkpoint.
-        ValueError: if it does not fit the model, or the folder has several.
+    A bert_config.json beside it is compared with the model. Options are of `assign_variables`.
     """
-    prefix = _find_tf1_checkpoint(pathlib.Path(path))
+    prefix = find_tf1_checkpoint(as_path(path))
     if prefix is None:
         raise FileNotFoundError(f"expected a TF1 checkpoint at {path}, found no .index file")
-    config = pathlib.Path(prefix).parent / _BERT_CONFIG
+    config = as_path(prefix).parent / _BERT_CONFIG
     if config.is_file():
         check_num_heads(model, read_json_object(config).get("num_attention_heads"), config)
     reader = tf.train.load_checkpoint(prefix)
@@ -275,3 +271,36 @@ def _chooses_columns(location: pathlib.Path) -> bool:
     """Whether a head for columns is in use; transformers stores one also where it is not."""
     is_hugging_face = kind_of_weights(location) == "hugging_face"
     return not is_hugging_face or read_config(location).get("select_one_column") is not False
+
+
+def check_sizes(source: str, encoder: EncoderConfig, task: Any, shapes: Shapes) -> None:
+    """ValueError where a model of these configurations is larger than the weights of these shapes.
+
+    Both may come from somebody else: a configuration of a million layers would take hours to build.
+    """
+    hidden = encoder.hidden_size
+    features = zip(TYPE_FEATURES, encoder.type_vocab_sizes, strict=True)
+    rows = [encoder.vocab_size]
+    rows += [size for name, size in features if name not in encoder.disabled_features]
+    rows += [encoder.max_position_embeddings] * (encoder.position != "none")
+    rows += [getattr(task, name, None) or 0 for name in _SIZES_OF_TASK]
+    least = hidden * sum(rows)
+    least += encoder.num_layers * (4 * hidden**2 + 2 * hidden * encoder.intermediate_size)
+    if isinstance(encoder.attention, LinformerConfig):
+        least += encoder.attention.sequence_length * encoder.attention.projected_length
+    found = sum(math.prod(shape) for shape in shapes)
+    if least > found or encoder.num_layers * _WEIGHTS_OF_LAYER > len(shapes):
+        raise ValueError(
+            f"expected weights of the configuration's size in {source}, at least {least:,} numbers "
+            f"in {encoder.num_layers} layers, got {found:,} in {len(shapes)} weights"
+        )
+
+
+def published_shapes(location: pathlib.Path) -> Shapes:
+    """The shapes of the weights in a Hugging Face folder or a TF1 checkpoint."""
+    if kind_of_weights(location) == "hugging_face":
+        files = map(open_safetensors, weight_files(location))
+        names = ((file, name) for file in files for name in file.keys())  # noqa: SIM118
+        return [file.get_slice(name).get_shape() for file, name in names]
+    prefix = find_tf1_checkpoint(location)
+    return list(tf.train.load_checkpoint(prefix).get_variable_to_shape_map().values())

@@ -6,16 +6,15 @@ Shapes: V rows of a table, D hidden.
 import dataclasses
 import os
 import re
+import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
 import numpy as np
 
-from mate_tf.config import TYPE_FEATURES
-from mate_tf.layers.attention.linformer import Linformer
-from mate_tf.layers.attention.table_etc import TableETC
-from mate_tf.layers.encoder import EncoderBlock, TableEncoder
+from mate_tf.layers.encoder import TableEncoder
+from mate_tf.paths import as_path, is_remote
 
 Tensors = Mapping[str, Callable[[], np.ndarray]]
 
@@ -31,6 +30,19 @@ _LAYER = re.compile(r"bert/encoder/layer_(\d+)/")
 # What TableFormer, Linformer, TableETC and a learned grammar bias add to BERT; checkpoints to
 # start from lack it.
 _OF_AN_ARCHITECTURE = "/self/(relative_|proj_seq_length|grammar_bias)|/global_embeddings$"
+_RANDOM_STATE = "seed_generator_state"
+_PATH_OF_WORDS = "embedding/word_embeddings"
+# What makes the checkpoints' names of paths in an encoder, one after the other.
+_RENAMED = (
+    (r"^embedding/", "embeddings/"),
+    (r"^layer_", "encoder/layer_"),
+    (r"/attention/(?!output/)(?:relations/|grammar/)?", "/attention/self/"),
+    (r"/attention_layer_norm/", "/attention/output/LayerNorm/"),
+    (r"/output_layer_norm/", "/output/LayerNorm/"),
+    (r"/layer_norm/", "/LayerNorm/"),
+    (r"(intermediate|output|pooler)/(kernel|bias)$", r"\1/dense/\2"),
+    (r"proj_seq_length$", "proj_seq_length/kernel"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,13 +166,7 @@ def _move_first_position(words: keras.Variable, positions: keras.Variable, cls_i
 
 
 def check_num_heads(model: keras.layers.Layer, num_heads: int | None, file: object) -> None:
-    """Refuses weights with another number of attention heads, which no shape shows.
-
-    Args:
-        model: a `TableEncoder` or a model with one as `.encoder`.
-        num_heads: the number in the weights; None where it is not known.
-        file: the file that says so.
-    """
+    """Refuses weights with another number of attention heads (None: unknown); no shape shows it."""
     expected = encoder_of(model).config.num_heads
     if num_heads is not None and num_heads != expected:
         raise ValueError(
@@ -215,7 +221,12 @@ def open_safetensors(path: str | os.PathLike[str]) -> Any:
     import safetensors
 
     try:
-        return safetensors.safe_open(path, framework="numpy")
+        if not is_remote(path):
+            return safetensors.safe_open(path, framework="numpy")
+        with tempfile.NamedTemporaryFile() as copy:  # removed, it can still be read
+            copy.write(as_path(path).read_bytes())
+            copy.flush()
+            return safetensors.safe_open(copy.name, framework="numpy")
     except safetensors.SafetensorError as error:
         raise ValueError(f"expected safetensors in {path}: {error}") from None
 
@@ -234,12 +245,19 @@ def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
     encoder = encoder_of(model)
     if not encoder.built:
         raise ValueError(f"expected a built model, got {model.name!r} without variables")
-    names = _encoder_variables(encoder)
+    root = encoder.embedding.word_embeddings.path.removesuffix(_PATH_OF_WORDS)
+    names = {}
+    for variable in encoder.weights:
+        if not variable.path.endswith(_RANDOM_STATE):
+            name = variable.path.removeprefix(root)
+            for pattern, replacement in _RENAMED:
+                name = re.sub(pattern, replacement, name)
+            names[f"{ENCODER}{name}"] = variable
     if hasattr(model, "checkpoint_variables"):
         names |= model.checkpoint_variables()
     known = {id(variable) for variable in names.values()}
     for variable in model.weights:
-        if id(variable) in known or variable.path.endswith("seed_generator_state"):
+        if id(variable) in known or variable.path.endswith(_RANDOM_STATE):
             continue
         if variable.name in names:
             raise ValueError(f"two variables are named {variable.name!r} in model {model.name!r}")
@@ -250,53 +268,3 @@ def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
 def encoder_of(model: keras.layers.Layer) -> TableEncoder:
     """The model itself where it is an encoder, or else its `.encoder`."""
     return model if isinstance(model, TableEncoder) else model.encoder
-
-
-def _encoder_variables(encoder: TableEncoder) -> dict[str, keras.Variable]:
-    embedding = encoder.embedding
-    names = {"bert/embeddings/word_embeddings": embedding.word_embeddings}
-    if embedding.position_embeddings is not None:
-        names["bert/embeddings/position_embeddings"] = embedding.position_embeddings
-    for index, feature in enumerate(TYPE_FEATURES):
-        if feature in embedding.type_embeddings:
-            name = f"bert/embeddings/token_type_embeddings_{index}"
-            names[name] = embedding.type_embeddings[feature]
-    if embedding.global_embeddings is not None:
-        names["bert/embeddings/global_embeddings"] = embedding.global_embeddings
-    names |= _layer_norm("bert/embeddings/LayerNorm", embedding.layer_norm)
-    for index, block in enumerate(encoder.blocks):
-        names |= _block_variables(f"bert/encoder/layer_{index}", block)
-    return names | _linear("bert/pooler/dense", encoder.pooler)
-
-
-def _block_variables(prefix: str, block: EncoderBlock) -> dict[str, keras.Variable]:
-    attention = block.attention
-    of_its_kind = {}
-    if isinstance(attention.implementation, Linformer):
-        name = f"{prefix}/attention/self/proj_seq_length/kernel"
-        of_its_kind[name] = attention.implementation.length_projection
-    if isinstance(attention.implementation, TableETC):
-        labels = attention.implementation.label_embeddings
-        of_its_kind[f"{prefix}/attention/self/{labels.name}"] = labels
-    for biases in (attention.relations, attention.grammar_bias):
-        for variable in biases.weights if biases is not None else ():
-            of_its_kind[f"{prefix}/attention/self/{variable.name}"] = variable
-    return (
-        of_its_kind
-        | _linear(f"{prefix}/attention/self/query", attention.query)
-        | _linear(f"{prefix}/attention/self/key", attention.key)
-        | _linear(f"{prefix}/attention/self/value", attention.value)
-        | _linear(f"{prefix}/attention/output/dense", attention.output_projection)
-        | _layer_norm(f"{prefix}/attention/output/LayerNorm", block.attention_layer_norm)
-        | _linear(f"{prefix}/intermediate/dense", block.intermediate)
-        | _linear(f"{prefix}/output/dense", block.output_projection)
-        | _layer_norm(f"{prefix}/output/LayerNorm", block.output_layer_norm)
-    )
-
-
-def _linear(prefix: str, layer) -> dict[str, keras.Variable]:
-    return {f"{prefix}/kernel": layer.kernel, f"{prefix}/bias": layer.bias}
-
-
-def _layer_norm(prefix: str, layer) -> dict[str, keras.Variable]:
-    return {f"{prefix}/gamma": layer.gamma, f"{prefix}/beta": layer.beta}

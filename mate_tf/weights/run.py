@@ -8,16 +8,16 @@ optimizer's, and is enough to answer, to serve and to start the next run from.
 import functools
 import os
 import pathlib
-import re
-import shutil
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from mate_tf.config import read_json_object
+from mate_tf.paths import as_path
 from mate_tf.records.records import complete_file
 from mate_tf.tasks import TASKS, TaskSpec
 from mate_tf.weights.loading import (
@@ -33,12 +33,9 @@ from mate_tf.weights.loading import (
 FILE = "model.safetensors"
 BEST_FOLDER = "best"  # of a run's: holds the weights of its best evaluation
 CALIBRATION = "calibration.json"  # of the weights, where `mate-tf calibrate` wrote it
-_DESCRIPTION = ("config.json", "conversion.json", "vocab.txt")  # what a run's folder says of them
+DESCRIPTION = ("config.json", "conversion.json", "vocab.txt")  # what a run's folder says of them
 _STEP = "step"
-# How a checkpoint of training/loop.py names a weight: "weights/PATH/.ATTRIBUTES/VARIABLE_VALUE",
-# with "/" and "." of the path escaped.
-_KEY = re.compile(r"weights/([^/]+)/\.ATTRIBUTES/VARIABLE_VALUE")
-_ESCAPED = {".S": "/", "..": "."}
+_KINDS = ("F32", "F16", "float32", "float16")  # of safetensors, and of TensorFlow
 
 
 class StoredWeight(NamedTuple):
@@ -69,15 +66,18 @@ class RunWeights:
             file = open_safetensors(prefix)
             self._metadata = file.metadata() or {}
             for name in file.keys():  # noqa: SIM118, a safetensors file is no mapping
-                shape = tuple(file.get_slice(name).get_shape())
+                stored = file.get_slice(name)
+                _check_kind(stored.get_dtype(), name, prefix)
+                shape = tuple(stored.get_shape())
                 self.weights[name] = StoredWeight(shape, functools.partial(_single, file, name))
             return
-        reader = tf.train.load_checkpoint(prefix)
-        for key, shape in reader.get_variable_to_shape_map().items():
-            if match := _KEY.fullmatch(key):
-                path = re.sub(r"\.[S.]", lambda found: _ESCAPED[found.group()], match.group(1))
-                read = functools.partial(reader.get_tensor, key)
-                self.weights[path] = StoredWeight(tuple(shape), read)
+        # Not tf.train.load_checkpoint, which in ram:// takes a prefix for a folder.
+        reader = tf.compat.v1.train.NewCheckpointReader(prefix)
+        kinds, shapes = reader.get_variable_to_dtype_map(), reader.get_variable_to_shape_map()
+        for path, key in _keys_of_weights(reader).items():
+            _check_kind(kinds[key].name, path, prefix)
+            read = functools.partial(reader.get_tensor, key)
+            self.weights[path] = StoredWeight(tuple(shapes[key]), read)
 
     @property
     def step(self) -> int:
@@ -90,6 +90,10 @@ class RunWeights:
                 f"{self._metadata}"
             )
         return int(self._metadata[_STEP])
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [weight.shape for weight in self.weights.values()]
 
     def restore(self, model: keras.layers.Layer) -> None:
         """Assigns them to the model of the run's config, built.
@@ -114,6 +118,28 @@ class RunWeights:
             weight.assign(self.weights[path].read())
 
 
+def _keys_of_weights(reader) -> dict[str, str]:
+    """The keys in a checkpoint of training/loop.py of its weights, by their path in the model.
+
+    A weight that the optimizer has as well is kept under the optimizer's name, so that the keys
+    alone do not say what they are.
+    """
+    graph = TrackableObjectGraph.FromString(reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"))
+    root = {child.local_name: child.node_id for child in graph.nodes[0].children}
+    if "weights" not in root:
+        return {}
+    return {
+        child.local_name: attribute.checkpoint_key
+        for child in graph.nodes[root["weights"]].children
+        for attribute in graph.nodes[child.node_id].attributes
+    }
+
+
+def _check_kind(kind: str, name: str, source: str) -> None:
+    if kind not in _KINDS:
+        raise ValueError(f"expected weights of {_KINDS}, got {kind} for {name!r} in {source}")
+
+
 def _single(file, name: str) -> np.ndarray:
     return file.get_tensor(name).astype(np.float32)
 
@@ -125,7 +151,7 @@ def run_weights(directory: str | pathlib.Path) -> RunWeights:
         FileNotFoundError: if the folder holds no checkpoint and no weights.
         ValueError: as `RunWeights`.
     """
-    directory = pathlib.Path(directory)
+    directory = as_path(directory)
     for folder in (directory / BEST_FOLDER, directory):
         if prefix := tf.train.latest_checkpoint(str(folder)):
             return RunWeights(prefix)
@@ -154,7 +180,7 @@ def read_run_config(directory: str | pathlib.Path) -> tuple[TaskSpec, dict[str, 
         FileNotFoundError: if the folder does not hold one.
         ValueError: if it is not a run's.
     """
-    path = pathlib.Path(directory) / "config.json"
+    path = as_path(directory) / "config.json"
     if not path.is_file():
         raise FileNotFoundError(f"expected config.json in {directory}; is it a run's folder?")
     values = read_json_object(path)
@@ -170,20 +196,11 @@ def read_run_config(directory: str | pathlib.Path) -> tuple[TaskSpec, dict[str, 
 def load_run(
     model: keras.layers.Layer, directory: str | pathlib.Path, **options: Any
 ) -> LoadReport:
-    """Loads the weights of a run (`run_weights`) into a model of another task or attention.
+    """Loads a run (`run_weights`) into a model of another task or attention, as `load_weights`.
 
-    Variables at the same place of the model go together.
-
-    Args:
-        model: a built `TableEncoder` or a model with one as `.encoder`.
-        directory: the run's.
-        **options: of `assign_variables`.
-
-    Raises:
-        FileNotFoundError: if it holds no checkpoint.
-        ValueError: if it does not fit the model.
+    Variables at the same place of the model go together. Options are of `assign_variables`.
     """
-    directory = pathlib.Path(directory)
+    directory = as_path(directory)
     stored = run_weights(directory)
     config = read_json_object(directory / "config.json")
     check_num_heads(model, config["encoder"].get("num_heads"), directory / "config.json")
@@ -201,59 +218,70 @@ def load_run(
 
 
 def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) -> pathlib.Path:
-    """Writes the weights of a run's best evaluation alone, in half precision.
+    """Writes the weights of a run's best evaluation alone, in half precision; returns their file.
 
     The run's config, vocabulary and conversion are copied too. The folder answers questions, and
     other runs start from it, as from the run itself. A calibration in it was for other weights and
     is removed.
 
-    Args:
-        directory: a run's.
-        output: the folder to write.
-
-    Returns:
-        The file of the weights.
-
     Raises:
         FileNotFoundError: if there is no run, or it has no checkpoint yet.
         ValueError: if a weight is too large for half precision, or the folder to write is a run's.
     """
-    directory, output = pathlib.Path(directory), pathlib.Path(output)
+    directory, output = as_path(directory), as_path(output)
     if directory.resolve() == output.resolve():
         raise ValueError(f"expected another folder than the run's, got {output}")
-    if any(tf.train.latest_checkpoint(str(folder)) for folder in (output, output / BEST_FOLDER)):
-        raise ValueError(f"expected a folder without checkpoints, got that of a run, {output}")
-    if missing := [name for name in _DESCRIPTION if not (directory / name).is_file()]:
+    if missing := [name for name in DESCRIPTION if not (directory / name).is_file()]:
         raise FileNotFoundError(f"expected a run in {directory}, which has no {missing[0]}")
     stored = run_weights(directory)
     tensors = {path: weight.read() for path, weight in stored.weights.items()}
     content = packed(tensors, stored.step)
+    return write_weights(
+        output, content, {name: (directory / name).read_bytes() for name in DESCRIPTION}
+    )
+
+
+def write_weights(
+    output: pathlib.Path, content: bytes, others: Mapping[str, bytes]
+) -> pathlib.Path:
+    """Writes a folder of weights alone, with other files beside them; returns that of the weights.
+
+    Raises:
+        ValueError: if the folder is a run's.
+    """
+    if any(tf.train.latest_checkpoint(str(folder)) for folder in (output, output / BEST_FOLDER)):
+        raise ValueError(f"expected a folder without checkpoints, got that of a run, {output}")
     output.mkdir(parents=True, exist_ok=True)
     # First, so that an interruption leaves no weights beside the config of others.
     for name in (FILE, CALIBRATION):
         (output / name).unlink(missing_ok=True)
-    for name in _DESCRIPTION:
-        shutil.copyfile(directory / name, output / name)
+    for name, text in others.items():
+        (output / name).write_bytes(text)
     with complete_file(output / FILE) as unfinished:  # save_file lets nobody else read it
-        pathlib.Path(unfinished).write_bytes(content)
+        as_path(unfinished).write_bytes(content)
     return output / FILE
 
 
-def packed(tensors: Mapping[str, np.ndarray], step: int) -> bytes:
+def packed(tensors: Mapping[str, np.ndarray], step: int, exactly: bool = False) -> bytes:
     """The content of a file of weights in half precision, by their path in the model.
 
+    It is in single precision if they are to be kept exactly and half precision would change one.
+
     Raises:
-        ValueError: if a weight is not finite, or too large for half precision.
+        ValueError: if a weight is not finite, or too large for the precision.
     """
     from safetensors.numpy import save
 
     single = {name: np.asarray(value, np.float32) for name, value in tensors.items()}
-    largest = float(np.finfo(np.float16).max)
+    with np.errstate(over="ignore"):
+        fits = all(np.array_equal(value.astype(np.float16), value) for value in single.values())
+    dtype = np.float32 if exactly and not fits else np.float16
+    largest = float(np.finfo(dtype).max)
     for name, value in single.items():
         if not (np.abs(value) <= largest).all():
-            raise ValueError(f"expected weights up to {largest:.0f}, got a larger one in {name!r}")
+            raise ValueError(f"expected weights up to {largest:g}, got a larger one in {name!r}")
     return save(
-        {name: value.astype(np.float16) for name, value in single.items()},
+        {name: value.astype(dtype) for name, value in single.items()},
         metadata={_STEP: str(step), "format": "mate_tf"},
     )
 

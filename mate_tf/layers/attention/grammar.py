@@ -122,7 +122,9 @@ class GrammarBias(keras.layers.Layer):
 
     def scores(self, favoured: tf.Tensor) -> tf.Tensor:
         """The bias [B, H, F, T] of pairs [B, 1, F, T], which are 1 if favoured, else 0."""
-        return tf.convert_to_tensor(self.bias)[:, None, None] * favoured
+        # The cast is for gradients that compute it again, outside of the layer's call.
+        bias = tf.cast(tf.convert_to_tensor(self.bias), favoured.dtype)
+        return bias[:, None, None] * favoured
 
     def get_config(self):
         return super().get_config() | {"num_heads": self.num_heads, "initial": self.initial}

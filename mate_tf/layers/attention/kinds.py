@@ -33,7 +33,7 @@ from mate_tf.layers.attention.patterns import Heads
 from mate_tf.layers.attention.relations import RelationBias
 from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
-from mate_tf.layers.basic import Dropout, Linear, SeededDropout
+from mate_tf.layers.basic import Dropout, Linear, SeededDropout, seeds_after
 from mate_tf.private_apis import compiles_with_xla
 
 # The longest sequence of which all pairs are computed, by dtype, for inference and training;
@@ -280,11 +280,34 @@ class SelfAttention(keras.layers.Layer):
             seed = self.dropout.draw_seed() if seed is None else seed
             dropout = SeededDropout(self.dropout_rate, seed)
         query, key, value = self.heads(hidden_states)
-        context = self.attend(query, key, value, plan, dropout, training)  # [B, S, H, E]
+        attend = self._recomputed if training and compiles_with_xla() else self.attend
+        context = attend(query, key, value, plan, dropout, training)  # [B, S, H, E]
         length = tf.shape(hidden_states)[1]
         return self.output_projection(
             tf.reshape(context, [-1, length, self.num_heads * self.head_size])
         )
+
+    def _recomputed(
+        self,
+        query: tf.Tensor,
+        key: tf.Tensor,
+        value: tf.Tensor,
+        plan: Any,
+        dropout: SeededDropout | None,
+        training: bool,
+    ) -> tf.Tensor:
+        """The same context; the gradient computes it again from query, key and value.
+
+        Views, scores, probabilities and masks take several times the memory of all else in a layer,
+        and few of its operations. On an accelerator memory is what is short.
+        """
+
+        @tf.recompute_grad
+        def attend(query: tf.Tensor, key: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
+            again = dropout and dropout._replace(seed=seeds_after(dropout.seed, query))
+            return self.attend(query, key, value, plan, again, training)
+
+        return attend(query, key, value)
 
     def heads(self, hidden_states: tf.Tensor) -> tuple[tf.Tensor, ...]:
         """Queries, keys and values of hidden states [B, S, D]: float [B, S, H, E] each."""

@@ -66,7 +66,9 @@ class Linformer:
         training: bool = False,
     ) -> tf.Tensor:
         """The context. float [B, S, H, E]."""
-        weights = tf.convert_to_tensor(self.length_projection) * plan  # [B, S, P]
+        # The cast is for gradients that compute it again, outside of the layer's call.
+        weights = tf.cast(tf.convert_to_tensor(self.length_projection), plan.dtype)
+        weights *= plan  # [B, S, P]
         context = dense_attention(
             heads_first(query),
             tf.einsum("BSP,BSHE->BHPE", weights, key),

@@ -133,7 +133,9 @@ class RelationBias(keras.layers.Layer):
         if self.embedding_table is not None:
             weights.append(self.embedding_table)
         heads = slice(first_head, first_head + num_heads)
-        return tuple(tf.convert_to_tensor(weight)[:, heads] for weight in weights)
+        # The cast is for gradients that compute them again, outside of the layer's call.
+        tables = [tf.cast(tf.convert_to_tensor(weight), self.compute_dtype) for weight in weights]
+        return tuple(table[:, heads] for table in tables)
 
     def get_config(self):
         return super().get_config() | {

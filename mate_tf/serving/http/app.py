@@ -1,12 +1,14 @@
 """KServe's model server with a predictor behind it, and only the routes that tables need.
 
 KServe gives the model's frame, the V1 and V2 endpoints and their metrics. Its own start would also
-open gRPC, V2 inference of tensors, loading by name and CloudEvents, so the routes are listed here.
+open gRPC, loading by name and CloudEvents, so the routes are listed here.
 """
 
 import asyncio
+import functools
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import fastapi
@@ -14,19 +16,23 @@ import kserve
 import orjson
 import uvicorn
 from absl import logging
-from kserve.errors import ModelNotFound, ModelNotReady
+from kserve.errors import ModelNotFound, ModelNotReady, ServerNotReady
 from kserve.protocol.dataplane import DataPlane
 from kserve.protocol.rest.server import metrics_handler
 from kserve.protocol.rest.v1_endpoints import V1Endpoints
 from kserve.protocol.rest.v2_endpoints import V2Endpoints
 from prometheus_client import Counter, Gauge, Histogram
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+import mate_tf
 from mate_tf.features.config import ConversionError
 from mate_tf.serving.http import Limits
-from mate_tf.serving.http.batching import Batcher, Pair
-from mate_tf.serving.http.limits import Connection, RefusedError, RequestLimits
-from mate_tf.serving.http.requests import read_request
+from mate_tf.serving.http.batching import Batcher
+from mate_tf.serving.http.connections import Connections, GuardedLoop
+from mate_tf.serving.http.limits import CODE, RefusedError, RequestLimits
+from mate_tf.serving.http.requests import OUTPUTS, TENSORS, Request, read_request, read_tensors
+from mate_tf.serving.http.schema import SCHEMA, TENSORS_SCHEMA
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _QUESTIONS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -56,100 +62,196 @@ class Metrics:
             "mate_tf_refused", "requests that were not answered, by reason", ["code"]
         )
 
-    def watch_queue(self, length: Callable[[], int]) -> None:
-        """Reports how many questions wait, which the function returns."""
-        Gauge("mate_tf_waiting_questions", "questions that wait").set_function(length)
-
 
 _JSON = ("application/json", "application/x-www-form-urlencoded")  # the latter is curl's for --data
+_ENCODINGS = ("gzip", "identity")
+
+
+class Refusal(BaseModel):
+    """Why a request was not answered."""
+
+    error: str
+    code: str
+    where: str = ""
 
 
 class TableModel(kserve.Model):
-    """Answers questions about tables through a batcher."""
+    """Answers questions about tables, once it is ready.
 
-    def __init__(self, name: str, batcher: Batcher, metrics: Metrics):
+    Args:
+        name: in the paths.
+        limits: of a request.
+        metrics: are told what is done.
+    """
+
+    def __init__(self, name: str, limits: Limits, metrics: Metrics):
         super().__init__(name)
-        self._batcher = batcher
+        self._limits = limits
         self._metrics = metrics
-        self.load()
+        self._predictor: Any = None
+        self._defaults = (0, 0.0)
+        self._reader = ThreadPoolExecutor(1, "reader")  # of JSON and tables, beside the event loop
+        self.batcher: Batcher | None = None
+
+    def begin(self, predictor: Any, alternatives: int, min_score: float) -> None:
+        """Answers from now on, by default with so many alternatives and from a score on.
+
+        The predictor gives `Limits.max_alternatives`, and answers of any score.
+        """
+        self._predictor = predictor
+        self._defaults = (alternatives, min_score)
+        limits = self._limits
+        self.batcher = Batcher(
+            predictor.answer_prepared,
+            limits.max_batch_tokens,
+            on_batch=self._metrics.batch.observe,
+        )
+        waiting = Gauge("mate_tf_waiting_questions", "questions that wait")
+        waiting.set_function(lambda: self.batcher.num_waiting if self.batcher else 0)
+        self.ready = True
+
+    def load(self) -> bool:
+        """Whether it is ready; `begin` makes it so."""
+        return bool(self.ready)
+
+    def get_input_types(self) -> list[dict[str, Any]]:
+        """The tensors of a request in the V2 protocol."""
+        return [{"name": name, "datatype": "BYTES", "shape": [-1]} for name in TENSORS]
+
+    def get_output_types(self) -> list[dict[str, Any]]:
+        """The tensors of its reply."""
+        return [{"name": name, "datatype": kind, "shape": [-1]} for name, kind in OUTPUTS.items()]
+
+    async def preprocess(self, payload: Any, headers: Any = None) -> tuple[Request, list[Any]]:
+        """Reads a request, which `payload` makes of the limits, in a thread of its own."""
+
+        def read() -> tuple[Request, list[Any]]:
+            request = payload(self._limits)
+            return request, self._predictor.prepare(request.pairs)
+
+        return await asyncio.get_running_loop().run_in_executor(self._reader, read)
 
     async def predict(
         self,
-        payload: Sequence[Pair],
+        payload: tuple[Request, list[Any]],
         headers: Mapping[str, str] | None = None,
         response_headers: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """The answers to all questions of a request.
+    ) -> Any:
+        """The reply to a request.
 
         Raises:
-            RefusedError: if too many questions wait, or one is beyond the model's limits.
+            RefusedError: if a question is beyond the model's limits.
         """
-        waiting = [asyncio.wrap_future(future) for future in self._batcher.submit(payload)]
+        request, prepared = payload
+        for place, one in zip(request.places, prepared, strict=True):
+            if isinstance(one, ConversionError):
+                raise RefusedError(one.reason.replace(" ", "_"), str(one), place, 413)
+        assert self.batcher is not None
+        waiting = [asyncio.wrap_future(future) for future in self.batcher.submit(prepared)]
         try:
-            results = await asyncio.gather(*waiting)
+            answers = await asyncio.gather(*waiting)
         finally:
             for future in waiting:  # nobody waits for them where one of them failed
                 future.cancel()
-        predictions = []
-        for index, result in enumerate(results):
-            if isinstance(result, ValueError):
-                raise _beyond_the_model(result, f"instances[{index}]")
-            predictions.append(result.to_dict())
-        self._metrics.questions.inc(len(predictions))
-        return {"predictions": predictions}
-
-
-def _beyond_the_model(error: ValueError, where: str) -> RefusedError:
-    reason = error.reason if isinstance(error, ConversionError) else "not accepted"
-    return RefusedError(reason.replace(" ", "_"), str(error), where, 413)
+        self._metrics.questions.inc(len(answers))
+        return request.reply([request.finished(one, *self._defaults) for one in answers])
 
 
 class _TablesOnly(DataPlane):
-    """A data plane that takes only requests of `read_request`, whatever their headers say."""
+    """A data plane that takes only requests of requests.py, whatever their headers say."""
 
-    def __init__(self, models: kserve.ModelRepository, limits: Limits):
-        super().__init__(models)
-        self._limits = limits
+    async def ready(self) -> bool:
+        models = self.model_registry.get_models()
+        return all([await self.model_registry.is_model_ready(name) for name in models])
 
     def decode(self, body: bytes, headers: Mapping[str, str], *_: Any, **__: Any) -> Any:
-        kind = headers.get("content-type", _JSON[0]).partition(";")[0].strip().lower()
-        if kind not in _JSON:
-            raise RefusedError(
-                "not_json", f"expected {_JSON[0]} as content-type, got {kind!r}", "", 415
-            )
-        return read_request(body, self._limits), {}
+        return functools.partial(read_request, body, encoding=_encoding(headers)), {}
 
     def encode(self, model_name: str, response: Any, *_: Any, **__: Any) -> Any:
         return orjson.dumps(response), {"content-type": _JSON[0]}
 
 
-def make_app(model: TableModel, limits: Limits, metrics: Metrics) -> RequestLimits:
+def _encoding(headers: Mapping[str, str]) -> str:
+    """How a body is packed; RefusedError where it is no JSON, or packed in an unknown way."""
+    kind = headers.get("content-type", _JSON[0]).partition(";")[0].strip().lower()
+    if kind not in _JSON:
+        raise RefusedError(
+            "not_json", f"expected {_JSON[0]} as content-type, got {kind!r}", "", 415
+        )
+    encoding = headers.get("content-encoding", _ENCODINGS[1]).strip().lower()
+    if encoding not in _ENCODINGS:
+        message = f"expected {' or '.join(_ENCODINGS)} as content-encoding, got {encoding!r}"
+        raise RefusedError("not_gzip", message, "", 415)
+    return encoding
+
+
+def make_app(
+    model: TableModel,
+    limits: Limits,
+    metrics: Metrics,
+    connections: Connections,
+    log: Callable[[str], None],
+) -> RequestLimits:
     """The ASGI application that serves one model."""
     models = kserve.ModelRepository()
     models.update(model)
-    plane = _TablesOnly(models, limits)
+    plane = _TablesOnly(models)
     v1, v2 = V1Endpoints(plane), V2Endpoints(plane)
-    app = fastapi.FastAPI(openapi_url=None, redirect_slashes=False)
-    app.add_api_route("/", plane.live)
-    app.add_api_route("/metrics", metrics_handler)
-    app.add_api_route("/v1/models", v1.models)
-    # Before the next, whose name has no end.
-    app.add_api_route(
-        "/v1/models/{model_name}:predict", v1.predict, methods=["POST"], response_model=None
+
+    async def infer(model_name: str, request: fastapi.Request) -> fastapi.Response:
+        """Answers questions that come as tensors of text."""
+        if not await plane.model_ready(model_name):
+            raise ModelNotReady(model_name)
+        encoding = _encoding(request.headers)
+        read = functools.partial(
+            read_tensors, await request.body(), model_name=model_name, encoding=encoding
+        )
+        response, _ = await plane.infer(model_name, read)
+        return fastapi.Response(orjson.dumps(response), media_type=_JSON[0])
+
+    app = fastapi.FastAPI(
+        title="mate_tf",
+        summary="Questions about tables, in KServe's protocols.",
+        version=mate_tf.__version__,
+        redoc_url=None,
+        redirect_slashes=False,
+        responses={status: {"model": Refusal} for status in ("4XX", "5XX")},
     )
-    app.add_api_route("/v1/models/{model_name}:predict", _not_allowed)
-    app.add_api_route("/v1/models/{model_name}", v1.model_ready)
-    app.add_api_route("/v2/health/live", v2.live, methods=["GET", "HEAD"])
-    app.add_api_route("/v2/health/ready", v2.ready, methods=["GET", "HEAD"])
-    app.add_api_route("/v2/models/{model_name}/ready", v2.model_ready)
+    get = ["GET"]
+    predict = "/v1/models/{model_name}:predict"
+    for path, endpoint, methods, of_request in (
+        ("/", plane.live, get, None),
+        ("/v1/models", v1.models, get, None),
+        # Before the next, whose name has no end.
+        (predict, v1.predict, ["POST"], SCHEMA),
+        ("/v1/models/{model_name}", v1.model_ready, get, None),
+        ("/v2", v2.metadata, get, None),
+        ("/v2/health/live", v2.live, get, None),
+        ("/v2/health/ready", v2.ready, get, None),
+        ("/v2/models", v2.models, get, None),
+        ("/v2/models/{model_name}", v2.model_metadata, get, None),
+        ("/v2/models/{model_name}/ready", v2.model_ready, get, None),
+        ("/v2/models/{model_name}/infer", infer, ["POST"], TENSORS_SCHEMA),
+    ):
+        body = {"required": True, "content": {_JSON[0]: {"schema": of_request}}}
+        options: dict[str, Any] = {"openapi_extra": {"requestBody": body}} if of_request else {}
+        if endpoint in (v1.predict, infer):
+            options["response_model"] = None
+        app.add_api_route(path, endpoint, methods=methods, **options)
+        if endpoint == v1.predict:
+            app.add_api_route(path, _not_allowed, include_in_schema=False)
+    for probe in (v2.live, v2.ready):  # some load balancers ask so
+        path = f"/v2/health/{probe.__name__}"
+        app.add_api_route(path, probe, methods=["HEAD"], include_in_schema=False)
+    app.add_api_route("/metrics", metrics_handler, include_in_schema=False)
     _say_errors_alike(app, metrics)
     return RequestLimits(
         app,
-        limits.max_body_bytes,
-        limits.body_seconds,
-        limits.reply_seconds,
+        limits,
+        connections,
         on_refused=lambda code: metrics.refused.labels(code).inc(),
         on_reply=metrics.seconds.observe,
+        log=log,
     )
 
 
@@ -157,58 +259,72 @@ async def _not_allowed() -> None:
     raise HTTPException(405, headers={"Allow": "POST"})
 
 
+_LOADING = RefusedError("not_ready", "the model is being loaded", status=503, retry_after=5)
+_NO_MODEL = RefusedError("not_found", "expected the name of a model that is served", "", 404)
+_NO_VERSIONS = RefusedError(
+    "not_accepted", "expected no model_version, for the model has no versions"
+)
+_FAILED = RefusedError("failed", "the model failed; the server's log says how", "", 500)
+
+
+def _not_routed(error: Any) -> RefusedError:
+    code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "not_accepted")
+    return RefusedError(code, str(error.detail), status=error.status_code)
+
+
+def _failed(error: Any) -> RefusedError:
+    logging.error("a request failed", exc_info=error)
+    return _FAILED
+
+
+_REFUSALS: dict[type[Exception], Callable[[Any], RefusedError]] = {
+    RefusedError: lambda error: error,
+    ModelNotFound: lambda _: _NO_MODEL,
+    NotImplementedError: lambda _: _NO_VERSIONS,
+    ServerNotReady: lambda _: _LOADING,
+    ModelNotReady: lambda _: _LOADING,
+    HTTPException: _not_routed,
+    Exception: _failed,
+}
+
+
 def _say_errors_alike(app: fastapi.FastAPI, metrics: Metrics) -> None:
-    def refuse(refused: RefusedError, headers: Mapping[str, str] | None = None) -> fastapi.Response:
-        metrics.refused.labels(refused.code).inc()
-        sent = refused.headers | dict(headers or {})
-        return fastapi.Response(refused.body, refused.status, sent, _JSON[0])
+    def handler(refusal_of: Callable[[Any], RefusedError]) -> Any:
+        async def refuse(request: fastapi.Request, error: Exception) -> fastapi.Response:
+            refused = refusal_of(error)
+            request.scope[CODE] = refused.code
+            metrics.refused.labels(refused.code).inc()
+            headers = refused.headers | dict(getattr(error, "headers", None) or {})
+            return fastapi.Response(refused.body, refused.status, headers, _JSON[0])
 
-    @app.exception_handler(RefusedError)
-    async def refused(_: fastapi.Request, error: RefusedError) -> fastapi.Response:
-        return refuse(error)
+        return refuse
 
-    @app.exception_handler(ModelNotFound)
-    async def no_model(_: fastapi.Request, error: ModelNotFound) -> fastapi.Response:
-        return refuse(
-            RefusedError("not_found", "expected the name of a model that is served", "", 404)
+    for kind, refusal_of in _REFUSALS.items():
+        app.add_exception_handler(kind, handler(refusal_of))
+
+
+def make_server(app: RequestLimits, limits: Limits) -> uvicorn.Server:
+    """Serves an application until SIGTERM or SIGINT, or until `should_exit`.
+
+    It then answers what waits, within the grace period.
+    """
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http="h11",  # whose heads have a limit, 64 KB
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="error",  # not a warning for each request that is not HTTP
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,  # a connection is known by its address
+            timeout_graceful_shutdown=max(1, round(limits.grace_seconds)),
         )
-
-    @app.exception_handler(ModelNotReady)
-    async def not_ready(_: fastapi.Request, error: ModelNotReady) -> fastapi.Response:
-        return refuse(RefusedError("not_ready", str(error), status=503, retry_after=1))
-
-    @app.exception_handler(HTTPException)
-    async def not_routed(_: fastapi.Request, error: HTTPException) -> fastapi.Response:
-        code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "not_accepted")
-        return refuse(
-            RefusedError(code, str(error.detail), status=error.status_code), error.headers
-        )
-
-    @app.exception_handler(Exception)
-    async def failed(_: fastapi.Request, error: Exception) -> fastapi.Response:
-        logging.error("a request failed", exc_info=error)
-        return refuse(
-            RefusedError("failed", "the model failed; the server's log says how", "", 500)
-        )
-
-
-def run(app: Any, listener: socket.socket, limits: Limits, metrics: Metrics) -> None:
-    """Serves until SIGTERM or SIGINT, then answers what waits, within the grace period."""
-
-    class Limited(Connection):
-        max_connections = limits.max_connections
-        head_seconds = limits.body_seconds
-        on_refused = staticmethod(lambda code: metrics.refused.labels(code).inc())
-
-    config = uvicorn.Config(
-        app,
-        http=Limited,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="error",  # not a warning for each request that is not HTTP
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=max(1, round(limits.grace_seconds)),
     )
-    uvicorn.Server(config).run(sockets=[listener])
+
+
+def serve(server: uvicorn.Server, connections: Connections, listener: socket.socket) -> None:
+    """Serves at an address; returns at the end."""
+    with asyncio.Runner(loop_factory=lambda: GuardedLoop(connections)) as runner:
+        runner.run(server.serve(sockets=[listener]))

@@ -1,49 +1,65 @@
 """One thread has the model, and answers waiting questions together."""
 
+import heapq
+import itertools
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from absl import logging
 
 from mate_tf.answers.answer import Answer
-from mate_tf.serving.http.limits import RefusedError, stopping
-from mate_tf.tables.table import Question, Table
+from mate_tf.serving.http.limits import stopping
 
-Pair = tuple[Table, Question]
-Result = Answer | ValueError
-AnswerAll = Callable[[Iterable[Pair]], Iterator[tuple[Table, Question, Result]]]
+_STEP = 128  # of padded lengths, in tokens
+_SECONDS_OF_TOKEN = 1e-3  # about, on a core
 
 
 class _Waiting(NamedTuple):
-    pair: Pair
-    future: "Future[Result]"
+    """A question in the queue.
+
+    Attributes:
+        due: when it would be answered if nobody else asked. The earliest is answered first, so that
+            a short question passes long ones that came just before it, and none waits for ever.
+        number: of equal ones the first comes first.
+        num_tokens: with its padding.
+        asked: the question, as `Predictor.prepare` made it.
+        future: of its answer.
+    """
+
+    due: float
+    number: int
+    num_tokens: int
+    asked: Any
+    future: "Future[Answer]"
 
 
 class Batcher:
-    """Answers all questions at once that came in while others were answered.
+    """Answers what waits in batches of so many tokens.
 
     Args:
-        answer_all: answers pairs in their order, as `Predictor.answer_all`; called by one thread.
-        max_batch: the most questions that are answered at once.
-        max_waiting: the most questions that wait; more are refused.
+        answer: answers questions in their order, as `Predictor.answer_prepared`; one thread calls
+            it. A question has `num_tokens`.
+        batch_tokens: the most tokens of a batch, with padding; a longer question is answered alone.
         on_batch: gets the number of questions each time.
+        clock: the time in seconds.
     """
 
     def __init__(
         self,
-        answer_all: AnswerAll,
-        max_batch: int = 32,
-        max_waiting: int = 256,
+        answer: Callable[[Sequence[Any]], Sequence[Answer]],
+        batch_tokens: int = 4096,
         on_batch: Callable[[int], None] = lambda size: None,
+        clock: Callable[[], float] = time.monotonic,
     ):
-        self._answer_all = answer_all
-        self._max_batch = max_batch
-        self._max_waiting = max_waiting
+        self._answer_all = answer
+        self._batch_tokens = batch_tokens
         self._on_batch = on_batch
-        self._waiting: deque[_Waiting] = deque()
+        self._clock = clock
+        self._numbers = itertools.count()
+        self._waiting: list[_Waiting] = []  # a heap
         self._changed = threading.Condition()
         self._closed = False
         # A daemon, so that an endless computation does not keep the process.
@@ -56,27 +72,22 @@ class Batcher:
         with self._changed:
             return sum(not one.future.cancelled() for one in self._waiting)
 
-    def submit(self, pairs: Sequence[Pair]) -> list["Future[Result]"]:
-        """Takes all questions or none; one whose future is cancelled in time is not asked.
+    def submit(self, questions: Sequence[Any]) -> list["Future[Answer]"]:
+        """Takes all questions; one whose future is cancelled in time is not asked.
 
         Raises:
-            RefusedError: with status 429 if too many wait, with 503 after `close`.
+            RefusedError: with status 503 after `close`.
         """
-        futures: list[Future[Result]] = [Future() for _ in pairs]
+        futures: list[Future[Answer]] = [Future() for _ in questions]
         with self._changed:
             if self._closed:
                 raise stopping()
-            # Cancelled questions take no place from others.
-            self._waiting = deque(one for one in self._waiting if not one.future.cancelled())
-            if len(self._waiting) + len(pairs) > self._max_waiting:
-                raise RefusedError(
-                    "busy",
-                    f"expected at most {self._max_waiting} questions to wait, got "
-                    f"{len(pairs)} more than the {len(self._waiting)} that do",
-                    status=429,
-                    retry_after=1,
-                )
-            self._waiting.extend(map(_Waiting, pairs, futures))
+            now = self._clock()
+            for one, future in zip(questions, futures, strict=True):
+                num_tokens = -(-one.num_tokens // _STEP) * _STEP
+                due = now + num_tokens * _SECONDS_OF_TOKEN
+                waiting = _Waiting(due, next(self._numbers), num_tokens, one, future)
+                heapq.heappush(self._waiting, waiting)
             self._changed.notify()
         return futures
 
@@ -90,27 +101,38 @@ class Batcher:
 
     def _run(self) -> None:
         while taken := self._take():
-            asked = [one for one in taken if one.future.set_running_or_notify_cancel()]
-            if asked:
-                self._on_batch(len(asked))
-                self._answer(asked)
+            self._on_batch(len(taken))
+            self._answer(taken)
 
     def _take(self) -> list[_Waiting]:
         """The next batch; empty once there are no more and the batcher is closed."""
+        taken: list[_Waiting] = []
+        tokens = 0
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closed)
-            count = min(len(self._waiting), self._max_batch)
-            return [self._waiting.popleft() for _ in range(count)]
+            while not taken:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if not self._waiting:
+                    return []
+                while self._waiting:
+                    tokens += self._waiting[0].num_tokens
+                    if taken and tokens > self._batch_tokens:
+                        break
+                    one = heapq.heappop(self._waiting)
+                    if one.future.set_running_or_notify_cancel():
+                        taken.append(one)
+                    else:  # nobody waits for it
+                        tokens -= one.num_tokens
+        return taken
 
-    def _answer(self, asked: list[_Waiting]) -> None:
+    def _answer(self, taken: list[_Waiting]) -> None:
         try:
-            results = [result for _, _, result in self._answer_all([one.pair for one in asked])]
-            for one, result in zip(asked, results, strict=True):
-                one.future.set_result(result)
+            answers = self._answer_all([one.asked for one in taken])
+            for one, answer in zip(taken, answers, strict=True):
+                one.future.set_result(answer)
         except Exception as error:
-            logging.exception("%d questions were not answered", len(asked))
-            if len(asked) == 1:
-                asked[0].future.set_exception(error)
+            logging.exception("%d questions were not answered", len(taken))
+            if len(taken) == 1:
+                taken[0].future.set_exception(error)
                 return
-            for one in asked:  # one by one, so that the others are answered
+            for one in taken:  # one by one, so that the others are answered
                 self._answer([one])

@@ -1,15 +1,22 @@
-"""What a client may take of the server: connections, bytes and time; and how it is refused."""
+"""What a request may take of the server: bytes and time; and how it is refused."""
 
 import asyncio
 import contextlib
-import socket
+import re
 import time
+import uuid
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import orjson
 
-from mate_tf.private_apis import http_protocol
+from mate_tf.serving.http import Limits
+from mate_tf.serving.http.connections import Connection, Connections
+
+CODE = "mate_tf.code"  # of a refusal, in the scope of its request
+_LONGEST = 2_000  # characters of an error
+_SMALL = 64 * 1024  # bytes of a body that uvicorn holds anyway
+_ID = re.compile(rb"[\w.:-]{1,64}")  # of a request, as clients may choose it
 
 
 class RefusedError(ValueError):
@@ -31,7 +38,7 @@ class RefusedError(ValueError):
         status: int = 400,
         retry_after: int | None = None,
     ):
-        super().__init__(message)
+        super().__init__(message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}...")
         self.code = code
         self.where = where
         self.status = status
@@ -40,21 +47,12 @@ class RefusedError(ValueError):
     @property
     def body(self) -> bytes:
         """The reply, in JSON."""
-        where = {"where": self.where} if self.where else {}
+        where = {"where": self.where[:_LONGEST]} if self.where else {}
         return orjson.dumps({"error": str(self), "code": self.code} | where)
 
     @property
     def headers(self) -> dict[str, str]:
         return {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
-
-    @property
-    def closing_headers(self) -> dict[str, str]:
-        """The headers of a reply after which the connection is closed."""
-        return self.headers | {
-            "content-type": "application/json",
-            "content-length": str(len(self.body)),
-            "connection": "close",
-        }
 
 
 def stopping() -> RefusedError:
@@ -72,16 +70,37 @@ class _GoneError(Exception):
     """The client has left."""
 
 
-class _Reply:
-    """Sends, and knows whether it has begun."""
+class _Exchange:
+    """A request and its reply: gives the reply the request's id, and knows what is logged."""
 
-    def __init__(self, send: Send):
+    def __init__(self, scope: Any, send: Send):
         self._send = send
-        self.has_begun = False
+        given = dict(scope["headers"]).get(b"x-request-id", b"")
+        self.id = given if _ID.fullmatch(given) else uuid.uuid4().hex.encode()
+        self.connection: Connection | None = None
+        self.status: int | None = None
+        self.code = ""
+        self.body = bytearray()
+        self.held = 0  # bytes of it that count against the limit of all requests
 
-    async def __call__(self, message: Message) -> None:
-        self.has_begun = True
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            if self.connection is not None:
+                self.connection.is_told()
+            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.id)]
         await self._send(message)
+
+    async def refuse(self, refused: RefusedError) -> None:
+        self.code = refused.code
+        headers = refused.headers | {
+            "content-type": "application/json",
+            "content-length": str(len(refused.body)),
+            "connection": "close",
+        }
+        sent = [(name.encode(), text.encode()) for name, text in headers.items()]
+        await self.send({"type": "http.response.start", "status": refused.status, "headers": sent})
+        await self._send({"type": "http.response.body", "body": refused.body})
 
 
 class RequestLimits:
@@ -89,11 +108,11 @@ class RequestLimits:
 
     Args:
         app: answers the requests.
-        max_body_bytes: of a request; all that arrive at once may have 32 times as many.
-        body_seconds: the time for a body to arrive.
-        reply_seconds: the time for the reply to begin, after the body.
+        limits: what a request may take.
+        connections: is told what happens on each.
         on_refused: gets the code of each refusal.
         on_reply: gets the seconds of each request that was passed on.
+        log: gets a line on each request that asks something or is refused.
 
     Attributes:
         has_cut_off: whether a request had no answer yet when the server ended.
@@ -102,111 +121,145 @@ class RequestLimits:
     def __init__(
         self,
         app: App,
-        max_body_bytes: int,
-        body_seconds: float,
-        reply_seconds: float,
+        limits: Limits,
+        connections: Connections,
         on_refused: Callable[[str], None] = lambda code: None,
         on_reply: Callable[[float], None] = lambda seconds: None,
+        log: Callable[[str], None] = lambda line: None,
     ):
         self._app = app
-        self._max_body_bytes = max_body_bytes
-        self._body_seconds = body_seconds
-        self._reply_seconds = reply_seconds
+        self._limits = limits
+        self._connections = connections
         self._on_refused = on_refused
         self._on_reply = on_reply
-        self._bytes_held = 0
+        self._log = log
+        self._num_asking = 0
+        self._held = 0
+        self._changed = asyncio.Condition()
         self.has_cut_off = False
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = bytearray()
-        reply = _Reply(send)
+        exchange = _Exchange(scope, send)
         start = time.monotonic()
+        is_asking = scope["method"] not in ("GET", "HEAD")  # health is never too much
+        self._num_asking += is_asking
         try:
-            await self._read(scope, receive, body)
-            await self._reply(scope, receive, reply, bytes(body))
+            with self._connections.busy(scope["client"]) as connection:
+                if connection is None:
+                    raise _GoneError
+                exchange.connection = connection
+                if is_asking and self._num_asking > self._limits.max_connections:
+                    raise RefusedError("busy", "too many requests", status=503, retry_after=1)
+                await self._read(scope, receive, exchange)
+                connection.has_asked(scope["http_version"])
+                await self._reply(scope, receive, exchange)
             self._on_reply(time.monotonic() - start)
         except RefusedError as refused:
             self._on_refused(refused.code)
-            await _send(refused, send)
+            await exchange.refuse(refused)
         except _GoneError:
+            exchange.code = "gone"
             self._on_refused("gone")
         except asyncio.CancelledError:  # the grace period is over
             self.has_cut_off = True
-            if not reply.has_begun:
+            if exchange.status is None:
                 too_late = stopping()
                 self._on_refused(too_late.code)
-                await _send(too_late, send)
+                await exchange.refuse(too_late)
             raise
         finally:
-            self._bytes_held -= len(body)
+            self._num_asking -= is_asking
+            await self._let_go(exchange)
+            if is_asking or exchange.status not in (200, 503):  # not each probe
+                self._log(_line(scope, exchange, time.monotonic() - start))
 
-    async def _read(self, scope: Any, receive: Receive, body: bytearray) -> None:
+    async def _hold(self, num_bytes: int, exchange: _Exchange) -> None:
+        """Waits until all requests together may have so many bytes more."""
+        if num_bytes <= _SMALL:
+            return
+        most = max(self._limits.max_waiting_bytes, num_bytes)
+        try:
+            async with asyncio.timeout(self._limits.reply_seconds), self._changed:
+                await self._changed.wait_for(lambda: self._held + num_bytes <= most)
+                self._held += num_bytes
+                exchange.held = num_bytes
+        except TimeoutError:
+            raise RefusedError(
+                "busy", "too many bytes wait to be read", status=503, retry_after=1
+            ) from None
+
+    async def _let_go(self, exchange: _Exchange) -> None:
+        if exchange.held:
+            self._held -= exchange.held
+            async with self._changed:
+                self._changed.notify_all()
+
+    async def _read(self, scope: Any, receive: Receive, exchange: _Exchange) -> None:
         if scope["http_version"] not in ("1.0", "1.1"):
             raise RefusedError("not_http", f"expected HTTP/1.1, got HTTP/{scope['http_version']}")
+        headers = dict(scope["headers"])
+        announced = headers.get(b"content-length", b"")[:20]
+        size = int(announced) if announced.isdigit() else 0
+        most, seconds = self._limits.max_body_bytes, self._limits.body_seconds
+        if b"transfer-encoding" in headers:
+            size = most
         try:
-            async with asyncio.timeout(self._body_seconds):
-                await self._receive_body(scope, receive, body)
+            if size > most:
+                raise self._too_large(announced.decode())
+            await self._hold(size, exchange)
+            async with asyncio.timeout(seconds):
+                await self._receive_body(receive, exchange.body)
         except RefusedError:
-            if not any(name == b"expect" for name, _ in scope["headers"]):
-                await _pass_over(receive, self._max_body_bytes)
+            if b"expect" not in headers:
+                await _pass_over(receive, most)
             raise
         except TimeoutError:
             raise RefusedError(
                 "slow_body",
-                f"expected the body within {self._body_seconds:g} s, got {len(body)} bytes of it",
+                f"expected the body within {seconds:g} s, got {len(exchange.body)} bytes of it",
                 status=408,
             ) from None
 
-    async def _receive_body(self, scope: Any, receive: Receive, body: bytearray) -> None:
-        announced = dict(scope["headers"]).get(b"content-length", b"")
-        if announced.isdigit() and int(announced[:20]) > self._max_body_bytes:
-            raise self._too_large(announced[:20].decode())
+    async def _receive_body(self, receive: Receive, body: bytearray) -> None:
         more = True
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise _GoneError
-            chunk = message.get("body", b"")
+            body += message.get("body", b"")
             more = message.get("more_body", False)
-            if len(body) + len(chunk) > self._max_body_bytes:
-                raise self._too_large(f"{len(body) + len(chunk)}{' and more' if more else ''}")
-            if self._bytes_held + len(chunk) > 32 * self._max_body_bytes:
-                raise RefusedError(
-                    "busy", "too many requests arrive at once", "", 429, retry_after=1
-                )
-            self._bytes_held += len(chunk)
-            body += chunk
+            if len(body) > self._limits.max_body_bytes:
+                raise self._too_large(f"{len(body)}{' and more' if more else ''}")
 
     def _too_large(self, size: str) -> RefusedError:
-        return RefusedError(
-            "body_too_large", f"expected at most {self._max_body_bytes} bytes, got {size}", "", 413
-        )
+        most = self._limits.max_body_bytes
+        return RefusedError("body_too_large", f"expected at most {most} bytes, got {size}", "", 413)
 
-    async def _reply(self, scope: Any, receive: Receive, reply: _Reply, body: bytes) -> None:
+    async def _reply(self, scope: Any, receive: Receive, exchange: _Exchange) -> None:
+        body = bytes(exchange.body)
         messages = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replay() -> Message:
             return messages.pop() if messages else await asyncio.Future()
 
-        answering = asyncio.ensure_future(self._app(scope, replay, reply))
+        answering = asyncio.ensure_future(self._app(scope, replay, exchange.send))
         leaving = asyncio.ensure_future(_disconnect(receive))
+        seconds = self._limits.reply_seconds
         try:
             await asyncio.wait(
-                (answering, leaving),
-                timeout=self._reply_seconds,
-                return_when=asyncio.FIRST_COMPLETED,
+                (answering, leaving), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
             )
-            if answering.done() or reply.has_begun:
+            if answering.done() or exchange.status is not None:
                 await answering
             elif leaving.done():
                 raise _GoneError
             else:
                 raise RefusedError(
                     "timeout",
-                    f"expected an answer within {self._reply_seconds:g} s, got none",
+                    f"expected an answer within {seconds:g} s, got none",
                     status=503,
                     retry_after=1,
                 )
@@ -214,6 +267,15 @@ class RequestLimits:
             for task in (answering, leaving):
                 task.cancel()
             await asyncio.gather(answering, leaving, return_exceptions=True)
+
+
+def _line(scope: Any, exchange: _Exchange, seconds: float) -> str:
+    """A line of the access log: who, what, how it went; nothing of the contents."""
+    client = (scope["client"] or ("-",))[0]
+    path = ascii(scope["path"][:200])[1:-1]
+    code = scope.get(CODE) or exchange.code or "ok"
+    what = f"{scope['method'][:20]} {path} {exchange.status or '-'} {code}"
+    return f"{exchange.id.decode()} {client} {what} {len(exchange.body)} bytes {seconds:.3f} s"
 
 
 async def _disconnect(receive: Receive) -> None:
@@ -230,87 +292,3 @@ async def _pass_over(receive: Receive, max_bytes: int) -> None:
                 if not message.get("more_body", False):
                     return
                 max_bytes -= len(message["body"])
-
-
-async def _send(refused: RefusedError, send: Send) -> None:
-    headers = [(name.encode(), text.encode()) for name, text in refused.closing_headers.items()]
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-    await send({"type": "http.response.body", "body": refused.body})
-
-
-_PHRASES = {400: "Bad Request", 408: "Request Timeout", 503: "Service Unavailable"}
-
-
-_HttpProtocol: Any = http_protocol()
-
-
-class Connection(_HttpProtocol):
-    """uvicorn's connection, with limits: on its own it waits for a request's head for ever.
-
-    A head may have 64 KB (h11_max_incomplete_event_size). A connection that does not speak HTTP,
-    is too slow or is one too many gets a reply in the server's format and is closed.
-    """
-
-    max_connections = 256
-    head_seconds = 10.0
-    on_refused: Callable[[str], None] = staticmethod(lambda code: None)
-    _cut_off: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
-        _forget_readers_that_do_not_read(transport, self.head_seconds)
-        if len(self.connections) > self.max_connections:
-            message = f"expected at most {self.max_connections} connections, got one more"
-            self._refuse(RefusedError("busy", message, status=503, retry_after=1))
-            return
-        self._expect_a_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._expect_nothing()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
-            return
-        super().data_received(data)
-        if self.cycle is None or self.cycle.response_complete:
-            self._expect_a_head()
-        else:
-            self._expect_nothing()
-
-    def send_400_response(self, msg: str) -> None:
-        self._refuse(RefusedError("not_http", "expected a request in HTTP/1.1, got something else"))
-
-    def timeout_keep_alive_handler(self) -> None:
-        # `close` would wait for ever for a client that does not read its reply.
-        self.transport.abort()
-
-    def _expect_a_head(self) -> None:
-        if self._cut_off is None:
-            self._cut_off = self.loop.call_later(self.head_seconds, self._head_is_late)
-
-    def _expect_nothing(self) -> None:
-        if self._cut_off is not None:
-            self._cut_off.cancel()
-            self._cut_off = None
-
-    def _head_is_late(self) -> None:
-        if not self.transport.is_closing():
-            message = f"expected a request's head within {self.head_seconds:g} s"
-            self._refuse(RefusedError("slow_head", message, status=408))
-
-    def _refuse(self, refused: RefusedError) -> None:
-        """Replies without h11, which may be in any state, and closes."""
-        self.on_refused(refused.code)
-        head = [f"HTTP/1.1 {refused.status} {_PHRASES[refused.status]}"]
-        head += [f"{name}: {text}" for name, text in refused.closing_headers.items()]
-        self.transport.write("\r\n".join([*head, "", ""]).encode() + refused.body)
-        self.transport.close()
-
-
-def _forget_readers_that_do_not_read(transport: Any, seconds: float) -> None:
-    """Ends a connection whose reply is not read for so long, if the system can."""
-    option = getattr(socket, "TCP_USER_TIMEOUT", None)
-    if option is not None:
-        connection = transport.get_extra_info("socket")
-        connection.setsockopt(socket.IPPROTO_TCP, option, int(seconds * 1000))

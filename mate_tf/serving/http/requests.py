@@ -1,79 +1,256 @@
-"""Reads tables and questions from the body of a request, or says why not."""
+"""Reads tables and questions from the body of a request, or says why not, and shapes the reply."""
 
+import dataclasses
+import itertools
 import json
-import re
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
+from mate_tf.answers.answer import Answer, apply_min_score
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
+from mate_tf.serving.http.schema import Number, read_document
+from mate_tf.tables.delimited import read_delimited_rows
+from mate_tf.tables.layout import lay_out
 from mate_tf.tables.table import Question, Table
-
-_HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps of surrogates
-
-
-class _Number(str):
-    """A number with the text that it has in the request: 1.50 stays 1.50."""
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
-
 
 _NAMES = {
     dict: "an object",
     list: "a list",
     str: "a text",
     bool: "a truth value",
-    _Number: "a number",
+    Number: "a number",
     type(None): "null",
 }
-
-
+TENSORS = ("question", "table")  # of the V2 protocol
+OUTPUTS = {"answer": "BYTES", "score": "FP64", "prediction": "BYTES"}  # and their types
+_OF_PIPELINES = ("model", "padding", "truncation")  # Hugging Face's; there is nothing to choose
 _MOST_COLUMNS = 255  # as many as models have embeddings for
 
 
-def read_request(body: bytes, limits: Limits) -> list[tuple[Table, Question]]:
-    """The tables and questions of {"instances": [{"question": ..., "table": {...}}, ...]}.
+class Request(NamedTuple):
+    """What a client asks.
 
-    A table is {"header": [...], "rows": [[...], ...]}; cells are texts, numbers, truth values or
-    null.
+    Attributes:
+        pairs: tables and questions.
+        places: of each pair in the request.
+        alternatives: how many each answer gets; None for as many as the server gives by default.
+        min_score: below this score there is no answer; None for the server's default.
+        reply: makes the body of the reply, for JSON, of the answers.
+    """
+
+    pairs: list[tuple[Table, Question]]
+    places: list[str]
+    alternatives: int | None
+    min_score: float | None
+    reply: Callable[[list[Answer]], Any]
+
+    def finished(self, answer: Answer, alternatives: int, min_score: float) -> Answer:
+        """An answer with as many alternatives, and if it is good enough; with the defaults."""
+        number = alternatives if self.alternatives is None else self.alternatives
+        least = min_score if self.min_score is None else self.min_score
+        others = answer.alternatives[:number]
+        return apply_min_score(dataclasses.replace(answer, alternatives=others), least)
+
+
+def read_request(body: bytes, limits: Limits, encoding: str = "identity") -> Request:
+    """What the body of a request in KServe's V1 protocol, or in Hugging Face's form, asks.
+
+    The form is {"instances": [{"question": ..., "table": ...}, ...]} or {"inputs": {"query": ...,
+    "table": ...}}; SCHEMA has all of it.
 
     Raises:
         RefusedError: with status 400 for anything else, with 413 for what is beyond a limit.
     """
-    try:
-        document = json.loads(
-            body.decode(), parse_int=_Number, parse_float=_Number, parse_constant=_no_constant
-        )
-        if _HALF_A_PAIR.search(body):
-            json.dumps(document, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise RefusedError("not_json", f"expected JSON in UTF-8: {error}") from None
-    instances = _list(_object(document, "", ["instances"])["instances"], "instances")
-    _check_size(len(instances), limits.max_questions, "questions", "instances")
-    return [
-        _instance(instance, f"instances[{index}]", limits)
-        for index, instance in enumerate(instances)
+    document = read_document(body, limits, encoding)
+    if isinstance(document, dict) and "inputs" in document:
+        return _of_hugging_face(document, limits)
+    _object(document, "", ["instances"], _OPTIONS)
+    instances = _list(document["instances"], "instances")
+    pairs: list[tuple[Table, Question]] = []
+    places: list[str] = []
+    sizes: list[int | None] = []
+    for index, value in enumerate(instances):
+        where = f"instances[{index}]"
+        instance = _object(value, where, ["table"], ["question", "questions", "previous"])
+        is_one = "question" in instance
+        if is_one == ("questions" in instance):
+            raise RefusedError("missing", 'expected "question" or "questions"', where)
+        texts = [instance["question"]] if is_one else instance["questions"]
+        sizes.append(None if is_one else len(_list(texts, f"{where}.questions")))
+        _check_size(len(pairs) + len(texts), limits.max_questions, "questions", "instances")
+        table = _table(instance["table"], f"{where}.table", limits)
+        for number, text in enumerate(texts):
+            name = "question" if is_one else f"questions[{number}]"
+            question = _question(text, f"{where}.{name}", limits)
+            if (previous := instance.get("previous")) is not None:
+                question = _follow_up(table, question, previous, f"{where}.previous")
+            pairs.append((table, question))
+            places.append(where if is_one else f"{where}.{name}")
+
+    def reply(answers: list[Answer]) -> Any:
+        told = iter([answer.to_dict() for answer in answers])
+        predictions = [
+            next(told) if size is None else list(itertools.islice(told, size)) for size in sizes
+        ]
+        return {"predictions": predictions}
+
+    return Request(pairs, places, *_options(document, "", limits), reply)
+
+
+def read_tensors(body: bytes, limits: Limits, model_name: str, encoding: str) -> Request:
+    """What a request in KServe's V2 protocol asks: the tensors `question` and `table`.
+
+    Both are one-dimensional and of BYTES; a table is JSON or CSV text, and one serves for all
+    questions. Errors are as of `read_request`.
+    """
+    document = _object(
+        read_document(body, limits, encoding), "", ["inputs"], ["id", "parameters", "outputs"]
+    )
+    tensors: dict[str, list[Any]] = {}
+    for index, value in enumerate(_list(document["inputs"], "inputs")):
+        where = f"inputs[{index}]"
+        tensor = _object(value, where, ["name", "shape", "datatype", "data"], ["parameters"])
+        name, data = tensor["name"], _list(tensor["data"], f"{where}.data")
+        if name not in TENSORS or name in tensors:
+            raise RefusedError(
+                "wrong_input", f"expected question and table once, got {name!r:.80}", where
+            )
+        expected = ["BYTES", [str(len(data))]]
+        if [tensor["datatype"], tensor["shape"]] != expected:
+            message = f"expected BYTES of the shape [{len(data)}] for {name}"
+            raise RefusedError("wrong_type", message, where)
+        tensors[name] = data
+    if missing := set(TENSORS) - tensors.keys():
+        raise RefusedError("missing", f"expected the input {missing.pop()!r}", "inputs")
+    texts, tables = tensors["question"], tensors["table"]
+    _check_size(len(texts), limits.max_questions, "questions", "inputs")
+    if len(tables) not in (1, len(texts)):
+        message = f"expected 1 table or {len(texts)}, got {len(tables)}"
+        raise RefusedError("ragged", message, "inputs")
+    read = [_table_of_text(text, f"table[{place}]", limits) for place, text in enumerate(tables)]
+    pairs = [
+        (read[0 if len(read) == 1 else place], _question(text, f"question[{place}]", limits))
+        for place, text in enumerate(texts)
     ]
 
+    def reply(answers: list[Answer]) -> Any:
+        told = [(one.text, one.score, json.dumps(one.to_dict())) for one in answers]
+        outputs = [
+            {"name": name, "shape": [len(pairs)], "datatype": datatype, "data": data}
+            for (name, datatype), data in zip(OUTPUTS.items(), zip(*told, strict=True), strict=True)
+        ]
+        return {"model_name": model_name, "id": str(document.get("id") or ""), "outputs": outputs}
 
-def _instance(value: Any, where: str, limits: Limits) -> tuple[Table, Question]:
-    instance = _object(value, where, ["question", "table"])
-    text = instance["question"]
-    if not isinstance(text, str) or isinstance(text, _Number):
-        raise _wrong_type("a text", text, f"{where}.question")
+    places = [f"question[{place}]" for place in range(len(texts))]
+    options = _object(document.get("parameters") or {}, "parameters", [], _OPTIONS)
+    return Request(pairs, places, *_options(options, "parameters.", limits), reply)
+
+
+def _of_hugging_face(document: Any, limits: Limits) -> Request:
+    _object(document, "", ["inputs"], [*_OPTIONS, "parameters"])
+    _object(document.get("parameters") or {}, "parameters", [], _OF_PIPELINES)
+    given = document["inputs"]
+    inputs = _list(given, "inputs") if isinstance(given, list) else [given]
+    _check_size(len(inputs), limits.max_questions, "questions", "inputs")
+    places = [f"inputs[{i}]" if isinstance(given, list) else "inputs" for i in range(len(inputs))]
+    pairs = []
+    for value, where in zip(inputs, places, strict=True):
+        asked = _object(value, where, ["table"], ["query", "question"])
+        name = "query" if "query" in asked else "question"
+        if name not in asked or len(asked) > 2:
+            raise RefusedError("missing", 'expected "query" or "question"', where)
+        table = _table(asked["table"], f"{where}.table", limits)
+        pairs.append((table, _question(asked[name], f"{where}.{name}", limits)))
+
+    def reply(answers: list[Answer]) -> Any:
+        told = [
+            {
+                "answer": answer.text,
+                "coordinates": [list(pair) for pair in answer.coordinates],
+                "cells": [cell.text for cell in answer.cells],
+                "aggregator": answer.aggregation,
+                "score": answer.score,
+            }
+            for answer in answers
+        ]
+        return told if isinstance(given, list) else told[0]
+
+    return Request(pairs, places, *_options(document, "", limits), reply)
+
+
+_OPTIONS = ("alternatives", "min_score")
+
+
+def _options(values: Any, place: str, limits: Limits) -> tuple[int | None, float | None]:
+    given = [_number(values.get(name), f"{place}{name}") for name in _OPTIONS]
+    alternatives, min_score = given
+    if alternatives is not None and not (
+        alternatives.is_integer() and 0 <= alternatives <= limits.max_alternatives
+    ):
+        message = f"expected a whole number from 0 to {limits.max_alternatives}"
+        raise RefusedError("wrong_value", message, f"{place}alternatives")
+    if min_score is not None and not 0 <= min_score <= 1:
+        raise RefusedError("wrong_value", "expected a number from 0 to 1", f"{place}min_score")
+    return None if alternatives is None else int(alternatives), min_score
+
+
+def _number(value: Any, where: str) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, Number):
+        raise _wrong_type("a number", value, where)
+    return float(value)
+
+
+def _question(text: Any, where: str, limits: Limits) -> Question:
+    if not isinstance(text, str) or isinstance(text, Number):
+        raise _wrong_type("a text", text, where)
     if not text.strip():
-        raise RefusedError("empty", "expected a question, got an empty one", f"{where}.question")
-    _check_length(text, limits.max_question_characters, f"{where}.question")
-    return _table(instance["table"], f"{where}.table", limits), Question(text)
+        raise RefusedError("empty", "expected a question, got an empty one", where)
+    _check_length(text, limits.max_question_characters, where)
+    return Question(text)
+
+
+def _follow_up(table: Table, question: Question, value: Any, where: str) -> Question:
+    """The question with the answer before it: one of ours, or just its cells and items."""
+    if not isinstance(value, dict):
+        raise _wrong_type("an object", value, where)
+    given = {name: value.get(name, []) for name in ("cells", "items")}
+    for name, values in given.items():
+        if not isinstance(values, list):
+            raise _wrong_type("a list", values, f"{where}.{name}")
+    sizes = {"row": table.num_rows, "column": table.num_columns}
+    coordinates = []
+    for index, cell in enumerate(given["cells"]):
+        place = f"{where}.cells[{index}]"
+        if not isinstance(cell, dict):
+            raise _wrong_type("an object", cell, place)
+        for name, size in sizes.items():
+            number = _number(cell.get(name), f"{place}.{name}")
+            if number is None or not (number.is_integer() and 0 <= number < size):
+                message = f"expected a whole number from 0 to {size - 1}"
+                raise RefusedError("wrong_value", message, f"{place}.{name}")
+        coordinates.append((int(float(cell["row"])), int(float(cell["column"]))))
+    return dataclasses.replace(
+        question,
+        previous_coordinates=tuple(coordinates),
+        previous_answers=tuple(map(str, given["items"])),
+    )
 
 
 def _table(value: Any, where: str, limits: Limits) -> Table:
+    """A table: {"header", "rows"}, {column: cells}, or CSV text."""
+    if isinstance(value, str) and not isinstance(value, Number):
+        return _csv_table(value, where, limits)
+    if not isinstance(value, dict):
+        raise _wrong_type("an object or CSV text", value, where)
+    if "header" not in value and "rows" not in value and value:
+        return _table_of_columns(value, where, limits)
     table = _object(value, where, ["header", "rows"])
     header = _list(table["header"], f"{where}.header")
     rows = _list(table["rows"], f"{where}.rows")
-    _check_size(len(header), _MOST_COLUMNS, "columns", f"{where}.header")
-    _check_size(len(rows) * len(header), limits.max_cells, "cells", f"{where}.rows")
+    _check_table(len(header), len(rows), where, limits)
     _check_cells(header, f"{where}.header", limits)
     for index, row in enumerate(rows):
         place = f"{where}.rows[{index}]"
@@ -85,7 +262,52 @@ def _table(value: Any, where: str, limits: Limits) -> Table:
     return Table.from_rows(rows, header=header)
 
 
-def _check_cells(cells: list[Any], where: str, limits: Limits) -> None:
+def _table_of_columns(columns: dict[str, Any], where: str, limits: Limits) -> Table:
+    _check_cells(list(columns), where, limits)
+    lengths = [len(_list(cells, f"{where}.{name:.80}")) for name, cells in columns.items()]
+    _check_table(len(columns), lengths[0], where, limits)
+    for name, cells in columns.items():
+        if len(cells) != lengths[0]:
+            message = f"expected {lengths[0]} cells as in the first column, got {len(cells)}"
+            raise RefusedError("ragged", message, f"{where}.{name:.80}")
+        _check_cells(cells, f"{where}.{name:.80}", limits)
+    return Table.from_rows(zip(*columns.values(), strict=True), header=list(columns))
+
+
+def _csv_table(text: str, where: str, limits: Limits) -> Table:
+    try:
+        found = read_delimited_rows(text, "table")
+        sizes = [len(row) for row in found.rows]
+        _check_table(max(sizes, default=0), len(sizes), where, limits)
+        table = lay_out(found)
+    except RefusedError:
+        raise
+    except ValueError as error:
+        raise RefusedError("not_csv", str(error), where) from None
+    for index, row in enumerate((table.header, *table.rows)):
+        _check_cells(row, f"{where}, row {index}", limits)
+    return table
+
+
+def _table_of_text(text: Any, where: str, limits: Limits) -> Table:
+    if not isinstance(text, str) or isinstance(text, Number):
+        raise _wrong_type("a text", text, where)
+    if text.lstrip()[:1] == "{":
+        try:
+            return _table(read_document(text.encode(), limits, "identity"), where, limits)
+        except RefusedError as refused:
+            raise RefusedError(
+                refused.code, str(refused), refused.where or where, refused.status
+            ) from None
+    return _csv_table(text, where, limits)
+
+
+def _check_table(num_columns: int, num_rows: int, where: str, limits: Limits) -> None:
+    _check_size(num_columns, _MOST_COLUMNS, "columns", where)
+    _check_size(num_rows * num_columns, limits.max_cells, "cells", where)
+
+
+def _check_cells(cells: Iterable[Any], where: str, limits: Limits) -> None:
     for index, cell in enumerate(cells):
         if isinstance(cell, str):
             if len(cell) > limits.max_cell_characters:
@@ -95,16 +317,19 @@ def _check_cells(cells: list[Any], where: str, limits: Limits) -> None:
             raise _wrong_type(expected, cell, f"{where}[{index}]")
 
 
-def _object(value: Any, where: str, keys: list[str]) -> dict[str, Any]:
-    """The value, if it is an object with exactly these keys."""
+def _object(
+    value: Any, where: str, keys: Sequence[str], others: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The value, if it is an object with all of the keys and perhaps some of the others."""
     if not isinstance(value, dict):
         raise _wrong_type("an object", value, where)
     for key in keys:
         if key not in value:
             raise RefusedError("missing", f'expected "{key}", which is missing', where)
-    if unknown := [key for key in value if key not in keys]:
+    known = (*keys, *others)
+    if unknown := [key for key in value if key not in known]:
         raise RefusedError(
-            "unknown_key", f"expected only {', '.join(keys)}, got {unknown[0]!r:.80}", where
+            "unknown_key", f"expected only {', '.join(known)}, got {unknown[0]!r:.80}", where
         )
     return value
 

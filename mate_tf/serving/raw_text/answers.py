@@ -13,11 +13,17 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from mate_tf.answers.alternatives import TokenFacts
-from mate_tf.answers.decoding import ASKS_FOR_SEVERAL, SELECTION_THRESHOLD
+from mate_tf.answers.decoding import ASKS_FOR_SEVERAL, SELECTION_THRESHOLD, SURE
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.cells import days_of
 from mate_tf.serving.raw_text.features import RawFeatures
+from mate_tf.serving.raw_text.row_words import (
+    TableFacts,
+    rows_beyond,
+    rows_in_words,
+    towards_words,
+)
 from mate_tf.serving.raw_text.texts import SPACE
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS
 
@@ -50,16 +56,30 @@ def cell_answers(
     aggregations = tf.ones([batch, 1], tf.float64)
     if "aggregation_logits" in outputs:
         aggregations = tf.nn.softmax(tf.cast(outputs["aggregation_logits"], tf.float64))  # [B, A]
-    is_absent = tf.argmax(aggregations, axis=1) == _ABSENT  # [B]
-    absent = tf.reduce_sum(aggregations[:, _ABSENT:], axis=1)
+    absent = tf.reduce_sum(aggregations[:, _ABSENT:], axis=1)  # [B]
+    is_absent = absent > config.absent_threshold
     aggregations = aggregations[:, :_ABSENT]
+    facts = None
+    if config.num_aggregation_labels > len(TAPAS_AGGREGATIONS):
+        facts = _token_facts(asked)
+        if config.plain_answers:
+            aggregations = towards_words(asked.questions, aggregations)
     likeliest = tf.argmax(aggregations, axis=1, output_type=tf.int32)  # [B]
-    selected = _selected(config, asked, probabilities, likeliest)
+    is_named = tf.zeros_like(likeliest, tf.bool)
+    if config.plain_answers and facts is not None:
+        places, is_named = _swapped(asked, facts, probabilities, likeliest)
+        probabilities = tf.gather(probabilities, places, batch_dims=1)
+        with_columns = tf.gather(with_columns, places, batch_dims=1)
+    selected = _selected(config, asked, probabilities, likeliest, is_named)
+    if config.plain_answers and facts is not None:
+        beyond = _cells_beyond(asked, facts, probabilities)
+        is_beyond = _is_one_of(likeliest, TAPAS_AGGREGATIONS) & tf.reduce_any(beyond, axis=1)
+        selected = tf.where(is_beyond[:, tf.newaxis], beyond, selected)
     is_total = tf.broadcast_to(asked.columns.is_total[..., tf.newaxis], shape)
     counted = selected & ~tf.reshape(is_total, [batch, size])
     is_kept = tf.reduce_any(counted, axis=1) & ~_is_one_of(likeliest, PAIRED)
     counted = tf.where(is_kept[:, tf.newaxis], counted, selected)
-    result = _computed(config, asked, counted, likeliest)
+    result = _computed(asked, facts, counted, likeliest)
     # What needs two cells and cannot be computed leaves the likelier one.
     best = tf.one_hot(tf.argmax(probabilities, axis=1), size, True, False)
     is_left = _is_one_of(likeliest, PAIRED) & ~result.is_possible
@@ -100,28 +120,76 @@ def _is_one_of(aggregations: tf.Tensor, names: Sequence[str]) -> tf.Tensor:
     return tf.gather(tf.constant([name in names for name in AGGREGATIONS]), aggregations)
 
 
+def _cells_beyond(asked: RawFeatures, facts: TokenFacts, probabilities: tf.Tensor) -> tf.Tensor:
+    """The cells of the likeliest column in the rows beyond a value: bool [B, R*C]."""
+    shape = tf.shape(asked.cells)
+    relations = tf.reshape(_mean_by_cell(asked, asked.tokens.numeric_relations), shape)
+    rows = rows_beyond(asked.questions, relations, facts.names, asked.num_rows)
+    column = tf.argmax(probabilities, axis=1, output_type=tf.int32)[:, tf.newaxis] % shape[2]
+    cells = rows[..., tf.newaxis] & (column == tf.range(shape[2]))[:, tf.newaxis]
+    return tf.reshape(cells, tf.shape(probabilities)) & (probabilities > -float("inf"))
+
+
+def _swapped(
+    asked: RawFeatures, facts: TokenFacts, probabilities: tf.Tensor, likeliest: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Each cell's place, with the likeliest one and that of the row that the words name swapped.
+
+    Returns:
+        int32 [B, R*C], and whether the words name a row, bool [B].
+    """
+    shape = tf.shape(asked.cells)
+    num_tokens = _token_cells(asked)[1]
+    mentioned, of_tokens, ranks = (
+        tf.reshape(values, shape) for values in (facts.mentioned, num_tokens, facts.ranks)
+    )
+    sizes = asked.num_rows, asked.num_columns
+    is_time = asked.columns.is_time
+    of_tables = TableFacts(mentioned, of_tokens, ranks, facts.names, is_time, *sizes)
+    best = tf.argmax(probabilities, axis=1, output_type=tf.int32)  # [B]
+    column = best % shape[2]
+    row = rows_in_words(asked.questions, asked.headers, of_tables, column)
+    named = tf.where(row < 0, best, row * shape[2] + column)
+    is_one = (likeliest == _NONE) & ~_asks_for_several(asked)
+    is_one &= (row >= 0) & (tf.gather(num_tokens, named, batch_dims=1) > 0)
+    of_best, of_named = (tf.gather(probabilities, c, batch_dims=1) for c in (best, named))
+    is_one &= (named == best) | (of_named > SELECTION_THRESHOLD) | (of_best <= SURE)
+    named = tf.where(is_one, named, best)[:, tf.newaxis]
+    places = tf.range(shape[1] * shape[2])
+    best = best[:, tf.newaxis]
+    return tf.where(places == best, named, tf.where(places == named, best, places)), is_one
+
+
+def _asks_for_several(asked: RawFeatures) -> tf.Tensor:
+    """Bool [B]."""
+    text = tf.strings.lower(asked.questions, encoding="utf-8")
+    return tf.strings.regex_full_match(text, ASKS_FOR_SEVERAL)
+
+
 def _selected(
-    config: TableQAConfig, asked: RawFeatures, probabilities: tf.Tensor, likeliest: tf.Tensor
+    config: TableQAConfig,
+    asked: RawFeatures,
+    probabilities: tf.Tensor,
+    likeliest: tf.Tensor,
+    is_named: tf.Tensor,
 ) -> tf.Tensor:
-    """The cells that are selected: bool [B, R*C]."""
+    """The cells that are selected, one alone where the words name its row: bool [B, R*C]."""
     batch, size = tf.unstack(tf.shape(probabilities))
     above = tf.zeros_like(probabilities, tf.bool)
     number = tf.ones([batch], tf.int32)
     if not config.cell_cross_entropy:
-        above = probabilities > SELECTION_THRESHOLD
+        is_one = tf.zeros_like(likeliest, tf.bool)
+        if config.plain_answers:
+            is_one = (likeliest == _NONE) & ~_asks_for_several(asked)
+        thresholds = tf.constant([SELECTION_THRESHOLD, SURE], probabilities.dtype)
+        above = probabilities > tf.gather(thresholds, tf.cast(is_one, tf.int32))[:, tf.newaxis]
         expected = tf.reduce_sum(tf.maximum(probabilities, 0.0), axis=1)
         counted = tf.cast(tf.maximum(tf.round(expected), 1.0), tf.int32)
         is_of_two = _is_one_of(likeliest, PAIRED)
         possible = tf.math.count_nonzero(probabilities > 0.0, axis=1, dtype=tf.int32)
         of_two = tf.where(is_of_two, tf.clip_by_value(possible, 1, 2), number)
         number = tf.where(likeliest == _COUNT, counted, of_two)
-        is_fixed = is_of_two
-        if config.plain_answers:
-            asks_for_several = tf.strings.regex_full_match(
-                tf.strings.lower(asked.questions, encoding="utf-8"), ASKS_FOR_SEVERAL
-            )
-            is_fixed |= (likeliest == _NONE) & ~asks_for_several
-        above &= ~is_fixed[:, tf.newaxis]
+        above &= ~(is_of_two | is_named)[:, tf.newaxis]
     order = tf.math.top_k(probabilities, k=size).indices  # of equal ones the first comes first
     ranks = tf.math.top_k(-order, k=size).indices  # the place of each cell in that order
     is_likely = (ranks < number[:, tf.newaxis]) & (probabilities > -float("inf"))
@@ -145,9 +213,9 @@ class _Result(NamedTuple):
 
 
 def _computed(
-    config: TableQAConfig, asked: RawFeatures, selected: tf.Tensor, likeliest: tf.Tensor
+    asked: RawFeatures, facts: TokenFacts | None, selected: tf.Tensor, likeliest: tf.Tensor
 ) -> _Result:
-    """What `answer_of_cells` computes (mate_tf/answers/alternatives.py)."""
+    """What `answer_of_cells` computes (mate_tf/answers/alternatives.py); without facts TAPAS's."""
     shape = tf.shape(asked.cells)
     batch, size = tf.unstack(tf.shape(selected))
     numbers, units, texts = (
@@ -172,7 +240,7 @@ def _computed(
     }
     others = {"NONE": tf.fill([batch], "")}
     conditions: dict[tuple[str, ...], tf.Tensor] = {("SUM", "AVERAGE"): num_numbers > 0.0}
-    if config.num_aggregation_labels > len(TAPAS_AGGREGATIONS):
+    if facts is not None:
         values["DISTINCT"] = _num_different(plain, is_filled)
         pair = tf.math.top_k(tf.cast(selected, tf.int32), k=tf.minimum(size, 2)).indices
         pair = tf.concat([pair, pair], axis=1)[:, :2]  # of a table of one cell
@@ -180,7 +248,7 @@ def _computed(
         has_two = tf.math.count_nonzero(selected, axis=1) == 2
         values["DIFFERENCE"] = tf.where(tf.math.is_nan(apart), tf.zeros_like(apart), apart)
         conditions["DIFFERENCE",] = has_two & (is_unlike | ~tf.math.is_nan(apart))
-        texts_of, conditions_of = _compared(asked, selected, pair, has_two, texts, plain)
+        texts_of, conditions_of = _compared(asked, facts, selected, pair, has_two, texts, plain)
         others, conditions = others | texts_of, conditions | conditions_of
     value = tf.zeros([batch], tf.float64)
     for name, of_name in values.items():
@@ -199,6 +267,7 @@ def _computed(
 
 def _compared(
     asked: RawFeatures,
+    facts: TokenFacts,
     selected: tf.Tensor,
     pair: tf.Tensor,
     has_two: tf.Tensor,
@@ -209,6 +278,7 @@ def _compared(
 
     Args:
         asked: the questions and tables.
+        facts: of all cells.
         selected: bool [B, R*C].
         pair: int32 [B, 2], the first two selected cells.
         has_two: bool [B], whether two are selected.
@@ -218,7 +288,6 @@ def _compared(
     Returns:
         string [B] and bool [B].
     """
-    facts = _token_facts(asked)
     ranks = tf.gather(facts.ranks, pair, batch_dims=1)  # [B, 2]
     first, second = ranks[:, 0], ranks[:, 1]
     are_ranked = has_two & tf.reduce_all(ranks > 0.0, axis=1)
@@ -274,7 +343,7 @@ def _difference(asked: RawFeatures, numbers: tf.Tensor, pair: tf.Tensor) -> tf.T
 
 
 def _token_facts(asked: RawFeatures) -> TokenFacts:
-    """The facts of all cells, float64 [B, R*C], as the library has them."""
+    """The facts of all cells, float64 [B, R*C], and headers [B, C], as the library has them."""
     tokens = asked.tokens
     is_question = (tokens.segment_ids == 0) & (tokens.input_mask > 0)  # [B, S]
     longest = tf.maximum(tf.reduce_max(tf.reduce_sum(tf.cast(is_question, tf.int32), axis=1)), 1)
@@ -284,7 +353,16 @@ def _token_facts(asked: RawFeatures) -> TokenFacts:
     places = tf.argmax(is_same, axis=-1, output_type=tf.int32)
     shares = _mean_by_cell(asked, mentioned)
     of_places = tf.math.divide_no_nan(_mean_by_cell(asked, places), shares)
-    return TokenFacts(_mean_by_cell(asked, tokens.column_ranks), shares, of_places)
+    batch, width = tf.unstack(tf.shape(asked.headers))
+    in_header = (tokens.column_ids > 0) & (tokens.row_ids == 0) & (tokens.input_mask > 0)
+    columns = tf.range(batch)[:, tf.newaxis] * width + tokens.column_ids - 1
+    columns = tf.reshape(tf.where(in_header, columns, -1), [-1])
+    counts, sums = (
+        tf.math.unsorted_segment_sum(tf.reshape(values, [-1]), columns, batch * width)
+        for values in (tf.ones_like(mentioned), mentioned)
+    )
+    names = tf.reshape(sums / tf.maximum(counts, 1), [batch, width])  # float64
+    return TokenFacts(_mean_by_cell(asked, tokens.column_ranks), shares, of_places, names)
 
 
 def _named_cells(asked: RawFeatures, pair: tf.Tensor, facts: TokenFacts) -> tf.Tensor:

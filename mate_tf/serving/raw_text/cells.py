@@ -84,6 +84,9 @@ def read_cells(texts: tf.Tensor) -> Cells:
     bare = tf.where(may_be, text, "")
     for spelling, usual in notations.SPELLINGS:
         bare = tf.strings.regex_replace(bare, f"^(?:{spelling.pattern})$", usual)
+    is_power = is_match(bare, notations.RAISED_POWER.pattern)
+    for raised, plain in notations.RAISED.items():
+        bare = tf.where(is_power, tf.strings.regex_replace(bare, raised, plain), bare)
     text = tf.where(may_be, bare, text)
 
     dates, order, zone, seconds, is_day = _dates(bare)
@@ -192,7 +195,8 @@ def _dates(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     )
     clock = captured(tf.where(is_date, time, texts), notations.CLOCK.pattern, _CLOCK_FIELDS)
     seconds = _seconds_of_day(clock)
-    is_day = ~is_date & ((clock["half"] != "") | (clock["oclock"] != ""))
+    said = (clock[name] != "" for name in ("half", "oclock", "zone"))
+    is_day = ~is_date & tf.reduce_any(list(said), axis=0)
     year = tf.strings.regex_replace(year, "^'", "")
     century = tf.where(tf.strings.length(year) == 4, np.float64(0.0), 1900.0)
     years = to_number(year)
@@ -213,8 +217,10 @@ def _dates(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     dates = tf.stack([certain, _either(first, certain), _either(second, certain)], axis=1)
     code = tf.where(has_first & ~has_second, 1, tf.where(has_second & ~has_first, 2, 0))
     zone = mapped(clock["zone"], notations.ZONES, _NAN, tf.float64)
-    hours = tf.strings.regex_replace(clock["offset"], r"^[+-](\d\d).*", r"\1")
-    minutes = tf.strings.regex_replace(clock["offset"], r"^[+-]\d\d:?", "")
+    hours, minutes = (
+        tf.strings.regex_replace(clock["offset"], f"^{notations.OFFSET.pattern}$", group)
+        for group in (r"\1", r"\2")
+    )
     ahead = to_number(hours) * 3600.0 + _or(to_number(minutes), 0.0) * 60.0
     ahead = tf.where(is_match(clock["offset"], "-.*"), -ahead, ahead)
     zone = tf.where(is_date, tf.where(tf.math.is_nan(ahead), zone, ahead), _NAN)
@@ -241,7 +247,7 @@ def _clocks(
     is_length = ~is_day & (b <= 59) & (_or(c, 0.0) <= 59)
     b, c = tf.where(has_c, b, b + fraction), c + fraction
     parts = tf.stack([a, b, c], axis=1)
-    parts = tf.where((fields["sign"] != "")[:, tf.newaxis], -parts, parts)
+    parts = tf.where(is_match(fields["sign"], "[^+]")[:, tf.newaxis], -parts, parts)
     parts = tf.where(is_length[:, tf.newaxis], parts, _NAN)
     alone = tf.stack([time, tf.fill(tf.shape(time), _NAN), tf.fill(tf.shape(time), _NAN)], axis=1)
     return tf.where(is_time[:, tf.newaxis], alone, parts), is_time, is_day | is_length
@@ -370,6 +376,8 @@ def _unit(found: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
     is_multiple = multiple > 0
     weak = mapped(word, notations.WEAK_MULTIPLES, 0, tf.int32)
     weak = tf.where(is_multiple, 0, weak)
+    more_is_currency = is_one_of(tf.strings.regex_replace(more, r"\.+$", ""), notations.CURRENCIES)
+    is_money = (weak > 0) & more_is_currency
     head, tail = tf.strings.substr(word, 0, 1), tf.strings.regex_replace(word, "^.", "")
     glued = mapped(head, notations.GLUED_MULTIPLES, 0, tf.int32)
     is_joined = ~is_multiple & (weak == 0) & is_one_of(tail, notations.CURRENCIES)
@@ -379,9 +387,10 @@ def _unit(found: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
     is_known = is_one_of(without_point, notations.UNITS | notations.CURRENCIES.keys())
     is_street = is_match(words, notations.STREET.pattern)
     is_unit = ~(is_plain & (word != "") & ((is_glued & ~is_known) | is_street))
-    unit = tf.where(is_multiple, more, tf.where(glued > 0, tail, words))
-    power = tf.where(has_currency & (weak > 0), weak, tf.where(is_multiple, multiple, glued))
-    weak = tf.where(has_currency, 0, weak)
+    unit = tf.where(is_multiple | is_money, more, tf.where(glued > 0, tail, words))
+    is_money |= has_currency & (weak > 0)
+    power = tf.where(is_money, weak, tf.where(is_multiple, multiple, glued))
+    weak = tf.where(is_money, 0, weak)
     bare = tf.strings.regex_replace(unit, r"\.+$", "")
     is_key = is_one_of(bare, notations.CURRENCIES)
     unit = tf.where(is_key, mapped(bare, notations.CURRENCIES, "", tf.string), unit)

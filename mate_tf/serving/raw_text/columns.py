@@ -10,6 +10,7 @@ Shapes: B batch, R rows, C columns, V values of all questions, Q values of a que
 """
 
 import itertools
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,7 @@ class Columns(NamedTuple):
         numbers: float64 [B, R, C], to compute with; NaN for none.
         units: int32 [B, R, C], known ones; -1 for none.
         is_duration: bool [B, C].
+        is_time: bool [B, C], columns of dates or times of day.
         is_total: bool [B, R], rows that are totals of others.
     """
 
@@ -60,6 +62,7 @@ class Columns(NamedTuple):
     numbers: tf.Tensor
     units: tf.Tensor
     is_duration: tf.Tensor
+    is_time: tf.Tensor
     is_total: tf.Tensor
 
 
@@ -77,10 +80,11 @@ def read_columns(
     """
     shape = tf.shape(cells, tf.int64)
     flat = tf.reshape(cells, [-1])
+    signed = tf.reshape(_with_signs(cells), [-1])
     read = Cells(
         *(
             tf.reshape(part, tf.concat([shape, tf.shape(part, tf.int64)[1:]], axis=0))
-            for part in read_cells(flat)
+            for part in read_cells(signed)
         )
     )
     names = tf.strings.lower(headers, encoding="utf-8")
@@ -90,6 +94,7 @@ def read_columns(
     units = tf.gather(read.units, number_index // 2, batch_dims=3)
     are_labels = _are_labels(units)[:, tf.newaxis]
     numbers, units = tf.where(are_labels, _NAN, numbers), tf.where(are_labels, "", units)
+    numbers, units = _with_sides(read.text, numbers, units)
     dates = tf.gather(
         read.dates, tf.broadcast_to(date_way[:, tf.newaxis], tf.shape(cells)), batch_dims=3
     )  # [B, R, C, 4]
@@ -115,6 +120,8 @@ def read_columns(
     seconds, as_time = _seconds(read, names)
     times = tf.where(as_time[:, tf.newaxis], seconds, _NAN)
     lengths = tf.where(as_time[:, tf.newaxis] | _given(read.duration), read.duration, seconds)
+    has_part = _has_part(read)[:, tf.newaxis] & ~as_time[:, tf.newaxis]  # 59.20 beside 1:02.05
+    lengths = tf.where(has_part & ~_given(lengths) & (units == ""), numbers, lengths)
     sizes = _mapped_grid(units, notations.SECONDS, _NAN, tf.float64)
     least, most = _range(sizes, _given(sizes))
     has_lengths = tf.reduce_any(_given(lengths), axis=1) | (least < most)  # [B, C]
@@ -142,7 +149,9 @@ def read_columns(
     if version == 1:
         fields = fields_of_texts(old, shape, is_cell, num_rows)
         way = tf.zeros_like(kind)
-        return Columns(_by_column(fields), way, way, amounts, known, is_duration, is_total)
+        return Columns(
+            _by_column(fields), way, way, amounts, known, is_duration, kind < 2, is_total
+        )
     is_read = (read.text != "") & (read.order != 3)
     of_text = fields_of_texts(old, shape, is_cell & is_read, num_rows)
     of_kind = kind[:, tf.newaxis]
@@ -156,7 +165,9 @@ def read_columns(
     date = tf.where((is_of_years & read.is_year)[..., tf.newaxis], as_year, date)
     fields = tf.concat([number[..., tf.newaxis], date], axis=-1)
     fields = tf.where((of_kind == 4)[..., tf.newaxis], of_text, fields)
-    return Columns(_by_column(fields), number_way, date_way, amounts, known, is_duration, is_total)
+    return Columns(
+        _by_column(fields), number_way, date_way, amounts, known, is_duration, kind < 2, is_total
+    )
 
 
 def _total_rows(texts: tf.Tensor, amounts: tf.Tensor) -> tf.Tensor:
@@ -189,6 +200,32 @@ def _total_rows(texts: tf.Tensor, amounts: tf.Tensor) -> tf.Tensor:
     return is_named & tf.reduce_any(is_sum & (amounts != 0.0), axis=2)
 
 
+def _with_signs(cells: tf.Tensor) -> tf.Tensor:
+    """The cells with signs for arrows that point up, as in the library."""
+    up, down, digit = (
+        _has(cells, pattern.pattern)
+        for pattern in (notations.UP, notations.DOWN, notations.NOT_ZERO)
+    )
+    has_down = tf.reduce_any(down, axis=1, keepdims=True)
+    has_others = tf.reduce_any(digit & ~up, axis=1, keepdims=True)
+    plus, minus = (tf.strings.regex_replace(cells, notations.UP.pattern, sign) for sign in "+-")
+    return tf.where(up & has_down, plus, tf.where(up & has_others, minus, cells))
+
+
+def _with_sides(
+    texts: tf.Tensor, numbers: tf.Tensor, units: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Numbers and units; debits are negative where each cell is a debit or a credit."""
+    for sides in notations.SIDES:
+        debit, credit = (tf.strings.regex_full_match(texts, side.pattern) for side in sides)
+        has_both = tf.reduce_any(debit, axis=1) & tf.reduce_any(credit, axis=1)
+        has_both &= tf.reduce_all(debit | credit | (texts == ""), axis=1)
+        has_both = has_both[:, tf.newaxis]
+        numbers = tf.where(has_both & debit, -numbers, numbers)
+        units = tf.where(has_both, "", units)
+    return numbers, units
+
+
 def _range(values: tf.Tensor, is_given: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The least and the most in each column, [B, C]; inf and -inf where there are none."""
     least = tf.reduce_min(tf.where(is_given, values, np.inf), axis=1)
@@ -215,6 +252,10 @@ def _mapped_grid(texts: tf.Tensor, mapping, default, dtype: tf.DType) -> tf.Tens
     return tf.reshape(mapped(tf.reshape(texts, [-1]), mapping, default, dtype), tf.shape(texts))
 
 
+def _is_one_of(texts: tf.Tensor, words: Iterable[str]) -> tf.Tensor:
+    return _mapped_grid(texts, dict.fromkeys(words, 1), 0, tf.int32) > 0
+
+
 _UNIT_PLACES = {unit: place for place, unit in enumerate(_KNOWN_UNITS)}
 
 
@@ -227,13 +268,13 @@ def _number_way(cells: Cells) -> tf.Tensor:
     point, comma = tf.unstack(cells.is_both, axis=-1)
     points = tf.math.count_nonzero(point & ~comma, axis=1)
     commas = tf.math.count_nonzero(comma & ~point, axis=1)
+    is_pointed = _is_one_of(cells.units[..., 0], notations.POINTED_CURRENCIES)
+    is_pointed &= cells.numbers[..., 0] != cells.numbers[..., 1]
+    commas += tf.math.count_nonzero(is_pointed, axis=1)
     factor = cells.factor
     least = tf.reduce_min(tf.where(factor > 0, factor, 99), axis=1)
     most = tf.reduce_max(factor, axis=1)
-    is_money = (
-        _mapped_grid(cells.units[..., 0], dict.fromkeys(notations.CURRENCY_UNITS, 1), 0, tf.int32)
-        > 0
-    )
+    is_money = _is_one_of(cells.units[..., 0], notations.CURRENCY_UNITS)
     others = tf.reduce_any(cells.has_power | is_money, axis=1)
     is_weak = (most > 0) & (others | (least < most))
     return tf.where(commas > points, 1, 0) + tf.where(is_weak, 2, 0)
@@ -266,7 +307,9 @@ def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     is_clock, length = _given(a), tf.math.count_nonzero(_given(cells.clock), axis=-1)
     last = tf.where(length == 3, c, tf.where(length == 2, b, a))
     is_end = (a == 24) & (_or_zero(b) == 0) & (_or_zero(c) == 0)
-    is_odd = is_clock & ((a < 0) | ((a >= 24) & ~is_end) | (last != tf.floor(last)))
+    is_odd = is_clock & (((a >= 24) & ~is_end) | (last != tf.floor(last)))
+    is_odd |= tf.reduce_any(cells.clock < 0, axis=-1)
+    is_odd |= is_clock & tf.strings.regex_full_match(cells.text, r"\+.*")
     has_three = tf.reduce_any(length == 3, axis=1)
     is_mixed = tf.math.count_nonzero(
         tf.stack([tf.reduce_any(length == n, axis=1) for n in (1, 2, 3)]), axis=0
@@ -284,6 +327,11 @@ def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     two = tf.where((as_time | is_of_hours)[:, tf.newaxis], a * 3600 + b * 60, a * 60 + b)
     seconds = tf.where(length == 3, a * 3600 + b * 60 + c, tf.where(length == 2, two, a))
     return seconds, as_time & (num_clocks > 0)
+
+
+def _has_part(cells: Cells) -> tf.Tensor:
+    """In which columns [B, C] a clock has parts of seconds."""
+    return tf.reduce_any(_given(cells.clock) & (cells.clock != tf.floor(cells.clock)), axis=[1, 3])
 
 
 def ranks(columns: Columns, version: int) -> tuple[tf.Tensor, tf.Tensor]:

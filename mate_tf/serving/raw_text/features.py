@@ -1,8 +1,8 @@
 """The token features of questions and tables given as text, computed in the graph.
 
-They are those of mate_tf/features/builder.py for questions without a conversation. The rare
-texts that cells.py and numbers.py beside it read differently are the only exception. Pieces are
-left out as in mate_tf/features/fitting.py, but rows are never dropped. Wordpieces are those of
+They are those of mate_tf/features/builder.py for questions without a conversation. The rare texts
+that cells.py and numbers.py beside it read differently are the only exception. Pieces are left out
+as in mate_tf/features/tokenized_table.py, but rows are never dropped. Wordpieces are those of
 mate_tf/features/wordpiece.py; TensorFlow Text's own BERT tokenizers differ from BERT's on about
 1,140 characters.
 
@@ -12,7 +12,7 @@ body cells of all tables, table by table and row by row, P their pieces.
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -59,15 +59,9 @@ class RawInput(NamedTuple):
 
 
 def raw_input(questions: Sequence[str], tables: Sequence[Table]) -> dict[str, np.ndarray]:
-    """The inputs of the signature `tables` by name; characters without UTF-8 are left out.
+    """The inputs of the signature `tables` by name, padded with empty texts.
 
-    Args:
-        questions: the texts of B questions.
-        tables: the table of each.
-
-    Returns:
-        The fields of `RawInput` as arrays: bytes in object arrays, padded with empty texts, and
-        int32.
+    Texts are bytes in object arrays; characters without UTF-8 are left out.
 
     Raises:
         ValueError: if there are no questions, or not a table for each.
@@ -81,16 +75,16 @@ def raw_input(questions: Sequence[str], tables: Sequence[Table]) -> dict[str, np
     def encoded(texts: Sequence[str]) -> list[bytes]:
         return [text.encode("utf-8", "ignore") for text in texts]
 
-    num_rows = np.array([table.num_rows for table in tables], np.int32)
-    num_columns = np.array([table.num_columns for table in tables], np.int32)
-    headers = np.full((len(tables), num_columns.max()), b"", object)
-    cells = np.full((len(tables), num_rows.max(), num_columns.max()), b"", object)
-    for index, table in enumerate(tables):
-        headers[index, : table.num_columns] = encoded(table.header)
-        for row, texts in enumerate(table.rows):
-            cells[index, row, : table.num_columns] = encoded(texts)
-    arrays = np.array(encoded(questions), object), headers, cells, num_rows, num_columns
-    return dict(zip(RawInput._fields, arrays, strict=True))
+    def padded(values: list[Any]) -> np.ndarray:
+        return tf.ragged.constant(values, tf.string).to_tensor().numpy()
+
+    return {
+        "questions": np.array(encoded(questions), object),
+        "headers": padded([encoded(table.header) for table in tables]),
+        "cells": padded([[encoded(row) for row in table.rows] for table in tables]),
+        "num_rows": np.array([table.num_rows for table in tables], np.int32),
+        "num_columns": np.array([table.num_columns for table in tables], np.int32),
+    }
 
 
 def checked(config: FeatureConfig, given: RawInput) -> RawInput:
@@ -208,13 +202,17 @@ class RawFeatures(NamedTuple):
         cells: string [B, R, C], padded with empty texts.
         columns: of the tables, with the numbers in the cells.
         questions: string [B].
-        num_columns: int32 [B], of each table.
+        headers: string [B, C].
+        num_rows: int32 [B], of each table.
+        num_columns: int32 [B].
     """
 
     tokens: TokenFeatures
     cells: tf.Tensor
     columns: Columns
     questions: tf.Tensor
+    headers: tf.Tensor
+    num_rows: tf.Tensor
     num_columns: tf.Tensor
 
 
@@ -293,7 +291,15 @@ def build_features(
         input_ids=tokens.input_ids + text_ids.to_tensor(shape=tf.stack([-1, length])),
         input_mask=tokens.input_mask + tf.sequence_mask(starts, length, tf.int32),
     )
-    return RawFeatures(tokens, cells, columns, given.questions, given.num_columns)
+    return RawFeatures(
+        tokens,
+        cells,
+        columns,
+        given.questions,
+        given.headers,
+        given.num_rows,
+        given.num_columns,
+    )
 
 
 def _padded_length(

@@ -1,15 +1,18 @@
-"""Kinds of questions, by their words, and how many of each are answered rightly."""
+"""What an evaluation shows beside its scores: kinds of questions, and tables in Markdown."""
 
+import collections
+import itertools
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mate_tf.datasets.supervision import parse_number
 from mate_tf.features.normalization import normalize_denotation
 from mate_tf.tables.table import ABSENT, Question, Table
 
+NUM_SHOWN = 10  # answers of an evaluation
 HOW_MANY, IN_A_CELL, NOT_IN_A_CELL = "how many", "how many, in a cell", "how many, not in a cell"
 # The first that fits says the kind.
 _PATTERNS = [
@@ -67,12 +70,7 @@ def kind_of(table: Table, question: Question) -> str:
 
 
 def read_kinds(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The kinds of questions in a JSON file, an object of question id and kind.
-
-    Raises:
-        FileNotFoundError: if the file is missing.
-        ValueError: if it is no such object.
-    """
+    """The kinds of questions in a JSON file, an object of question id and kind, or a ValueError."""
     with open(path, encoding="utf-8") as file:
         try:
             kinds = json.load(file)
@@ -90,10 +88,8 @@ def by_kind(
 ) -> dict[str, OfKind]:
     """How many questions of each kind there are and are right, the most frequent kind first.
 
-    Args:
-        right: by question id.
-        pairs: the questions with their tables and answers.
-        kinds: by question id; None for those of the words. "other" is what it lacks.
+    `right` is by question id, and so are `kinds`; None for those of the words. "other" is what the
+    kinds lack.
     """
     found: dict[str, OfKind] = {}
     for table, question in pairs:
@@ -102,3 +98,63 @@ def by_kind(
         before = found.get(kind, OfKind(0, 0))
         found[kind] = OfKind(before.questions + 1, before.right + right[id_])
     return dict(sorted(found.items(), key=lambda item: -item[1].questions))
+
+
+class ShownAnswer(NamedTuple):
+    """A question's text, right answer and predicted one, for a person to judge.
+
+    `cells` are (row, column) of the body, counted from zero.
+    """
+
+    question: str
+    gold: str
+    predicted: str
+    cells: Iterable[tuple[int, int]]
+    is_right: bool
+
+
+def answers_table(answers: Iterable[ShownAnswer]) -> str:
+    """A row for each answer."""
+    rows = [
+        (
+            answer.question,
+            answer.gold,
+            answer.predicted,
+            ", ".join(f"({row}, {column})" for row, column in answer.cells),
+            "yes" if answer.is_right else "no",
+        )
+        for answer in answers
+    ]
+    return _table(("question", "gold", "predicted", "cells (row, column)", "right"), rows)
+
+
+def confusion_table(
+    golds: Sequence[str], predicted: Sequence[str], names: Sequence[str] = ()
+) -> str:
+    """How often each gold name (rows) was taken for each name (columns), of the same examples.
+
+    `names` are the order of rows and columns; other names follow.
+    """
+    names = list(dict.fromkeys([*names, *golds, *predicted]))
+    counts = collections.Counter(zip(golds, predicted, strict=True))
+    rows = [(gold, *(str(counts[gold, name]) for name in names)) for gold in names]
+    return _table((r"gold \ predicted", *names), rows)
+
+
+def evaluations_table(evaluations: Sequence[Mapping[str, float]]) -> str:
+    """A row for each evaluation of a run, each with its "step" and some of the metrics."""
+    names = [name for name in dict.fromkeys(itertools.chain(*evaluations)) if name != "step"]
+    rows = [
+        (str(one["step"]), *(f"{one[name]:.4f}" if name in one else "" for name in names))
+        for one in evaluations
+    ]
+    return _table(("step", *names), rows)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(map(_cell, line))} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", r"\|")

@@ -1,0 +1,212 @@
+"""Compiles whole training steps of the papers for a TPU v5e, on a machine that has none.
+
+    make check-tpu
+    python -m experiments.benchmarks.check_tpu --steps='2048:mate$' --layers=24
+
+A step is what one chip does in it: the forward pass with dropout in bfloat16, the loss, the
+gradients, clipping and the update of AdamW. TensorFlow writes it as an XLA program, and libtpu,
+in an environment of its own, compiles that. The program compiles each step with few layers, and
+draws a line through what they need to the number of layers of the preset. It prints a table, and
+exits with 1 if a step has no room on a chip or has shapes that are known only when it runs.
+
+Each result is a file of `--tpu_results`, which is not made again while the library's code and the
+compiler stay what they are. So the program goes on where it stopped.
+"""
+
+import dataclasses
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from absl import flags
+
+from experiments import program
+from experiments.benchmarks.tpu_compiler import Needs
+from experiments.exported.programs import run_of
+from mate_tf.presets import ARCHITECTURE_PRESETS
+
+_ROOT = pathlib.Path(__file__).parents[2]
+
+_RESULTS = flags.DEFINE_string("tpu_results", "out/tpu", "folder of the results")
+_STEPS = flags.DEFINE_string("steps", "", "regular expression of the steps' names; all by default")
+_LAYERS = flags.DEFINE_list("layers", ["1", "2"], "numbers of layers that are compiled")
+_COMPILER = flags.DEFINE_string(
+    "compiler", str(_ROOT / ".venv-tpu/bin/python"), "Python of the environment that has libtpu"
+)
+
+CORES = 32  # of the papers' TPUs, which shared a batch (MATE paper, appendix A.1)
+# Of a v5e, by its maker: its memory less what its system takes, and its limits.
+MEMORY, FLOPS, BANDWIDTH = 15.75 * 2**30, 197e12, 819e9
+_PREDICTIONS = 20  # masked tokens of an example
+_GIB = 2**30
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """A training step.
+
+    Attributes:
+        preset: of experiments/configs.
+        architecture: of mate_tf/presets.py; None for the preset's own.
+        overrides: further changes, as of the command line.
+    """
+
+    preset: str
+    architecture: str | None = None
+    overrides: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        changes = [change.partition("=") for change in self.overrides]
+        parts = [f"{name.rpartition('.')[2]}={value}" for name, _, value in changes]
+        return ":".join([self.preset, *filter(None, [self.architecture]), *parts])
+
+    def config(self, num_layers: int | None = None) -> Any:
+        """The preset with these changes."""
+        from mate_tf.training.starting_points import make_config
+
+        layers = [] if num_layers is None else [f"--config.encoder.num_layers={num_layers}"]
+        return make_config(self.preset, self.architecture, [*self.overrides, *layers])
+
+
+_LONG = tuple(
+    f"--config.{value}" for value in ("max_seq_length=2048", "length_buckets=", "batch_size=128")
+)
+ATTENTIONS = tuple(
+    name
+    for name in ARCHITECTURE_PRESETS
+    if not re.search("linformer_(128|512)|extended|text_only|(_c|_rc|tableformer)_gp", name)
+)
+# Every attention in pre-training (16 examples of 128 tokens on a chip) and at 2,048 tokens (4 on a
+# chip), and every task.
+STEPS = (
+    *(Step("mlm_mate_large", None if name == "mate" else name) for name in ATTENTIONS),
+    *(Step("hybridqa_mate_large", None if name == "mate" else name) for name in ATTENTIONS),
+    *(Step(f"{task}_large", "mate", _LONG) for task in ("sqa", "wikisql", "wtq", "tabfact")),
+    Step("hybridqa_reader_large"),
+    Step("hybridqa_mate_large", None, ("--config.recompute=True", "--config.batch_size=512")),
+)
+
+
+def batch(size: int, length: int) -> dict[str, Any]:
+    """Zeros for all that any task reads: int32 and float32 [size, length] or less."""
+    import tensorflow as tf
+
+    from mate_tf.features.token_features import TokenFeatures
+
+    integers = dict.fromkeys((*TokenFeatures._fields, "label_ids"), length)
+    integers |= dict.fromkeys(("masked_lm_ids", "masked_lm_positions"), _PREDICTIONS)
+    of_example = "aggregation_function_id", "classification_class_index", "is_random_table"
+    integers |= dict.fromkeys(of_example, 1)
+    floats = dict.fromkeys(("numeric_values", "numeric_values_scale"), length)
+    floats |= {"answer": 1, "masked_lm_weights": _PREDICTIONS}
+    return {
+        **{name: tf.zeros([size, width], tf.int32) for name, width in integers.items()},
+        **{name: tf.zeros([size, width]) for name, width in floats.items()},
+    }
+
+
+def export(config: Any, path: pathlib.Path, size: int | None = None) -> None:
+    """Writes the step of one chip as a serialized HLO module.
+
+    Args:
+        config: of a training run.
+        path: the file.
+        size: examples on the chip; None for a core's share of the batch.
+    """
+    import tensorflow as tf
+
+    _, _, trainer = run_of(config)
+    step = tf.function(trainer.replica_step, jit_compile=True, autograph=False)
+    inputs = batch(size or config.batch_size // CORES, config.max_seq_length)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(step.experimental_get_compiler_ir(inputs)(stage="hlo_serialized"))
+
+
+def compiled(step: Step, num_layers: int, folder: pathlib.Path, compiler: str) -> Needs:
+    """What the step needs with so many layers, from its file if it is there."""
+    file = folder / f"{step.name}:{num_layers}.json"
+    made_from = _checksum(step.config(num_layers), compiler)
+    if file.is_file():
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        if stored.pop("made_from") == made_from:
+            return Needs(**stored)
+    hlo = file.with_suffix(".hlo")
+    export(step.config(num_layers), hlo)
+    command = [compiler, "-m", "experiments.benchmarks.tpu_compiler", str(hlo.absolute())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)
+    if done.returncode:
+        raise RuntimeError(f"expected {step.name} to compile, got\n{done.stderr[-4000:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    hlo.unlink()
+    file.write_text(json.dumps(found | {"made_from": made_from}), encoding="utf-8")
+    return Needs(**found)
+
+
+def _checksum(config: Any, compiler: str) -> str:
+    """Changes with all that a result depends on: the config, the library's code, the compiler."""
+    digest = hashlib.sha256(repr((config, compiler)).encode())
+    for room in ("layers", "models", "training"):
+        for path in sorted((_ROOT / "mate_tf" / room).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _row(name: str, layers: Sequence[int], of: int, needs: Needs) -> str:
+    how = "full depth" if layers == [of] else f"{' and '.join(map(str, layers))} layers"
+    if not needs.fits:
+        return f"| {name} | {how} | | | | | no room even with these layers |"
+    room = "yes" if needs.memory <= MEMORY else "**no**"
+    seconds = max(needs.flops / FLOPS, needs.bytes_moved / BANDWIDTH)
+    numbers = (
+        f"{needs.arguments / _GIB:.1f} + {needs.temporaries / _GIB:.1f}",
+        f"{needs.flops / 1e12:.2f}",
+        f"{needs.bytes_moved / 1e9:.0f}",
+        f"{1e3 * seconds:.0f}",
+    )
+    return f"| {name} | {how} | {' | '.join(numbers)} | {room} |"
+
+
+HEADER = """\
+| step | compiled with | GiB of arguments + others | TFLOP | GB moved | ms at least | fits |
+|---|---|---|---|---|---|---|"""
+
+
+def check(
+    steps: Sequence[Step], layers: Sequence[int], folder: pathlib.Path, compiler: str
+) -> Iterator[tuple[str, bool]]:
+    """Of each step its row of the table, and whether it can run on a chip."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for step in steps:
+        depth = step.config().encoder.num_layers
+        numbers = sorted({min(number, depth) for number in layers})
+        few, *_, many = *numbers, numbers[-1]
+        most = compiled(step, many, folder, compiler)
+        if few < many < depth and most.fits:
+            most = most.at(depth, many, compiled(step, few, folder, compiler), few)
+        is_good = most.fits and most.memory <= MEMORY and not most.num_dynamic
+        row = _row(step.name, numbers, depth, most)
+        yield row + (f" {most.num_dynamic} dynamic shapes" if most.num_dynamic else ""), is_good
+
+
+def main(_: Sequence[str]) -> int:
+    steps = [step for step in STEPS if re.search(_STEPS.value, step.name)]
+    layers = [int(number) for number in _LAYERS.value]
+    folder = pathlib.Path(_RESULTS.value)
+    print(HEADER)
+    bad = []
+    for row, is_good in check(steps, layers, folder, _COMPILER.value):
+        print(row, flush=True)
+        bad += [] if is_good else [row]
+    if bad:
+        print(f"{len(bad)} of {len(steps)} steps cannot run on a chip", file=sys.stderr)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    program.run(main)

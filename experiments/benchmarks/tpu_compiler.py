@@ -1,0 +1,92 @@
+"""Compiles one exported program for a TPU v5e, and prints what it needs as JSON.
+
+    .venv-tpu/bin/python -m experiments.benchmarks.tpu_compiler out/tpu/program.hlo
+
+It runs where JAX and libtpu are, and neither TensorFlow nor a TPU: libtpu compiles for a chip by
+its name. `experiments.benchmarks.check_tpu` exports programs and calls it.
+"""
+
+import dataclasses
+import json
+import pathlib
+import re
+import sys
+
+from mate_tf.private_apis import TpuProgram, compile_for_tpu
+
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+_USED = re.compile(r"Used ([\d.]+)([KMG]) of [\d.]+[KMG] hbm")
+_DYNAMIC = re.compile(r"\[[^\]]*<=\d")  # a dimension of a shape such as f32[<=8,128]
+
+
+@dataclasses.dataclass(frozen=True)
+class Needs:
+    """What a program needs of a chip.
+
+    Attributes:
+        arguments: bytes of weights, optimizer state and batch, which the results take the place of.
+        temporaries: bytes of all else that is in the chip's memory at once.
+        flops: floating point operations.
+        bytes_moved: bytes read from memory and written to it.
+        num_dynamic: shapes that are known only when it runs.
+        fits: whether the compiler found room for it.
+    """
+
+    arguments: float
+    temporaries: float
+    flops: float = 0.0
+    bytes_moved: float = 0.0
+    num_dynamic: int = 0
+    fits: bool = True
+
+    @property
+    def memory(self) -> float:
+        """Bytes in all."""
+        return self.arguments + self.temporaries
+
+    def at(self, layers: int, here: int, fewer: "Needs", there: int) -> "Needs":
+        """What it would need with more layers, by a line through this and one with fewer."""
+        values, others = dataclasses.asdict(self), dataclasses.asdict(fewer)
+        slope = {name: (values[name] - others[name]) / (here - there) for name in values}
+        line = {name: values[name] + slope[name] * (layers - here) for name in values}
+        num_dynamic = self.num_dynamic + fewer.num_dynamic
+        return Needs(**line | {"num_dynamic": num_dynamic, "fits": self.fits and fewer.fits})
+
+
+def needs(program: TpuProgram) -> Needs:
+    """Reads what the compiler says of a program that it compiled."""
+    sizes, cost = program.memory, program.cost
+    results = sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+    code = sizes.generated_code_size_in_bytes
+    return Needs(
+        arguments=sizes.argument_size_in_bytes,
+        temporaries=sizes.temp_size_in_bytes + results + code,
+        flops=cost["flops"],
+        bytes_moved=cost["bytes accessed"],
+        num_dynamic=len(_DYNAMIC.findall(program.text)),
+    )
+
+
+def needs_too_much(message: str) -> Needs | None:
+    """Reads the compiler's error about a program that is too large; None for another error."""
+    used = _USED.search(message)
+    if used is None:
+        return None
+    return Needs(0.0, float(used[1]) * _UNITS[used[2]], fits=False)
+
+
+def main() -> None:
+    program = pathlib.Path(sys.argv[1])
+    try:
+        found = needs(compile_for_tpu(program.read_bytes()))
+    except RuntimeError as error:  # JAX's is one
+        too_large = needs_too_much(str(error))
+        if too_large is None:
+            raise
+        program.with_suffix(".txt").write_text(str(error), encoding="utf-8")
+        found = too_large
+    print(json.dumps(dataclasses.asdict(found)))
+
+
+if __name__ == "__main__":
+    main()

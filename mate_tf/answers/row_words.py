@@ -1,0 +1,338 @@
+"""The row that a question's words name: one that they mention, the next, the most, the first.
+
+A small model often finds the column of an answer and not its row. Where the words and the table
+leave one row only, it is taken. Cells and columns are mentioned by their tokens. Each rule was kept
+because it names the right row for four of five of WikiTableQuestions' training questions that it
+decides. The rows beyond a value ("over 50", "before May") are taken together.
+
+mate_tf/serving/raw_text/row_words.py does the same in a graph.
+
+Shapes: R rows and C columns of a table.
+"""
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from mate_tf.features.numeric import EQUAL, GREATER, LESS
+
+# RE2 reads all patterns too, \b, \w and \d in ASCII; they are searched for in lower case.
+NEXT = r"\b(?:after|next|following|follows|followed|below|beneath|behind|succeed\w*)\b"
+PREVIOUS = r"\b(?:before|previous|previously|prior|preced\w*|above)\b"
+MOST = (
+    r"\b(?:most|highest|largest|greatest|biggest|longest|tallest|latest|maximum|max|heaviest|"
+    r"deepest|newest|furthest|farthest)\b"
+)
+LEAST = (
+    r"\b(?:least|lowest|smallest|fewest|shortest|earliest|minimum|min|youngest|lightest|cheapest)\b"
+)
+# What people call the most and the least of a column, and words of the names of such columns.
+_SCALES = (
+    (
+        r"most expensive|dearest|priciest|costliest|costs? the most",
+        r"cheapest|least expensive|costs? the least",
+        r"price|cost|fare|fee",
+    ),
+    (r"most expensive", r"cheapest|least expensive", r"rent|amount"),
+    (r"oldest", r"youngest", r"\bage\b"),
+    (r"longest|farthest|furthest", r"shortest", r"length|distance|duration|minutes|\bkm\b"),
+    (r"tallest|highest", r"lowest|shortest", r"height|elevation|altitude"),
+    (r"heaviest", r"lightest", r"weight|mass"),
+    (r"populous|most people|largest|biggest", r"fewest people|smallest", r"population|inhabitants"),
+    (r"largest|biggest", r"smallest", r"area|size"),
+    (r"warmest|hottest", r"coldest|coolest", r"temperature"),
+    (r"slowest", r"fastest|quickest", r"\btime\b"),
+    (r"fastest|quickest", r"slowest", r"speed"),
+    (
+        r"earns? the most|(?:best|highest) paid",
+        r"earns? the least|(?:worst|lowest) paid",
+        r"salary|wage",
+    ),
+    (r"deepest", r"shallowest", r"depth"),
+)
+_TIMES = (
+    (r"youngest|newest|most recent", r"oldest", r"year|born|birth|founded|built|opened|date"),
+)
+
+
+def _patterns(scales: tuple[tuple[str, str, str], ...], side: int) -> str:
+    return "|".join(rf"\b(?:{words[side]})\b.*\n.*(?:{words[2]})" for words in scales)
+
+
+# Of a question and, in the next line, the name of a column: the most and the least of it, and what
+# that counts as much as, as a share of its name. Who is the oldest is said by the age, if there is
+# one.
+SCALES: list[tuple[float, tuple[str, str]]] = [
+    (share, (_patterns(scales, 0), _patterns(scales, 1)))
+    for share, scales in ((0.6, _SCALES), (0.55, _TIMES))
+]
+FIRST = r"\bfirst\b|\btops the\b|\bat the top\b|\btop (?:row|of the)\b"
+LAST = r"\b(?:last|final|bottom)\b"
+WORDS = {
+    "next": NEXT,
+    "previous": PREVIOUS,
+    "most": MOST,
+    "least": LEAST,
+    "first": FIRST,
+    "last": LAST,
+}
+# The order of the table itself, whatever its dates say.
+IN_ORDER = r"\b(?:list\w*|table|row|entry|chart|top|bottom|here)\b"
+# With these, the words ask for more than one step, or for no row.
+NOT_ALONE = (
+    r"\bhow (?:many|much|often|long)\b|\bnumber of\b| or |\bbesides\b|\bother than\b|\bnot\b|"
+    r"\b(?:without|difference|average|mean|total|sum|combined)\b|"
+    r"\b(?:look\w*|go(?:es|ing)?|went|named) after\b|\bafter\W*$|"
+    r"\b(?:first|last|final) (?:week|month|term|half|quarter|round|mark)\b"
+)
+COMPARED = r"\bat (?:least|most)\b|\b(?:second|third|2nd|3rd|next|after|before)\b"
+STEPS = r"\d|\b\w{4,}est\b|\b(?:most|least)\b|\bto (?:be|have|win|get|score|reach|receive)\b"
+# Without any of these, a cell that is mentioned is in the row of the answer.
+NOT_LOOKED_UP = "|".join(
+    [
+        *WORDS.values(),
+        COMPARED,
+        r" or |n't\b|\b\w{3,}est\b|\b(?:not|without|difference|average|mean|total|sum|combined|"
+        r"other|than|besides|aside|except|but|else|only|more|less|under|over|until|since|best|worst|"
+        r"top|same|shares?|common|both|each|also|all)\b",
+    ]
+)
+ASKS_FOR_VALUE = (
+    r"^(?:what|which)? *(?:is|was|were|are)? *(?:the|his|her|their|its) (?:\w+ )?"
+    r"(?:most|highest|largest|greatest|biggest|longest|latest|maximum|least|lowest|smallest|"
+    r"fewest|shortest|earliest|minimum|cheapest|oldest|newest)\b"
+)
+# Of the names of columns: those that go with time, and those in which the least is the best.
+TIMES = r"year|date|season"
+PLACES = r"\b(?:rank\w*|pos|position|place|no|finish\w*|seed|result|score)\b|#"
+NAMED = 0.5  # the share of a column's name that the question has
+RANKED = 0.6  # the share of a column's cells that have a value
+# Beyond a value: a word for it and, near it, a number, in figures or in words, or a month.
+_VALUE = (
+    r"(?:[^\w\s]*\d|(?:a |an )?(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+    r"fifteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|half)\b|"
+    r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|ust|ember|ober)?\b)"
+)
+_NEAR = r"(?:\S+ ){0,2}"
+_MORE = r"more|higher|later|longer|older|greater|larger|bigger|heavier|taller|better|dearer|wider"
+_LESS = r"less|fewer|lower|earlier|shorter|younger|smaller|cheaper|lighter|worse"
+AT_MOST = (
+    rf"\b(?:at most|up to|until|(?:no|not) (?:{_MORE}) than) {_NEAR}{_VALUE}|"
+    rf"{_VALUE}\S* {_NEAR}or (?:{_LESS}|under|below)\b"
+)
+AT_LEAST = (
+    rf"\b(?:at least|since|(?:no|not) (?:{_LESS}) than) {_NEAR}{_VALUE}|"
+    rf"{_VALUE}\S* {_NEAR}or (?:{_MORE}|over|above|up)\b"
+)
+OVER = (
+    rf"\b(?:(?:{_MORE}) than|over|above|exceed\w*|topp?(?:s|ed)?|beyond|after|past) {_NEAR}{_VALUE}"
+)
+UNDER = rf"\b(?:(?:{_LESS}) than|under|below|before) {_NEAR}{_VALUE}"
+NOT_BEYOND = r"\bbetween\b|\bdifference\b|\bthan\b.*\bthan\b"
+# What is more and what is less, where two are compared: who is cheaper costs less.
+COMPARED_MORE = (
+    rf"\b(?:{_MORE}|pricier|warmer|hotter|deeper|further|farther|most|highest|largest|biggest|longest|"
+    r"tallest|heaviest|latest|dearest|over|above)\b"
+)
+COMPARED_LESS = (
+    rf"\b(?:{_LESS}|sooner|colder|cooler|narrower|shallower|lowest|fewest|least|cheapest|smallest|"
+    r"shortest|lightest|earliest|under|below|less expensive)\b"
+)
+_OPPOSITES = (("LESS", "GREATER"), ("IS_LESS", "IS_GREATER"), ("MIN", "MAX"))
+# Words, those that must not be there, and the operators that give way to others.
+MOVES = (
+    (COMPARED_MORE, COMPARED_LESS, _OPPOSITES),
+    (COMPARED_LESS, COMPARED_MORE, tuple((more, less) for less, more in _OPPOSITES)),
+)
+# How the value may compare with a cell's, as bits of `numeric_relations`.
+ALLOWED = ((AT_MOST, EQUAL | GREATER), (AT_LEAST, EQUAL | LESS), (OVER, LESS), (UNDER, GREATER))
+COMPARABLE = 0.6  # the share of a column's cells that compare with the value
+IN_PART = 0.3  # the share of a cell's tokens that mentions it where no cell is mentioned whole
+
+
+class RowFacts(NamedTuple):
+    """What the tokens of a table say.
+
+    Attributes:
+        mentioned: float64 [R, C], the share of each cell's tokens that are in the question.
+        num_tokens: float64 [R, C].
+        ranks: float64 [R, C], the place of the cell's value within its column; 0 without a value.
+        names: float64 [C], the share of each header's tokens that are in the question.
+        is_time: bool [C], whether a column has dates or times of day.
+    """
+
+    mentioned: np.ndarray
+    num_tokens: np.ndarray
+    ranks: np.ndarray
+    names: np.ndarray
+    is_time: np.ndarray
+
+
+def row_in_words(
+    question: str, header: tuple[str, ...], facts: RowFacts, column: int
+) -> int | None:
+    """The row that the words name.
+
+    Args:
+        question: its text.
+        header: the names of the columns.
+        facts: of the table.
+        column: the answer's.
+
+    Returns:
+        The row; None where the words name none, or more than one.
+    """
+    text = question.lower()
+    whole = np.where(facts.mentioned >= 1.0, facts.num_tokens, 0.0)  # [R, C]
+    if not _is_in(NOT_LOOKED_UP, text):
+        return _looked_up(whole, facts.mentioned)
+    if _is_in(NOT_ALONE, text):
+        return None
+    words = {name: _is_in(pattern, text) for name, pattern in WORDS.items()}
+    is_extreme = words["most"] or words["least"]
+    is_neighbour = words["next"] != words["previous"]
+    is_newest_first = _is_newest_first(header, facts)
+    if is_neighbour and not is_extreme:
+        return _neighbour(whole, 1 if words["next"] != is_newest_first else -1)
+    row = None
+    if not _is_in(COMPARED, text):
+        row = _extreme(text, header, facts, column, words, whole)
+    is_end = words["first"] != words["last"] and not is_neighbour and not _is_in(STEPS, text)
+    if row is None and is_end and not whole.any():
+        times = np.flatnonzero(facts.is_time & ((facts.ranks > 0).mean(axis=0) >= RANKED))
+        if not len(times) or _is_in(IN_ORDER, text):
+            return 0 if words["first"] != is_newest_first else len(whole) - 1
+        return _only_row(facts.ranks[:, times[0]], words["last"]) if len(times) == 1 else None
+    return row
+
+
+def rows_beyond(question: str, relations: np.ndarray, names: np.ndarray) -> np.ndarray | None:
+    """The rows with more or less than the value that the question names.
+
+    They are a part of the table, in the column whose name is mentioned or the only one where they
+    are.
+
+    Args:
+        question: its text.
+        relations: [R, C], the bits of `numeric_relations` of each cell; others where it has none.
+        names: float64 [C], as of `RowFacts`.
+
+    Returns:
+        bool [R]; None where the words name none.
+    """
+    text = question.lower()
+    found = [_is_in(pattern, text) for pattern, _ in ALLOWED]
+    if (
+        not any(found)
+        or _is_in(NOT_BEYOND, text)
+        or (found[2:] == [True, True] and not any(found[:2]))
+    ):
+        return None
+    allowed = ALLOWED[found.index(True)][1]
+    is_one = np.isin(relations, (EQUAL, LESS, GREATER))
+    rows = is_one & ((np.where(is_one, relations, 0).astype(np.int64) & allowed) > 0)  # [R, C]
+    count = rows.sum(axis=0)
+    fits = (is_one.mean(axis=0) >= COMPARABLE) & ((relations <= 0) | is_one).all(axis=0)
+    fits &= (count > 0) & (count < len(rows))
+    shares = np.where(fits, names, -1.0)
+    by = np.flatnonzero(fits & (shares == shares.max(initial=-1.0)) & (names >= NAMED))
+    if len(by) != 1:
+        by = np.flatnonzero(fits)
+    return rows[:, by[0]] if len(by) == 1 else None
+
+
+def moves_in_words(question: str) -> Iterator[tuple[str, str]]:
+    """Yields operators that the words speak against, each with the one that they mean instead."""
+    text = question.lower()
+    for pattern, unless, moves in MOVES:
+        if _is_in(pattern, text) and not _is_in(unless, text):
+            yield from moves
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.ASCII)
+
+
+def _is_in(pattern: str, text: str) -> bool:
+    return _compiled(pattern).search(text) is not None
+
+
+def _looked_up(whole: np.ndarray, mentioned: np.ndarray) -> int | None:
+    """The row of the longest mentioned cell, or of the one that is mentioned most.
+
+    Of several, the one with the most mentioned cells.
+    """
+    longest = whole.max(axis=1)
+    if not longest.any():
+        longest = np.where(mentioned >= IN_PART, mentioned, 0.0).max(axis=1)
+    return _only(_most(np.where(_most(longest), 1 + (whole > 0).sum(axis=1), 0)))
+
+
+def _most(values: np.ndarray) -> np.ndarray:
+    """Whether each is the largest, and above 0."""
+    return (values == values.max()) & (values > 0)
+
+
+def _only(are: np.ndarray) -> int | None:
+    """The index of the only true value; None for none or several."""
+    found = np.flatnonzero(are)
+    return int(found[0]) if len(found) == 1 else None
+
+
+def _only_row(ranks: np.ndarray, is_most: bool) -> int | None:
+    """The only row with the highest or the lowest rank; None where several have it."""
+    order = np.where(ranks > 0, ranks if is_most else -ranks, -np.inf)
+    return _only(order == order.max())
+
+
+def _neighbour(whole: np.ndarray, step: int) -> int | None:
+    """The row after or before the one of the longest mentioned cell."""
+    row = _only(_most(whole.max(axis=1)))
+    return None if row is None or not 0 <= row + step < len(whole) else row + step
+
+
+def _extreme(
+    text: str,
+    header: tuple[str, ...],
+    facts: RowFacts,
+    column: int,
+    words: Mapping[str, bool],
+    whole: np.ndarray,
+) -> int | None:
+    """The row with the largest or the smallest value in the column that is mentioned.
+
+    It is among the rows of the longest mentioned cell, where they are several.
+    """
+    asked_of = [f"{text}\n{name.lower()}" for name in header]
+    is_place = np.array([_is_in(PLACES, name.lower()) for name in header])
+    says_either = words["most"] != words["least"]
+    names = facts.names if says_either else np.zeros(len(header))  # [C]
+    is_most = np.full(len(header), words["most"])
+    for share, patterns in SCALES:
+        most, least = ([_is_in(pattern, asked) for asked in asked_of] for pattern in patterns)
+        is_scaled = np.not_equal(most, least) & (names < NAMED)
+        names = np.where(is_scaled, share, names)
+        is_most = np.where(is_scaled, most, is_most)
+    is_ranked = (facts.ranks > 0).mean(axis=0) >= RANKED  # [C]
+    names = np.where(is_ranked & ~is_place, names, 0.0)
+    by = np.flatnonzero((names == names.max()) & (names >= NAMED))
+    if len(by) > 1:
+        by = by[by != column]
+    if len(by) != 1 or (by[0] == column and not _is_in(ASKS_FOR_VALUE, text)):
+        return None
+    among = _most(whole.max(axis=1))
+    ranks = np.where(among if among.sum() > 1 else True, facts.ranks[:, by[0]], 0.0)
+    return _only_row(ranks, bool(is_most[by[0]]))
+
+
+def _is_newest_first(header: tuple[str, ...], facts: RowFacts) -> bool:
+    """Whether a column of times has a value in each row, and never a later one below."""
+    return any(
+        _is_in(TIMES, name.lower())
+        and bool((ranks > 0).all() and (np.diff(ranks) <= 0).all() and ranks[0] > ranks[-1])
+        for name, ranks in zip(header, facts.ranks.T, strict=True)
+    )

@@ -1,0 +1,374 @@
+"""Interactions of TAPAS's release: a table and the questions about it, as protocol buffers.
+
+A folder has a file for each split, or several: NAME.txtpb, one message in text format on a line;
+NAME.pbtxt, one message; or NAME.tfrecord, binary messages; each with .gz or without, whole or in
+shards. NAME begins with the split's; random-split-1-train is train too, and so is interactions,
+the name of the corpus that the papers pre-train on. The folder may be in its subfolder
+interactions, as run_task_main writes it.
+"""
+
+import dataclasses
+import functools
+import gzip
+import itertools
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from absl import logging
+from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory, text_format
+
+from mate_tf.datasets.json_lines import naming
+from mate_tf.tables.table import ABSENT, TAPAS_AGGREGATIONS, Question, Table
+from mate_tf.tables.text_files import open_bytes
+
+_PACKAGE = "language.tapas"
+# The messages' fields. Each field's number is its place, from 1; * is a repeated one.
+_FIELDS = {
+    "Interaction": "id:string table:Table questions:*Question",
+    "Question": "id:string text:string original_text:string annotations:NumericValueSpans "
+    "answer:Answer alternative_answers:*Answer",
+    "AnswerCoordinate": "row_index:int32 column_index:int32",
+    "Answer": "answer_coordinates:*AnswerCoordinate aggregation_function:AggregationFunction "
+    "answer_texts:*string float_value:float is_valid:bool class_index:int32",
+    "Table": "columns:*Cell rows:*Cells table_id:string document_title:string caption:string "
+    "document_url:string alternative_document_urls:*string alternative_table_ids:*string "
+    "context_heading:string",
+    "Cell": "text:string numeric_value:NumericValue",
+    "Cells": "cells:*Cell",
+    "Date": "year:int32 month:int32 day:int32",
+    "NumericValue": "float_value:float date:Date",
+    "NumericValueSpan": "begin_index:int32 end_index:int32 values:*NumericValue",
+    "NumericValueSpans": "spans:*NumericValueSpan",
+    "NegativeRetrievalExamples": "examples:*NegativeRetrievalExample",
+    "NegativeRetrievalExample": "table:Table type:Type rank:int32 score:float",
+    "AnnotatedText": "annotations:*Annotation",
+    "Annotation": "begin_byte_index:int64 end_byte_index:int64 identifier:string",
+    "AnnotationDescription": "descriptions:*DescriptionsEntry",
+    "DescriptionsEntry": "key:string value:string",
+    "OneInteraction": "interaction:Interaction",  # ours: TensorFlow parses fields of a message
+}
+_ENUMS = {
+    "AggregationFunction": {name: number for number, name in enumerate(TAPAS_AGGREGATIONS)},
+    "Type": {"BASELINE": 1, "DOCUMENT": 2, "CORRUPTED": 3},
+}
+_FIRST_EXTENSION, _END_OF_EXTENSIONS = 10_000, 2**29
+_NEGATIVES = "negative_retrieval_examples_ext"
+# Of each its message, in which it is declared; its name; what it extends; its number.
+_EXTENSIONS = (
+    ("NegativeRetrievalExamples", _NEGATIVES, "Question", 288_888_272),
+    ("AnnotatedText", "annotated_question_ext", "Question", 304_163_798),
+    ("AnnotatedText", "annotated_cell_ext", "Cell", 304_163_798),
+    ("AnnotationDescription", "annotation_descriptions_ext", "Interaction", 319_400_515),
+)
+
+_ENDING = r"(-\d{5}-of-\d{5})?\.(txtpb|pbtxt|tfrecords?)(\.gz)?(-\d{5}-of-\d{5})?"
+_NAMES = {"train": "(random-split-1-)?train|interactions"}
+_GZIP = b"\x1f\x8b\x08"
+_PARSED_TOGETHER = 64
+_WARNED = 3  # tables of a file that a warning names
+
+
+class Placed(NamedTuple):
+    """An interaction, and where it stands: "(file 'train.txtpb', line 3)"."""
+
+    message: Any
+    where: str
+
+
+@functools.cache
+def message_class() -> Any:
+    """The class of the release's messages."""
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.Interaction"))
+
+
+def read_interactions(
+    directory: str | Path, split: str, original: bool = False
+) -> Iterator[tuple[Table, Question]]:
+    """Yields each question of a split's interactions with its table.
+
+    A negative table of a question, of which another table is right, comes with the same question
+    and the aggregation ABSENT. An interaction whose table is empty or ragged is left out with a
+    warning, as the release leaves it out. With `original` questions have the release's normalised
+    texts, if the file has them.
+
+    Raises:
+        FileNotFoundError: if the split has no file.
+        ValueError: if a file or a message is malformed. It names file and line, or record.
+    """
+    for table, interaction in read_tables(directory, split):
+        previous: dict[str, Any] = {}
+        for number, asked in enumerate(interaction.questions):
+            question = _question(interaction, number, table, original)
+            yield table, dataclasses.replace(question, **previous)
+            previous = {
+                "previous_coordinates": question.answer_coordinates,
+                "previous_answers": question.answers,
+            }
+            if not asked.answer.HasField("class_index"):
+                yield from _negatives(asked, question)
+
+
+def read_tables(directory: str | Path, split: str) -> Iterator[tuple[Table, Any]]:
+    """Yields each table of a split with its interaction; errors as `read_interactions`."""
+    for path in interaction_files(directory, split):
+        left_out = 0
+        for placed in read_messages(path):
+            try:
+                table = table_of(placed)
+            except ValueError as error:
+                left_out += 1
+                if left_out <= _WARNED:
+                    logging.warning("left out: %s", error)
+                continue
+            yield table, placed.message
+        if left_out > _WARNED:
+            logging.warning("left out: %d interactions of %s in all", left_out, path)
+
+
+def interaction_files(directory: str | Path, split: str) -> list[Path]:
+    """The files of a split; FileNotFoundError if there is none."""
+    pattern = re.compile(
+        f"({_NAMES.get(split, f'(random-split-1-)?{split}')})([^A-Za-z].*?)?{_ENDING}"
+    )
+    for folder in (Path(directory, "interactions"), Path(directory)):
+        names = os.listdir(folder) if folder.is_dir() else []
+        if found := sorted(name for name in names if pattern.fullmatch(name)):
+            return [folder / name for name in found]
+    raise FileNotFoundError(
+        f"expected {split}.txtpb, {split}.txtpb.gz or {split}.tfrecord with interactions in "
+        f"{directory}, found none"
+    )
+
+
+def read_messages(path: Path) -> Iterator[Placed]:
+    """Yields each interaction of a file, one after the other; errors as `read_interactions`."""
+    if ".tfrecord" in path.name:
+        yield from _read_binary(path)
+        return
+    with open_bytes(path) as file:
+        is_packed = file.read(len(_GZIP)) == _GZIP
+    with gzip.open(path) if is_packed else open_bytes(path) as file:
+        if ".pbtxt" in path.name:
+            yield _parse(file.read(), f"(file '{path}')")
+            return
+        lines = ((number, line) for number, line in _lines(file, path) if line.strip())
+        while chunk := list(itertools.islice(lines, _PARSED_TOGETHER)):
+            found = _parse_together([line for _, line in chunk])
+            for (number, line), interaction in zip(chunk, found, strict=True):
+                where = f"(file '{path}', line {number})"
+                yield _parse(line, where) if interaction is None else Placed(interaction, where)
+
+
+def table_of(placed: Placed) -> Table:
+    """The table of an interaction; ValueError, with its place, if it is empty or ragged."""
+    of_table = placed.message.table
+    with naming(placed.where):
+        return _table(of_table, of_table.table_id or placed.message.id or placed.where)
+
+
+def interactions_of(pairs: Iterable[tuple[Table, Question]]) -> Iterator[Any]:
+    """Questions with their tables as interactions, those of a conversation in one.
+
+    A question belongs to the interaction before it if it is about the same table and has a previous
+    answer. What follows a cell's own text stands in the cell, as in the release. Operators beyond
+    TAPAS's and what else it has no field for are left out.
+    """
+    interaction: Any = None
+    for table, question in pairs:
+        goes_on = question.previous_coordinates or question.previous_answers
+        if interaction is None or not goes_on or interaction.table.table_id != table.table_id:
+            if interaction is not None:
+                yield interaction
+            interaction = message_class()(id=_utf8(question.question_id))
+            of_table = interaction.table
+            of_table.table_id = _utf8(table.table_id)
+            for name in ("document_title", "context_heading"):
+                if getattr(table, name):
+                    setattr(of_table, name, _utf8(getattr(table, name)))
+            for text in table.header:
+                of_table.columns.add(text=_utf8(text))
+            for texts in table.expanded_rows:
+                cells = of_table.rows.add().cells
+                for text in texts:
+                    cells.add(text=_utf8(text))
+        asked = interaction.questions.add(
+            id=_utf8(question.question_id), original_text=_utf8(question.text)
+        )
+        answer = asked.answer
+        for row, column in question.answer_coordinates:
+            answer.answer_coordinates.add(row_index=row, column_index=column)
+        answer.answer_texts.extend(map(_utf8, question.answers))
+        if question.aggregation in TAPAS_AGGREGATIONS:
+            answer.aggregation_function = TAPAS_AGGREGATIONS.index(question.aggregation)
+        for name, value in (
+            ("float_value", question.answer_number),
+            ("class_index", question.class_index),
+        ):
+            if value is not None:
+                setattr(answer, name, value)
+    if interaction is not None:
+        yield interaction
+
+
+def _utf8(text: str) -> str:
+    """The text without half a surrogate pair, which JSON can hold and a message cannot."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _table(of_table: Any, table_id: str) -> Table:
+    return Table(
+        header=tuple(cell.text for cell in of_table.columns),
+        rows=tuple(tuple(cell.text for cell in row.cells) for row in of_table.rows),
+        table_id=table_id,
+        document_title=of_table.document_title,
+        context_heading=of_table.context_heading,
+    )
+
+
+def _question(interaction: Any, number: int, table: Table, original: bool) -> Question:
+    asked = interaction.questions[number]
+    answer = asked.answer
+    texts = (asked.text, asked.original_text) if original else (asked.original_text, asked.text)
+    question_id = asked.id or f"{interaction.id or table.table_id}_{number}"
+    if re.fullmatch("[A-Z_]+", question_id):  # TITLE, which every interaction of the corpus has
+        question_id = f"{interaction.id or table.table_id}_{question_id}"
+    cells = tuple((pair.row_index, pair.column_index) for pair in answer.answer_coordinates)
+    # Where the release found no answer, they are (-1, -1).
+    is_given = answer.is_valid and all(
+        0 <= row < table.num_rows and 0 <= column < table.num_columns for row, column in cells
+    )
+    operator = "NONE" if original and not answer.HasField("class_index") else ""
+    if answer.HasField("aggregation_function"):
+        operator = TAPAS_AGGREGATIONS[answer.aggregation_function]
+    has_number = is_given and answer.HasField("float_value")
+    return Question(
+        next(filter(None, texts), ""),
+        question_id,
+        tuple(answer.answer_texts),
+        cells if is_given else (),
+        answer.float_value if has_number else None,
+        operator if is_given else "",
+        class_index=answer.class_index if answer.HasField("class_index") else None,
+    )
+
+
+def _negatives(asked: Any, question: Question) -> Iterator[tuple[Table, Question]]:
+    """The same question about the tables that do not answer it."""
+    name = f"{_PACKAGE}.NegativeRetrievalExamples.{_NEGATIVES}"
+    extension = _pool().FindExtensionByName(name)
+    for number, negative in enumerate(asked.Extensions[extension].examples):
+        key = f"{question.question_id}_negative_{number}"
+        table = _table(negative.table, negative.table.table_id or key)
+        yield table, Question(question.text, key, aggregation=ABSENT)
+
+
+def _parse(text: bytes, where: str) -> Placed:
+    """Parses one message alone: slowly, but with unknown extensions, and it says what is wrong."""
+    interaction = message_class()()
+    try:
+        text_format.Parse(text, interaction, allow_unknown_extension=True, descriptor_pool=_pool())
+    except (text_format.ParseError, UnicodeDecodeError) as error:
+        raise ValueError(f"expected an interaction in text format, got {error} {where}") from None
+    return Placed(interaction, where)
+
+
+def _parse_together(lines: list[bytes]) -> list[Any]:
+    """Parses messages in text format many times faster; gives None for those that are not plain."""
+    import tensorflow as tf
+
+    try:
+        _, (found,) = tf.io.decode_proto(
+            [b"interaction {%s}" % line for line in lines],
+            f"{_PACKAGE}.OneInteraction",
+            ["interaction"],
+            [tf.string],
+            b"bytes://" + _description_set(),
+            message_format="text",
+        )
+    except tf.errors.OpError:  # it does not say which
+        half = len(lines) // 2
+        halves = (lines[:half], lines[half:]) if half else ()
+        return [one for part in halves for one in _parse_together(part)] or [None]
+    parse = message_class().FromString
+    return [parse(one) for one in found.numpy()[:, 0]]
+
+
+def _lines(file: Any, path: Path) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    try:
+        for number, line in enumerate(file, 1):
+            yield number, line
+    except (EOFError, OSError, zlib.error) as error:  # of gzip
+        raise ValueError(
+            f"expected a whole file, got {error} (file '{path}', line {number + 1})"
+        ) from None
+
+
+def _read_binary(path: Path) -> Iterator[Placed]:
+    import tensorflow as tf
+
+    with open_bytes(path) as file:
+        compression = "GZIP" if file.read(len(_GZIP)) == _GZIP else ""
+    records = tf.data.TFRecordDataset(str(path), compression).as_numpy_iterator()
+    parse: Callable[[bytes], Any] = message_class().FromString
+    number = 0
+    try:
+        for number, record in enumerate(records):
+            yield Placed(parse(record), f"(file '{path}', record {number})")
+    except (tf.errors.DataLossError, message.DecodeError) as error:
+        reason = str(error).split("\n")[0]
+        raise ValueError(
+            f"expected interactions, got {reason} (file '{path}', record {number} or the next)"
+        ) from None
+
+
+@functools.cache
+def _pool() -> descriptor_pool.DescriptorPool:
+    """The messages in a pool of their own, beside which the release's own may be loaded."""
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(_description())
+    return pool
+
+
+@functools.cache
+def _description_set() -> bytes:
+    return descriptor_pb2.FileDescriptorSet(file=[_description()]).SerializeToString()
+
+
+def _description() -> descriptor_pb2.FileDescriptorProto:
+    of_field = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="interaction.proto", package=_PACKAGE)
+    for name, values in _ENUMS.items():
+        enum = file.enum_type.add(name=name)
+        for value, number in values.items():
+            enum.value.add(name=value, number=number)
+    for name, fields in _FIELDS.items():
+        described = file.message_type.add(name=name)
+        described.extension_range.add(start=_FIRST_EXTENSION, end=_END_OF_EXTENSIONS)
+        for number, field in enumerate(fields.split(), 1):
+            field_name, _, kind = field.partition(":")
+            label = of_field.LABEL_REPEATED if "*" in kind else of_field.LABEL_OPTIONAL
+            kind = kind.removeprefix("*")
+            made = described.field.add(name=field_name, number=number, label=label)
+            if kind in _FIELDS or kind in _ENUMS:
+                made.type_name = f".{_PACKAGE}.{kind}"
+                made.type = of_field.TYPE_MESSAGE if kind in _FIELDS else of_field.TYPE_ENUM
+            else:
+                made.type = of_field.Type.Value(f"TYPE_{kind.upper()}")
+            if field_name == "is_valid":
+                made.default_value = "true"
+        for within, extension, extended, number in _EXTENSIONS:
+            if within == name:
+                described.extension.add(
+                    name=extension,
+                    number=number,
+                    label=of_field.LABEL_OPTIONAL,
+                    type=of_field.TYPE_MESSAGE,
+                    type_name=f".{_PACKAGE}.{name}",
+                    extendee=f".{_PACKAGE}.{extended}",
+                )
+    return file

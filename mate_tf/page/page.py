@@ -1,0 +1,329 @@
+"""What the page does with a table, a question and its history, as HTML, without Gradio."""
+
+import csv
+import dataclasses
+import io
+import json
+import pathlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import numpy as np
+
+from mate_tf.answers.answer import Answer, with_history
+from mate_tf.answers.drawing import error_html, note_html, result_html, shown_answer
+from mate_tf.page.reading import Reader
+from mate_tf.tables.drawing import cut, table_html
+from mate_tf.tables.files import ReadOptions
+from mate_tf.tables.table import Question, Table
+
+# What the panel of reading options begins with: nothing is said.
+NOT_SAID: tuple[Any, ...] = ("", "", None, None, "", None, False)
+# The names of the options in the panel, in their order.
+LABELS = (
+    "Delimiter",
+    "Encoding",
+    "Header rows",
+    "Rows to skip",
+    "Sheet",
+    "Table number",
+    "Hidden rows and columns too",
+)
+WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
+MOST_ASKED = 20  # questions of a history
+_LONGEST_LINK = 30_000  # characters
+_MENDABLE = (ModuleNotFoundError, OSError, ValueError)
+_PASTED = "the pasted table"
+# What the page begins with: small tables, and questions that the default model answers right.
+_MOON = """\
+Mission,Year,Commander,Lunar module pilot,Landing site,Number of moonwalks
+Apollo 11,1969,Neil Armstrong,Buzz Aldrin,Sea of Tranquility,1
+Apollo 12,1969,Pete Conrad,Alan Bean,Ocean of Storms,2
+Apollo 14,1971,Alan Shepard,Edgar Mitchell,Fra Mauro,2
+Apollo 15,1971,David Scott,James Irwin,Hadley Rille,3
+Apollo 16,1972,John Young,Charles Duke,Descartes Highlands,3
+Apollo 17,1972,Eugene Cernan,Harrison Schmitt,Taurus-Littrow,3
+"""
+_OLYMPICS = """\
+Year,City,Country,Continent
+1948,London,United Kingdom,Europe
+1952,Helsinki,Finland,Europe
+1956,Melbourne,Australia,Oceania
+1960,Rome,Italy,Europe
+1964,Tokyo,Japan,Asia
+1968,Mexico City,Mexico,North America
+1972,Munich,Germany,Europe
+1976,Montreal,Canada,North America
+1980,Moscow,Soviet Union,Europe
+1984,Los Angeles,United States,North America
+1988,Seoul,South Korea,Asia
+1992,Barcelona,Spain,Europe
+1996,Atlanta,United States,North America
+2000,Sydney,Australia,Oceania
+2004,Athens,Greece,Europe
+2008,Beijing,China,Asia
+2012,London,United Kingdom,Europe
+2016,Rio de Janeiro,Brazil,South America
+2020,Tokyo,Japan,Asia
+2024,Paris,France,Europe
+"""
+_MOUNTAINS = """\
+Mountain,Height in metres,First ascent,Range
+Mount Everest,8849,1953,Himalaya
+K2,8611,1954,Karakoram
+Kangchenjunga,8586,1955,Himalaya
+Lhotse,8516,1956,Himalaya
+Makalu,8485,1955,Himalaya
+Cho Oyu,8188,1954,Himalaya
+Dhaulagiri,8167,1960,Himalaya
+Manaslu,8163,1956,Himalaya
+Nanga Parbat,8126,1953,Himalaya
+Annapurna,8091,1950,Himalaya
+Gasherbrum I,8080,1958,Karakoram
+Broad Peak,8051,1957,Karakoram
+"""
+
+
+class Example(NamedTuple):
+    """A question about a table as somebody would paste it, and the right answer."""
+
+    question: str
+    table: str
+    answer: str
+
+
+EXAMPLES = (
+    Example("which missions flew in 1969?", _MOON, "Apollo 11, Apollo 12"),
+    Example("how many moonwalks were there altogether?", _MOON, "14"),
+    Example("which city hosted in 1992?", _OLYMPICS, "Barcelona"),
+    Example("how many games were in Europe?", _OLYMPICS, "9"),
+    Example("what is the difference in height between K2 and Lhotse?", _MOUNTAINS, "95"),
+    Example("when was Annapurna first climbed?", _MOUNTAINS, "1950"),
+)
+
+
+class Asked(NamedTuple):
+    """A question of a history.
+
+    Attributes:
+        question: its text.
+        rows: the rows that it was about; None for all.
+        answer: what was answered.
+    """
+
+    question: str
+    rows: tuple[int, ...] | None
+    answer: Answer
+
+    @property
+    def found(self) -> tuple[int, ...]:
+        """The rows of the answer's cells."""
+        return tuple(sorted({cell.row for cell in shown_answer(self.answer).cells}))
+
+    @property
+    def label(self) -> str:
+        """Question and answer on a line."""
+        said = self.answer.text if self.answer.answered else "no answer"
+        return f"{self.question} → {'' if self.answer.sure else 'perhaps '}{cut(said, 60)}"
+
+
+class Shown(NamedTuple):
+    """A table on the page.
+
+    Attributes:
+        html: the table, or why it is none.
+        may_change: whether the options of reading may change it.
+        sheets: of a workbook with several, their names.
+    """
+
+    html: str
+    may_change: bool
+    sheets: tuple[str, ...] = ()
+
+
+class Page:
+    """What the page does with what somebody gives it, with a `Predictor`."""
+
+    def __init__(self, predictor: Any):
+        self._predictor = predictor
+        self._reader = Reader()
+
+    def table(self, file: str | None, pasted: str, said: Sequence[Any] = NOT_SAID) -> Table:
+        """The table that somebody pasted, or else the file's.
+
+        Args:
+            file: its path.
+            pasted: a table as text.
+            said: the fields of `ReadOptions` in their order, "" or None for what is not said.
+
+        Raises:
+            ValueError: if there is neither, or what there is is no table; as `Reader.read`.
+        """
+        given = dict(zip(ReadOptions.__dataclass_fields__, said, strict=True))
+        options = ReadOptions(**{name: value for name, value in given.items() if value != ""})
+        if pasted.strip():
+            # Not without its tabs: a spreadsheet's first cell may be empty.
+            content = pasted.strip("\r\n").encode("utf-8", "replace")
+            return self._reader.read(None, content, _PASTED, options)
+        if file is None:
+            raise ValueError("expected a table, got none; choose a file or paste one")
+        if not pathlib.Path(file).is_file():
+            raise ValueError("expected the file to be here still, it is not; choose it again")
+        return self._reader.read(file, b"", "", options)
+
+    def show(self, file: str | None, pasted: str, said: Sequence[Any] = NOT_SAID) -> Shown:
+        """The table, or why it is none."""
+        is_said = tuple(said) != NOT_SAID
+        try:
+            table = self.table(file, pasted, said)
+        except _MENDABLE as error:
+            is_given = bool(file or pasted.strip()) and isinstance(error, ValueError)
+            return Shown(_error(error, file), is_given or is_said)
+        sheets = _sheets(table.assumed)
+        return Shown(_valid(table_html(table)), bool(table.assumed) or is_said, sheets)
+
+    def ask(
+        self,
+        file: str | None,
+        pasted: str,
+        question: str,
+        said: Sequence[Any] = NOT_SAID,
+        about: Asked | None = None,
+        rows: tuple[int, ...] | None = None,
+    ) -> Iterator[tuple[str, Asked | None]]:
+        """Yields the answer as HTML with its table, and then again with where the model looked.
+
+        Where there is no answer it yields once, why. Where it looked takes longer than the answer.
+
+        Args:
+            file: as of `table`.
+            pasted: as well.
+            question: the question.
+            said: as of `table`.
+            about: the question before a follow-up, which is asked about the rows of its answer.
+            rows: the rows that it is asked about; None for all.
+        """
+        try:
+            table = self.table(file, pasted, said)
+        except _MENDABLE as error:
+            yield _error(error, file), None
+            return
+        rows = about.found if about is not None else rows
+        if not rows or max(rows) >= table.num_rows:  # of a table that was read in another way
+            rows, about = None, None
+        part = table if rows is None else _rows_of(table, rows)
+        try:
+            asked: Any = question
+            if about is not None and rows is not None:
+                previous = _moved(shown_answer(about.answer), rows.index)
+                asked = with_history(Question(text=question), previous)
+            answer = self._predictor.answer(part, asked)
+        except (OSError, ValueError) as error:
+            yield _error(error, file) + _valid(table_html(table)), None
+            return
+        if rows is not None:
+            answer = _moved(answer, rows.__getitem__)
+        one = Asked(question.strip(), rows, answer)
+        yield _valid(result_html(table, answer, {}, {}, rows)), one
+        try:
+            _, groups, of_question = self._predictor.attended_cells(part, asked)
+        except ValueError as error:
+            note = note_html(f"It is not shown where the model looked: {error}")
+            yield _valid(result_html(table, answer, {}, {}, rows) + note), one
+            return
+        if rows is not None:
+            groups = {name: _shares_of_whole(of, rows, table) for name, of in groups.items()}
+        yield _valid(result_html(table, answer, groups, of_question, rows)), one
+
+    def warm_up(self) -> tuple[str, Asked | None]:
+        """Asks the examples, so that no visitor waits for what comes but once; the first answer."""
+        asked = [[*self.ask(None, one.table, one.question)][-1] for one in EXAMPLES]
+        return asked[0]
+
+    def link(self, file: str | None, pasted: str, question: str, *said: Any) -> str:
+        """The part of a link from its # on, which holds question and table; or why there is none.
+
+        No browser sends this part to a server.
+        """
+        text = io.StringIO()
+        try:
+            table = self.table(file, pasted, said)
+        except _MENDABLE as error:
+            return _without_folder(error, file)
+        csv.writer(text, lineterminator="\n").writerows([table.header, *table.rows])
+        link = urlencode({"question": _valid(question), "table": _valid(text.getvalue())})
+        if len(link) > _LONGEST_LINK:
+            return f"The table is too large for a link of {_LONGEST_LINK:,} characters."
+        return f"#{link}"
+
+    def ask_table(self, table: str, question: str) -> str:
+        """Answers a question about a table by a small model that reads the table alone.
+
+        It looks cells up ("which city hosted in 1992?"), counts rows, adds up, averages, takes
+        differences and compares two rows. Questions should be short and use the table's own words.
+        The answer is a JSON object: "answer" as text; "sure", false where it is not to be relied
+        on; "score", how likely it is right; the "cells" it was read from, "row" and "column" from
+        0; "aggregation", what was computed from them; "alternatives". Where the table or the
+        question cannot be used it has "error" alone.
+
+        Args:
+            table: The table as text: CSV with a header, or JSON, Markdown or HTML.
+            question: A question in English whose answer the table holds.
+
+        Returns:
+            The answer as JSON.
+        """
+        try:
+            answer = self._predictor.answer(self.table(None, table), question)
+        except _MENDABLE as error:
+            return json.dumps({"error": str(error)})
+        return json.dumps({"sure": answer.sure, **answer.to_dict()})
+
+
+def _rows_of(table: Table, rows: Sequence[int]) -> Table:
+    """The table with these rows alone."""
+    return dataclasses.replace(table, rows=tuple(table.rows[row] for row in rows))
+
+
+def _moved(answer: Answer, row_of: Callable[[int], int]) -> Answer:
+    """An answer with its cells in other rows: of the whole table, or of a part."""
+    return dataclasses.replace(
+        answer,
+        cells=tuple(dataclasses.replace(cell, row=row_of(cell.row)) for cell in answer.cells),
+        alternatives=tuple(_moved(other, row_of) for other in answer.alternatives),
+    )
+
+
+def _shares_of_whole(shares: np.ndarray, rows: Sequence[int], table: Table) -> np.ndarray:
+    """Shares [1 + rows, C] of a part, in the places of the whole table: [R+1, C]."""
+    whole = np.zeros([table.num_rows + 1, table.num_columns])
+    whole[[0, *(row + 1 for row in rows)]] = shares
+    return whole
+
+
+def _sheets(assumed: Sequence[str]) -> tuple[str, ...]:
+    """The sheets that the reader's sentence names."""
+    for sentence in assumed:
+        if found := re.fullmatch(r"Sheet '(.*)' was read; there are also '(.*)'\.", sentence):
+            return (found[1], *found[2].split("', '"))
+    return ()
+
+
+def _error(error: Exception, file: str | None) -> str:
+    """An error in the words of the page."""
+    message = _without_folder(error, file)
+    for name, label in zip(ReadOptions.__dataclass_fields__, LABELS, strict=True):
+        message = re.sub(rf"\b(as |expected |got ){name}\b", rf"\1“{label}”", message)
+    return _valid(error_html(message))
+
+
+def _without_folder(error: Exception, file: str | None) -> str:
+    """What an error says, without the folder that holds visitors' files."""
+    return str(error) if file is None else str(error).replace(f"{pathlib.Path(file).parent}/", "")
+
+
+def _valid(text: str) -> str:
+    """The text as UTF-8 can have it; JSON may hold halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,45 @@
+// What the page does without its server.
+const TABLE = "#pasted textarea", QUESTION = "#question textarea, #question input";
+
+function type(selector, text) {
+  const field = document.querySelector(selector);
+  field.value = text;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+// A link may bring a question and its table, behind the # that no server sees.
+function readLink() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (!given.get("question") || !given.get("table")) return;
+  type(TABLE, given.get("table"));
+  type(QUESTION, given.get("question"));
+  setTimeout(() => document.querySelector("#ask").click(), 200);
+}
+
+// Screen readers say what changes within an element that was there before: the answer in a sentence.
+function sayAnswers() {
+  const said = document.createElement("div");
+  said.id = "said";
+  said.setAttribute("role", "status");
+  document.body.append(said);
+  new MutationObserver(() => {
+    const parts = document.querySelectorAll("#result .verdict, #result .text, #result .guess");
+    const text = [...parts].map((part) => part.textContent).join(" ");
+    if (said.textContent !== text) said.textContent = text;
+  }).observe(document.querySelector("#result"), { childList: true, subtree: true });
+}
+
+// A long cell is cut; a click shows it whole, where there is no pointer to rest on it.
+document.addEventListener("click", (event) => {
+  event.target.closest("#result .long")?.classList.toggle("whole");
+});
+
+const waiting = setInterval(() => {
+  if (!document.querySelector(TABLE) || !document.querySelector("#result table")) return;
+  clearInterval(waiting);
+  document.documentElement.lang = "en";
+  sayAnswers();
+  const title = document.querySelector("#source > .block > .label-wrap, #source button.label-wrap");
+  if (innerWidth < 760 && title?.classList.contains("open")) title.click();
+  readLink();
+}, 50);

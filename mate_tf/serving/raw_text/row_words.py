@@ -1,0 +1,212 @@
+"""The row that a question's words name, in the graph: as mate_tf/answers/row_words.py.
+
+Shapes: B batch, R rows and C columns of the largest table of the batch.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from mate_tf.answers import row_words
+from mate_tf.answers.row_words import IN_PART, NAMED, RANKED
+from mate_tf.features.numeric import EQUAL, GREATER, LESS
+from mate_tf.tables.table import COMPUTED
+
+
+class TableFacts(NamedTuple):
+    """What the tokens of tables say; the fields of `RowFacts`, of a batch, and the tables' sizes.
+
+    Attributes:
+        mentioned: float64 [B, R, C].
+        num_tokens: int32 [B, R, C].
+        ranks: float64 [B, R, C].
+        names: float64 [B, C].
+        is_time: bool [B, C].
+        num_rows: int32 [B].
+        num_columns: int32 [B].
+    """
+
+    mentioned: tf.Tensor
+    num_tokens: tf.Tensor
+    ranks: tf.Tensor
+    names: tf.Tensor
+    is_time: tf.Tensor
+    num_rows: tf.Tensor
+    num_columns: tf.Tensor
+
+
+def rows_in_words(
+    questions: tf.Tensor, headers: tf.Tensor, facts: TableFacts, columns: tf.Tensor
+) -> tf.Tensor:
+    """The row that the words of each question name, -1 for none: int32 [B].
+
+    Args:
+        questions: string [B].
+        headers: string [B, C].
+        facts: of the tables.
+        columns: int32 [B], of the answers.
+    """
+    text = tf.strings.lower(questions, encoding="utf-8")  # [B]
+    names = tf.strings.lower(headers, encoding="utf-8")  # [B, C]
+    words = {name: _is_in(pattern, text) for name, pattern in row_words.WORDS.items()}
+    whole = tf.where(facts.mentioned >= 1.0, facts.num_tokens, 0)  # [B, R, C]
+    is_extreme = words["most"] | words["least"]
+    is_neighbour = words["next"] ^ words["previous"]
+    is_newest_first = _is_newest_first(names, facts)
+    neighbour = _neighbour(whole, facts, tf.where(words["next"] ^ is_newest_first, 1, -1))
+    extreme = _extreme(text, names, facts, columns, words, whole)
+    extreme = tf.where(_is_in(row_words.COMPARED, text), -1, extreme)
+    is_end = (words["first"] ^ words["last"]) & ~is_neighbour & ~_is_in(row_words.STEPS, text)
+    is_end &= ~tf.reduce_any(whole > 0, axis=[1, 2])
+    end = tf.where(words["first"] ^ is_newest_first, 0, facts.num_rows - 1)
+    is_time = facts.is_time & _are_ranked(facts)
+    num_times = tf.math.count_nonzero(is_time, axis=1)
+    ranks = tf.gather(facts.ranks, tf.maximum(_only(is_time), 0), axis=2, batch_dims=1)
+    in_time = tf.where(num_times == 1, _only_row(ranks, words["last"]), -1)
+    end = tf.where((num_times == 0) | _is_in(row_words.IN_ORDER, text), end, in_time)
+    row = tf.where((extreme < 0) & is_end, end, extreme)
+    row = tf.where(is_neighbour & ~is_extreme, neighbour, row)
+    row = tf.where(_is_in(row_words.NOT_ALONE, text), -1, row)
+    is_looked_up = ~_is_in(row_words.NOT_LOOKED_UP, text)
+    return tf.where(is_looked_up, _looked_up(whole, facts.mentioned), row)
+
+
+def rows_beyond(
+    questions: tf.Tensor, relations: tf.Tensor, names: tf.Tensor, num_rows: tf.Tensor
+) -> tf.Tensor:
+    """The rows with more or less than the value that each question names: bool [B, R].
+
+    Args:
+        questions: string [B].
+        relations: float64 [B, R, C], the bits of `numeric_relations` of each cell.
+        names: float64 [B, C], the share of each header's tokens that are in the question.
+        num_rows: int32 [B].
+    """
+    text = tf.strings.lower(questions, encoding="utf-8")
+    found = [_is_in(pattern, text) for pattern, _ in row_words.ALLOWED]
+    allowed = tf.zeros_like(num_rows)  # [B]
+    for is_found, (_, bits) in reversed(list(zip(found, row_words.ALLOWED, strict=True))):
+        allowed = tf.where(is_found, bits, allowed)
+    at_most, at_least, over, under = found
+    is_unclear = _is_in(row_words.NOT_BEYOND, text) | (over & under & ~at_most & ~at_least)
+    allowed = tf.where(is_unclear, 0, allowed)
+    bits = tf.cast(tf.maximum(relations, 0.0), tf.int32)
+    is_one = (tf.cast(bits, relations.dtype) == relations) & (
+        (bits == EQUAL) | (bits == LESS) | (bits == GREATER)
+    )
+    bits = tf.where(is_one, bits, 0)
+    rows = tf.bitwise.bitwise_and(bits, allowed[:, tf.newaxis, tf.newaxis]) > 0  # [B, R, C]
+    count = tf.math.count_nonzero(rows, axis=1, dtype=tf.int32)  # [B, C]
+    comparable = tf.math.count_nonzero(is_one, axis=1, dtype=tf.float64)
+    num_rows = num_rows[:, tf.newaxis]
+    fits = comparable / tf.cast(num_rows, tf.float64) >= row_words.COMPARABLE
+    fits &= tf.reduce_all((relations <= 0.0) | is_one, axis=1)
+    fits &= (count > 0) & (count < num_rows)
+    shares = tf.where(fits, names, -1.0)
+    best = tf.reduce_max(shares, axis=1, keepdims=True)
+    named = _only(fits & (shares == best) & (names >= NAMED))
+    column = tf.where(named >= 0, named, _only(fits))  # [B]
+    of_column = tf.gather(rows, tf.maximum(column, 0), axis=2, batch_dims=1)
+    return of_column & (column >= 0)[:, tf.newaxis]
+
+
+def towards_words(questions: tf.Tensor, aggregations: tf.Tensor) -> tf.Tensor:
+    """Probabilities of operators, float64 [B, A], moved to those that the words mean."""
+    text = tf.strings.lower(questions, encoding="utf-8")
+    columns = tf.unstack(aggregations, num=len(COMPUTED), axis=1)
+    for pattern, unless, moves in row_words.MOVES:
+        is_said = _is_in(pattern, text) & ~_is_in(unless, text)  # [B]
+        for here, there in (map(COMPUTED.index, move) for move in moves):
+            moved = tf.where(is_said, columns[here], tf.zeros_like(columns[here]))
+            columns[there], columns[here] = columns[there] + moved, columns[here] - moved
+    return tf.stack(columns, axis=1)
+
+
+def _is_in(pattern: str, texts: tf.Tensor) -> tf.Tensor:
+    return tf.strings.regex_full_match(texts, f"(?s:.*)(?:{pattern})(?s:.*)")
+
+
+def _only(are: tf.Tensor) -> tf.Tensor:
+    """The index of the only true value of each row of bool [B, N]; -1 for none or several."""
+    index = tf.argmax(are, axis=1, output_type=tf.int32)
+    return tf.where(tf.math.count_nonzero(are, axis=1) == 1, index, -1)
+
+
+def _looked_up(whole: tf.Tensor, mentioned: tf.Tensor) -> tf.Tensor:
+    longest = tf.cast(tf.reduce_max(whole, axis=2), mentioned.dtype)  # [B, R]
+    parts = tf.where(mentioned >= IN_PART, mentioned, tf.zeros_like(mentioned))
+    is_whole = tf.reduce_any(longest > 0, axis=1, keepdims=True)
+    longest = tf.where(is_whole, longest, tf.reduce_max(parts, axis=2))
+    num_whole = tf.math.count_nonzero(whole, axis=2)
+    return _only(_most(tf.where(_most(longest), 1 + num_whole, 0)))
+
+
+def _most(values: tf.Tensor) -> tf.Tensor:
+    """Whether each of [B, R] is the largest of its line, and above 0."""
+    return (values == tf.reduce_max(values, axis=1, keepdims=True)) & (values > 0)
+
+
+def _neighbour(whole: tf.Tensor, facts: TableFacts, step: tf.Tensor) -> tf.Tensor:
+    row = _only(_most(tf.reduce_max(whole, axis=2)))
+    is_there = (row >= 0) & (row + step >= 0) & (row + step < facts.num_rows)
+    return tf.where(is_there, row + step, -1)
+
+
+def _extreme(
+    text: tf.Tensor,
+    names: tf.Tensor,
+    facts: TableFacts,
+    columns: tf.Tensor,
+    words: dict[str, tf.Tensor],
+    whole: tf.Tensor,
+) -> tf.Tensor:
+    asked_of = text[:, tf.newaxis] + "\n" + names  # [B, C]
+    says_either = (words["most"] ^ words["least"])[:, tf.newaxis]
+    shares = tf.where(says_either, facts.names, tf.zeros_like(facts.names))
+    is_most = tf.broadcast_to(words["most"][:, tf.newaxis], tf.shape(names))  # [B, C]
+    for share, patterns in row_words.SCALES:
+        most, least = (_is_in(pattern, asked_of) for pattern in patterns)
+        is_scaled = (most ^ least) & (shares < NAMED)
+        shares = tf.where(is_scaled, tf.constant(share, shares.dtype), shares)
+        is_most = tf.where(is_scaled, most, is_most)
+    index = tf.range(tf.shape(names)[1])
+    is_there = _are_ranked(facts) & ~_is_in(row_words.PLACES, names)
+    is_there &= index < facts.num_columns[:, tf.newaxis]
+    shares = tf.where(is_there, shares, tf.zeros_like(shares))
+    by = (shares == tf.reduce_max(shares, axis=1, keepdims=True)) & (shares >= NAMED)
+    is_answer = index == columns[:, tf.newaxis]
+    has_several = tf.math.count_nonzero(by, axis=1, keepdims=True) > 1
+    by = _only(by & ~(has_several & is_answer))  # [B]
+    at = tf.maximum(by, 0)
+    among = _most(tf.reduce_max(whole, axis=2))  # [B, R]
+    among |= tf.math.count_nonzero(among, axis=1, keepdims=True) < 2
+    ranks = tf.gather(facts.ranks, at, axis=2, batch_dims=1)  # [B, R]
+    ranks = tf.where(among, ranks, tf.zeros_like(ranks))
+    row = _only_row(ranks, tf.gather(is_most, at, batch_dims=1))
+    is_named = (by >= 0) & ((by != columns) | _is_in(row_words.ASKS_FOR_VALUE, text))
+    return tf.where(is_named, row, -1)
+
+
+def _are_ranked(facts: TableFacts) -> tf.Tensor:
+    """Whether most cells of a column have a value: bool [B, C]."""
+    num_ranked = tf.math.count_nonzero(facts.ranks > 0, axis=1, dtype=tf.float64)
+    return num_ranked / tf.cast(facts.num_rows, tf.float64)[:, tf.newaxis] >= RANKED
+
+
+def _only_row(ranks: tf.Tensor, is_most: tf.Tensor) -> tf.Tensor:
+    """The only row with the highest or the lowest rank, of float64 [B, R]; -1 for several."""
+    order = tf.where(is_most[:, tf.newaxis], ranks, -ranks)
+    order = tf.where(ranks > 0, order, tf.constant(-float("inf"), tf.float64))
+    return _only(order == tf.reduce_max(order, axis=1, keepdims=True))
+
+
+def _is_newest_first(names: tf.Tensor, facts: TableFacts) -> tf.Tensor:
+    """Bool [B]."""
+    ranks, shape = facts.ranks, tf.shape(facts.ranks)
+    index = tf.range(shape[1])
+    is_row = (index < facts.num_rows[:, tf.newaxis])[..., tf.newaxis]  # [B, R, 1]
+    never_later = (ranks[:, 1:] <= ranks[:, :-1]) | ~is_row[:, 1:]
+    last = tf.gather(ranks, facts.num_rows - 1, axis=1, batch_dims=1)  # [B, C]
+    falls = tf.reduce_all((ranks > 0) | ~is_row, axis=1) & tf.reduce_all(never_later, axis=1)
+    falls &= ranks[:, 0] > last
+    return tf.reduce_any(falls & _is_in(row_words.TIMES, names), axis=1)

@@ -1,0 +1,209 @@
+"""What a workbook says of its sizes, before anything is made of it.
+
+A few bytes may say that a cell stands in row 2,000,000,000, that a merged range has 17,000,000,000
+cells, or that a row is repeated so often; the packages that read workbooks make room for all that.
+"""
+
+import io
+import itertools
+import lzma
+import re
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable
+from typing import Any
+from xml.parsers import expat
+
+from mate_tf.tables.layout import check_size
+
+_MOST_BYTES = 2**28  # of all parts of a file, unpacked
+_MOST_ELEMENTS = 8_000_000
+_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384  # of Excel
+_MOST_MEMORY, _MOST_SECONDS = 2**31, 30  # of a trial
+_TRIAL = """
+import io, sys
+try:
+    import resource
+except ImportError:  # Windows
+    pass
+else:
+    for kind, most in zip((resource.RLIMIT_AS, resource.RLIMIT_CPU), map(int, sys.argv[1:])):
+        resource.setrlimit(kind, (most, most))
+content = sys.stdin.buffer.read()
+if content.startswith(b"\\xd0\\xcf"):  # Excel 97
+    import xlrd
+    xlrd.open_workbook(file_contents=content, formatting_info=True, logfile=io.StringIO())
+else:
+    import python_calamine
+    book = python_calamine.load_workbook(io.BytesIO(content))
+    for name in book.sheet_names:
+        book.get_sheet_by_name(name)
+"""
+_BROKEN = (
+    *(expat.ExpatError, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(OSError, RuntimeError, EOFError),
+)
+_CHUNK = 2**16
+_PLACE = re.compile(r"([A-Z]{0,3})([0-9]{0,10})$")
+
+
+def check_bytes(num_bytes: int, path: str) -> None:
+    """Raises ValueError if a file says that it unpacks to more than 256 MB."""
+    if num_bytes > _MOST_BYTES:
+        raise ValueError(
+            f"expected at most {_MOST_BYTES:,} bytes once unpacked, got {num_bytes:,} "
+            f"(file '{path}')"
+        )
+
+
+def check_archive(content: bytes, path: str) -> None:
+    """Checks the parts of a workbook that is a zip archive: of Excel or OpenDocument.
+
+    Whatever is no XML is left to the package that reads it.
+
+    Raises:
+        ValueError: if it unpacks to more than 256 MB, or a sheet has a place beyond Excel's sizes
+            or spans more than MOST_CELLS.
+    """
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+        parts = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, OSError):
+        return
+    check_bytes(sum(part.file_size for part in parts), path)
+    for part in parts:
+        where = f"(file '{path}', {part.filename[:80]})"
+        sizes = _Sizes(where)
+        try:
+            with archive.open(part) as file:
+                while chunk := file.read(_CHUNK):
+                    sizes.parser.Parse(chunk)
+        except _BROKEN:
+            continue  # what is wrong with it is said by the package
+        except (LookupError, ValueError) as error:  # also of encodings that expat does not know
+            reason = str(error)
+            raise ValueError(
+                reason if where in reason else f"expected a workbook, got: {reason} {where}"
+            ) from None
+
+
+def check_in_a_trial(content: bytes, path: str) -> None:
+    """Reads a workbook in a process of its own, which ends where it takes too much.
+
+    The binary formats do not say their sizes in a place of their own: a cell in the last row and
+    column makes the package take 100 GB, which ends the process.
+
+    Raises:
+        ValueError: if it takes more than 2 GB or 30 seconds.
+    """
+    limits = f"{_MOST_MEMORY} {_MOST_SECONDS}"
+    try:
+        command = [sys.executable, "-c", _TRIAL, *limits.split()]
+        done = subprocess.run(
+            command, input=content, capture_output=True, check=False, timeout=2 * _MOST_SECONDS
+        )
+        is_too_much = done.returncode < 0 or b"MemoryError" in done.stderr
+    except subprocess.TimeoutExpired:
+        is_too_much = True
+    if is_too_much:
+        raise ValueError(
+            f"expected a workbook that is read within {_MOST_SECONDS} seconds and "
+            f"{_MOST_MEMORY:,} bytes of memory, got a larger one (file '{path}')"
+        )
+
+
+class _Sizes:
+    """Follows the elements of a part, and raises ValueError once they are too much."""
+
+    def __init__(self, where: str):
+        self._where = where
+        self._numbers = itertools.count(1)
+        self._row = self._column = 0  # of the last cell, from 1
+        self._repeated = 1  # the row
+        self._last_row = self._last_column = 0  # of cells with a value
+        self._spanned = 0  # cells
+        self.parser = expat.ParserCreate()
+        self.parser.StartElementHandler = self._start
+        self.parser.StartDoctypeDeclHandler = self._refuse_doctype
+        of_excel = {"row": self._excel_row, "c": self._excel_cell}
+        spanning = dict.fromkeys(("mergeCell", "hyperlink"), self._span)
+        cells = dict.fromkeys(("table-cell", "covered-table-cell"), self._open_cell)
+        self._handlers: dict[str, Callable[[dict[str, str]], None]] = {
+            **of_excel,
+            **spanning,
+            **cells,
+            "table-row": self._open_row,
+            "table": self._open_table,
+        }
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        if next(self._numbers) > _MOST_ELEMENTS:
+            raise ValueError(
+                f"expected at most {_MOST_ELEMENTS:,} elements, got more {self._where}"
+            )
+        handler = self._handlers.get(name.rpartition(":")[2])
+        if handler is not None:
+            handler(attributes)
+
+    def _refuse_doctype(self, *_: Any) -> None:
+        raise ValueError(f"expected a workbook, got a document type {self._where}")
+
+    def _excel_row(self, attributes: dict[str, str]) -> None:
+        number = attributes.get("r", "")
+        self._row = int(number) if number.isdecimal() and len(number) < 12 else self._row + 1
+        self._column = 0
+        self._check_excel(self._row, 1)
+
+    def _excel_cell(self, attributes: dict[str, str]) -> None:
+        self._row, self._column = self._place(attributes.get("r", ""))
+        self._check_excel(self._row, self._column)
+        self._check_place(self._row, self._column)
+
+    def _place(self, text: str) -> tuple[int, int]:
+        """Row and column of a place such as B3; those of the next cell where it has no name."""
+        match = _PLACE.match(text.upper())
+        letters, digits = match.groups() if match else ("", "")
+        column = 0
+        for letter in letters:
+            column = 26 * column + ord(letter) - ord("A") + 1
+        return int(digits or self._row), column or self._column + 1
+
+    def _check_excel(self, row: int, column: int) -> None:
+        if row > _MOST_ROWS or column > _MOST_COLUMNS:
+            raise ValueError(
+                f"expected at most {_MOST_ROWS:,} rows and {_MOST_COLUMNS:,} columns, got row "
+                f"{row:,} and column {column:,} {self._where}"
+            )
+
+    def _check_place(self, row: int, column: int) -> None:
+        self._last_row = max(self._last_row, row)
+        self._last_column = max(self._last_column, column)
+        check_size(self._last_row * self._last_column, self._where)
+
+    def _span(self, attributes: dict[str, str]) -> None:
+        first, _, last = attributes.get("ref", "").partition(":")
+        if last:
+            (top, left), (bottom, right) = self._place(first), self._place(last)
+            self._spanned += max(0, bottom - top + 1) * max(0, right - left + 1)
+            check_size(self._spanned, self._where)
+
+    def _open_table(self, _: dict[str, str]) -> None:
+        self._row = self._last_row = self._last_column = 0
+
+    def _open_row(self, attributes: dict[str, str]) -> None:
+        self._row += _repeated(attributes, "number-rows-repeated")
+        self._column = 0
+
+    def _open_cell(self, attributes: dict[str, str]) -> None:
+        self._column += _repeated(attributes, "number-columns-repeated")
+        if any(name.endswith(":value-type") for name in attributes):
+            self._check_place(self._row, self._column)
+
+
+def _repeated(attributes: dict[str, str], name: str) -> int:
+    for key, value in attributes.items():
+        if key.endswith(f":{name}") and value.isdecimal():
+            return int(value[:12])
+    return 1

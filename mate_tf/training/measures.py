@@ -1,0 +1,341 @@
+"""What tasks check in a folder of records, and how they are measured while they train.
+
+table_qa.py has that of table questions. `mate-tf data --label-answer-spans` makes the records of a
+reader of spans.
+
+Shapes: B batch, S sequence, N examples or spans, P predictions.
+"""
+
+import itertools
+import pathlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.evaluation.report import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.classification import SequenceClassification
+from mate_tf.models.masked_lm import MaskedLanguageModel
+from mate_tf.models.span_reading import (
+    SpanReading,
+    SpanReadingConfig,
+    answer_spans,
+    body_cells,
+    span_bounds,
+)
+from mate_tf.paths import as_path
+from mate_tf.records.batches import read_records
+from mate_tf.records.conversion_file import has_conversion, read_conversion
+from mate_tf.records.records import name_example
+from mate_tf.records.splits import has_questions, read_questions, split_files
+from mate_tf.training.config import (
+    ClassificationTrainingConfig,
+    MaskedLMTrainingConfig,
+    SpanReadingTrainingConfig,
+)
+from mate_tf.training.distribution import Batch, divided
+from mate_tf.training.examples import (
+    SPLITS,
+    Evaluation,
+    check_examples,
+    dev_batches,
+    piece_text,
+    predict_function,
+    question_texts,
+    records_conversion,
+    without_texts,
+)
+
+_CLASS = "classification_class_index"
+_MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights", "is_random_table")
+# Of each split and length, since a corpus may take hours to read.
+_EXAMPLES_CHECKED = 20_000
+
+
+def classification_metrics(
+    predictions: Sequence[int] | np.ndarray, labels: Sequence[int] | np.ndarray
+) -> dict[str, float]:
+    """Scores of N predictions, from 0 to 1 (grammar-guided attention paper, section 4.4).
+
+    They are "accuracy", and "precision" and "f1" of each class, averaged by the classes' sizes. The
+    precision of a class that is never predicted is 0. ValueError if there are no labels, or not as
+    many predictions.
+    """
+    if not len(labels):
+        raise ValueError("expected at least 1 label, got 0")
+    labels, predictions = np.asarray(labels), np.asarray(predictions)
+    if len(labels) != len(predictions):
+        raise ValueError(
+            f"expected a prediction for each of {len(labels)} labels, got {len(predictions)}"
+        )
+    number = 1 + max(labels.max(), predictions.max())
+    right = np.bincount(labels[labels == predictions], minlength=number)  # [classes]
+    of_class = np.bincount(labels, minlength=number)
+    predicted = np.bincount(predictions, minlength=number)
+    precision = right / np.maximum(predicted, 1)
+    f1 = 2.0 * right / np.maximum(of_class + predicted, 1)
+    return {
+        "accuracy": float(right.sum() / len(labels)),
+        "precision": float(np.average(precision, weights=of_class)),
+        "f1": float(np.average(f1, weights=of_class)),
+    }
+
+
+def check_classification(
+    config: ClassificationTrainingConfig, data_dir: str | pathlib.Path
+) -> None:
+    """As `check_examples`; ValueError also for an example of an unknown class or without one."""
+
+    def check_example(split: str, example: tf.train.Example, where: str) -> None:
+        (index,) = example.features.feature[_CLASS].int64_list.value
+        if not 0 <= index < config.task.num_classes:
+            raise ValueError(
+                f"expected {_CLASS} from 0 to {config.task.num_classes - 1} (task.num_classes), "
+                f"got {index} {name_example(example, where)}"
+            )
+
+    check_examples(config, data_dir, "classification", [_CLASS], check_example=check_example)
+    for split in SPLITS:  # a record of a question without a class has class 0
+        if not has_questions(data_dir, split):
+            continue  # sentences have no such file
+        for _, question in read_questions(data_dir, split):
+            if question.class_index is None:
+                raise ValueError(
+                    "expected a 'class_index' of each question to train a classifier, got none "
+                    f"(question '{question.question_id}', split {split}); add it, or train another "
+                    "kind of model"
+                )
+
+
+def classification_evaluation(
+    config: ClassificationTrainingConfig,
+    data_dir: str | pathlib.Path,
+    model: SequenceClassification,
+) -> Evaluation:
+    """An evaluation on the dev split: "loss" and the scores of `classification_metrics`.
+
+    The texts are "confusion", which class was taken for which, and "answers", the first few.
+    """
+    batches = dev_batches(config, data_dir)
+    predict = predict_function(model)
+    wordpiece = Wordpiece(as_path(data_dir) / "vocab.txt")
+    names = config.task.class_names or tuple(map(str, range(config.task.num_classes)))
+
+    def evaluate() -> dict[str, float | str]:
+        losses, predictions, labels = [], [], []
+        shown = list[ShownAnswer]()
+        for batch in batches:
+            outputs, example_loss = predict(batch)
+            losses.append(example_loss.numpy())
+            predictions.append(np.argmax(outputs["class_logits"], axis=-1))
+            labels.append(batch[_CLASS].numpy()[:, 0])
+            if len(shown) < NUM_SHOWN:
+                texts = question_texts(batch, wordpiece)
+                for text, gold, predicted in zip(texts, labels[-1], predictions[-1], strict=True):
+                    is_right = gold == predicted
+                    shown.append(ShownAnswer(text, names[gold], names[predicted], (), is_right))
+        loss = float(np.mean(np.concatenate(losses)))
+        scores = classification_metrics(np.concatenate(predictions), np.concatenate(labels))
+        confusion = _confusion(np.concatenate(labels), np.concatenate(predictions), names)
+        shown_texts = {"confusion": confusion, "answers": answers_table(shown[:NUM_SHOWN])}
+        return {"loss": loss} | scores | shown_texts
+
+    return Evaluation(evaluate, "accuracy")
+
+
+def _confusion(
+    labels: Sequence[int] | np.ndarray, classes: Sequence[int] | np.ndarray, names: Sequence[str]
+) -> str:
+    golds, predicted = ([names[index] for index in of_all] for of_all in (labels, classes))
+    return confusion_table(golds, predicted, names)
+
+
+def check_span_reading(config: SpanReadingTrainingConfig, data_dir: str | pathlib.Path) -> None:
+    """As `check_examples`; ValueError also for labels of whole cells or a histogram row."""
+    features = ["label_ids", *([_CLASS] if config.task.num_classes else [])]
+    check_examples(config, data_dir, "reading", features)
+    if has_conversion(data_dir) and not read_conversion(data_dir).features.label_answer_spans:
+        raise ValueError(
+            f"expected examples in {data_dir} whose labels are the answers' spans, got labels of "
+            "whole cells; make them with --label_answer_spans"
+        )
+    if records_conversion(config, data_dir).features.histogram_row:
+        raise ValueError(
+            "expected examples without a histogram row, whose cells a reader would take for "
+            f"answers, got examples with one in {data_dir}; make them without --histogram_row"
+        )
+
+
+def span_reading_evaluation(
+    config: SpanReadingTrainingConfig, data_dir: str | pathlib.Path, model: SpanReading
+) -> Evaluation:
+    """An evaluation of the labelled answers of the dev split, by their "span_accuracy".
+
+    That is how often the best span is labelled, which an answer longer than `max_span_length` can
+    never be. With classes there are "class_accuracy" over all examples, and the text "confusion",
+    which class was taken for which. The text "answers" shows the first few.
+    """
+    batches = dev_batches(config, data_dir)
+    predict = predict_function(model)
+    wordpiece = Wordpiece(as_path(data_dir) / "vocab.txt")
+
+    def evaluate() -> dict[str, float | str]:
+        losses, hits = list[float](), list[bool]()
+        classes, gold_classes = list[int](), list[int]()
+        shown = list[ShownAnswer]()
+        for batch in batches:
+            outputs, example_loss = predict(batch)
+            cells = body_cells(batch["row_ids"], batch["column_ids"])
+            labels = batch["label_ids"]
+            answers = answer_spans(labels, cells, config.task.max_span_length).numpy()  # [B, N]
+            best = np.argmax(outputs["span_logits"], axis=-1)  # [B]
+            labelled = labels.numpy().any(axis=1)
+            losses.extend(example_loss.numpy()[labelled])
+            is_hit = np.take_along_axis(answers, best[:, None], axis=1)[:, 0]  # [B]
+            hits.extend(is_hit[labelled])
+            if len(shown) < NUM_SHOWN:
+                of_batch = _shown_answers(config.task, batch, best, is_hit, wordpiece)
+                shown.extend(itertools.compress(of_batch, labelled))
+            if config.task.num_classes:
+                classes.extend(np.argmax(outputs["class_logits"], axis=-1))
+                gold_classes.extend(batch[_CLASS].numpy()[:, 0])
+        if not hits:
+            raise ValueError(f"expected labelled answers in the dev split of {data_dir}, got none")
+        results: dict[str, float | str] = {
+            "loss": float(np.mean(losses)),
+            "span_accuracy": float(np.mean(hits)),
+            "answers": answers_table(shown[:NUM_SHOWN]),
+        }
+        if classes:
+            names = list(map(str, range(config.task.num_classes)))
+            results["class_accuracy"] = float(np.mean(np.equal(classes, gold_classes)))
+            results["confusion"] = _confusion(gold_classes, classes, names)
+        return results
+
+    return Evaluation(evaluate, "span_accuracy")
+
+
+def _shown_answers(
+    task: SpanReadingConfig,
+    batch: Batch,
+    best: np.ndarray,
+    is_hit: np.ndarray,
+    wordpiece: Wordpiece,
+) -> Iterator[ShownAnswer]:
+    """The likeliest span of each example and the labelled pieces, as texts."""
+    ids, rows, columns, labels = (
+        batch[name].numpy() for name in ("input_ids", "row_ids", "column_ids", "label_ids")
+    )  # [B, S]
+    starts, ends = span_bounds(ids.shape[1], task.max_span_length)  # [N]
+    for index, question in enumerate(question_texts(batch, wordpiece)):
+        start, end = int(starts[best[index]]), int(ends[best[index]])
+        yield ShownAnswer(
+            question,
+            piece_text(ids[index, labels[index] > 0], wordpiece),
+            piece_text(ids[index, start : end + 1], wordpiece),
+            [(int(rows[index, start]) - 1, int(columns[index, start]) - 1)],
+            bool(is_hit[index]),
+        )
+
+
+def check_masked_lm(config: MaskedLMTrainingConfig, data_dir: str | pathlib.Path) -> None:
+    """As `check_examples`; ValueError also for records of other lengths or of another task.
+
+    An example that predicts a token that does not exist is refused too.
+    """
+    if has_conversion(data_dir):
+        made = read_conversion(data_dir).pretraining
+        if made is None:
+            raise ValueError(
+                f"expected records to pre-train on in {data_dir}, got those of another task"
+            )
+        for records in config.record_sets:
+            if records.max_seq_length not in made.lengths:
+                raise ValueError(
+                    f"expected records of {records.max_seq_length} tokens (max_seq_length and "
+                    f"length_buckets), got those of {', '.join(map(str, made.lengths))} in "
+                    f"{data_dir}; choose lengths among them or make them with --max_seq_lengths"
+                )
+
+    def check_example(split: str, example: tf.train.Example, where: str) -> None:
+        features = example.features.feature
+        num_tokens = sum(features["input_mask"].int64_list.value)
+        positions, ids = (
+            features[name].int64_list.value for name in ("masked_lm_positions", "masked_lm_ids")
+        )
+        for name, values, limit in (
+            ("masked_lm_positions", positions, num_tokens),
+            ("masked_lm_ids", ids, config.encoder.vocab_size),
+        ):
+            wrong = [value for value in values if not 0 <= value < limit]
+            if wrong:
+                raise ValueError(
+                    f"expected {name} from 0 to {limit - 1}, got {wrong[0]} "
+                    f"{name_example(example, where)}"
+                )
+
+    check_examples(
+        config,
+        data_dir,
+        "pre-training",
+        _MASKED,
+        check_example=check_example,
+        at_most=_EXAMPLES_CHECKED,
+    )
+
+
+def masked_lm_evaluation(
+    config: MaskedLMTrainingConfig, data_dir: str | pathlib.Path, model: MaskedLanguageModel
+) -> Evaluation:
+    """An evaluation on the dev split.
+
+    "masked_lm_accuracy" is the share of masked tokens whose first choice is right, and
+    "masked_lm_cell_accuracy" that of those in cells. "masked_lm_loss" is the mean cross-entropy.
+    "next_sentence_accuracy" is the share of examples where the model tells whether the table was
+    drawn at random.
+    """
+
+    def predict(batch: Batch) -> tuple[tf.Tensor, ...]:
+        outputs = model(*model.model_inputs(batch), training=False)
+        losses = model.compute_task_loss(batch, outputs)
+        tokens = tf.argmax(outputs["masked_lm_logits"], axis=-1, output_type=tf.int32)  # [B, P]
+        of_tables = outputs.get(
+            "next_sentence_logits", tf.zeros([tf.shape(tokens)[0], 2])
+        )  # [B, 2]
+        return tokens, losses["masked_lm_token_loss"], tf.argmax(of_tables, axis=-1)
+
+    on_replicas = divided(predict)
+
+    def evaluate() -> dict[str, float | str]:
+        right: defaultdict[str, float] = defaultdict(float)
+        total: defaultdict[str, float] = defaultdict(float)
+        for records in config.record_sets:
+            files = split_files(data_dir, f"dev{records.suffix}")
+            examples = read_records(files, config.skip_corrupt)
+            if config.eval_examples is not None:
+                examples = examples.take(config.eval_examples)
+            for batch in examples.batch(records.eval_batch_size):
+                tokens, losses, tables = (
+                    value.numpy() for value in on_replicas(without_texts(batch))
+                )
+                weights = batch["masked_lm_weights"].numpy()  # [B, P]
+                is_right = weights * (tokens == batch["masked_lm_ids"].numpy())  # [B, P]
+                columns = tf.gather(batch["column_ids"], batch["masked_lm_positions"], batch_dims=1)
+                in_cell = columns.numpy() > 0  # [B, P]
+                for name, chosen in (
+                    ("masked_lm_accuracy", np.ones_like(in_cell)),
+                    ("masked_lm_cell_accuracy", in_cell),
+                ):
+                    right[name] += float((is_right * chosen).sum())
+                    total[name] += float((weights * chosen).sum())
+                right["masked_lm_loss"] += float((losses * weights).sum())
+                total["masked_lm_loss"] += float(weights.sum())
+                if config.task.next_sentence:
+                    labels = batch["is_random_table"].numpy()[:, 0]
+                    right["next_sentence_accuracy"] += int((tables == labels).sum())
+                    total["next_sentence_accuracy"] += len(labels)
+        return {name: right[name] / max(count, 1) for name, count in total.items()}
+
+    return Evaluation(evaluate, "masked_lm_accuracy")
