@@ -3,7 +3,9 @@
 import ast
 import contextlib
 import dataclasses
+import json
 import pathlib
+import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -26,6 +28,13 @@ ENCODER = EncoderConfig(
 )
 
 
+def cases(names: str, *rows: Any, **options: Any) -> Any:
+    """Runs a test with each of these rows, whose columns have the names: pytest's parametrize."""
+    import pytest
+
+    return pytest.mark.parametrize(names, rows, **options)
+
+
 def restored_step(model: Any, folder: pathlib.Path) -> int:
     """Loads the weights of a run into its own model; returns their step."""
     from mate_tf.weights.run import run_weights  # with TensorFlow
@@ -33,6 +42,13 @@ def restored_step(model: Any, folder: pathlib.Path) -> int:
     weights = run_weights(folder)
     weights.restore(model)
     return weights.step
+
+
+def write_lines(path: pathlib.Path, *records: Any) -> pathlib.Path:
+    """Writes a file of JSON Lines and returns its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return path
 
 
 def write_vocabulary(path: pathlib.Path, pieces: Iterable[str] = PIECES) -> pathlib.Path:
@@ -52,10 +68,7 @@ def without_tables() -> Iterator[None]:
 
 
 def export_small(
-    folder: pathlib.Path,
-    max_seq_length: int,
-    pieces: Sequence[str] = PIECES,
-    tables: bool = False,
+    folder: pathlib.Path, max_seq_length: int, pieces: Sequence[str] = PIECES, tables: bool = False
 ) -> pathlib.Path:
     """Exports a model of table questions with random weights, the same every time.
 
@@ -118,6 +131,20 @@ def imported_names(source: str) -> list[str]:
     return names
 
 
+def succeeded(module: str, *args: str, **options: Any) -> subprocess.CompletedProcess:
+    """What run_binary gives of a program that succeeds."""
+    done = run_binary(module, *args, **options)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def small_encoder(vocab_size: int, architecture: str = "tapas", **changes: Any) -> EncoderConfig:
+    """The encoder for another vocabulary, without dropout and with small weights, which learns."""
+    values = {"hidden_dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.2} | changes
+    attention = values.pop("attention", AttentionConfig(architecture))
+    return dataclasses.replace(ENCODER, vocab_size=vocab_size, attention=attention, **values)
+
+
 def two_cpus() -> list:
     """The logical CPUs that tests/conftest.py has made of the machine's."""
     import tensorflow as tf
@@ -158,9 +185,7 @@ def assert_same_features(actual: dict[str, Any], expected: dict[str, Any]) -> No
 
 def assert_same_files(actual: pathlib.Path, expected: pathlib.Path) -> None:
     """Asserts that two folders have the same files, byte by byte."""
-    contents = [
-        {file.name: file.read_bytes() for file in folder.iterdir()} for folder in (actual, expected)
-    ]
+    contents = [{f.name: f.read_bytes() for f in folder.iterdir()} for folder in (actual, expected)]
     assert contents[0].keys() == contents[1].keys()
     assert not [name for name in contents[0] if contents[0][name] != contents[1][name]]
 

@@ -1,5 +1,3 @@
-"""Configurations: limits, and JSON in and out."""
-
 import dataclasses
 import json
 from typing import Any
@@ -8,193 +6,146 @@ import pytest
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.dataclass_json import apply_overrides
+from tests.small import cases
 
 
-@pytest.mark.parametrize(
-    "make, message",
-    [
-        (lambda: AttentionConfig(architecture="bert"), "architecture in .*got 'bert'"),
-        (lambda: AttentionConfig(evaluator="sparse"), "evaluator of None or in .*got 'sparse'"),
-        (lambda: AttentionConfig(coverage=0.9), "coverage of None, or of 1.0 .*got 0.9"),
-        (
-            lambda: AttentionConfig("mate", "dense", coverage=1.0),
-            "with evaluator 'multi_view' and without original_bucketing, got 1.0",
-        ),
-        (
-            lambda: AttentionConfig(original_bucketing=True, coverage=1.0),
-            "with evaluator 'multi_view' and without original_bucketing, got 1.0",
-        ),
-        (lambda: AttentionConfig("linformer"), "sequence_length and .*got 0 and 256"),
-        (
-            lambda: AttentionConfig("tableformer", relation_kind="vector"),
-            "relation_kind in .*got 'vector'",
-        ),
-        (
-            lambda: AttentionConfig("mate_tableformer", disabled_relations=(3, 0, 13)),
-            r"1 to 12, got \[0, 13\]",
-        ),
-        (lambda: AttentionConfig(bucket_size=-1), "bucket_size of at least 1"),
-        (
-            lambda: AttentionConfig("table_etc", "multi_view"),
-            r"None or in \('dense',\) with architecture 'table_etc', got 'multi_view'",
-        ),
-        (
-            lambda: AttentionConfig("table_etc", num_global_tokens=0),
-            "an even num_global_tokens of at least 2.* got 0",
-        ),
-        (
-            lambda: AttentionConfig("table_etc", num_global_tokens=255),
-            "an even num_global_tokens of at least 2.* got 255",
-        ),
-        (
-            lambda: AttentionConfig("table_etc", num_global_tokens=-2),
-            "an even num_global_tokens of at least 2.* got -2",
-        ),
-        (lambda: AttentionConfig("table_etc", local_radius=0), "local_radius of at least 1, got 0"),
-        (
-            lambda: AttentionConfig("table_etc", max_relative_distance=-1),
-            "max_relative_distance of at least 0, got -1",
-        ),
-        (lambda: EncoderConfig(num_heads=7), "multiple of num_heads, got 768 and 7"),
-        (lambda: EncoderConfig(position="relative"), "position in .*got 'relative'"),
-        (lambda: EncoderConfig(activation="relu"), "activation in .*got 'relu'"),
-        (lambda: EncoderConfig(type_vocab_sizes=(2,)), "7 type_vocab_sizes, got 1"),
-        (lambda: EncoderConfig(disabled_features=("rows",)), "got \\['rows'\\]"),
-        (lambda: EncoderConfig(num_layers=0), "num_layers of at least 1, got 0"),
-        (lambda: EncoderConfig(softmax_temperature=0), "softmax_temperature above 0, got 0"),
-        (
-            lambda: EncoderConfig.from_dict({"layers": 3}),
-            "unknown key encoder.layers; the known keys are vocab_size, hidden_size, num_layers",
-        ),
-        (
-            lambda: EncoderConfig.from_dict({"attention": {"scale_relations": True}}),
-            "expected False for encoder.attention.scale_relations, an option of former versions",
-        ),
-    ],
+@cases(
+    "values, message",
+    ("attention.architecture=bert", "architecture in .*got 'bert'"),
+    ("attention.evaluator=sparse", "evaluator of None or in .*got 'sparse'"),
+    ("attention.coverage=0.9", "coverage of None, or of 1.0 .*got 0.9"),
+    (
+        "attention.evaluator=dense attention.coverage=1.0",
+        "'multi_view' and without original_b.*1.0",
+    ),
+    ("attention.original_bucketing=True attention.coverage=1.0", "'multi_view' and without o.*1.0"),
+    ("attention.architecture=linformer", "sequence_length and .*got 0 and 256"),
+    (
+        "attention.architecture=tableformer attention.relation_kind=vector",
+        "relation_kind.*'vector'",
+    ),
+    (
+        "attention.architecture=mate_tableformer attention.disabled_relations=3,0,13",
+        r"1 to 12, got \[0, 13\]",
+    ),
+    ("attention.bucket_size=-1", "bucket_size of at least 1"),
+    (
+        "attention.architecture=table_etc attention.evaluator=multi_view",
+        r"None or in \('dense',\) with architecture 'table_etc', got 'multi_view'",
+    ),
+    *(
+        (f"attention.architecture=table_etc attention.{name}={value}", f"{expected}.* got {value}")
+        for name, value, expected in (
+            ("num_global_tokens", 0, "an even num_global_tokens of at least 2"),
+            ("num_global_tokens", 255, "an even num_global_tokens of at least 2"),
+            ("num_global_tokens", -2, "an even num_global_tokens of at least 2"),
+            ("local_radius", 0, "local_radius of at least 1,"),
+            ("max_relative_distance", -1, "max_relative_distance of at least 0,"),
+        )
+    ),
+    ("num_heads=7", "multiple of num_heads, got 768 and 7"),
+    ("position=relative", "position in .*got 'relative'"),
+    ("activation=relu", "activation in .*got 'relu'"),
+    ("type_vocab_sizes=2", "7 type_vocab_sizes, got 1"),
+    ("disabled_features=rows", "got \\['rows'\\]"),
+    ("num_layers=0", "num_layers of at least 1, got 0"),
+    ("softmax_temperature=0", "softmax_temperature above 0, got 0"),
 )
-def test_a_value_that_cannot_work_is_refused(make, message):
+def test_a_value_that_cannot_work_is_refused(values, message):
     with pytest.raises(ValueError, match=message):
-        make()
+        apply_overrides(EncoderConfig(), [f"--config.{value}" for value in values.split()])
 
 
-def test_dictionary_round_trip():
+@cases(
+    "values, message",
+    (
+        {"layers": 3},
+        "unknown key encoder.layers; the known keys are vocab_size, hidden_size, num_l",
+    ),
+    (
+        {"attention": {"scale_relations": True}},
+        "expected False for encoder.attention.scale_relations, an option of former versions",
+    ),
+)
+def test_a_key_that_there_is_not_is_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        EncoderConfig.from_dict(values)
+
+
+def test_dictionaries_go_round_with_options_of_former_versions_and_bert_configs(tmp_path):
     config = EncoderConfig(
         disabled_features=("row_ids",),
         attention=AttentionConfig("tableformer", disabled_relations=(2, 4, 6)),
     )
     assert EncoderConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
-
-
-def test_options_of_former_versions_are_read_where_they_were_off():
     values = EncoderConfig().to_dict()
     values["attention"] |= AttentionConfig.FORMER_FIELDS
     assert EncoderConfig.from_dict(values) == EncoderConfig()
+    config = dataclasses.replace(EncoderConfig(), num_layers=3, softmax_temperature=0.5)
+    path = tmp_path / "bert_config.json"
+    path.write_text(json.dumps(config.to_bert_config()))
+    assert EncoderConfig.from_bert_config(path) == config
 
 
 OF_FORMER_VERSIONS: dict[str, Any] = {
-    "evaluator": None,
-    "row_heads_ratio": 0.5,
-    "bucket_size": 64,
-    "global_size": 116,
-    "coverage": 1.0,
-    "relation_kind": "embedding",
-    "disabled_relations": [],
-    "sequence_length": 0,
-    "projected_length": 256,
-    "grammar_rules": "paper",
-    "num_global_tokens": 96,
-    "num_neighbours": 1,
-    "scale_relations": False,
-    "dense_up_to": None,
+    **dict(evaluator=None, row_heads_ratio=0.5, bucket_size=64, global_size=116, coverage=1.0),
+    **dict(relation_kind="embedding", disabled_relations=[], sequence_length=0),
+    **dict(projected_length=256, grammar_rules="paper", num_global_tokens=96, num_neighbours=1),
+    **dict(scale_relations=False, dense_up_to=None),
 }
 
 
-@pytest.mark.parametrize(
-    ("architecture", "expected"),
-    [
-        ("tapas", AttentionConfig("tapas")),
-        ("mate", AttentionConfig("mate", bucket_size=64, coverage=1.0)),
-        ("tableformer", AttentionConfig("tableformer", relation_kind="embedding")),
-        (
-            "mate_tableformer",
-            AttentionConfig(
-                "mate_tableformer", bucket_size=64, coverage=1.0, relation_kind="embedding"
-            ),
-        ),
-        ("table_etc", AttentionConfig("table_etc", num_global_tokens=96)),
-        ("grammar_soft", AttentionConfig("grammar_soft")),
-    ],
+@cases(
+    "architecture, options",
+    *(("tapas", {}), ("mate", {"bucket_size": 64, "coverage": 1.0})),
+    ("tableformer", {"relation_kind": "embedding"}),
+    ("mate_tableformer", dict(bucket_size=64, coverage=1.0, relation_kind="embedding")),
+    *(("table_etc", {"num_global_tokens": 96}), ("grammar_soft", {})),
 )
-def test_what_former_versions_stored_is_read_without_the_options_of_other_kinds(
-    architecture, expected
-):
+def test_what_former_versions_stored_is_read_without_options_of_other_kinds(architecture, options):
     values = {"attention": {"architecture": architecture} | OF_FORMER_VERSIONS}
-    assert EncoderConfig.from_dict(values).attention == expected
+    assert EncoderConfig.from_dict(values).attention == AttentionConfig(architecture, **options)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "expected"),
-    [
-        (["bucket_size=8"], AttentionConfig(bucket_size=8, coverage=1.0)),
-        (["architecture=sat"], AttentionConfig("sat")),
-        (
-            ["architecture=mate_tableformer", "relation_kind=embedding"],
-            AttentionConfig("mate_tableformer", coverage=1.0, relation_kind="embedding"),
-        ),
-        (
-            ["architecture=linformer", "sequence_length=9"],
-            AttentionConfig("linformer", sequence_length=9),
-        ),
-    ],
+@cases(
+    "overrides, expected",
+    (["bucket_size=8"], AttentionConfig(bucket_size=8, coverage=1.0)),
+    (["architecture=sat"], AttentionConfig("sat")),
+    (
+        ["architecture=mate_tableformer", "relation_kind=embedding"],
+        AttentionConfig("mate_tableformer", coverage=1.0, relation_kind="embedding"),
+    ),
+    (
+        ["architecture=linformer", "sequence_length=9"],
+        AttentionConfig("linformer", sequence_length=9),
+    ),
 )
-def test_overrides_change_a_kind_or_choose_another_which_keeps_the_options_of_both(
-    overrides, expected
-):
+def test_overrides_change_a_kind_or_choose_another_with_the_options_of_both(overrides, expected):
     config = EncoderConfig(attention=AttentionConfig(coverage=1.0))
     changed = apply_overrides(config, [f"--config.attention.{one}" for one in overrides])
     assert changed.attention == expected
 
 
-def test_an_override_of_another_kind_is_refused_by_name():
+def test_an_override_of_another_kind_is_refused_and_kinds_know_whether_they_take_long_inputs():
     message = r"unknown key config\.attention\.local_radius; the known keys are .*bucket_size"
     with pytest.raises(ValueError, match=message):
         apply_overrides(EncoderConfig(), ["--config.attention.local_radius=8"])
+    for kind in (["mate"], ["table_etc"]):
+        assert AttentionConfig(*kind).is_linear and not AttentionConfig(*kind, "dense").is_linear
+    assert not AttentionConfig("tapas").is_linear
 
 
-@pytest.mark.parametrize(
-    "attention, linear",
-    [
-        (AttentionConfig("mate"), True),
-        (AttentionConfig("mate", "dense"), False),
-        (AttentionConfig("tapas"), False),
-        (AttentionConfig("table_etc"), True),
-        (AttentionConfig("table_etc", "dense"), False),
-    ],
-)
-def test_knows_whether_it_takes_long_inputs(attention, linear):
-    assert attention.is_linear == linear
-
-
-@pytest.mark.parametrize(
-    ("position", "attention", "fixed", "longest"),
-    [
-        ("per_cell", AttentionConfig("mate"), None, None),
-        ("absolute", AttentionConfig("mate"), None, 512),
-        ("none", AttentionConfig("linformer", sequence_length=300), 300, 300),
-        ("absolute", AttentionConfig("linformer", sequence_length=300), 300, 300),
-        ("absolute", AttentionConfig("linformer", sequence_length=2048), 2048, 512),
-    ],
+@cases(
+    "position, attention, fixed, longest",
+    ("per_cell", AttentionConfig("mate"), None, None),
+    ("absolute", AttentionConfig("mate"), None, 512),
+    ("none", AttentionConfig("linformer", sequence_length=300), 300, 300),
+    ("absolute", AttentionConfig("linformer", sequence_length=300), 300, 300),
+    ("absolute", AttentionConfig("linformer", sequence_length=2048), 2048, 512),
 )
 def test_what_limits_the_length_of_a_sequence(position, attention, fixed, longest):
     config = EncoderConfig(position=position, attention=attention)
     assert (config.fixed_length, config.longest_sequence) == (fixed, longest)
-
-
-def test_bert_config_round_trip(tmp_path):
-    config = dataclasses.replace(EncoderConfig(), num_layers=3, softmax_temperature=0.5)
-    path = tmp_path / "bert_config.json"
-    path.write_text(json.dumps(config.to_bert_config()))
-    assert EncoderConfig.from_bert_config(path) == config
 
 
 def test_a_file_that_is_no_bert_config_is_named(tmp_path):

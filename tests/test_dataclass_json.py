@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.dataclass_json import apply_overrides, from_dict, split_arguments
+from tests.small import cases
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,26 +70,27 @@ def test_a_config_survives_json(config):
     assert from_dict(Config, json.loads(json.dumps(dataclasses.asdict(config)))) == config
 
 
-def test_a_whole_number_may_stand_for_a_fraction():
+def test_a_whole_number_may_stand_for_a_fraction_and_arguments_are_split():
     learning_rate = from_dict(Config, {"name": "x", "learning_rate": 1}).learning_rate
     assert (learning_rate, type(learning_rate)) == (1.0, float)
+    others, overrides = split_arguments(["x", "--config=demo", "--config.limit=1", "--data_dir=d"])
+    assert others == ["x", "--config=demo", "--data_dir=d"]
+    assert overrides == ["--config.limit=1"]
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"name": 3}, "expected str for config.name, got 3"),
-        ({"colour": 1}, "unknown key config.colour"),
-        ({"lengths": 3}, r"expected tuple\[int, ...\] for config.lengths, got 3"),
-        ({"lengths": "3,4"}, r"expected tuple\[int, ...\] for config.lengths, got '3,4'"),
-        ({"limit": "3"}, "expected int for config.limit, got '3'"),
-        ({"limit": True}, "expected int for config.limit, got True"),
-        ({"limit": "none"}, "expected int for config.limit, got 'none'"),
-        ({"shuffle": "true"}, "expected bool for config.shuffle, got 'true'"),
-        ({"shuffle": 1}, "expected bool for config.shuffle, got 1"),
-        ({"encoder": {"attention": {"kind": "fast"}}}, "dense, multi_view for config.encoder.atte"),
-        ({"encoder": {"hidden_size": 1.5}}, "expected int for config.encoder.hidden"),
-    ],
+@cases(
+    "values, message",
+    ({"name": 3}, "expected str for config.name, got 3"),
+    ({"colour": 1}, "unknown key config.colour"),
+    ({"lengths": 3}, r"expected tuple\[int, ...\] for config.lengths, got 3"),
+    ({"lengths": "3,4"}, r"expected tuple\[int, ...\] for config.lengths, got '3,4'"),
+    ({"limit": "3"}, "expected int for config.limit, got '3'"),
+    ({"limit": True}, "expected int for config.limit, got True"),
+    ({"limit": "none"}, "expected int for config.limit, got 'none'"),
+    ({"shuffle": "true"}, "expected bool for config.shuffle, got 'true'"),
+    ({"shuffle": 1}, "expected bool for config.shuffle, got 1"),
+    ({"encoder": {"attention": {"kind": "fast"}}}, "dense, multi_view for config.encoder.atte"),
+    ({"encoder": {"hidden_size": 1.5}}, "expected int for config.encoder.hidden"),
 )
 def test_a_wrong_dictionary_is_named(values, message):
     with pytest.raises(ValueError, match=message):
@@ -108,55 +110,38 @@ def test_changes_come_first_and_are_checked_with_the_overrides():
     assert Config(name="base") == BASE
 
 
-@pytest.mark.parametrize(
-    ("override", "expected"),
-    [
-        ("learning_rate=1e-4", {"learning_rate": 1e-4}),
-        ("learning_rate=1", {"learning_rate": 1.0}),
-        ("name=a=b", {"name": "a=b"}),
-        ("name=7", {"name": "7"}),
-        ("shuffle=False", {"shuffle": False}),
-        ("limit=12", {"limit": 12}),
-        ("limit=none", {"limit": None}),
-        ("lengths=64,256", {"lengths": (64, 256)}),
-        ("lengths=", {"lengths": ()}),
-        ("encoder.hidden_size=32", {"encoder": Encoder(hidden_size=32)}),
-        ("encoder.attention.bucket_size=64", {"encoder": Encoder(attention=Attention(64))}),
-        (
-            "encoder.attention.kind=multi_view",
-            {"encoder": Encoder(64, 4, Attention(42, "multi_view"))},
-        ),
-    ],
+@cases(
+    "override, expected",
+    *(("learning_rate=1e-4", {"learning_rate": 1e-4}), ("learning_rate=1", {"learning_rate": 1.0})),
+    *(("name=a=b", {"name": "a=b"}), ("name=7", {"name": "7"})),
+    *(("shuffle=False", {"shuffle": False}), ("limit=12", {"limit": 12})),
+    *(("limit=none", {"limit": None}), ("lengths=64,256", {"lengths": (64, 256)})),
+    ("lengths=", {"lengths": ()}),
+    ("encoder.hidden_size=32", {"encoder": Encoder(hidden_size=32)}),
+    ("encoder.attention.bucket_size=64", {"encoder": Encoder(attention=Attention(64))}),
+    ("encoder.attention.kind=multi_view", {"encoder": Encoder(64, 4, Attention(42, "multi_view"))}),
 )
 def test_values_are_read_by_the_type_of_the_field(override, expected):
     assert overridden(override) == dataclasses.replace(BASE, **expected)
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("speed=1", "unknown key config.speed; the known keys are name, learning_rate, shuffle"),
-        ("encoder.attention.size=1", "config.encoder.attention.size; .* bucket_size, kind"),
-        ("limit=many", "expected int for config.limit, got 'many'"),
-        ("limit=1.5", "expected int for config.limit, got '1.5'"),
-        ("shuffle=perhaps", "expected bool for config.shuffle"),
-        ("learning_rate=", "expected float for config.learning_rate, got ''"),
-        ("lengths=1,x", "expected int for config.lengths, got 'x'"),
-        ("encoder.attention.kind=fast", "expected one of dense, multi_view"),
-        ("encoder=small", "set by its keys hidden_size, num_heads, attention"),
-        ("limit.x=1", "config.limit"),
-        ("limit", "expected --config.key=value, got --config.limit"),
-        ("encoder.num_heads=3", "multiple of num_heads"),
-    ],
+@cases(
+    "override, message",
+    ("speed=1", "unknown key config.speed; the known keys are name, learning_rate, shuffle"),
+    ("encoder.attention.size=1", "config.encoder.attention.size; .* bucket_size, kind"),
+    ("limit=many", "expected int for config.limit, got 'many'"),
+    ("limit=1.5", "expected int for config.limit, got '1.5'"),
+    ("shuffle=perhaps", "expected bool for config.shuffle"),
+    ("learning_rate=", "expected float for config.learning_rate, got ''"),
+    ("lengths=1,x", "expected int for config.lengths, got 'x'"),
+    ("encoder.attention.kind=fast", "expected one of dense, multi_view"),
+    ("encoder=small", "set by its keys hidden_size, num_heads, attention"),
+    ("limit.x=1", "config.limit"),
+    ("limit", "expected --config.key=value, got --config.limit"),
+    ("encoder.num_heads=3", "multiple of num_heads"),
 )
 def test_a_wrong_override_is_named(override, message):
     with pytest.raises(ValueError, match=message):
         overridden(override)
     with pytest.raises(ValueError, match=r"expected --config.key=value, got learning_rate=1"):
         apply_overrides(BASE, ["learning_rate=1"])
-
-
-def test_arguments_are_split():
-    others, overrides = split_arguments(["x", "--config=demo", "--config.limit=1", "--data_dir=d"])
-    assert others == ["x", "--config=demo", "--data_dir=d"]
-    assert overrides == ["--config.limit=1"]

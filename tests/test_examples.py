@@ -33,10 +33,6 @@ def passages_example() -> str:
     return textwrap.dedent(text.split("whose cells link to passages:\n")[1].split("```")[0])
 
 
-def test_there_are_examples():
-    assert "mate_tf.layers.attention.kinds" in MODULES
-
-
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_run(name):
     results = doctest.testmod(importlib.import_module(name), extraglobs={"tf": tf})
@@ -44,8 +40,13 @@ def test_docstring_examples_run(name):
     assert results.failed == 0
 
 
-def test_the_default_model_answers_the_readmes_example():
+def test_the_readmes_example_is_answered_and_every_public_name_can_be_imported():
     assert run_blocks("README.md")["answer"].text == "Gene Cernan"
+    assert "mate_tf.layers.attention.kinds" in MODULES
+    for name in mate_tf.__all__:
+        assert getattr(mate_tf, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'Tabel'"):
+        mate_tf.Tabel  # noqa: B018
 
 
 def test_the_notebook_runs_and_is_answered_right():
@@ -58,13 +59,6 @@ def test_the_notebook_runs_and_is_answered_right():
     assert [answer.text for answer in names["answers"]] == ["Apollo 11", "Hadley Rille"]
     assert not names["unsure"].answered
     assert names["unsure"].alternatives[0].text == "Gene Cernan"
-
-
-def test_every_public_name_can_be_imported():
-    for name in mate_tf.__all__:
-        assert getattr(mate_tf, name).__name__ == name
-    with pytest.raises(AttributeError, match="no attribute 'Tabel'"):
-        mate_tf.Tabel  # noqa: B018
 
 
 def run_blocks(document: str) -> dict:

@@ -182,7 +182,7 @@ def test_features_are_any_integers():
             np.testing.assert_array_equal(output, outputs[name], err_msg=f"{kind} {name}")
 
 
-def test_features_that_are_no_ids_are_refused():
+def test_features_that_are_no_ids_or_of_another_number_are_refused():
     encoder = TableEncoder(ENCODER)
     with pytest.raises(ValueError, match="of integers, got row_ids of complex64"):
         encoder(features() | {"row_ids": features()["row_ids"].astype(np.complex64)})
@@ -194,9 +194,6 @@ def test_features_that_are_no_ids_are_refused():
     for ids in too_large, too_large.astype(np.uint64), too_large.astype(np.uint64) + 2**63:
         with pytest.raises(ValueError, match="expected input_ids from 0 to"):
             encoder(features() | {"input_ids": ids})
-
-
-def test_features_of_another_number_are_refused():
     values = list(features().values())
     with pytest.raises(ValueError, match="expected 9 or 10 token features, got 8"):
         TokenFeatures.of(values[:8])

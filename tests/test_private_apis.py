@@ -57,7 +57,7 @@ def test_a_graph_for_xla_is_told_from_another():
     assert not private_apis.compiles_with_xla()
 
 
-def test_a_gradient_of_a_graph_is_in_the_registry():
+def test_a_gradient_of_a_graph_is_in_the_registry_and_functions_within_it_are_listed():
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
         return 3.0 * upstream
 
@@ -66,9 +66,6 @@ def test_a_gradient_of_a_graph_is_in_the_registry():
         tf.custom_gradient(lambda number: (number, gradient))(tf.constant(1.0))
     (name,) = set(private_apis.gradient_registry()) - before
     assert callable(private_apis.gradient_registry().pop(name)["type"])
-
-
-def test_functions_within_functions_are_listed():
     inner = tf.function(lambda number: number + 1, autograph=False)
     outer = tf.function(lambda number: inner(number) * 2, autograph=False)
     graph = tf.function(outer, autograph=False).get_concrete_function(tf.constant(1)).graph
@@ -78,23 +75,12 @@ def test_functions_within_functions_are_listed():
     assert {"AddV2", "Mul"} <= set.union(*operations)
 
 
-def test_records_are_read_from_any_byte_after_a_damaged_one(tmp_path):
-    with tf.io.TFRecordWriter(str(tmp_path / "x")) as writer:
-        for record in (b"a", b"b"):
-            writer.write(record)
-    (tmp_path / "x").write_bytes((tmp_path / "x").read_bytes().replace(b"a", b"c"))
-    reader = private_apis.random_record_reader(str(tmp_path / "x"))
-    with pytest.raises(tf.errors.DataLossError):
-        reader.read(0)
-    assert reader.read(17) == (b"b", 34)
-
-
 class Halved(private_apis.ChangesSummedGradients, keras.optimizers.SGD):
     def change_summed(self, gradients):
         return [gradient / 2 for gradient in gradients]
 
 
-def test_summed_gradients_are_changed_before_the_update():
+def test_summed_gradients_are_changed_before_the_update_and_variables_found():
     variable = keras.Variable([1.0, 2.0])
     optimizer = Halved(learning_rate=1.0, use_ema=True, ema_momentum=0.5)
     optimizer.build([variable])
@@ -102,9 +88,6 @@ def test_summed_gradients_are_changed_before_the_update():
     np.testing.assert_array_equal(variable.numpy(), [0.0, 0.0])
     (average,) = private_apis.moving_averages(optimizer)
     assert average.shape == (2,)
-
-
-def test_a_variable_is_found_among_those_of_the_optimizer():
     variables = [keras.Variable([1.0]), keras.Variable([2.0])]
     optimizer = keras.optimizers.SGD()
     optimizer.build(variables)
@@ -124,23 +107,3 @@ def test_orbit_writes_where_it_is_told(tmp_path):
         ).evaluate(steps=1)
     assert lines
     assert orbit.controller._log is before
-
-
-def test_uvicorn_has_what_a_connection_of_ours_extends():
-    pytest.importorskip("uvicorn", reason="the extra serve is not installed")
-    import asyncio
-
-    import uvicorn
-
-    async def connection():
-        config = uvicorn.Config(app=lambda *_: None, http=private_apis.http_protocol())
-        config.load()
-        state = uvicorn.server.ServerState()
-        return private_apis.http_protocol()(config=config, server_state=state, app_state={})
-
-    made = asyncio.run(connection())
-    for name in ("connections", "cycle", "loop", "transport"):
-        assert hasattr(made, name), name
-    for name in ("send_400_response", "timeout_keep_alive_handler"):
-        assert callable(getattr(made, name)), name
-    assert isinstance(made, asyncio.Protocol)

@@ -65,7 +65,7 @@ def test_the_wheel_has_the_library_and_its_model_and_nothing_else(packaging, tmp
     library = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "mate_tf").rglob("*")
-        if path.suffix in (".py", ".css", ".safetensors", ".txt", ".json", ".md", ".typed")
+        if path.suffix in (".py", ".css", ".js", ".safetensors", ".txt", ".json", ".md", ".typed")
     }
     library |= {"mate_tf/py.typed"}
     assert files == library
@@ -82,16 +82,24 @@ def test_the_sdist_has_what_its_tests_and_its_makefile_need(packaging, tmp_path)
     assert not [file for file in files if file.startswith((".venv", "out/"))]
 
 
-def test_links_of_the_description_work_on_a_package_index(packaging):
+def test_links_of_the_description_work_on_an_index_and_extras_that_messages_name_exist(packaging):
     links = re.findall(r"\]\(([^)\s]+)", packaging["long_description"])
     assert len(links) > 5
     assert [link for link in links if not link.startswith("https://")] == []
     of_project = [link for link in links if link.startswith(f"{URL}/")]
     files = [re.sub(rf"{URL}/(blob|raw|tree)/main/|#.*", "", link) for link in of_project]
     assert [file for file in files if not (ROOT / file).exists()] == []
+    pattern = r'mate_tf\[([a-z-]+)\]|import_extra\(\s*"[\w.]+", "([a-z-]+)"'
+    named = {
+        "".join(pair)
+        for file in (ROOT / "mate_tf").rglob("*.py")
+        for pair in re.findall(pattern, file.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 4
+    assert named <= set(packaging["extras_require"])
 
 
-def test_constraints_name_versions_and_no_place(packaging):
+def test_constraints_name_versions_and_requirements_hold_in_this_environment(packaging):
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = [Requirement(line) for line in lines if not line.startswith("#")]
     assert all(pin.url is None for pin in pins)
@@ -101,6 +109,9 @@ def test_constraints_name_versions_and_no_place(packaging):
     for requirement in map(Requirement, requirements):
         (version,) = pinned[canonicalize_name(requirement.name)].specifier
         assert requirement.specifier.contains(version.version), requirement
+    for text in packaging["install_requires"]:
+        requirement = Requirement(text)
+        assert requirement.specifier.contains(metadata.version(requirement.name)), text
 
 
 def test_bazel_knows_every_folder_of_the_library():
@@ -113,12 +124,6 @@ def test_bazel_knows_every_folder_of_the_library():
     }
 
 
-def test_requirements_hold_in_this_environment(packaging):
-    for text in packaging["install_requires"]:
-        requirement = Requirement(text)
-        assert requirement.specifier.contains(metadata.version(requirement.name)), text
-
-
 def test_rooms_import_one_way():
     """The contracts of pyproject.toml."""
     cli = pytest.importorskip("importlinter.cli", reason="import-linter is not installed")
@@ -127,8 +132,12 @@ def test_rooms_import_one_way():
 
 # What modules may import at once: the core, and in some folders the packages of an extra.
 CORE = {"absl", "google", "keras", "mate_tf", "numpy", "tensorflow", *sys.stdlib_module_names}
-SERVER = {"fastapi", "kserve", "orjson", "prometheus_client", "starlette", "uvicorn"}
-ALSO = {"mate_tf/serving/http": SERVER, "mate_tf/serving/raw_text": {"tensorflow_text"}}
+SERVER = {"fastapi", "kserve", "orjson", "prometheus_client", "pydantic", "starlette", "uvicorn"}
+ALSO = {
+    "mate_tf/command_line": {"rich"},
+    "mate_tf/serving/http": SERVER,
+    "mate_tf/serving/raw_text": {"tensorflow_text"},
+}
 
 
 def test_what_the_library_imports_at_once_is_the_core():
@@ -142,17 +151,6 @@ def test_what_the_library_imports_at_once_is_the_core():
                 count += 1
     assert count > 500
     assert beyond == set()
-
-
-def test_extras_that_messages_name_exist(packaging):
-    pattern = r'mate_tf\[([a-z-]+)\]|import_extra\(\s*"[\w.]+", "([a-z-]+)"'
-    named = {
-        "".join(pair)
-        for file in (ROOT / "mate_tf").rglob("*.py")
-        for pair in re.findall(pattern, file.read_text(encoding="utf-8"))
-    }
-    assert len(named) > 4
-    assert named <= set(packaging["extras_require"])
 
 
 # Modules whose names say that they are nobody else's business.
@@ -170,9 +168,7 @@ def private_names(path: pathlib.Path) -> list[str]:
     own = PUBLIC | {getattr(node, "name", None) or getattr(node, "id", None) for node in nodes}
     attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
     own |= {node.attr for node in attributes if isinstance(node.ctx, ast.Store)}
-    imported = [
-        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
-    ]
+    imported = [a.name for node in nodes if isinstance(node, ast.Import) for a in node.names]
     imported += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     return [name for name in imported if PRIVATE_MODULE.match(name)] + [
         ast.unparse(node)
@@ -202,9 +198,7 @@ def test_no_pickle_is_loaded():
     assert len(imported) > 1000
     pickles = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
     assert {one for one in imported if one[1].split(".")[0] in pickles} == set()
-    sources = [
-        path for folder in ("mate_tf", "experiments") for path in (ROOT / folder).rglob("*.py")
-    ]
+    sources = [p for folder in ("mate_tf", "experiments") for p in (ROOT / folder).rglob("*.py")]
     assert not any("allow_pickle=True" in path.read_text(encoding="utf-8") for path in sources)
 
 

@@ -6,20 +6,11 @@ import pytest
 
 SPECIAL = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 CHARACTERS = string.ascii_lowercase + string.digits + "éßøд"
-VOCABULARY = [
-    *SPECIAL,
-    *string.punctuation,
-    "–",
-    "京",
-    *CHARACTERS,
+WORDS = [
     *(f"##{character}" for character in CHARACTERS),
-    "city",
-    "name",
-    "people",
-    "new",
-    "york",
-    "##ville",
+    *"city name people new york ##ville".split(),
 ]
+VOCABULARY = [*SPECIAL, *string.punctuation, "–", "京", *CHARACTERS, *WORDS]
 
 
 @pytest.fixture(scope="session")

@@ -194,7 +194,7 @@ def test_the_threshold_is_the_lowest_above_which_enough_is_right(correct, precis
     st.text(max_size=30),
 )
 def test_every_answer_has_all_signs_and_none_is_extreme(aggregation, scores, ahead, size, question):
-    signs = signs_of(aggregation, scores, ahead, size, question)
+    signs = signs_of(aggregation, scores, ahead, size, question, "words")
     assert tuple(signs) == SIGNS
     assert all(abs(value) < 20.0 for value in signs.values())
 

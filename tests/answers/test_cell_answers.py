@@ -3,6 +3,8 @@
 Shapes: B batch, S sequence, C columns of the model.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -125,13 +127,13 @@ def test_as_many_cells_as_expected_are_counted_where_none_passes(probabilities, 
 
 def test_where_the_table_does_not_say_the_best_answer_is_only_an_alternative():
     logits = [0.0] * len(AGGREGATIONS)
-    logits[AGGREGATIONS.index(ABSENT)] = 2.0
+    logits[AGGREGATIONS.index(ABSENT)] = 4.0
     row_ids, column_ids = np.array(CELLS).T
     probabilities = [0.9 * (place == (2, 1)) for place in CELLS]
     config = TableQAConfig(num_aggregation_labels=len(AGGREGATIONS))
     answer = decode_one(TABLE, column_ids, row_ids, probabilities, logits, config=config)
     assert answer.absent and not answer.answered and (answer.text, answer.cells) == ("", ())
-    chance = np.exp(2.0) / (np.exp(2.0) + len(AGGREGATIONS) - 1)
+    chance = np.exp(4.0) / (np.exp(4.0) + len(AGGREGATIONS) - 1)
     assert answer.score == pytest.approx(chance)
     (best,) = answer.alternatives
     assert (best.text, best.aggregation) == ("Bonn", "NONE")
@@ -139,6 +141,8 @@ def test_where_the_table_does_not_say_the_best_answer_is_only_an_alternative():
     found = calibrated(answer, Calibration(offset=1.0), TABLE, "?")
     assert found.score == answer.score and found.alternatives[0].score > best.score
     assert Answer.from_dict(answer.to_dict()) == answer
+    careful = dataclasses.replace(config, absent_threshold=0.9)
+    assert decode_one(TABLE, column_ids, row_ids, probabilities, logits, config=careful) == best
 
 
 def test_headers_and_question_are_never_selected():

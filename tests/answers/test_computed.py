@@ -26,7 +26,7 @@ def facts(mentions: dict[str, float]) -> TokenFacts:
     texts = [cell for row in TABLE.rows for cell in row]
     mentioned = np.array([float(text in mentions) for text in texts])
     places = np.array([mentions.get(text, 0.0) for text in texts])
-    return TokenFacts(ranks.ravel(), mentioned, places)
+    return TokenFacts(ranks.ravel(), mentioned, places, np.zeros(TABLE.num_columns))
 
 
 def answer(aggregation, column, rows, mentions=()):

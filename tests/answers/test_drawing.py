@@ -18,7 +18,7 @@ from mate_tf.tables.table import Table
 RIVERS = Table.from_rows([["river", "length"], ["Nile", "6,650 km"], ["Rhine", "1,230 km"]])
 NILE, RHINE = (SelectedCell(row, 1, RIVERS.rows[row][1], 0.9 - 0.6 * row) for row in range(2))
 TAGS = {
-    *("div", "p", "span", "br", "small", "h2", "ol", "li", "input", "label"),
+    *("div", "p", "span", "b", "small", "details", "summary", "ol", "li", "input", "label"),
     *("table", "thead", "tbody", "tr", "th", "td"),
 }
 
@@ -48,7 +48,7 @@ class Reader(html.parser.HTMLParser):
 
     def handle_data(self, data):
         self.text += data
-        if self.open and self.open[-1] in ("td", "th"):
+        if {"td", "th"} & {*self.open[-2:]} and self.open[-1] != "small":
             tag, attributes, text = self.cells[-1]
             self.cells[-1] = tag, attributes, text + data
 
@@ -82,16 +82,29 @@ def views(text: str) -> list[str]:
 
 def test_an_answer_with_its_score_and_its_place():
     text = shown(answer(NILE))
-    for part in ("6,650 km", "score 0.90", "read from row 0, column 1 (length)", "number 6650"):
+    for part in ("6,650 km", "score 0.90", "read from row 1, column 2 (length)", "number 6650"):
         assert part in text
-    assert "Other answers" not in text and "No answer" not in text
+    assert "other answer" not in text and "No answer" not in text
+    assert text.startswith("Answerscore 0.90")
+
+
+def test_an_answer_that_is_not_sure_is_called_so():
+    text = result_html(RIVERS, dataclasses.replace(answer(NILE), sure=False), {}, {})
+    assert '<div class="answer unsure">' in text and "Not sure. Best guess:" in text
 
 
 def test_what_was_computed_from_how_many_cells():
     text = shown(answer(NILE, RHINE, aggregation="SUM"))
-    assert "7880" in text and "sum of 2 cells" in text
+    assert "7880" in text and "sum of 2 cells" in text and "6,650 km + 1,230 km = 7880" in text
     assert "as a number" not in text
-    assert "count of row 0" in shown(answer(NILE, aggregation="COUNT"))
+    assert "count of row 1, column 2" in shown(answer(NILE, aggregation="COUNT"))
+    text = shown(answer(NILE, RHINE, aggregation="COUNT"))
+    assert "count of 2 rows" in text and "rows 1, 2" in text
+    text = shown(answer(NILE, RHINE, aggregation="AVERAGE"))
+    assert "(6,650 km + 1,230 km) ÷ 2 = 3940" in text
+    cells = [SelectedCell(row, 1, str(row), 0.8) for row in range(30)]
+    text = shown(answer(*cells, aggregation="SUM", table=LONG), LONG)
+    assert "0 + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10 + … (19 more) = 435" in text
 
 
 def test_chosen_cells_have_a_colour_by_their_score_and_the_score_as_text():
@@ -106,14 +119,15 @@ def test_chosen_cells_have_a_colour_by_their_score_and_the_score_as_text():
 def test_alternatives_with_where_they_come_from():
     others = answer(RHINE), answer(NILE, RHINE, aggregation="AVERAGE")
     text = shown(answer(NILE, others=others))
-    assert "0.90, read from row 1, column 1 (length)" in text
-    assert "3940 0.90, average of 2 cells" in text
+    assert "2 other answers" in text
+    assert "score 0.90, read from row 2, column 2 (length)" in text
+    assert "3940 score 0.90, average of 2 cells" in text
 
 
 def test_no_answer_with_what_it_would_have_been():
     text = shown(apply_min_score(answer(NILE, others=(answer(RHINE),)), 0.95))
     assert "No answer" in text and "It would have been: 6,650 km" in text
-    assert text.count("read from row 1") == 1  # the other one, once
+    assert text.count("read from row 2") == 1  # the other one, once
     assert "would have been" not in shown(no_answer())
     assert "No cell is chosen" in shown(no_answer())
 
@@ -141,7 +155,7 @@ def test_attention_is_shown_by_each_group_of_heads():
     assert ["checked" in attributes for attributes in radios] == [True, False, False]
     labels = [a["for"] for tag, a in reader.elements if tag == "label"]
     assert labels == [attributes["id"] for attributes in radios]
-    for part in ("Row heads", "A<b", "row heads; 30 % goes to the question", "95 % goes to"):
+    for part in ("Row heads", "A<b", "row heads; 30 % went to the question", "95 % went to"):
         assert part in reader.text
     plain, by_row, by_column = views(text)
     assert set(strengths(plain)) == {"6,650 km"}
@@ -161,7 +175,12 @@ def test_attention_is_shown_by_each_group_of_heads():
 
 def test_attention_without_cells_is_the_first_tokens():
     text = result_html(RIVERS, no_answer(), {"heads": np.full([3, 2], 0.1)}, {"heads": 0.4})
-    assert "attention of the first token, heads; 40 %" in text
+    assert "where the first token looked, heads; 40 % went" in text
+
+
+def test_rows_that_were_not_asked_about_are_pale():
+    text = result_html(RIVERS, answer(RHINE), {"h": np.zeros([3, 2])}, {"h": 1.0}, asked=(1,))
+    assert text.count('<tr class="pale"><th scope="row">1</th>') == text.count("<tr class=") == 2
 
 
 def test_attention_that_goes_to_no_cell_has_no_colour():
@@ -175,7 +194,7 @@ LONG = Table.from_rows([["city", "people"], *[[f"city {row}", row] for row in ra
 def test_a_long_table_is_shown_around_the_chosen_cells():
     text = result_html(LONG, answer(SelectedCell(250, 0, "city 250", 0.8), table=LONG), {}, {})
     shown = [int(cell) for tag, a, cell in Reader(text).cells if a.get("scope") == "row"]
-    assert shown == [0, 1, 2, *range(247, 254)]
+    assert shown == [1, 2, 3, *range(248, 255)]  # counted from 1
     assert re.findall(r"([0-9,]+) rows left out", text) == ["244", "246"]
     assert "500 rows, 2 columns" in text
 
@@ -183,7 +202,7 @@ def test_a_long_table_is_shown_around_the_chosen_cells():
 def test_of_a_long_table_without_chosen_cells_the_first_rows_are_shown():
     for text in (table_html(LONG), result_html(LONG, no_answer(), {}, {})):
         shown = [int(cell) for _, a, cell in Reader(text).cells if a.get("scope") == "row"]
-        assert shown == list(range(MOST_ROWS))
+        assert shown == list(range(1, MOST_ROWS + 1))
         assert "460 rows left out<" in text
 
 
@@ -223,7 +242,8 @@ def test_no_table_is_long_enough_to_show_a_text_whole():
     table = Table.from_rows([["h" * 5000], ["x" * 5000]], table_id="t" * 5000)
     text = result_html(table, answer(SelectedCell(0, 0, "x" * 5000, 0.5)), {}, {})
     assert "x" * 299 + "…" in text
-    assert len(text) < 4000
+    assert f'<td class="chosen" style="--strength: 0.500" title="{"x" * 999}…' in text
+    assert len(text) < 7000
 
 
 @given(message=st.text())
@@ -272,7 +292,7 @@ def test_whatever_the_texts_are_they_are_shown_as_texts(table, text, group, data
         (result_html(table, found, {group: shares}, {group: 0.5}), 2),
     ):
         reader = Reader(html_text)
-        assert {tag for tag, _ in reader.elements} <= TAGS | {"section"}
+        assert {tag for tag, _ in reader.elements} <= TAGS
         for _, attributes in reader.elements:
             assert not any(name.startswith("on") or name == "src" for name in attributes)
         body = [text for tag, _, text in reader.cells if tag == "td"]

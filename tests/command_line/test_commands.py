@@ -8,7 +8,7 @@ import pytest
 from mate_tf.command_line import arguments, ask, data
 from mate_tf.command_line.main import COMMANDS, main
 from mate_tf.datasets import described_tables, tasks
-from mate_tf.page.app import EXAMPLE_QUESTION, EXAMPLE_TABLE
+from mate_tf.page.page import EXAMPLES
 from tests.small import ROOT
 
 DEMO_DATA = ROOT / "experiments" / "demo_data"
@@ -54,8 +54,10 @@ def test_show_prints_the_table_as_it_was_read(capsys, tmp_path):
     assert lines[0] == "planets.csv: 8 rows, 6 columns"
     assert lines[2:4] == ["Planet: text", "Position: number"]
     assert lines[9].split()[:3] == ["row", "Planet", "Position"]
-    assert lines[11].split()[:3] == ["0", "Mercury", "1"]
-    assert lines[12:] == ["... 7 more rows"]
+    assert lines[11].split()[:3] == ["1", "Mercury", "1"]
+    assert lines[12] == "  … 7 rows" and lines[13].startswith("left out: 7 of 8 rows")
+    assert main(["show", PLANETS, "--rows=0"]) == 0
+    assert "\n  … 8 rows\n" in capsys.readouterr().out
     (tmp_path / "t.csv").write_text("a;b\n1,5;\u00e4\n", encoding="utf-8")
     assert main(["show", str(tmp_path / "t.csv"), "--delimiter=;", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
@@ -114,8 +116,8 @@ def test_what_cannot_be_used_is_one_sentence(capsys, tmp_path, command, message)
 @pytest.mark.medium
 def test_the_example_of_help_and_page_is_answered_right(capsys):
     table = DEMO_DATA / "moon_landings.csv"
-    assert table.read_text(encoding="utf-8") == EXAMPLE_TABLE
-    assert f'mate-tf ask {table.name} "{EXAMPLE_QUESTION}"' in ask.EPILOG
-    assert main(["ask", str(table), EXAMPLE_QUESTION, "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["items"] == ["Apollo 11", "Apollo 12"]
+    example = EXAMPLES[0]
+    assert table.read_text(encoding="utf-8") == example.table
+    assert f'mate-tf ask {table.name} "{example.question}"' in ask.EPILOG
+    assert main(["ask", str(table), example.question, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answer"] == example.answer

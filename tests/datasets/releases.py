@@ -32,14 +32,27 @@ STATEMENTS = lines("{", '"t.csv": [["so"], [1], "title"]', "}")
 QUERY = {"question": "?", "table_id": "t", "sql": {"sel": 0, "agg": 0, "conds": []}}
 HYBRID_QUESTION = {"question_id": "q", "question": "?", "table_id": "t", "answer-text": "x"}
 
+
+def of_json_lines(read: Callable, line: dict, **files: str) -> Release:
+    """A folder of one's own with train.jsonl and dev.jsonl."""
+    of_split = lambda directory, split: read(directory / f"{split}.jsonl")  # noqa: E731
+    return Release(of_split, ("train", "dev"), {"train.jsonl": lines(line)} | files)
+
+
+TSV = "data/random-split-1-train.tsv"
+SQA_LINE = "nt-1\t0\t0\t?\ttable_csv/0.csv\t['(0, 0)']\t['1']"
+FACTS = {"data/all_csv/t.csv": CSV_TABLE.replace(",", "#")}
+TESTS = {"tokenized_data/test_examples.json": STATEMENTS, "data/small_test_id.json": '["t.csv"]\n'}
+SQL_TABLE = {"id": "t", "header": ["a"], "types": ["real"], "rows": [[1]]}
+LINKED = {"header": ["a"], "rows": [[{"text": "x", "links": ["y"]}]], "passages": {"y": "b c"}}
+SPLITS = ("train", "dev", "test")
+
 RELEASES = {
     "WTQ": Release(
         read_wtq,
-        ("train", "dev", "test"),
+        SPLITS,
         {
-            "data/random-split-1-train.tsv": lines(
-                "id\tutterance\tcontext\ttargetValue", "nt-1\t?\tcsv/0.csv\t1"
-            ),
+            TSV: lines("id\tutterance\tcontext\ttargetValue", "nt-1\t?\tcsv/0.csv\t1"),
             "csv/0.csv": CSV_TABLE,
         },
     ),
@@ -47,69 +60,41 @@ RELEASES = {
         read_sqa,
         ("train", "dev", "train_and_dev", "test"),
         {
-            "random-split-1-train.tsv": lines(
-                "\t".join(SQA_COLUMNS), "nt-1\t0\t0\t?\ttable_csv/0.csv\t['(0, 0)']\t['1']"
-            ),
+            "random-split-1-train.tsv": lines("\t".join(SQA_COLUMNS), SQA_LINE),
             "table_csv/0.csv": CSV_TABLE,
         },
     ),
     "WikiSQL": Release(
         read_wikisql,
-        ("train", "dev", "test"),
-        {
-            "data/train.jsonl": lines(QUERY),
-            "data/train.tables.jsonl": lines(
-                {"id": "t", "header": ["a"], "types": ["real"], "rows": [[1]]}
-            ),
-        },
+        SPLITS,
+        {"data/train.jsonl": lines(QUERY), "data/train.tables.jsonl": lines(SQL_TABLE)},
     ),
     "TabFact": Release(
         read_tabfact,
-        ("train", "dev", "test", "simple_test", "complex_test", "small_test"),
-        {
-            "tokenized_data/train_examples.json": STATEMENTS,
-            "data/all_csv/t.csv": CSV_TABLE.replace(",", "#"),
-        },
+        (*SPLITS, "simple_test", "complex_test", "small_test"),
+        {"tokenized_data/train_examples.json": STATEMENTS} | FACTS,
     ),
     "TabFact's small test": Release(
-        lambda directory, _: read_tabfact(directory, "small_test"),
-        (),
-        {
-            "tokenized_data/test_examples.json": STATEMENTS,
-            "data/small_test_id.json": '["t.csv"]\n',
-            "data/all_csv/t.csv": CSV_TABLE.replace(",", "#"),
-        },
+        lambda directory, _: read_tabfact(directory, "small_test"), (), TESTS | FACTS
     ),
     "HybridQA": Release(
         read_hybridqa,
-        ("train", "dev", "test"),
+        SPLITS,
         {
             "train.json": lines("[", HYBRID_QUESTION, "]"),
             "tables_tok/t.json": lines({"header": [["a", []]], "data": [[["x", []]]]}),
             "request_tok/t.json": "{}\n",
         },
     ),
-    "JSON Lines": Release(
-        lambda directory, split: read_json_lines(directory / f"{split}.jsonl"),
-        ("train", "dev"),
-        {
-            "train.jsonl": lines({"question": "?", "table": "t.csv", "answers": ["1"]}),
-            "t.csv": CSV_TABLE,
-        },
+    "JSON Lines": of_json_lines(
+        read_json_lines,
+        {"question": "?", "table": "t.csv", "answers": ["1"]},
+        **{"t.csv": CSV_TABLE},
     ),
-    "JSON Lines with links": Release(
-        lambda directory, split: read_linked_json_lines(directory / f"{split}.jsonl"),
-        ("train", "dev"),
-        {
-            "train.jsonl": lines({"question": "?", "table": "t.json", "answers": ["b"]}),
-            "t.json": lines(
-                {
-                    "header": ["a"],
-                    "rows": [[{"text": "x", "links": ["y"]}]],
-                    "passages": {"y": "b c"},
-                }
-            ),
-        },
+    "JSON Lines with links": of_json_lines(
+        read_linked_json_lines,
+        {"question": "?", "table": "t.json", "answers": ["b"]},
+        **{"t.json": lines(LINKED)},
     ),
     "SST-2": Release(read_sst2, ("train", "dev"), {"train.tsv": lines("fine\t1")}),
 }

@@ -1,23 +1,11 @@
-import json
-
 import pytest
 
-from mate_tf.datasets.described_tables import (
-    LAYOUTS,
-    corpus_splits,
-    read_corpus,
-    read_described_tables,
-    read_table_folder,
-)
+from mate_tf.datasets import described_tables
 from mate_tf.datasets.tasks import Division
 from mate_tf.tables.table import Table
+from tests.small import cases, write_lines
 
 INLINE = {"id": "t", "header": ["a"], "rows": [["b"]], "document_title": "Title"}
-
-
-def write_lines(path, *records):
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    return path
 
 
 def write_folder(folder):
@@ -35,7 +23,7 @@ def test_lines_have_tables_of_their_own_or_of_files_and_titles_are_texts(tmp_pat
         {"table": INLINE, "texts": ["one", " ", "two"]},
         {"id": 7, "table": "below/one.tsv"},
     )
-    first, second = (read() for read in read_described_tables(path))
+    first, second = (read() for read in described_tables.read_described_tables(path))
     assert (first.name, first.table.table_id) == ("train-1", "t")
     assert first.texts == ("one", "two")
     assert first.texts_with_titles == ("Title", "one", "two")
@@ -43,58 +31,60 @@ def test_lines_have_tables_of_their_own_or_of_files_and_titles_are_texts(tmp_pat
     assert second.table == Table(("a", "b"), (("e", "f"),), "below/one.tsv")
 
 
-@pytest.mark.parametrize(
-    ("record", "error", "message"),
-    [
-        ([], ValueError, "expected an object, got list"),
-        ({"texts": []}, ValueError, r"expected the keys \['table'\], missing"),
-        ({"table": INLINE, "text": "a"}, ValueError, r"expected keys among .*, got \['text'\]"),
-        ({"table": INLINE, "texts": "a"}, ValueError, "expected a list of texts for 'texts'"),
-        ({"table": INLINE, "texts": [1]}, ValueError, "expected a list of texts for 'texts'"),
-        ({"table": 1}, ValueError, "expected an object or the path of a file for 'table', got 1"),
-        ({"table": "no.csv"}, FileNotFoundError, "expected a file at .*no.csv"),
-        ({"table": {"header": ["a"]}}, ValueError, r"missing \['rows'\]"),
-        ({"table": INLINE, "id": "first"}, ValueError, "a different id .* got 'first' again"),
-    ],
+@cases(
+    "record, error, message",
+    ([], ValueError, "expected an object, got list"),
+    ({"texts": []}, ValueError, r"expected the keys \['table'\], missing"),
+    ({"table": INLINE, "text": "a"}, ValueError, r"expected keys among .*, got \['text'\]"),
+    ({"table": INLINE, "texts": "a"}, ValueError, "expected a list of texts for 'texts'"),
+    ({"table": INLINE, "texts": [1]}, ValueError, "expected a list of texts for 'texts'"),
+    ({"table": 1}, ValueError, "expected an object or the path of a file for 'table', got 1"),
+    ({"table": "no.csv"}, FileNotFoundError, "expected a file at .*no.csv"),
+    ({"table": {"header": ["a"]}}, ValueError, r"missing \['rows'\]"),
+    ({"table": INLINE, "id": "first"}, ValueError, "a different id .* got 'first' again"),
 )
 def test_a_malformed_line_is_named(tmp_path, record, error, message):
     path = write_lines(tmp_path / "train.jsonl", {"id": "first", "table": INLINE}, record)
     with pytest.raises(error, match=rf"{message}.*line 2\)"):
-        [read() for read in read_described_tables(path)]
+        [read() for read in described_tables.read_described_tables(path)]
 
 
-def test_a_folder_of_tables_is_one_split_named_by_paths(tmp_path):
-    found = [read() for read in read_table_folder(write_folder(tmp_path / "tables"))]
+def test_a_folder_of_tables_is_one_split_and_questions_are_read_in_their_layout(tmp_path):
+    found = [
+        read() for read in described_tables.read_table_folder(write_folder(tmp_path / "tables"))
+    ]
     assert [(item.name, item.table.table_id, item.texts) for item in found] == [
         (name, name, ()) for name in ("below/one.tsv", "one.csv")
     ]
-    assert corpus_splits("TABLES", tmp_path / "tables") == (["train"], [])
+    assert described_tables.corpus_splits("TABLES", tmp_path / "tables") == (["train"], [])
     (tmp_path / "none").mkdir()
     with pytest.raises(FileNotFoundError, match=r"expected tables .*, found none"):
-        list(read_table_folder(tmp_path / "none"))
+        list(described_tables.read_table_folder(tmp_path / "none"))
+    question = {"id": "q", "question": "which one is it?", "answers": ["b"], "table": INLINE}
+    other = {"id": "o", "question": "what?", "table": INLINE | {"id": "other"}}
+    more = question | {"id": "r", "question": "and?"}
+    write_lines(tmp_path / "dev.jsonl", question, other, more)
+    found = described_tables.read_corpus("JSONL", tmp_path, "dev")
+    texts = {item.table.table_id: item.texts_with_titles for item in found}
+    assert texts == {"t": ("Title", "which one is it?", "and?"), "other": ("Title", "what?")}
 
 
 def test_a_corpus_is_read_by_its_splits_parts_and_without_some_tables(tmp_path):
-    assert {"TEXTS", "TABLES", "WTQ", "JSONL"} <= set(LAYOUTS) and "SST2" not in LAYOUTS
+    assert {"TEXTS", "TABLES", "WTQ", "JSONL"} <= set(
+        described_tables.LAYOUTS
+    ) and "SST2" not in described_tables.LAYOUTS
     tables = [{"table": INLINE | {"id": f"t{n}"}} for n in range(40)]
     write_lines(tmp_path / "train.jsonl", *tables)
-    assert corpus_splits("TEXTS", tmp_path) == (["train"], [])
+    assert described_tables.corpus_splits("TEXTS", tmp_path) == (["train"], [])
 
     def ids(split, *args):
-        return [item.table.table_id for item in read_corpus("TEXTS", tmp_path, split, *args)]
+        return [
+            item.table.table_id
+            for item in described_tables.read_corpus("TEXTS", tmp_path, split, *args)
+        ]
 
     division = Division("train", (("train", 50), ("dev", 50)))
     parts = [ids(split, division) for split in ("train", "dev")]
     assert all(parts) and sorted(parts[0] + parts[1]) == sorted(ids("train"))
     assert parts[0] == [id_ for id_ in ids("train") if division.part_of(id_) == "train"]
     assert ids("train", None, {"t3"}) == [id_ for id_ in ids("train") if id_ != "t3"]
-
-
-def test_a_data_sets_questions_are_read_in_its_layout(tmp_path):
-    question = {"id": "q", "question": "which one is it?", "answers": ["b"], "table": INLINE}
-    other = {"id": "o", "question": "what?", "table": INLINE | {"id": "other"}}
-    more = question | {"id": "r", "question": "and?"}
-    write_lines(tmp_path / "dev.jsonl", question, other, more)
-    found = read_corpus("JSONL", tmp_path, "dev")
-    texts = {item.table.table_id: item.texts_with_titles for item in found}
-    assert texts == {"t": ("Title", "which one is it?", "and?"), "other": ("Title", "what?")}

@@ -2,11 +2,11 @@ import json
 
 import pytest
 
-from mate_tf.datasets.hybridqa import read_hybridqa, read_hybridqa_reference
-from mate_tf.datasets.passages import expand_cells
+from mate_tf.datasets.hybridqa import expand_cells, read_hybridqa, read_hybridqa_reference
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.tables.linked_table import Passage
 from tests.data_folders import HYBRIDQA_SAMPLE
+from tests.small import cases
 
 TABLE = {
     "url": "https://en.wikipedia.org/wiki/Cities",
@@ -64,9 +64,7 @@ def release(tmp_path):
     return write_release(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "folders", [("", ""), ("released_data", "WikiTables-WithLinks"), ("released_data", "")]
-)
+@cases("folders", ("", ""), ("released_data", "WikiTables-WithLinks"), ("released_data", ""))
 def test_tables_come_with_the_passages_of_their_cells(tmp_path, folders):
     release = write_release(tmp_path, *folders)
     (linked, question), (same, second) = read_hybridqa(release, "dev")
@@ -102,21 +100,15 @@ def test_links_without_a_passage_are_remembered(release):
     assert question.part_of_speech_tags == ()
 
 
-def test_traced_questions_know_the_cells_that_the_release_traced(release):
+def test_answers_are_traced_to_cells_hidden_in_the_test_split_and_in_the_reference(release):
     ((_, question),) = read_hybridqa(release, "dev", traced=True)
     assert question.answer_coordinates == ((0, 0), (1, 0))
     ((_, question),) = read_hybridqa(release, "train")  # without train.json the traced file serves
     assert (question.answers, question.answer_coordinates) == (("Oslo",), ())
-
-
-def test_the_answers_of_the_test_split_are_hidden(release):
     ((_, question),) = read_hybridqa(release, "test")
     assert question.answers == ()
     with pytest.raises(FileNotFoundError, match=r"test\.traced\.json"):
         list(read_hybridqa(release, "test", traced=True))
-
-
-def test_the_reference_says_answers_and_where_they_stand(release):
     reference = read_hybridqa_reference(release, "dev")
     assert reference == ({"q1": "Oslo"}, frozenset({"q1"}), frozenset())
     with pytest.raises(FileNotFoundError, match=r"test_reference\.json"):
@@ -156,19 +148,17 @@ OF_TABLES: list[tuple[dict, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
-        *(("dev.json", content, message) for content, message in OF_QUESTIONS),
-        *(
-            ("dev.traced.json", [QUESTION | {"answer-node": nodes}], f"{message}.*'q1'")
-            for nodes, message in OF_TRACES
-        ),
-        *(("tables_tok/Cities_0.json", TABLE | change, message) for change, message in OF_TABLES),
-        *(("dev_reference.json", REFERENCE | change, message) for change, message in OF_REFERENCES),
-        ("request_tok/Cities_0.json", [], "expected an object of passages, got list"),
-        ("request_tok/Cities_0.json", {"/wiki/Oslo": 3}, "'/wiki/Oslo' as str"),
-    ],
+@cases(
+    "file, content, message",
+    *(("dev.json", content, message) for content, message in OF_QUESTIONS),
+    *(
+        ("dev.traced.json", [QUESTION | {"answer-node": nodes}], f"{message}.*'q1'")
+        for nodes, message in OF_TRACES
+    ),
+    *(("tables_tok/Cities_0.json", TABLE | change, message) for change, message in OF_TABLES),
+    *(("dev_reference.json", REFERENCE | change, message) for change, message in OF_REFERENCES),
+    ("request_tok/Cities_0.json", [], "expected an object of passages, got list"),
+    ("request_tok/Cities_0.json", {"/wiki/Oslo": 3}, "'/wiki/Oslo' as str"),
 )
 def test_malformed_files_are_refused_by_name_and_place(release, file, content, message):
     write(release / file, content)

@@ -29,7 +29,7 @@ def test_each_release_is_read(write, name):
 
 
 @pytest.mark.parametrize(("name", "file"), FILES)
-def test_a_malformed_line_is_named(write, name, file):
+def test_a_malformed_line_one_that_is_not_utf8_and_a_missing_file_are_named(write, name, file):
     release = RELEASES[name]
     good = release.files[file]
     bad = BAD_LINE[Path(file).suffix]
@@ -37,15 +37,16 @@ def test_a_malformed_line_is_named(write, name, file):
     number = good.count("\n") + 1
     with pytest.raises(ValueError, match=rf"expected (.|\n)*{file}', line {number}\)"):
         list(release.read(directory, "train"))
-
-
-@pytest.mark.parametrize(("name", "file"), FILES)
-def test_what_is_not_utf8_is_named(write, name, file):
     release = RELEASES[name]
     good = release.files[file]
     directory = write(release, **{file: good.encode() + b"\xff\n"})
     number = good.count("\n") + 1
     with pytest.raises(ValueError, match=rf"[0\\]xff.*{file}', line {number}\)"):
+        list(release.read(directory, "train"))
+    release = RELEASES[name]
+    directory = write(release)
+    (directory / file).unlink()
+    with pytest.raises(FileNotFoundError, match=file):
         list(release.read(directory, "train"))
 
 
@@ -54,15 +55,6 @@ def test_json_of_endless_depth_is_named(write, name, file):
     release = RELEASES[name]
     directory = write(release, **{file: b"[" * 100_000 + b"\n"})
     with pytest.raises(ValueError, match=rf"expected .*JSON.*{file}'"):
-        list(release.read(directory, "train"))
-
-
-@pytest.mark.parametrize(("name", "file"), FILES)
-def test_a_missing_file_is_named(write, name, file):
-    release = RELEASES[name]
-    directory = write(release)
-    (directory / file).unlink()
-    with pytest.raises(FileNotFoundError, match=file):
         list(release.read(directory, "train"))
 
 

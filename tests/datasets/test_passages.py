@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.datasets import passages
-from mate_tf.datasets.passages import expand_cells, score_sentences, split_sentences
+from mate_tf.datasets import hybridqa as passages
+from mate_tf.datasets.hybridqa import expand_cells, score_sentences, split_sentences
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.tables.linked_table import LinkedTable, Passage
 from mate_tf.tables.table import Question, Table
 from tests.datasets.linked_tables import CITIES, CITY, NORWAY, OSLO, TEXTS, linked_tables
+from tests.small import cases
 
 PARKS = Question("the capital and its parks")
 
@@ -26,15 +27,17 @@ def test_sentences_like_the_question_follow_the_cells_that_link_to_them():
     assert table.expanded_rows[0][0] == (
         "Oslo ( Oslo is the capital of Norway . It has many parks . )"
     )
+    with pytest.raises(ValueError, match="expected num_sentences to be at least 0, got -1"):
+        expand_cells(CITIES, PARKS, num_sentences=-1)
+    assert expand_cells(CITIES, PARKS, num_sentences=0) == CITIES.table
+    for text in ("", "zebra", "?"):  # no word of the passages
+        assert expand_cells(CITIES, Question(text)) == CITIES.table
 
 
-def test_a_passage_linked_twice_is_in_both_cells_and_counts_once():
+def test_a_passage_linked_twice_counts_once_and_several_links_have_parentheses_each():
     table = expand_cells(CITIES, Question("a country in europe with many fjords"), 2)
     expansion = "( Norway is a country in Europe . It has many fjords . )"
     assert [row[1] for row in table.expansions] == [expansion, expansion]
-
-
-def test_a_cell_with_several_links_has_parentheses_for_each_with_titles_where_asked():
     linked = replace(CITIES, passages=(((OSLO, NORWAY), (), ()), ((), (), ())))
     table = expand_cells(linked, Question("the capital and the fjords"), with_titles=True)
     assert table.expansions[0][0] == (
@@ -42,14 +45,11 @@ def test_a_cell_with_several_links_has_parentheses_for_each_with_titles_where_as
     )
 
 
-def test_sentences_that_no_cell_can_show_take_no_place():
+def test_sentences_that_no_cell_can_show_or_that_are_shared_take_no_place():
     question = Question("a green city with many parks")
     assert any(expand_cells(CITIES, question, num_sentences=1).expansions[0])
     assert CITY.text in score_sentences(CITIES, question, original=True)[0]
     assert not any(map(any, expand_cells(CITIES, question, 1, original=True).expansions))
-
-
-def test_a_sentence_that_two_passages_share_counts_once():
     same = Passage("/wiki/Christiania", "It has many parks .")
     linked = replace(CITIES, passages=(((OSLO, same), (), ()), ((), (), ())))
     question = Question("many parks or a capital ?")
@@ -69,39 +69,25 @@ def test_equally_good_sentences_are_taken_row_by_row():
     assert table.expansions == (("( Rome is old . )",), ("",))
 
 
-@pytest.mark.parametrize(
-    ("text", "expansion"), [("", ""), ("a . ? !", ""), ("A lone park .", "( A lone park . )")]
-)
+@cases("text, expansion", ("", ""), ("a . ? !", ""), ("A lone park .", "( A lone park . )"))
 def test_passages_of_a_sentence_or_none_are_no_error(text, expansion):
     linked = LinkedTable(Table.from_rows([["x"], ["y"]]), (((Passage("/wiki/P", text),),),))
     table = expand_cells(linked, Question("which park ?"))
     assert table.expanded_rows == ((f"y {expansion}".strip(),),)
 
 
-def test_less_than_no_sentences_are_refused():
-    with pytest.raises(ValueError, match="expected num_sentences to be at least 0, got -1"):
-        expand_cells(CITIES, PARKS, num_sentences=-1)
-    assert expand_cells(CITIES, PARKS, num_sentences=0) == CITIES.table
-    for text in ("", "zebra", "?"):  # no word of the passages
-        assert expand_cells(CITIES, Question(text)) == CITIES.table
-
-
-@pytest.mark.parametrize(
-    ("text", "sentences"),
-    [
-        ("One . Two ! Three", ("One .", "Two !", "Three")),
-        ("  One .  \n Two . ", ("One .", "Two .")),
-        (" \n ", ()),
-    ],
+@cases(
+    "text, sentences",
+    ("One . Two ! Three", ("One .", "Two !", "Three")),
+    ("  One .  \n Two . ", ("One .", "Two .")),
+    (" \n ", ()),
 )
 def test_texts_are_split_at_their_full_stops(text, sentences):
     assert split_sentences(text) == sentences
 
 
 @given(linked_tables(), TEXTS, st.integers(0, 6), st.booleans(), st.booleans())
-def test_of_any_texts_only_linked_cells_grow_and_always_alike(
-    linked, text, num_sentences, with_titles, original
-):
+def test_only_linked_cells_grow_always_alike(linked, text, num_sentences, with_titles, original):
     question = Question(text)
     table = expand_cells(linked, question, num_sentences, with_titles, original)
     assert replace(table, expansions=()) == linked.table
@@ -130,9 +116,7 @@ def test_the_sentences_asked_for_are_shown_up_to_their_limit(lengths, asked, dat
     assert [int(n) for n in re.findall(r"word(\d+)", text)] == matching[:limit]
 
 
-@pytest.mark.parametrize(
-    "piece", ["one . Two ", "word" * 3000 + " ", ". ", ".", "?", "... ", '." ']
-)
+@cases("piece", "one . Two ", "word" * 3000 + " ", ". ", ".", "?", "... ", '." ')
 def test_a_megabyte_is_split_without_losing_a_word_or_a_hang(piece):
     text = piece * (1_000_000 // len(piece))
     assert "".join(split_sentences(text)).replace(" ", "") == text.replace(" ", "")

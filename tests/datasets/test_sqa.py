@@ -2,6 +2,7 @@ import pytest
 
 from mate_tf.datasets.sqa import read_sqa
 from mate_tf.datasets.supervision import SupervisionError, check_supervision
+from tests.small import cases
 
 HEADER = "id\tannotator\tposition\tquestion\ttable_file\tanswer_coordinates\tanswer_text\n"
 EXTENDED = HEADER.rstrip("\n") + "\taggregation\tfloat_answer\tclass_index\n"
@@ -47,7 +48,7 @@ def test_each_question_has_the_answer_before_it_within_its_sequence(release):
     assert [question.previous_answers for question in questions] == before
 
 
-def test_quotes_and_line_breaks_of_both_files_are_undone(release):
+def test_quotes_and_line_breaks_are_undone_and_extended_columns_read(release):
     write(
         release,
         line('"is ""it""\nso?"', texts="[u'it', 's']"),
@@ -59,9 +60,6 @@ def test_quotes_and_line_breaks_of_both_files_are_undone(release):
     assert second.answers == ("a", "it's")
     assert table.header == ("Song", "Year")
     assert table.rows == (("Blue", "1999"), ('say "no"', "1,000"), ("two\nlines", ""))
-
-
-def test_the_extended_columns_are_read_where_they_have_a_value(release):
     base = line().rstrip("\n")
     write(release, f"{base}\tcount\t2.5\t1\n", header=EXTENDED)
     ((_, full),) = read_sqa(release, "train")
@@ -71,12 +69,18 @@ def test_the_extended_columns_are_read_where_they_have_a_value(release):
     assert (empty.aggregation, empty.answer_number, empty.class_index) == ("NONE", None, None)
 
 
-def test_splits_are_found_by_the_names_of_their_files(release):
+def test_splits_are_found_by_the_names_of_their_files_and_need_all_columns(release):
     files = {"dev": "random-split-1-dev", "test": "test", "train_and_dev": "train"}
     for split, file in {**files, "random-split-3-dev": "random-split-3-dev"}.items():
         write(release, line(split), name=f"{file}.tsv")
         ((_, question),) = read_sqa(release, split)
         assert question.text == split
+    write(release, header="id\tquestion\n")
+    with pytest.raises(ValueError, match=r"expected the columns \['annotator', .* line 1\)"):
+        list(read_sqa(release, "train"))
+    write(release, header="")
+    with pytest.raises(ValueError, match=r"expected the columns .* got \[\].* line 1\)"):
+        list(read_sqa(release, "train"))
 
 
 def test_original_sorts_sequences_and_takes_quotes_as_they_come(release):
@@ -91,19 +95,17 @@ def test_original_sorts_sequences_and_takes_quotes_as_they_come(release):
         list(read_sqa(write(release, line()), "train"))
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ("nt-1\t0\n", r"expected 7 cells as in the header, got 2"),
-        (line(position="x"), "expected a number as position, got 'x'"),
-        (line(name="nt-0"), "each position of the sequence 'nt-0-0' once, got .* 0 again"),
-        (line(cells="[(0, 0)]"), r"expected a list of texts in Python's notation, got '\[\(0, 0"),
-        (line(cells="['(0, 0, 0)']"), r"expected a row and a column such as .*, got '\(0, 0, 0\)'"),
-        (line(texts="__import__('os')"), "expected a list of texts in Python's notation"),
-        (line(texts="[" * 10_000), "expected a list of texts in Python's notation"),
-        (line('"open'), "expected delimited text, got: unexpected end of data"),
-        (line('"open"ed'), "expected delimited text, got: '\t' expected after '\"'"),
-    ],
+@cases(
+    "bad, message",
+    ("nt-1\t0\n", r"expected 7 cells as in the header, got 2"),
+    (line(position="x"), "expected a number as position, got 'x'"),
+    (line(name="nt-0"), "each position of the sequence 'nt-0-0' once, got .* 0 again"),
+    (line(cells="[(0, 0)]"), r"expected a list of texts in Python's notation, got '\[\(0, 0"),
+    (line(cells="['(0, 0, 0)']"), r"expected a row and a column such as .*, got '\(0, 0, 0\)'"),
+    (line(texts="__import__('os')"), "expected a list of texts in Python's notation"),
+    (line(texts="[" * 10_000), "expected a list of texts in Python's notation"),
+    (line('"open'), "expected delimited text, got: unexpected end of data"),
+    (line('"open"ed'), "expected delimited text, got: '\t' expected after '\"'"),
 )
 def test_a_malformed_line_is_refused_with_file_and_line(release, bad, message):
     read = read_sqa(write(release, line("a"), line(name="nt-0"), bad, line(name="nt-2")), "train")
@@ -113,9 +115,7 @@ def test_a_malformed_line_is_refused_with_file_and_line(release, bad, message):
 
 @pytest.mark.parametrize("original", [False, True])
 @pytest.mark.parametrize("outside", [(-1, 0), (-1, -1), (3, 0), (0, 2)])
-def test_an_answer_outside_the_table_stops_nothing_and_is_left_out_of_training(
-    release, outside, original
-):
+def test_an_answer_outside_the_table_is_left_out_of_training_alone(release, outside, original):
     write(
         release,
         line(cells=f"['(1, 1)', '{outside}']"),
@@ -143,12 +143,3 @@ def test_positions_need_not_be_in_order_and_may_be_left_out(release, original):
     questions = [question for _, question in read_sqa(release, "train", original)]
     assert [question.question_id for question in questions] == [f"nt-1-0_{n}" for n in (1, 3, 4)]
     assert [question.previous_coordinates for question in questions] == [(), ((0, 1),), ((1, 0),)]
-
-
-def test_a_header_without_a_column_is_refused(release):
-    write(release, header="id\tquestion\n")
-    with pytest.raises(ValueError, match=r"expected the columns \['annotator', .* line 1\)"):
-        list(read_sqa(release, "train"))
-    write(release, header="")
-    with pytest.raises(ValueError, match=r"expected the columns .* got \[\].* line 1\)"):
-        list(read_sqa(release, "train"))

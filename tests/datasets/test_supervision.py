@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from mate_tf.datasets.supervision import (
     SupervisionError,
     check_supervision,
+    derived,
     found_by_value,
     parse_number,
     supervise,
@@ -15,6 +16,7 @@ from mate_tf.datasets.supervision import (
 from mate_tf.datasets.wtq import read_wtq
 from mate_tf.tables.table import Question, Table
 from tests.data_folders import WTQ
+from tests.small import cases
 
 TABLE = Table.from_rows(
     [
@@ -28,37 +30,23 @@ TABLE = Table.from_rows(
 )
 
 
-@pytest.mark.parametrize(
-    ("answers", "coordinates", "number"),
-    [
-        (["Malaga CF"], ((0, 0),), None),
-        (["Cuba"], ((1, 0),), None),
-        (["FIRST"], ((0, 2),), None),
-        (["tied"], ((1, 2),), None),
-        (["4"], ((0, 1),), 4.0),
-        (["1,500"], ((3, 1),), 1500.0),
-        (["17"], (), 17.0),
-        (["Cuba", "4"], ((1, 0), (0, 1)), None),
-        (["Peru", "Peru"], ((2, 0), (3, 0)), None),
-        (["Cuba", "Cuba"], ((1, 0),), None),
-    ],
+@cases(
+    "answers, coordinates, number",
+    *((["Malaga CF"], ((0, 0),), None), (["Cuba"], ((1, 0),), None), (["FIRST"], ((0, 2),), None)),
+    *((["tied"], ((1, 2),), None), (["4"], ((0, 1),), 4.0), (["1,500"], ((3, 1),), 1500.0)),
+    *((["17"], (), 17.0), (["Cuba", "4"], ((1, 0), (0, 1)), None)),
+    *((["Peru", "Peru"], ((2, 0), (3, 0)), None), (["Cuba", "Cuba"], ((1, 0),), None)),
 )
 def test_answers_become_cells_and_a_number(answers, coordinates, number):
     question = supervise(TABLE, Question("who?", "q", answers))
     assert (question.answer_coordinates, question.answer_number) == (coordinates, number)
 
 
-@pytest.mark.parametrize(
-    ("answers", "reason"),
-    [
-        (["Chile"], "answer not found"),
-        (["."], "answer not found"),
-        ([], "no answer given"),
-        (["1", "3"], "answer not found"),
-        (["Peru"], "ambiguous answer"),
-        (["2"], "ambiguous answer"),
-        (["Cuba", "Chile"], "some answers not found"),
-    ],
+@cases(
+    "answers, reason",
+    *((["Chile"], "answer not found"), (["."], "answer not found"), ([], "no answer given")),
+    *((["1", "3"], "answer not found"), (["Peru"], "ambiguous answer")),
+    *((["2"], "ambiguous answer"), (["Cuba", "Chile"], "some answers not found")),
 )
 def test_answers_that_say_no_cells_are_refused_with_the_reason(answers, reason):
     with pytest.raises(SupervisionError, match=r"\(table 'medals', question 'q'\)") as error:
@@ -66,26 +54,15 @@ def test_answers_that_say_no_cells_are_refused_with_the_reason(answers, reason):
     assert error.value.reason == reason
 
 
-@pytest.mark.parametrize(
-    ("cell", "answer", "is_found"),
-    [
-        ("10,151", "10151", True),
-        ("10151", "10,151", True),
-        ("$5.00", "5", True),
-        ("5", "$5.00", True),
-        ("2024-01-05", "January 5, 2024", True),
-        ("31/01/2024", "2024-01-31", True),
-        ("2024-01-31", "31/01/2024", True),
-        ("2024-01-05", "05/01/2024", False),  # may be the first of May
-        ("1763", "1763.0", True),
-        ("3.0", "3", True),
-        ("1.234,56", "1234.56", True),
-        ("3 km", "3", False),
-        ("3%", "3", False),
-        ("$5", "5 €", False),
-        ("007", "7", False),
-        ("three", "3", False),
-    ],
+@cases(
+    "cell, answer, is_found",
+    *(("10,151", "10151", True), ("10151", "10,151", True), ("$5.00", "5", True)),
+    *(("5", "$5.00", True), ("2024-01-05", "January 5, 2024", True)),
+    *(("31/01/2024", "2024-01-31", True), ("2024-01-31", "31/01/2024", True)),
+    ("2024-01-05", "05/01/2024", False),  # may be the first of May
+    *(("1763", "1763.0", True), ("3.0", "3", True), ("1.234,56", "1234.56", True)),
+    *(("3 km", "3", False), ("3%", "3", False), ("$5", "5 €", False), ("007", "7", False)),
+    ("three", "3", False),
 )
 def test_an_answer_in_no_cell_stands_for_the_cell_of_its_value(cell, answer, is_found):
     table = Table.from_rows([[cell, "x"], ["text", "y"]], ["a", "b"])
@@ -98,15 +75,12 @@ def test_an_answer_in_no_cell_stands_for_the_cell_of_its_value(cell, answer, is_
     assert found_by_value(table, before, after) == is_found
 
 
-def test_a_value_in_too_many_cells_is_not_found():
+def test_a_value_in_two_cells_is_not_found_and_an_ambiguous_text_is_its_last_cell_when_not_strict():
     table = Table.from_rows([["$5.00"], ["5.0"]], ["a"])
     question = supervise(table, Question("?", answers=["5"]))
     assert (question.answer_coordinates, question.answer_number) == ((), 5.0)
     with pytest.raises(SupervisionError, match="answer not found"):
         supervise(table, Question("?", answers=["$5"]), strict=False)
-
-
-def test_an_ambiguous_answer_is_its_last_cell_when_not_strict():
     assert supervise(TABLE, Question("?", answers=["Peru"]), strict=False).answer_coordinates == (
         (3, 0),
     )
@@ -130,27 +104,14 @@ def test_a_number_that_is_not_finite_in_single_precision_is_no_supervision(numbe
     assert supervise(TABLE, question, original=True) is question
 
 
-@pytest.mark.parametrize(
-    ("text", "number", "original"),
-    [
-        ("12,467", 12467.0, 12467.0),
-        ("-3.25", -3.25, -3.25),
-        (".5", 0.5, 0.5),
-        ("5.", 5.0, 5.0),
-        (" 7 ", 7.0, 7.0),
-        ("1,23", None, 1.23),
-        ("1.000.000", None, 1e6),
-        ("1e5", None, 1e5),
-        ("1_000", None, 1000.0),
-        ("inf", None, math.inf),
-        ("-", None, None),
-        (".", None, None),
-        ("", None, None),
-        ("3 km", None, None),
-        ("3" + "0" * 38, 3e38, 3e38),
-        ("4" + "0" * 38, None, 4e38),  # not finite in single precision
-        ("1" * 400, None, math.inf),
-    ],
+@cases(
+    "text, number, original",
+    *(("12,467", 12467.0, 12467.0), ("-3.25", -3.25, -3.25), (".5", 0.5, 0.5), ("5.", 5.0, 5.0)),
+    *((" 7 ", 7.0, 7.0), ("1,23", None, 1.23), ("1.000.000", None, 1e6), ("1e5", None, 1e5)),
+    *(("1_000", None, 1000.0), ("inf", None, math.inf), ("-", None, None), (".", None, None)),
+    *(("", None, None), ("3 km", None, None), ("3" + "0" * 38, 3e38, 3e38)),
+    ("4" + "0" * 38, None, 4e38),  # not finite in single precision
+    ("1" * 400, None, math.inf),
 )
 def test_numbers_are_plain_ones_or_what_the_original_reads(text, number, original):
     assert (parse_number(text), parse_number(text, original=True)) == (number, original)
@@ -184,24 +145,13 @@ ORIGINAL_TABLE = Table.from_rows(
 )
 
 
-@pytest.mark.parametrize(
-    ("answers", "coordinates", "number"),
-    [
-        (["Peru"], ((0, 0),), None),
-        (["PERU"], None, None),
-        (["2-1"], ((1, 0),), None),
-        (["Cuba"], ((2, 0),), None),
-        (["cuba*"], None, None),
-        (["1.5"], None, None),
-        (["nan"], ((1, 1),), math.nan),
-        (["1,23"], (), 1.23),
-        (["1,234"], (), 1234.0),
-        (["1.234.567"], (), 1234567.0),
-        (["1,234.5"], (), 1234.5),
-        (["Peru", "Peru"], None, None),
-        (["Peru", "Chile"], None, None),
-        ([], None, None),
-    ],
+@cases(
+    "answers, coordinates, number",
+    *((["Peru"], ((0, 0),), None), (["PERU"], None, None), (["2-1"], ((1, 0),), None)),
+    *((["Cuba"], ((2, 0),), None), (["cuba*"], None, None), (["1.5"], None, None)),
+    *((["nan"], ((1, 1),), math.nan), (["1,23"], (), 1.23), (["1,234"], (), 1234.0)),
+    *((["1.234.567"], (), 1234567.0), (["1,234.5"], (), 1234.5), (["Peru", "Peru"], None, None)),
+    *((["Peru", "Chile"], None, None), ([], None, None)),
 )
 def test_original_supervision_compares_in_four_ways(answers, coordinates, number):
     question = Question("?", answers=answers)
@@ -235,9 +185,7 @@ def test_a_table_of_equal_and_long_cells_takes_linear_time():
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize(
-    ("split", "strict", "least"), [("train", True, 8380), ("dev", False, 2590)]
-)
+@cases("split, strict, least", ("train", True, 8380), ("dev", False, 2590))
 def test_more_of_wtq_is_supervised_than_by_the_original(split, strict, least):
     if not WTQ.is_dir():
         pytest.skip(f"no {WTQ}")
@@ -252,16 +200,11 @@ def test_more_of_wtq_is_supervised_than_by_the_original(split, strict, least):
 
 
 @pytest.mark.parametrize("strict", [True, False])
-@pytest.mark.parametrize(
-    ("fields", "kept", "kept_by_original"),
-    [
-        ({"answer_coordinates": ((0, 0),)}, True, True),
-        ({"answer_number": 0.0}, True, True),
-        ({"answer_number": float("nan")}, False, True),
-        ({"class_index": 0}, True, True),
-        ({"answers": ("Cuba",)}, False, False),
-        ({"previous_coordinates": ((0, 0),)}, False, True),
-    ],
+@cases(
+    "fields, kept, kept_by_original",
+    *(({"answer_coordinates": ((0, 0),)}, True, True), ({"answer_number": 0.0}, True, True)),
+    *(({"answer_number": float("nan")}, False, True), ({"class_index": 0}, True, True)),
+    *(({"answers": ("Cuba",)}, False, False), ({"previous_coordinates": ((0, 0),)}, False, True)),
 )
 def test_given_supervision_is_checked_and_not_looked_for(fields, kept, kept_by_original, strict):
     question = Question("?", "q", **fields)
@@ -274,3 +217,76 @@ def test_given_supervision_is_checked_and_not_looked_for(fields, kept, kept_by_o
             ) as error:
                 check_supervision(TABLE, question, strict, original)
             assert error.value.reason == "no answer given"
+
+
+PLANETS = Table.from_rows(
+    [
+        ["Planet", "Kind", "Moons", "Year found", "Rings"],
+        ["Mercury", "rock", "0", "1631", "no"],
+        ["Mars", "rock", "2", "1636", "no"],
+        ["Jupiter", "gas", "95", "1610", "yes"],
+        ["Saturn", "gas", "146", "1655", "yes"],
+        ["Uranus", "ice", "28", "1781", "yes"],
+        ["Neptune", "ice", "16", "1846", "yes"],
+    ]
+)
+
+
+@cases("question, answers, aggregation, cells",
+        ("what kind is Mars?", ["rock"], "NONE", [(1, 1)]),
+        ("how many moons does Mars have?", ["2"], "NONE", [(1, 2)]),
+        ("what kind is listed after Mars?", ["gas"], "NONE", [(2, 1)]),
+        ("what is the kind of the one with the most moons?", ["gas"], "NONE", [(3, 1)]),
+        ("what is the last kind?", ["ice"], "NONE", [(5, 1)]),
+        ("which planets are gas?", ["Jupiter", "Saturn"], "NONE", [(2, 0), (3, 0)]),
+        ("how many planets are ice?", ["2"], "COUNT", [(4, 0), (5, 0)]),
+        ("how many planets have more than 20 moons?", ["3"], "COUNT", [(2, 2), (3, 2), (4, 2)]),
+        ("how many planets have rings?", ["4"], "COUNT", [(row, 0) for row in range(2, 6)]),
+        ("how many planets have no rings?", ["2"], "COUNT", [(0, 0), (1, 0)]),
+        ("how many planets are there?", ["6"], "COUNT", [(row, 0) for row in range(6)]),
+        ("how many different kinds are there?", ["3"], "DISTINCT", [(row, 1) for row in range(6)]),
+        ("how many moons do ice planets have in total?", ["44"], "SUM", [(4, 2), (5, 2)]),
+        ("what is the average of moons of gas planets?", ["120.5"], "AVERAGE", [(2, 2), (3, 2)]),
+        ("how many more moons has Saturn than Jupiter?", ["51"], "DIFFERENCE", [(2, 2), (3, 2)]),
+        ("which has more moons, Mars or Uranus?", ["Uranus"], "GREATER", [(1, 2), (4, 2)]),
+        ("which has fewer moons, Mars or Uranus?", ["Mars"], "LESS", [(1, 2), (4, 2)]),
+        ("does Uranus have more moons than Mars?", ["yes"], "IS_GREATER", [(1, 2), (4, 2)]),
+        ("does Mars have fewer moons than Mercury?", ["no"], "IS_LESS", [(0, 2), (1, 2)]),
+        ("do Mars and Uranus have the same number of moons?", ["no"], "IS_EQUAL", [(1, 2), (4, 2)]),
+
+)  # fmt: skip
+def test_what_a_question_mentions_says_what_is_done_with_it(question, answers, aggregation, cells):
+    found = supervise(PLANETS, Question(question, answers=answers))
+    assert found.aggregation == aggregation
+    assert list(found.answer_coordinates) == cells
+
+
+@cases(
+    "question, answers",
+    ("who found it?", ["Galileo"]),
+    ("what is the number of the day?", ["7"]),  # nothing of the table gives it
+    ("which kind is listed most?", ["gas"]),  # in two cells, and nothing is mentioned
+)
+def test_what_nothing_decides_is_left_open(question, answers):
+    assert derived(PLANETS, Question(question, answers=answers)) is None
+
+
+@cases(
+    "answers, cells, aggregation",
+    *((["Mars"], [(1, 0)], "NONE"), (["2"], [(1, 2)], "NONE"), (["2"], [(2, 0), (3, 0)], "COUNT")),
+    *((["241"], [(2, 2), (3, 2)], "SUM"), (["120.5"], [(2, 2), (3, 2)], "AVERAGE")),
+    *((["51"], [(2, 2), (3, 2)], "DIFFERENCE"), (["146"], [(2, 2), (3, 2), (4, 2)], "MAX")),
+    *((["3"], [(row, 1) for row in range(6)], "DISTINCT"), (["Mars"], [(0, 0)], "")),
+)
+def test_given_cells_have_the_operator_that_gives_the_answer(answers, cells, aggregation):
+    asked = Question("?", answers=answers, answer_coordinates=cells)
+    found = supervise(PLANETS, asked)
+    assert found.aggregation == aggregation
+    assert list(found.answer_coordinates) == cells
+
+
+def test_an_operator_that_is_given_is_kept_and_the_release_s_way_derives_none():
+    asked = Question("how many?", answers=["2"], aggregation="SUM", answer_coordinates=[(1, 2)])
+    assert supervise(PLANETS, asked) is asked
+    found = supervise(PLANETS, Question("what kind is Mars?", answers=["95"]), original=True)
+    assert (found.aggregation, found.answer_coordinates) == ("", ((2, 2),))

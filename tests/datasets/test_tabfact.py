@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mate_tf.datasets.tabfact import read_tabfact
+from tests.small import cases
 
 TABFACT = Path("../shared/data/tabfact")
 ENTRY = [["it be blue", "it be red", 'it be "1#2"'], [1, 0, 0], "colours"]
@@ -77,16 +78,14 @@ STATEMENTS = '[["so"], [1]]|[["so"], [1, 0], ""]|[["so"], [2], ""]|[["so"], [tru
 STATEMENTS += '[[3], [1], ""]|[["so"], [1], null]|{}'.split("|")
 
 
-@pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
-        ("val_examples", '{"a": [], "a": []}', "a key twice .*"),
-        ("val_examples", "[]", "expected an object, got list "),
-        *(("val_examples", f'{{"t.csv": {of}}}', "expected statements, .*") for of in STATEMENTS),
-        ("small_test_id", "{}", r"expected a list of tables' names, got \{\} "),
-        ("small_test_id", "[1]", r"expected a list of tables' names, got \[1\] "),
-        ("small_test_id", '["t.csv"]', r"expected a table of .*, got 't\.csv' "),
-    ],
+@cases(
+    "file, content, message",
+    ("val_examples", '{"a": [], "a": []}', "a key twice .*"),
+    ("val_examples", "[]", "expected an object, got list "),
+    *(("val_examples", f'{{"t.csv": {of}}}', "expected statements, .*") for of in STATEMENTS),
+    ("small_test_id", "{}", r"expected a list of tables' names, got \{\} "),
+    ("small_test_id", "[1]", r"expected a list of tables' names, got \[1\] "),
+    ("small_test_id", '["t.csv"]', r"expected a table of .*, got 't\.csv' "),
 )
 def test_malformed_files_are_refused_by_their_name(release, file, content, message):
     write(release, "tokenized_data/test_examples.json", {})

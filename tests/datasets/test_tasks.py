@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.datasets.tasks import Division, _position, read_sst2
+from tests.small import cases
 
 DIVISION = Division.from_text("dev:train=72,calibration=8,dev=20")
 
@@ -17,13 +18,21 @@ def test_every_table_is_in_one_part_and_always_in_the_same(table_id):
     assert again.part_of(table_id) == DIVISION.part_of(table_id) in DIVISION.names
 
 
-def test_parts_are_as_large_as_their_percentages():
+def test_parts_are_as_large_as_their_percentages_and_take_the_place_of_their_split():
     parts = [DIVISION.part_of(f"table_{i}.csv") for i in range(10_000)]
     for name, percentage in DIVISION.parts:
         # Three standard deviations of a binomial count.
         share = percentage / 100
         expected, deviation = 10_000 * share, (10_000 * share * (1 - share)) ** 0.5
         assert abs(parts.count(name) - expected) < 3 * deviation
+    division = Division.from_text("train:train=90,calibration=10")
+    assert division.divided(["dev", "train", "test"]) == ["dev", "train", "calibration", "test"]
+    message = r"expected one of the splits \['train'\] to divide, got 'dev'"
+    with pytest.raises(ValueError, match=message):
+        DIVISION.divided(["train"])
+    message = r"parts with other names than the splits \['train'\], got \['train'\]"
+    with pytest.raises(ValueError, match=message):
+        DIVISION.divided(["train", "dev"])
 
 
 @given(st.sets(st.text(max_size=5), min_size=3, max_size=12))
@@ -51,33 +60,20 @@ def test_the_table_nearest_to_an_empty_part_moves_and_fewer_tables_than_parts_ar
         DIVISION.filled(["a", "b", "a"])
 
 
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("train", "expected SPLIT:PART=PERCENT"),
-        (":a=50,b=50", "expected SPLIT:PART=PERCENT"),
-        ("train:a=50,b", "expected SPLIT:PART=PERCENT"),
-        ("train:a=50.5,b=49.5", "expected SPLIT:PART=PERCENT"),
-        ("train:../a=50,b=50", "expected SPLIT:PART=PERCENT"),
-        ("train:a=50,b=40", r"add up to 100, got \[50, 40\]"),
-        ("train:a=100,b=0", r"of at least 1 .* got \[100, 0\]"),
-        ("train:a=50,a=50", "expected parts of different names"),
-    ],
+@cases(
+    "text, error",
+    ("train", "expected SPLIT:PART=PERCENT"),
+    (":a=50,b=50", "expected SPLIT:PART=PERCENT"),
+    ("train:a=50,b", "expected SPLIT:PART=PERCENT"),
+    ("train:a=50.5,b=49.5", "expected SPLIT:PART=PERCENT"),
+    ("train:../a=50,b=50", "expected SPLIT:PART=PERCENT"),
+    ("train:a=50,b=40", r"add up to 100, got \[50, 40\]"),
+    ("train:a=100,b=0", r"of at least 1 .* got \[100, 0\]"),
+    ("train:a=50,a=50", "expected parts of different names"),
 )
 def test_what_is_no_division_is_refused(text, error):
     with pytest.raises(ValueError, match=error):
         Division.from_text(text)
-
-
-def test_the_parts_take_the_place_of_their_split():
-    division = Division.from_text("train:train=90,calibration=10")
-    assert division.divided(["dev", "train", "test"]) == ["dev", "train", "calibration", "test"]
-    message = r"expected one of the splits \['train'\] to divide, got 'dev'"
-    with pytest.raises(ValueError, match=message):
-        DIVISION.divided(["train"])
-    message = r"parts with other names than the splits \['train'\], got \['train'\]"
-    with pytest.raises(ValueError, match=message):
-        DIVISION.divided(["train", "dev"])
 
 
 def test_sentences_and_classes_are_read_past_the_names_of_columns(tmp_path):

@@ -2,6 +2,7 @@ import pytest
 
 from mate_tf.datasets.wtq import read_wtq, split_list
 from tests.data_folders import WTQ
+from tests.small import cases
 
 HEADER = "id\tutterance\tcontext\ttargetValue\n"
 
@@ -34,15 +35,10 @@ def test_escapes_are_undone_and_quotation_marks_are_ordinary(release):
     assert table.rows == (('The "Blue" one', "1999"), ("two\nlines", "2000"))
 
 
-@pytest.mark.parametrize(
-    ("text", "values"),
-    [
-        ("", ("",)),
-        ("a|b", ("a", "b")),
-        (r"a\pb|c", ("a|b", "c")),
-        (r"\\p", (r"\p",)),
-        ("a\\", ("a\\",)),
-    ],
+@cases(
+    "text, values",
+    *(("", ("",)), ("a|b", ("a", "b")), (r"a\pb|c", ("a|b", "c")), (r"\\p", (r"\p",))),
+    ("a\\", ("a\\",)),
 )
 def test_lists_are_split_before_the_escapes_are_undone(text, values):
     assert split_list(text) == values
@@ -56,15 +52,11 @@ def test_a_split_without_a_column_is_refused_with_file_and_line(release):
 
 
 @pytest.mark.parametrize("original", [False, True])
-def test_a_table_without_a_row_is_refused_with_file_and_question(release, original):
+def test_a_table_needs_a_row_and_a_cell_may_be_a_megabyte_long(release, original):
     (release / "csv" / "1.csv").write_text("a,b\n")
     write_split(release, "nt-1\tq\tcsv/0.csv\t1\nnt-2\tq\tcsv/1.csv\t1\n")
     with pytest.raises(ValueError, match=r"at least 1 row .*\(file '.*dev.tsv', question 'nt-2'"):
         list(read_wtq(release, "dev", original))
-
-
-@pytest.mark.parametrize("original", [False, True])
-def test_a_cell_may_be_a_megabyte_long(release, original):
     (release / "csv" / "0.csv").write_text('"a"\n"{}"\n'.format("b" * 1_000_000))
     write_split(release, "nt-1\tq\tcsv/0.csv\t1\n")
     ((table, _),) = read_wtq(release, "dev", original)

@@ -1,50 +1,30 @@
-"""HybridQA's scores, and what is wrong with wrong answers."""
-
-import json
+"""HybridQA's scores."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.evaluation.hybridqa import (
-    exact_match,
-    f1,
-    hits_at,
-    normalize_answer,
-    write_official,
-)
+from mate_tf.evaluation.scoring import exact_match, f1, hits_at, normalize_answer
+from tests.small import cases
 
 WORDS = st.lists(st.sampled_from(["the", "a", "Oslo", "oslo", "3", "%", "it's"])).map(" ".join)
 
 
-@pytest.mark.parametrize(
-    ("text", "normalized"),
-    [
-        ("The  Asian\telephant !", "asian elephant"),
-        ("it's", "its"),
-        ("A-an", "aan"),
-        ("–the–", "– –"),
-        ("theatre", "theatre"),
-        ("1,000.5", "10005"),
-        ("Über", "über"),
-        ("A", ""),
-    ],
+@cases(
+    "text, normalized",
+    *(("The  Asian\telephant !", "asian elephant"), ("it's", "its"), ("A-an", "aan")),
+    *(("–the–", "– –"), ("theatre", "theatre"), ("1,000.5", "10005"), ("Über", "über")),
+    ("A", ""),
 )
 def test_case_ascii_punctuation_articles_and_white_space_do_not_count(text, normalized):
     assert normalize_answer(text) == normalized
 
 
-@pytest.mark.parametrize(
-    ("prediction", "gold", "exact", "overlap"),
-    [
-        ("the Oslo.", "oslo", 1.0, 1.0),
-        ("Oslo and Rome", "Rome", 0.0, 0.5),
-        ("Rome Rome", "Rome", 0.0, 2 / 3),
-        ("Rome", "Oslo", 0.0, 0.0),
-        ("", "Oslo", 0.0, 0.0),
-        ("The", "a", 1.0, 1.0),
-        ("", "", 1.0, 1.0),
-    ],
+@cases(
+    "prediction, gold, exact, overlap",
+    *(("the Oslo.", "oslo", 1.0, 1.0), ("Oslo and Rome", "Rome", 0.0, 0.5)),
+    *(("Rome Rome", "Rome", 0.0, 2 / 3), ("Rome", "Oslo", 0.0, 0.0), ("", "Oslo", 0.0, 0.0)),
+    *(("The", "a", 1.0, 1.0), ("", "", 1.0, 1.0)),
 )
 def test_words_are_counted_as_often_as_they_come(prediction, gold, exact, overlap):
     assert exact_match(prediction, gold) == exact
@@ -62,11 +42,3 @@ def test_a_hit_is_any_of_the_answers_cells_among_the_k_best(k, expected):
     ranked = [(0, 0), (0, 0), (1, 1), (2, 0)]  # three cells, one twice
     assert hits_at(k, ranked, {(2, 0), (9, 9)}) == expected
     assert hits_at(k, ranked, set()) == hits_at(k, [], {(0, 0)}) == 0.0
-
-
-def test_answers_are_written_as_the_official_script_reads_them(tmp_path):
-    write_official(tmp_path / "pred.json", {"q1": "Oslo", "q2": "é"})
-    assert json.loads((tmp_path / "pred.json").read_text(encoding="utf-8")) == [
-        {"question_id": "q1", "pred": "Oslo"},
-        {"question_id": "q2", "pred": "é"},
-    ]

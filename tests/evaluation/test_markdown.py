@@ -1,6 +1,6 @@
 """What an evaluation shows as tables."""
 
-from mate_tf.evaluation.markdown import (
+from mate_tf.evaluation.report import (
     ShownAnswer,
     answers_table,
     confusion_table,

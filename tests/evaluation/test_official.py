@@ -57,10 +57,13 @@ def test_a_task_without_official_files_or_format_is_refused():
 
 def test_answers_are_written_in_each_format_by_the_releases_ids(tmp_path):
     path = tmp_path / "official"
-    write_official("WTQ", path, {"nt-1-0_0": Answer(("a", "b")), "nt-2": Answer()})
-    assert path.read_text() == "nt-1\ta\tb\nnt-2\n"
+    write_official("WTQ", path, {"nt-1-0_0": Answer(("a\tb", "é\n")), "nt-2": Answer()})
+    assert path.read_text(encoding="utf-8") == "nt-1\ta b\té\nnt-2\n"
     write_official("HYBRIDQA", path, {"ab-0_0": Answer(("a", "b")), "cd": Answer()})
-    assert [entry["pred"] for entry in json.loads(path.read_text())] == ["a, b", ""]
+    assert json.loads(path.read_text()) == [
+        {"question_id": "ab", "pred": "a, b"},
+        {"question_id": "cd", "pred": ""},
+    ]
     write_official("SQA", path, {"nt-1-0_0": Answer(cells=(SelectedCell(0, 1, "", 1.0),))})
     assert path.read_text().splitlines()[1] == "nt-1\t0\t0\t['(0, 1)']"
 
@@ -69,9 +72,7 @@ def test_answers_are_written_in_each_format_by_the_releases_ids(tmp_path):
 def test_the_sample_of_hybridqa_is_scored_in_the_table_and_in_passages(original):
     if not HYBRIDQA_SAMPLE.is_dir():
         pytest.skip(f"no sample of HybridQA at {HYBRIDQA_SAMPLE}")
-    pairs = [
-        (linked.table, q) for linked, q in read_hybridqa(HYBRIDQA_SAMPLE, "dev", original=original)
-    ]
+    pairs = [(of.table, q) for of, q in read_hybridqa(HYBRIDQA_SAMPLE, "dev", original=original)]
     official = read_official("HYBRIDQA", HYBRIDQA_SAMPLE, "dev", pairs)
     predictions = {
         question.question_id: Answer((f"The {question.answers[0].split()[0]} !",))

@@ -7,6 +7,7 @@ import pytest
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.evaluation.predictions import match_predictions, read_predictions, write_predictions
 from mate_tf.tables.table import Question, Table
+from tests.small import cases
 
 TABLE = Table(("a",), (("1",),))
 CELL = SelectedCell(0, 1, "3 é", 0.5)
@@ -43,15 +44,13 @@ def test_a_file_of_the_first_version_is_read(tmp_path):
     assert alternative.ranked_cells == ((2, 1), (0, 0))
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("{", "expected valid JSON"),
-        ("[]", "expected answer to be an object, got list"),
-        ('{"items": [], "score": 0}', "expected a text as 'id', got None"),
-        ('{"id": "q2"}', "expected the keys items, score in answer, which lacks them"),
-        (json.dumps({"id": "q1"} | ANSWER.to_dict()), "one prediction a question, .* for 'q1'"),
-    ],
+@cases(
+    "line, message",
+    ("{", "expected valid JSON"),
+    ("[]", "expected answer to be an object, got list"),
+    ('{"items": [], "score": 0}', "expected a text as 'id', got None"),
+    ('{"id": "q2"}', "expected the keys items, score in answer, which lacks them"),
+    (json.dumps({"id": "q1"} | ANSWER.to_dict()), "one prediction a question, .* for 'q1'"),
 )
 def test_a_line_that_is_no_prediction_is_refused_with_file_and_line(tmp_path, line, message):
     path = tmp_path / "dev.jsonl"
@@ -79,15 +78,13 @@ def test_predictions_are_matched_in_the_questions_order():
     assert [(p.text, q.question_id) for p, _, q in matched] == [("a", "q1"), ("b", "q2")]
 
 
-@pytest.mark.parametrize(
-    ("predicted", "asked", "message"),
-    [
-        (["x", "q1"], ["q1"], "for 1 questions, got 2 in 'file', 1 of them for other.*first 'x'"),
-        (["x"], ["q1"], "for 1 questions, got 1 in 'file', 1 of them for other.*first 'x'"),
-        (["q1"], ["q1", "q2"], "for 2 questions, got 1 in 'file', and none for 1 .*first 'q2'"),
-        ([], ["q1"], "for 1 questions, got 0 in 'file', and none for 1 .*first 'q1'"),
-        ([], [], "expected at least 1 question, got 0"),
-    ],
+@cases(
+    "predicted, asked, message",
+    (["x", "q1"], ["q1"], "for 1 questions, got 2 in 'file', 1 of them for other.*first 'x'"),
+    (["x"], ["q1"], "for 1 questions, got 1 in 'file', 1 of them for other.*first 'x'"),
+    (["q1"], ["q1", "q2"], "for 2 questions, got 1 in 'file', and none for 1 .*first 'q2'"),
+    ([], ["q1"], "for 1 questions, got 0 in 'file', and none for 1 .*first 'q1'"),
+    ([], [], "expected at least 1 question, got 0"),
 )
 def test_predictions_for_other_questions_are_refused(predicted, asked, message):
     by_id = {id_: Answer() for id_ in predicted}

@@ -10,6 +10,7 @@ from mate_tf.answers.answer import Answer
 from mate_tf.answers.predictor import Predictor
 from mate_tf.config import AttentionConfig
 from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.evaluation.official import denotation_correct
 from mate_tf.evaluation.predictions import answer_sequences
 from mate_tf.evaluation.robustness import (
     is_tied,
@@ -18,7 +19,6 @@ from mate_tf.evaluation.robustness import (
     reorder,
     robustness_metrics,
 )
-from mate_tf.evaluation.wtq import denotation_correct
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
@@ -26,7 +26,7 @@ from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.presets import with_architecture
 from mate_tf.serving.export import export_saved_model
 from mate_tf.tables.table import Question, Table
-from tests.small import ENCODER, run_binary, write_vocabulary
+from tests.small import ENCODER, cases, run_binary, write_vocabulary
 
 WORDS = [*"bcdefghijklmnopq"]
 PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *map(str, range(10))]
@@ -141,21 +141,19 @@ def test_each_perturbation_has_an_order_of_its_own_and_the_questions_of_a_table_
         assert first.rows[row] == ("3",)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "tied", "expected"),
-    [
-        # One of each: t2t, t2f, f2t, f2f.
-        ([1, 1, 0, 0], [[1, 0, 1, 0]], None, (0.5, 0.5, 0.5, 0.0)),
-        ([1, 1], [[0, 0], [0, 1]], None, (1.0, 0.25, 0.75, 0.0)),
-        ([0], [[1]], None, (0.0, 1.0, 1.0, 0.0)),
-        # Changes between answers that are as good are counted apart.
-        (
-            [1, 1, 0, 0],
-            [[1, 0, 1, 0], [0, 1, 0, 0]],
-            [[1, 1, 0, 1], [0, 1, 1, 1]],
-            (0.5, 3 / 8, 3 / 8, 1 / 8),
-        ),
-    ],
+@cases(
+    "before, after, tied, expected",
+    # One of each: t2t, t2f, f2t, f2f.
+    ([1, 1, 0, 0], [[1, 0, 1, 0]], None, (0.5, 0.5, 0.5, 0.0)),
+    ([1, 1], [[0, 0], [0, 1]], None, (1.0, 0.25, 0.75, 0.0)),
+    ([0], [[1]], None, (0.0, 1.0, 1.0, 0.0)),
+    # Changes between answers that are as good are counted apart.
+    (
+        [1, 1, 0, 0],
+        [[1, 0, 1, 0], [0, 1, 0, 0]],
+        [[1, 1, 0, 1], [0, 1, 1, 1]],
+        (0.5, 3 / 8, 3 / 8, 1 / 8),
+    ),
 )
 def test_variation_counts_turns_in_both_directions(before, after, tied, expected):
     assert tuple(robustness_metrics(before, after, tied).values()) == expected
@@ -169,9 +167,7 @@ def test_answers_are_tied_whose_scores_are_alike():
     assert not is_tied(answer) and not is_tied(ValueError())
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "share"), [(False, True, 1.0), (True, False, 1.0), (False, False, 0.0)]
-)
+@cases("before, after, share", (False, True, 1.0), (True, False, 1.0), (False, False, 0.0))
 def test_a_tie_counts_before_the_change_of_order_and_after_it(before, after, share):
     answer = Answer(("x",), score=0.5)
     other = dataclasses.replace(answer, score=0.5)
@@ -188,13 +184,11 @@ def test_a_tie_counts_before_the_change_of_order_and_after_it(before, after, sha
     assert metrics["tied_variation_percentage"] == share
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "got"),
-    [
-        ([], [[]], r"0 before and \[0\] after"),
-        ([True], [], r"1 before and \[\] after"),
-        ([True], [[True, False]], r"1 before and \[2\] after"),
-    ],
+@cases(
+    "before, after, got",
+    ([], [[]], r"0 before and \[0\] after"),
+    ([True], [], r"1 before and \[\] after"),
+    ([True], [[True, False]], r"1 before and \[2\] after"),
 )
 def test_answers_to_other_questions_are_refused(before, after, got):
     with pytest.raises(ValueError, match=f"expected answers to the same questions, .*{got}"):

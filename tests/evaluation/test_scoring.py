@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.datasets.sqa import split_question_id
-from mate_tf.evaluation.official import Official, write_sqa_cells
+from mate_tf.evaluation.official import Denotation, Official, write_official
 from mate_tf.evaluation.scoring import (
     auroc,
     cells_correct,
@@ -19,8 +19,8 @@ from mate_tf.evaluation.scoring import (
     score,
     sequence_accuracy,
 )
-from mate_tf.evaluation.wtq import Denotation
 from mate_tf.tables.table import Question, Table
+from tests.small import cases
 
 CELL = SelectedCell(0, 1, "z", 1.0)
 TABLE = Table(("a", "b"), (("1", "2"), ("3", "4")))
@@ -36,28 +36,26 @@ def scored(task, *answered, official=None):
     return score(task, predictions, pairs, official)
 
 
-@pytest.mark.parametrize(
-    ("task", "prediction", "question", "correct"),
-    [
-        ("WTQ", {"items": ("2.0",)}, {"answers": ("2",)}, True),
-        ("WTQ", {"items": ("2",)}, {"answers": ("2", "3")}, False),
-        ("WIKISQL", {"items": ("b", "a")}, {"answers": ("A", "B")}, True),
-        ("JSONL", {"items": ("x",)}, {"answers": ("x",), "class_index": 1}, True),
-        ("JSONL", {"class_index": 1}, {"class_index": 1}, True),
-        ("TABFACT", {"class_index": 0}, {"class_index": 1}, False),
-        ("TABFACT", {"answered": False}, {"class_index": 0}, False),
-        ("SST2", {"class_index": 1}, {"class_index": 1}, True),
-        ("SQA", {"cells": (CELL,)}, {"answer_coordinates": ((0, 1),), "answers": ("z",)}, True),
-        ("SQA", {"items": ("z",)}, {"answer_coordinates": ((0, 1),), "answers": ("z",)}, False),
-        ("HYBRIDQA", {"items": ("the Oslo",)}, {"answers": ("oslo",)}, True),
-        ("HYBRIDQA", {"items": ("Oslo", "Rome")}, {"answers": ("Oslo",)}, False),
-        ("JSONL", {"aggregation": "ABSENT", "answered": False}, {"aggregation": "ABSENT"}, True),
-        ("JSONL", {"items": ("x",)}, {"aggregation": "ABSENT"}, False),
-        ("JSONL", {"answered": False}, {"aggregation": "ABSENT"}, False),
-        # Not accepted: wrong even where nothing would be right.
-        ("HYBRIDQA", {"error": "too long"}, {"answers": ("The",)}, False),
-        ("SQA", {"error": "too long"}, {"answers": ("z",)}, False),
-    ],
+@cases(
+    "task, prediction, question, correct",
+    ("WTQ", {"items": ("2.0",)}, {"answers": ("2",)}, True),
+    ("WTQ", {"items": ("2",)}, {"answers": ("2", "3")}, False),
+    ("WIKISQL", {"items": ("b", "a")}, {"answers": ("A", "B")}, True),
+    ("JSONL", {"items": ("x",)}, {"answers": ("x",), "class_index": 1}, True),
+    ("JSONL", {"class_index": 1}, {"class_index": 1}, True),
+    ("TABFACT", {"class_index": 0}, {"class_index": 1}, False),
+    ("TABFACT", {"answered": False}, {"class_index": 0}, False),
+    ("SST2", {"class_index": 1}, {"class_index": 1}, True),
+    ("SQA", {"cells": (CELL,)}, {"answer_coordinates": ((0, 1),), "answers": ("z",)}, True),
+    ("SQA", {"items": ("z",)}, {"answer_coordinates": ((0, 1),), "answers": ("z",)}, False),
+    ("HYBRIDQA", {"items": ("the Oslo",)}, {"answers": ("oslo",)}, True),
+    ("HYBRIDQA", {"items": ("Oslo", "Rome")}, {"answers": ("Oslo",)}, False),
+    ("JSONL", {"aggregation": "ABSENT", "answered": False}, {"aggregation": "ABSENT"}, True),
+    ("JSONL", {"items": ("x",)}, {"aggregation": "ABSENT"}, False),
+    ("JSONL", {"answered": False}, {"aggregation": "ABSENT"}, False),
+    # Not accepted: wrong even where nothing would be right.
+    ("HYBRIDQA", {"error": "too long"}, {"answers": ("The",)}, False),
+    ("SQA", {"error": "too long"}, {"answers": ("z",)}, False),
 )
 def test_an_answer_is_right_by_the_definition_of_its_task(task, prediction, question, correct):
     assert is_correct(task, Answer(**prediction), Question("?", "q", **question)) is correct
@@ -69,12 +67,10 @@ def test_a_question_without_gold_answer_is_refused(task):
         is_correct(task, Answer(), Question("?", "q"))
 
 
-@pytest.mark.parametrize(
-    ("task", "prediction", "question", "message"),
-    [
-        ("TABFACT", {"items": ("x",)}, {"class_index": 1}, "a classifier, got .* 'x'"),
-        ("WTQ", {"class_index": 1}, {"answers": ("x",)}, "answer from the table, got class 1"),
-    ],
+@cases(
+    "task, prediction, question, message",
+    ("TABFACT", {"items": ("x",)}, {"class_index": 1}, "a classifier, got .* 'x'"),
+    ("WTQ", {"class_index": 1}, {"answers": ("x",)}, "answer from the table, got class 1"),
 )
 def test_answers_of_another_kind_of_model_are_refused(task, prediction, question, message):
     with pytest.raises(ValueError, match=rf"{message} \(question 'q0'\)"):
@@ -108,13 +104,11 @@ def test_denotation_accuracy_and_what_the_scores_are_worth():
     }
 
 
-@pytest.mark.parametrize(
-    ("prediction", "found"),
-    [
-        ({"items": ("1",), "score": 0.5}, {"denotation_accuracy": 1.0}),
-        ({"items": ("2",), "score": 0.5}, {"denotation_accuracy": 0.0}),
-        ({"answered": False}, {"denotation_accuracy": 0.0}),
-    ],
+@cases(
+    "prediction, found",
+    ({"items": ("1",), "score": 0.5}, {"denotation_accuracy": 1.0}),
+    ({"items": ("2",), "score": 0.5}, {"denotation_accuracy": 0.0}),
+    ({"answered": False}, {"denotation_accuracy": 0.0}),
 )
 def test_scores_are_judged_where_there_are_some_and_their_area_where_they_differ(prediction, found):
     metrics = scored("WTQ", (prediction, {"answers": ("1",)}))
@@ -177,23 +171,21 @@ UNANSWERED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("predictions", "hits"),
-    [
-        # They reach as far as there are alternatives,
-        (
-            [
-                cell(1, 0.9, (2, 0.5), (3, 0.4)),
-                cell(2, 0.9, (3, 0.5), (1, 0.4)),
-                cell(2, 0.9, (3, 0.5)),
-            ],
-            (0.25, 0.5),
-        ),
-        # and no further where a question is not answered.
-        ([cell(2, 0.9, (1, 0.5), (3, 0.4)), UNANSWERED, UNANSWERED], (0.5, 0.75)),
-        # A reader that selects no cells has none.
-        ([{"items": ("x y",)}] * 3, (None, None)),
-    ],
+@cases(
+    "predictions, hits",
+    # They reach as far as there are alternatives,
+    (
+        [
+            cell(1, 0.9, (2, 0.5), (3, 0.4)),
+            cell(2, 0.9, (3, 0.5), (1, 0.4)),
+            cell(2, 0.9, (3, 0.5)),
+        ],
+        (0.25, 0.5),
+    ),
+    # and no further where a question is not answered.
+    ([cell(2, 0.9, (1, 0.5), (3, 0.4)), UNANSWERED, UNANSWERED], (0.5, 0.75)),
+    # A reader that selects no cells has none.
+    ([{"items": ("x y",)}] * 3, (None, None)),
 )
 def test_hits_are_counted_among_the_cells_that_are_ranked(predictions, hits):
     gold = {"answers": ("x",), "answer_coordinates": ((1, 0), (9, 0))}
@@ -220,17 +212,15 @@ def test_sequences_and_positions_are_counted_by_annotator():
         sequence_accuracy({})
 
 
-@pytest.mark.parametrize(
-    ("cells", "gold", "answers", "correct"),
-    [
-        (((1, 0), (0, 0)), ((0, 0), (1, 0)), ("a", "b"), True),
-        (((0, 0),), ((0, 0), (1, 0)), ("a", "b"), False),
-        (((0, 0), (1, 0)), ((0, 0),), ("a",), False),
-        ((), ((0, 0),), ("a",), False),
-        ((), (), (), True),
-        # The gold cell is in the header: no prediction has it, and none is not it either.
-        ((), (), ("Name",), False),
-    ],
+@cases(
+    "cells, gold, answers, correct",
+    (((1, 0), (0, 0)), ((0, 0), (1, 0)), ("a", "b"), True),
+    (((0, 0),), ((0, 0), (1, 0)), ("a", "b"), False),
+    (((0, 0), (1, 0)), ((0, 0),), ("a",), False),
+    ((), ((0, 0),), ("a",), False),
+    ((), (), (), True),
+    # The gold cell is in the header: no prediction has it, and none is not it either.
+    ((), (), ("Name",), False),
 )
 def test_cells_are_compared_as_sets(cells, gold, answers, correct):
     question = Question("?", answers=answers, answer_coordinates=gold)
@@ -251,7 +241,8 @@ def test_an_id_without_position_is_refused(question_id):
 
 def test_cells_are_written_as_the_official_script_reads_them(tmp_path):
     path = tmp_path / "pred.tsv"
-    write_sqa_cells(path, {"nt-639-0_1": ((0, 1), (2, 3)), "nt-640-2_0": ()})
+    cells = (SelectedCell(0, 1, "", 1.0), SelectedCell(2, 3, "", 1.0))
+    write_official("SQA", path, {"nt-639-0_1": Answer(cells=cells), "nt-640-2_0": Answer()})
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     assert rows[0] == {
@@ -262,7 +253,7 @@ def test_cells_are_written_as_the_official_script_reads_them(tmp_path):
     }
     assert (rows[1]["annotator"], rows[1]["answer_coordinates"]) == ("2", "[]")
     with pytest.raises(ValueError, match="expected an id such as 'nt-639-0_1', got 'mine_1'"):
-        write_sqa_cells(path, {"mine_1": ()})
+        write_official("SQA", path, {"mine_1": Answer()})
 
 
 ANSWERS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50)
@@ -278,9 +269,7 @@ def test_the_error_equals_its_definition(answers, bins):
             mean_score, accuracy = np.mean(members, axis=0)
             total += len(members) / len(answers) * abs(mean_score - accuracy)
     # Sums of at most 50 numbers up to 1, each rounded to half a unit in the last place.
-    assert expected_calibration_error(scores, correct, bins) == pytest.approx(
-        total, abs=50 * 2**-50
-    )
+    assert expected_calibration_error(scores, correct, bins) == pytest.approx(total, abs=50 / 2**50)
 
 
 @given(ANSWERS)
@@ -296,14 +285,12 @@ def test_the_area_is_the_chance_that_a_right_answer_scores_higher(answers):
 
 
 @pytest.mark.parametrize("metric", [expected_calibration_error, auroc])
-@pytest.mark.parametrize(
-    ("scores", "correct", "message"),
-    [
-        ([], [], "expected at least 1 answer, got 0"),
-        ([0.5], [True, False], "expected a score for each of 2 answers, got 1 scores"),
-        ([0.5, 1.5], [True, False], "expected scores from 0 to 1, got 1.5"),
-        ([0.5, float("nan")], [True, False], "expected scores from 0 to 1, got nan"),
-    ],
+@cases(
+    "scores, correct, message",
+    ([], [], "expected at least 1 answer, got 0"),
+    ([0.5], [True, False], "expected a score for each of 2 answers, got 1 scores"),
+    ([0.5, 1.5], [True, False], "expected scores from 0 to 1, got 1.5"),
+    ([0.5, float("nan")], [True, False], "expected scores from 0 to 1, got nan"),
 )
 def test_what_is_no_list_of_probabilities_is_refused(metric, scores, correct, message):
     with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""Two binaries from the outside; tests/records/test_creation.py has what they refuse."""
+"""Programs that make records, from outside; tests/records/test_creation.py has what they refuse."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import pytest
 from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import read_conversion
-from tests.small import run_binary, write_vocabulary
+from tests.small import succeeded, write_vocabulary
 
 VOCABULARY = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijk0123456789?"]
 TABLE = {"id": "t", "header": ["a", "b"], "rows": [["c", "1"], ["d", "1"], ["e", "3"]]}
@@ -33,12 +33,11 @@ def test_training_keeps_what_is_supervised_and_evaluation_all_that_fits(tmp_path
     for name in ("train", "dev"):
         (tmp_path / f"{name}.jsonl").write_text(lines)
     out = tmp_path / "out"
-    done = run_binary(
+    done = succeeded(
         "experiments.create_data",
         *("--task=JSONL", f"--input_dir={tmp_path}", f"--output_dir={out}"),
         *(f"--vocab_file={vocab_file}", "--max_seq_length=24", "--original_conversion"),
     )
-    assert done.returncode == 0, done.stderr
     assert "train: 2 of 5 questions kept" in done.stdout
     assert "left out: 1 ambiguous answer" in done.stdout
     assert "left out: 1 answer not found" in done.stdout
@@ -72,14 +71,13 @@ def test_tables_alone_become_records(tmp_path):
         (folder / f"{number}.csv").write_text("a,b\nc,d\ne,f\n", encoding="utf-8")
     vocab_file = write_vocabulary(tmp_path / "vocab.txt")
     flags = (f"--input_dir={folder}", f"--output_dir={data_dir}", f"--vocab_file={vocab_file}")
-    done = run_binary(
+    done = succeeded(
         "experiments.create_pretraining_data",
         "--task=TABLES",
         *flags,
         "--max_seq_lengths=24",
         "--dupe_factor=2",
     )
-    assert done.returncode == 0, done.stderr
     assert re.search(r"train: \d\d of \d\d examples kept\n  kept with 24 tokens", done.stdout)
     conversion = read_conversion(data_dir)
     assert conversion.division == "train:train=95,dev=5"
@@ -89,3 +87,36 @@ def test_tables_alone_become_records(tmp_path):
         for file in (data_dir / "train_24.tfrecord", data_dir / "dev_24.tfrecord")
     ]
     assert len(parts[0] | parts[1]) == 30 and not parts[0] & parts[1] and all(parts)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, vocab_file):
+    """The output folders of both programs, and what they printed."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "in").mkdir()
+    for i in range(8):
+        rows = "".join(f"{name},{n * (i + 2)}\n" for n, name in enumerate("abcdef", start=3))
+        (folder / "in" / f"{i}.csv").write_text(f"name,points\n{rows}")
+    (folder / "in" / "broken.csv").write_text('a,b\n1,"2\n')
+    printed = {}
+    for what, some in (("statements", "excerpts_per_table=2"), ("questions", "operations=count")):
+        done = succeeded(
+            f"experiments.create_{what}",
+            *(f"--input_dir={folder / 'in'}", f"--output_dir={folder / what}"),
+            *(f"--vocab_file={vocab_file}", "--max_seq_length=400", f"--{some}"),
+            "--parts=train=60,dev=40",
+        )
+        printed[what] = done.stdout
+    return folder, printed
+
+
+@pytest.mark.medium
+def test_the_programs_write_what_they_say(made):
+    folder, printed = made
+    for what, said in printed.items():
+        assert "left out: 1 table: malformed" in said
+        for part in ("train", "dev"):
+            pairs = list(read_json_lines(folder / what / f"{part}.jsonl"))
+            assert f"{part}: {len(pairs)} {what} about" in said
+            if what == "questions":
+                assert {question.aggregation for _, question in pairs} == {"COUNT"}

@@ -6,6 +6,8 @@ import json
 import pathlib
 from typing import Any
 
+from experiments.demo_data.people import PARTS, questions
+
 DATA = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "demo_data"
 
 
@@ -51,3 +53,22 @@ def test_questions_and_ids_are_distinct_and_test_is_unseen() -> None:
 
     seen = {target(question) for question in QUESTIONS["train"]}
     assert not [question["id"] for question in QUESTIONS["dev"] if target(question) in seen]
+
+
+def test_what_people_ask_is_answered_by_the_table_and_no_table_is_in_two_parts() -> None:
+    ids = {part: {question["table"]["id"] for question in questions(part)} for part in PARTS}
+    assert sum(map(len, ids.values())) == len(set.union(*ids.values())) == 1393
+    for question in (question for part in PARTS for question in questions(part)):
+        rows = question["table"]["rows"]
+        texts = [rows[row][column] for row, column in question.get("answer_coordinates", ())]
+        if question["aggregation"] == "ABSENT":
+            assert "answers" not in question
+        elif question["aggregation"] == "NONE":
+            assert question["answers"] == texts and all(texts), question["id"]
+        elif question["aggregation"] in ("COUNT", "DISTINCT"):
+            if question["aggregation"] == "DISTINCT":
+                texts = sorted({text.strip().lower() for text in texts})
+            assert question["answers"] == [str(len(texts))]
+            assert question["answer_number"] == len(texts)
+        else:
+            assert len(question["answers"]) == 1 and texts, question["id"]

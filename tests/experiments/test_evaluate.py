@@ -13,7 +13,7 @@ from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.serving.folder import read_calibration
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Question, Table
-from tests.small import export_small, run_binary
+from tests.small import export_small, run_binary, succeeded
 
 TABLE = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]], table_id="letters")
 LONG = Table.from_rows([["a", "b"], *[["c", "d"]] * 40], table_id="long")
@@ -72,8 +72,7 @@ def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, mod
     turns = [Question("c d", f"nt-1-0_{n}", ("x",), ((0, 0),)) for n in (1, 0)]
     write_json_lines(data, [(TABLE, question) for question in turns])
     files = f"--data={data}", f"--official_output={tmp_path / 'official.tsv'}"
-    done = run_binary("experiments.predict", f"--model={model}", *files, f"--output={output}")
-    assert not done.returncode, done.stderr
+    done = succeeded("experiments.predict", f"--model={model}", *files, f"--output={output}")
     predictions = read_predictions(output)
     assert list(predictions) == ["nt-1-0_1", "nt-1-0_0"]
     cells = from_pretrained(model).answer(TABLE, turns[1]).cells
@@ -100,8 +99,7 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     done = run_binary("experiments.calibrate", *flags)
     assert done.returncode == 1 and read_calibration(exported) is None
     assert "expected questions kept for calibration, got the split 'dev'" in done.stderr
-    done = run_binary("experiments.calibrate", *flags, f"--data={tmp_path / 'calibration.jsonl'}")
-    assert done.returncode == 0, done.stderr
+    done = succeeded("experiments.calibrate", *flags, f"--data={tmp_path / 'calibration.jsonl'}")
     assert "questions: 8, answered 8, right 6" in done.stdout
     calibration = read_calibration(exported)
     after = from_pretrained(exported).answer(TABLE, "c d")

@@ -6,14 +6,8 @@ import pytest
 
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Table
-from tests.small import PIECES, run_binary, write_vocabulary
-from tests.weights.small_models import (
-    BERT_CONFIG,
-    encoder_config,
-    table_qa_values,
-    write_hugging_face,
-    write_tf1,
-)
+from tests.small import PIECES, succeeded, write_vocabulary
+from tests.weights import small_models as models
 
 
 @pytest.mark.medium
@@ -23,15 +17,16 @@ def test_a_published_checkpoint_becomes_a_model_that_attends_as_asked(tmp_path, 
     flags = [f"--checkpoint={folder}", "--architecture=mate", f"--output_dir={exported}"]
     if kind == "tf1":
         folder.mkdir()
-        write_tf1(folder / "model.ckpt", table_qa_values())
-        (folder / "bert_config.json").write_text(json.dumps(encoder_config().to_bert_config()))
+        models.write_tf1(folder / "model.ckpt", models.table_qa_values())
+        (folder / "bert_config.json").write_text(
+            json.dumps(models.encoder_config().to_bert_config())
+        )
         flags += [f"--checkpoint={folder / 'model.ckpt'}", "--config=wtq_base"]
     else:
         of_tapas = {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4}
-        write_hugging_face(folder, table_qa_values(), **of_tapas)
-    write_vocabulary(folder / "vocab.txt", PIECES[: BERT_CONFIG["vocab_size"]])
-    done = run_binary("experiments.export", *flags)
-    assert done.returncode == 0, done.stderr
+        models.write_hugging_face(folder, models.table_qa_values(), **of_tapas)
+    write_vocabulary(folder / "vocab.txt", PIECES[: models.BERT_CONFIG["vocab_size"]])
+    succeeded("experiments.export", *flags)
     written = json.loads((exported / "assets.extra" / "mate_tf.json").read_text())
     assert written["encoder"]["attention"]["architecture"] == "mate"
     assert written["features"]["original_conversion"]

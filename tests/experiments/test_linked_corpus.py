@@ -22,15 +22,12 @@ def draw(split, count=60, seed=0):
         yield drawn, corpus.draw_questions(rng, drawn, 6, split)
 
 
-def test_splits_share_no_name_and_no_thing():
+def test_splits_share_no_name_and_no_thing_and_the_test_split_is_asked_in_other_words():
     words = {split: corpus.words_of(split) for split in SPLITS}
     for kind in words["train"]:
         assert all(len(words[split][kind]) >= 8 for split in SPLITS), kind
     everything = [word for split in SPLITS for of_kind in words[split].values() for word in of_kind]
     assert len(set(everything)) == len(everything)
-
-
-def test_the_test_split_is_asked_in_other_words():
     for theme in corpus.themes():
         for relation in (theme.entity, *theme.shared, *theme.own, *theme.facts):
             assert relation.asks or relation.conditions, relation.name

@@ -8,11 +8,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from experiments.benchmarks.check_tpu import batch
+from mate_tf.config import LinformerConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.models.masked_lm import MaskedLanguageModel
 from mate_tf.pointr.inputs import PointRConfig
+from mate_tf.training.examples import build_model
+from mate_tf.training.loop import make_optimizer
 from mate_tf.training.run import load_config, save_config
 from mate_tf.training.starting_points import find_config, make_config, presets
+from mate_tf.training.trainer import Task, Termination, Trainer
 
 # The release's values (tapas/utils/hparam_utils.py), under the names they have here; "examples" are
 # the training's in all. Below the MATE paper's of pre-training (appendix A.1), whose learning rate
@@ -38,6 +43,9 @@ wikisql_supervised_base learning_rate=0.0000412331 warmup_ratio=0.168479 batch_s
   allow_empty_column_selection=True init_cell_selection_weights_to_zero=True
 tabfact_base learning_rate=2e-5 warmup_ratio=0.05 batch_size=512 examples=40_960_000
   max_gradient_value=10.0 num_classes=2 attention_dropout=0.0 hidden_dropout=0.07
+wtq_large learning_rate=0.0000193581 batch_size=512 examples=25_600_000
+tabfact_large learning_rate=2e-5 batch_size=512 examples=40_960_000 num_classes=2
+statements_base learning_rate=2e-5 batch_size=512 examples=40_960_000 num_classes=2
 hybridqa_mate_large learning_rate=1e-5 warmup_ratio=0.05 batch_size=128 examples=10_240_000
   max_gradient_value=10.0 max_seq_length=2048 bucket_size=42 global_size=116 eval_batch_size=8
   cell_cross_entropy=True select_one_column=False allow_empty_column_selection=False
@@ -73,7 +81,7 @@ def test_a_preset_has_the_published_values(published):
     assert {key: values[key] for key in expected} == expected
 
 
-def test_every_preset_goes_to_a_file_and_back(tmp_path):
+def test_every_preset_goes_to_a_file_and_back_and_that_of_pointr_is_of_its_stages(tmp_path):
     for name in presets():
         config = find_config(name)
         if name.startswith("pointr_"):
@@ -82,15 +90,11 @@ def test_every_preset_goes_to_a_file_and_back(tmp_path):
         else:
             save_config(config, tmp_path / name)
             assert load_config(tmp_path / name) == config
-
-
-def test_mate_at_2048_tokens_has_as_many_tokens_in_each_batch():
-    sets = find_config("mlm_mate_base_2048").record_sets
-    assert [(records.max_seq_length, records.batch_size) for records in sets] == [
-        (128, 512),
-        (512, 128),
-        (2048, 32),
-    ]
+    config = find_config("pointr_mate_large")
+    assert config.point == find_config("hybridqa_mate_large")
+    reader = find_config("hybridqa_reader_large")
+    assert config.read == dataclasses.replace(reader, task=config.read.task)
+    assert config.inputs.num_sentences == 5
 
 
 def test_mate_has_as_many_parameters_as_tapas_and_as_its_paper_says():
@@ -105,14 +109,6 @@ def test_mate_has_as_many_parameters_as_tapas_and_as_its_paper_says():
     assert round(counts[0] / 1e6, -1) == 110  # the paper rounds to ten millions
 
 
-def test_the_preset_of_pointr_is_of_its_two_stages():
-    config = find_config("pointr_mate_large")
-    assert config.point == find_config("hybridqa_mate_large")
-    reader = find_config("hybridqa_reader_large")
-    assert config.read == dataclasses.replace(reader, task=config.read.task)
-    assert config.inputs.num_sentences == 5
-
-
 @pytest.mark.parametrize("name", ["tapas", "sat", "linformer_256", "table_etc"])
 def test_an_architecture_changes_the_pointer_alone(name):
     mate, other = (make_config("pointr_mate_large", of, []) for of in (None, name))
@@ -124,3 +120,71 @@ def test_an_architecture_changes_the_pointer_alone(name):
     if name == "linformer_256":
         longer = make_config("pointr_mate_large", name, ["--config.point.max_seq_length=4096"])
         assert longer.point.encoder.attention.sequence_length == 4096
+
+
+def narrow(config):
+    """A tenth of the width, one layer and a batch of two of at most 256 tokens."""
+    encoder, length = config.encoder, min(config.max_seq_length, 256)
+    heads = encoder.num_heads
+    if isinstance(encoder.attention, LinformerConfig):
+        attention = dataclasses.replace(
+            encoder.attention, sequence_length=length, projected_length=length // 8
+        )
+        encoder = dataclasses.replace(encoder, attention=attention)
+    sizes = dict(
+        hidden_size=max(1, encoder.hidden_size // 10 // heads) * heads,
+        intermediate_size=encoder.intermediate_size // 10,
+        num_layers=1,
+    )
+    return dataclasses.replace(
+        config,
+        encoder=dataclasses.replace(encoder, **sizes),
+        max_seq_length=length,
+        length_buckets=(),
+        batch_size=2,
+        gradient_accumulation_steps=1,
+    )
+
+
+def stages():
+    """Every preset, of a PointR both of its stages."""
+    for name, config in presets().items():
+        of_preset = {"": config}
+        if isinstance(config, PointRConfig):
+            of_preset = {":point": config.point, ":read": config.read}
+        for stage, one in of_preset.items():
+            yield pytest.param(one, id=name + stage)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("config", list(stages()))
+def test_a_preset_takes_two_steps_at_a_tenth_of_its_width(config):
+    config = narrow(config)
+    tf.keras.backend.clear_session()
+    tf.keras.utils.set_random_seed(0)
+    model = build_model(config)
+    task = Task(
+        model,
+        lambda _: tf.data.Dataset.range(0),
+        model.compute_task_loss,
+        dict,
+        "loss",
+        model.model_inputs,
+        model.normalized_by,
+    )
+    trainer = Trainer(task, make_optimizer(model, config), config, Termination())
+    inputs = batch(2, config.max_seq_length)
+    places = np.arange(config.max_seq_length)
+    cells = {"input_mask": places >= 0, "row_ids": places // 4, "column_ids": places % 4}
+    cells |= {"segment_ids": places > 3, "label_ids": places == 5}
+    for name, values in cells.items():
+        inputs[name] = tf.constant(np.tile(values, (2, 1)), tf.int32)
+    inputs["answer"] = tf.fill([2, 1], np.nan)  # no number: a cell
+    inputs["masked_lm_weights"] = tf.ones_like(inputs["masked_lm_weights"])
+    before = [weight.numpy() for weight in model.trainable_variables]
+    losses = [float(trainer.replica_step(inputs)["loss"]) for _ in range(2)]
+    assert np.isfinite(losses).all()
+    assert trainer.global_step.numpy() == 2
+    after = [weight.numpy() for weight in model.trainable_variables]
+    assert all(np.isfinite(weight).all() for weight in after)
+    assert any((one != other).any() for one, other in zip(after, before, strict=True))

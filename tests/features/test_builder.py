@@ -11,6 +11,7 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.tables.table import Question, Table
 from tests.features.examples import build, pieces, rows_of
+from tests.small import cases
 
 TABLE = Table.from_rows(
     [["city name", "people"], ["New York", 8], ["Newville", None], ["a", "3 x"]], table_id="cities"
@@ -65,13 +66,11 @@ def test_ranks_relations_and_values_of_a_numeric_column(wordpiece):
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, [1, 2, 0]),
-        ({"numbers_version": 1}, [1, 2, 3]),
-        ({"original_conversion": True}, [1, 2, 3]),
-    ],
+@cases(
+    "options, expected",
+    ({}, [1, 2, 0]),
+    ({"numbers_version": 1}, [1, 2, 3]),
+    ({"original_conversion": True}, [1, 2, 3]),
 )
 def test_a_total_has_no_rank_among_what_it_is_the_total_of(wordpiece, options, expected):
     table = Table.from_rows([["name", "people"], ["a", "3"], ["b", "8"], ["Total", "11"]])
@@ -103,21 +102,17 @@ def test_padding_is_zero_and_none_without_a_length(wordpiece):
         assert values.dtype == (np.float32 if name.startswith("numeric_values") else np.int32)
 
 
-@pytest.mark.parametrize(
-    ("config", "question", "expected", "dropped", "trimmed"),
-    [
-        ({"max_seq_length": 16}, QUESTION, "a 3 x", 0, 0),
-        (DROP | {"max_seq_length": 15}, CITY, "a 3 x", 0, 0),
-        (DROP | {"max_seq_length": 14}, CITY, "[EMPTY]", 1, 0),
-        (DROP | {"max_seq_length": 11}, CITY, "york 8", 2, 0),
-        (DROP | {"max_row_id": 3}, CITY, "[EMPTY]", 1, 0),
-        (TRIM | {"max_seq_length": 14}, CITY, "a 3", 0, 3),
-        (DROP | TRIM | {"max_seq_length": 10}, CITY, "[EMPTY]", 1, 2),
-    ],
+@cases(
+    "config, question, expected, dropped, trimmed",
+    ({"max_seq_length": 16}, QUESTION, "a 3 x", 0, 0),
+    (DROP | {"max_seq_length": 15}, CITY, "a 3 x", 0, 0),
+    (DROP | {"max_seq_length": 14}, CITY, "[EMPTY]", 1, 0),
+    (DROP | {"max_seq_length": 11}, CITY, "york 8", 2, 0),
+    (DROP | {"max_row_id": 3}, CITY, "[EMPTY]", 1, 0),
+    (TRIM | {"max_seq_length": 14}, CITY, "a 3", 0, 3),
+    (DROP | TRIM | {"max_seq_length": 10}, CITY, "[EMPTY]", 1, 2),
 )
-def test_what_does_not_fit_is_left_out_where_asked_and_reported(
-    wordpiece, config, question, expected, dropped, trimmed
-):
+def test_what_does_not_fit_is_left_out(wordpiece, config, question, expected, dropped, trimmed):
     example = build(wordpiece, TABLE, question, **config)
     assert pieces(wordpiece, example).endswith(expected)
     assert example.report.rows_dropped == dropped
@@ -125,30 +120,29 @@ def test_what_does_not_fit_is_left_out_where_asked_and_reported(
     assert example.report.num_tokens == example.features["input_mask"].sum()
 
 
-def test_trimming_leaves_words_whole(wordpiece):
+def test_trimming_leaves_words_whole_and_limits_without_room_are_refused(wordpiece):
     table = Table.from_rows([["a"], ["Newville Newville"]])
     example = build(wordpiece, table, Question("a"), max_seq_length=7, trim_cells=True)
     assert pieces(wordpiece, example) == "[CLS] a [SEP] a new ##ville"
+    for limit in ("max_seq_length", "max_column_id", "max_row_id", "cell_trim_length"):
+        with pytest.raises(ValueError, match=f"expected {limit} to be at least"):
+            FeatureConfig(**{limit: 0})
 
 
 WIDE = Table.from_rows([["a"] * 300, ["b"] * 300], table_id="wide")
 LONG_QUESTION = Question("city " * 600, question_id="long")
 
 
-@pytest.mark.parametrize(
-    ("table", "question", "config", "reason", "message"),
-    [
-        (TABLE, QUESTION, {"max_seq_length": 15}, "too long", "15 tokens, got 16 .*'q'.; raise"),
-        (TABLE, LONG_QUESTION, DROP | TRIM, "too long", "512 .*, got 604 for the question and th"),
-        (TABLE, CITY, DROP | {"max_seq_length": 8}, "too long", "got 9 .* and one row"),
-        (WIDE, CITY, {"max_seq_length": None}, "too many columns", "255 columns, got 300 .*'wide'"),
-        (TABLE, QUESTION, {"max_row_id": 3}, "too many rows", "at most 2 rows, got 3 .*'cities'"),
-        (TABLE, QUESTION, DROP | TRIM | {"max_seq_length": 9}, "answer cut off", "3 .*, got 1"),
-    ],
+@cases(
+    "table, question, config, reason, message",
+    (TABLE, QUESTION, {"max_seq_length": 15}, "too long", "15 tokens, got 16 .*'q'.; raise"),
+    (TABLE, LONG_QUESTION, DROP | TRIM, "too long", "512 .*, got 604 for the question and th"),
+    (TABLE, CITY, DROP | {"max_seq_length": 8}, "too long", "got 9 .* and one row"),
+    (WIDE, CITY, {"max_seq_length": None}, "too many columns", "255 columns, got 300 .*'wide'"),
+    (TABLE, QUESTION, {"max_row_id": 3}, "too many rows", "at most 2 rows, got 3 .*'cities'"),
+    (TABLE, QUESTION, DROP | TRIM | {"max_seq_length": 9}, "answer cut off", "3 .*, got 1"),
 )
-def test_what_does_not_fit_is_refused_in_one_sentence(
-    wordpiece, table, question, config, reason, message
-):
+def test_what_does_not_fit_is_refused(wordpiece, table, question, config, reason, message):
     with pytest.raises(ConversionError, match=message) as error:
         build(wordpiece, table, question, **config)
     assert error.value.reason == reason
@@ -163,12 +157,6 @@ def test_answers_outside_of_the_table_are_refused_or_counted(wordpiece):
         example = build(wordpiece, TABLE, question, require_answers=False)
         assert example.report.answers_dropped == 1
         assert not example.features["label_ids"].any()
-
-
-def test_a_limit_that_leaves_no_room_is_refused():
-    for limit in ("max_seq_length", "max_column_id", "max_row_id", "cell_trim_length"):
-        with pytest.raises(ValueError, match=f"expected {limit} to be at least"):
-            FeatureConfig(**{limit: 0})
 
 
 def test_a_table_is_tokenized_once(wordpiece, monkeypatch):
@@ -256,20 +244,18 @@ def test_a_histogram_row_changes_no_other_token(wordpiece, rows, coordinates):
     assert example.report.answers_dropped == plain.report.answers_dropped
 
 
-@pytest.mark.parametrize(
-    ("config", "rows_dropped", "tokens_trimmed", "num_tokens", "end"),
-    [
-        # [CLS] a [SEP] and two headers, then rows of 2, 6, 2 and 2 tokens, then the 20.
-        ({"max_seq_length": 37}, 0, 0, 37, f"new 1 {HISTOGRAM}"),
-        ({"max_seq_length": 36}, 1, 0, 35, f"york 3 {HISTOGRAM}"),
-        ({"max_seq_length": 34}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
-        ({"max_seq_length": 27}, 3, 0, 27, f"york 8 {HISTOGRAM}"),
-        ({"max_row_id": 4}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
-        (TRIM | {"max_seq_length": 22}, 0, 16, 21, "new 1 york 2 8 2"),
-        (TRIM | {"max_seq_length": 14}, 3, 14, 13, "york 8 york 2 , 8 2 ,"),
-    ],
+@cases(
+    "config, rows_dropped, tokens_trimmed, num_tokens, end",
+    # [CLS] a [SEP] and two headers, then rows of 2, 6, 2 and 2 tokens, then the 20.
+    ({"max_seq_length": 37}, 0, 0, 37, f"new 1 {HISTOGRAM}"),
+    ({"max_seq_length": 36}, 1, 0, 35, f"york 3 {HISTOGRAM}"),
+    ({"max_seq_length": 34}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
+    ({"max_seq_length": 27}, 3, 0, 27, f"york 8 {HISTOGRAM}"),
+    ({"max_row_id": 4}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
+    (TRIM | {"max_seq_length": 22}, 0, 16, 21, "new 1 york 2 8 2"),
+    (TRIM | {"max_seq_length": 14}, 3, 14, 13, "york 8 york 2 , 8 2 ,"),
 )
-def test_rows_are_dropped_before_the_histogram_of_the_whole_table(
+def test_rows_go_before_histograms(
     wordpiece, config, rows_dropped, tokens_trimmed, num_tokens, end
 ):
     config = DROP | {"max_seq_length": None, "histogram_row": True} | config
@@ -287,14 +273,12 @@ def test_rows_are_dropped_before_the_histogram_of_the_whole_table(
         assert not example.features[name][own].any()
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"max_seq_length": 36}, r"expected at most 36 tokens, got 37 \(table 'cities'"),
-        (DROP | {"max_seq_length": 24}, "header and the histogram row alone"),
-        (DROP | {"max_seq_length": 26}, "the histogram row and one row"),
-        ({"max_row_id": 5}, "expected at most 3 rows, got 4"),
-    ],
+@cases(
+    "config, message",
+    ({"max_seq_length": 36}, r"expected at most 36 tokens, got 37 \(table 'cities'"),
+    (DROP | {"max_seq_length": 24}, "header and the histogram row alone"),
+    (DROP | {"max_seq_length": 26}, "the histogram row and one row"),
+    ({"max_row_id": 5}, "expected at most 3 rows, got 4"),
 )
 def test_errors_count_the_histogram_row(wordpiece, config, message):
     config = {"max_seq_length": None, "histogram_row": True, **config}

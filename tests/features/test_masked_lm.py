@@ -1,3 +1,5 @@
+"""Pre-training examples: what is drawn and masked, and the features made of it."""
+
 import collections
 import dataclasses
 import random
@@ -7,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mate_tf.features import masked_lm
 from mate_tf.features.config import ConversionError, MaskedLmConfig
-from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
+from mate_tf.features.tokenized_table import tokenize_table
 from mate_tf.tables.table import Table
 from tests.features.examples import rows_of
+from tests.small import cases
 
 TABLE = Table.from_rows(
     [["city name", "people"], ["New York", 8], ["Newville", 3], ["a b c", "5 x"]], table_id="cities"
@@ -22,7 +26,7 @@ CONFIG = MaskedLmConfig(max_seq_length=64, masking_probability=0.3)
 
 def builds(wordpiece, table=TABLE, texts=TEXTS, *, seeds=range(40), negative=None, **changes):
     """Examples of many seeds."""
-    builder = MaskedLmBuilder(wordpiece, dataclasses.replace(CONFIG, **changes))
+    builder = masked_lm.MaskedLmBuilder(wordpiece, dataclasses.replace(CONFIG, **changes))
     return [builder.build(table, texts, random.Random(seed), negative) for seed in seeds]
 
 
@@ -59,9 +63,7 @@ def same(one, other):
 
 
 def test_labels_are_what_the_text_and_the_table_say(wordpiece):
-    both_orders = [
-        [id_ for ids in wordpiece.ids(texts) for id_ in ids] for texts in (TEXTS, TEXTS[::-1])
-    ]
+    both_orders = [[id_ for ids in wordpiece.ids(t) for id_ in ids] for t in (TEXTS, TEXTS[::-1])]
     some_is_masked = False
     for example in builds(wordpiece):
         input_ids = unmasked(example)
@@ -93,15 +95,16 @@ def test_cells_are_masked_as_wholes_where_asked_for_and_words_always(wordpiece, 
     assert wholes and (parts > 0) == (not whole_cells)
 
 
-def test_the_same_generator_gives_the_same_example_and_another_another(wordpiece):
+def test_an_example_follows_from_its_generator_and_is_flagged_where_a_negative_takes_its_place(
+    wordpiece,
+):
     examples = builds(wordpiece, seeds=(1, 1, 2), negative=OTHER)
     assert same(examples[0], examples[1])
     assert not same(examples[0], examples[2])
-    one, again, other = (example_rng(key, 7, 128).random() for key in ("a_0", "a_0", "a_1"))
+    one, again, other = (
+        masked_lm.example_rng(key, 7, 128).random() for key in ("a_0", "a_0", "a_1")
+    )
     assert one == again != other
-
-
-def test_a_negative_takes_the_tables_place_half_of_the_time_and_is_flagged(wordpiece):
     num = 400
     examples = builds(wordpiece, seeds=range(num), negative=OTHER)
     flags = np.array([example["next_sentence_labels"][0] for example in examples])
@@ -128,7 +131,7 @@ def test_ranks_and_numbers_are_of_the_whole_table_before_masking(wordpiece):
     assert seen
 
 
-def test_features_of_text_alone(wordpiece):
+def test_features_of_text_alone_and_without_column_names(wordpiece):
     example = build(wordpiece, None, ["new york", "a"], max_seq_length=4, max_predictions=2)
     tokens = [wordpiece.vocabulary[id_] for id_ in unmasked(example)]
     assert tokens == "[CLS] new york [PAD]".split()
@@ -137,9 +140,6 @@ def test_features_of_text_alone(wordpiece):
     assert list(example["table_id"]) == [b""]
     long = build(wordpiece, None, ["new york " * 9], max_seq_length=4)
     assert long["input_mask"].all()
-
-
-def test_column_names_can_be_stripped(wordpiece):
     for example in builds(wordpiece, strip_column_names=True):
         of_header = (example["row_ids"] == 0) & (example["column_ids"] > 0)
         assert set(unmasked(example)[of_header]) == {wordpiece.empty}
@@ -155,14 +155,12 @@ def test_ids_stay_below_their_limits_but_in_the_original(wordpiece, original):
     assert most == {"column_ids": 3 + original, "row_ids": 4 + original}
 
 
-@pytest.mark.parametrize(
-    ("texts", "changes", "reason", "message"),
-    [
-        ((), {}, "no fitting text", "expected at least 8 pieces of text, got 0 .table 'cities'"),
-        (("a",), {}, "no fitting text", "expected at least 8 pieces of text, got 1"),
-        (TEXTS, {"join_texts": False, "max_text_length": 8}, "no fitting text", "of 8 to 8 pieces"),
-        (TEXTS, {"max_seq_length": 11}, "too long", "expected at most 11 tokens"),
-    ],
+@cases(
+    "texts, changes, reason, message",
+    ((), {}, "no fitting text", "expected at least 8 pieces of text, got 0 .table 'cities'"),
+    (("a",), {}, "no fitting text", "expected at least 8 pieces of text, got 1"),
+    (TEXTS, {"join_texts": False, "max_text_length": 8}, "no fitting text", "of 8 to 8 pieces"),
+    (TEXTS, {"max_seq_length": 11}, "too long", "expected at most 11 tokens"),
 )
 def test_what_does_not_fit_is_an_error_with_its_reason(wordpiece, texts, changes, reason, message):
     with pytest.raises(ConversionError, match=message) as error:
@@ -217,7 +215,7 @@ def test_anything_gives_features_within_range_or_an_error(
         max_row_id=5,
     )
     try:
-        example = MaskedLmBuilder(wordpiece, config).build(
+        example = masked_lm.MaskedLmBuilder(wordpiece, config).build(
             table, texts, random.Random(seed), negative
         )
     except ValueError as error:
@@ -237,3 +235,143 @@ def test_anything_gives_features_within_range_or_an_error(
     for name in ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights"):
         assert example[name].shape == (predictions,)
         assert not example[name][len(positions) :].any()
+
+
+MASK, SIZE = 5, 100
+WORDS = [[1], [2, 3], [4, 5, 6], [7], [8, 9, 10, 11]]
+
+
+@pytest.mark.parametrize("num_predictions", range(13))
+def test_no_more_than_asked_for_is_masked_and_words_are_whole(num_predictions):
+    for seed in range(20):
+        words = list(map(list, WORDS))
+        masked = set(masked_lm.draw_masks(words, num_predictions, MASK, SIZE, random.Random(seed)))
+        assert len(masked) <= num_predictions
+        assert all(masked.isdisjoint(word) or masked.issuperset(word) for word in WORDS)
+        # Nothing that would still fit was passed over.
+        left = [len(word) for word in WORDS if masked.isdisjoint(word)]
+        assert len(masked) + min(left, default=SIZE) > num_predictions
+
+
+def test_shares_of_replacements_are_berts():
+    num = 20_000
+    masks = masked_lm.draw_masks(
+        [[position] for position in range(num)], num, MASK, SIZE, random.Random(0)
+    )
+    counts = collections.Counter(
+        "mask" if to == MASK else "kept" if to is None else "random" for to in masks.values()
+    )
+    # A random piece is [MASK] itself once in SIZE.
+    for name, share in (("mask", 0.8 + 0.1 / SIZE), ("kept", 0.1), ("random", 0.1 - 0.1 / SIZE)):
+        deviation = (share * (1 - share) / num) ** 0.5
+        assert abs(counts[name] / num - share) < 4 * deviation
+    assert {to for to in masks.values() if to is not None} == set(range(SIZE))
+
+
+@cases(
+    "whole_cells, original, expected",
+    (False, False, [[1, 2], [3], [5], [6], [7], [8, 9], [10]]),
+    (True, False, [[1, 2], [3], [5], [6, 7], [8, 9, 10]]),
+    (True, True, [[1, 2], [3], [5, 6, 7, 8, 9, 10]]),
+)
+def test_what_is_masked_together_in_one_column(wordpiece, whole_cells, original, expected):
+    pieces = "[CLS] new ##ville a [SEP] name new york new ##ville a".split()
+    input_ids = np.array([wordpiece.vocabulary.index(piece) for piece in pieces])
+    column_ids = np.array([0] * 5 + [1] * 6)
+    row_ids = np.array([0] * 5 + [0, 1, 1, 2, 2, 2])
+    assert (
+        masked_lm.whole_words(input_ids, column_ids, row_ids, wordpiece, whole_cells, original)
+        == expected
+    )
+
+
+SOME_CELLS = st.sampled_from(["", "a", "new york", "newville", "a b c d e f", "qqqq qq"])
+SOME_ROWS = rows_of(st.lists(SOME_CELLS, min_size=1, max_size=3).map(" ".join), max_width=5)
+
+
+def counted_corner(tokens, budget, max_columns, max_rows, rng):
+    """The definition: the tokens of every size tried are counted anew."""
+
+    def taken(columns, rows, pieces):
+        return (
+            (tokens.column_ids <= columns)
+            & (tokens.row_ids <= rows)
+            & (tokens.word_begins < pieces)
+        )
+
+    size = [1, 1, 1]
+    if taken(*size).sum() > budget:
+        return None
+    cells = tokens.row_ids * 1000 + tokens.column_ids
+    most = [
+        min(max_columns, tokens.column_ids.max()),
+        min(max_rows, tokens.num_rows + 1),
+        np.bincount(cells).max(),
+    ]
+    while any(size[axis] < most[axis] for axis in range(3)):
+        for axis in range(3):
+            if size[axis] < most[axis] and rng.random() < 0.5:
+                size[axis] += 1
+                if taken(*size).sum() > budget:
+                    size[axis] -= 1
+                    return taken(*size)
+    return taken(*size)
+
+
+@given(SOME_ROWS, st.integers(0, 60), st.integers(1, 6), st.integers(1, 9), st.integers(0, 9))
+def test_corner_equals_the_definition(wordpiece, rows, budget, max_columns, max_rows, seed):
+    tokens = tokenize_table(wordpiece, Table.from_rows(rows))
+    generators = random.Random(seed), random.Random(seed)
+    actual = masked_lm.draw_corner(tokens, budget, max_columns, max_rows, generators[0])
+    expected = counted_corner(tokens, budget, max_columns, max_rows, generators[1])
+    assert generators[0].getstate() == generators[1].getstate()
+    if expected is None:
+        assert actual is None
+    else:
+        np.testing.assert_array_equal(actual, expected)
+        assert actual.sum() <= budget
+
+
+@pytest.mark.parametrize("shape", ["wide", "long", "long cell"])
+def test_corner_of_a_huge_table_is_found(wordpiece, shape):
+    rows = {
+        "wide": [["a"] * 10_000] * 2,
+        "long": [["a"]] * 10_000,
+        "long cell": [["a", "a"], ["a", "a " * 100_000]],
+    }[shape]
+    tokens = tokenize_table(wordpiece, Table.from_rows(rows))
+    kept = masked_lm.draw_corner(tokens, 500, 10_000, 10_000, random.Random(0))
+    assert 2 <= kept.sum() <= 500
+
+
+SAMPLES = ["newville a b", "new york", "qq w"]  # of 4, 2 and 3 pieces
+
+
+def draw(wordpiece, texts, *, shortest=1, longest=9, join=True, seed=0):
+    ids = masked_lm.draw_text(
+        wordpiece.ids(texts), wordpiece.is_inner, shortest, longest, join, random.Random(seed)
+    )
+    return None if ids is None else " ".join(wordpiece.vocabulary[id_] for id_ in ids)
+
+
+def test_a_stretch_has_whole_words_and_a_fitting_length_and_is_one_text_without_joining(wordpiece):
+    drawn = {draw(wordpiece, SAMPLES, shortest=2, longest=3, seed=seed) for seed in range(200)}
+    lengths = {len(text.split()) for text in drawn}
+    assert lengths == {2, 3, 4}  # 4 where a word is completed
+    for text in drawn:
+        rest = text.replace("new ##ville", "").replace("q ##q", "")
+        assert "q" not in rest and "##" not in rest
+    assert any("b new york" in text for text in drawn)  # texts are joined
+    assert any("york new" in text for text in drawn)  # in any order
+    drawn = {
+        draw(wordpiece, SAMPLES, shortest=2, longest=3, join=False, seed=seed) for seed in range(20)
+    }
+    assert drawn == {"new york", "q ##q w"}
+
+
+@cases(
+    "texts, shortest, longest, join",
+    *(([], 1, 9, True), ([], 1, 9, False), (SAMPLES, 10, 12, True), (SAMPLES, 5, 9, False)),
+)
+def test_no_text_is_drawn_where_none_is_long_enough(wordpiece, texts, shortest, longest, join):
+    assert draw(wordpiece, texts, shortest=shortest, longest=longest, join=join) is None

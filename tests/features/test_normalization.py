@@ -5,24 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.features.normalization import normalize_denotation, normalize_for_match
+from tests.small import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "normalized"),
-    [
-        ("  Málaga\n CF ", "malaga cf"),
-        ("2–5", "2-5"),
-        ("“Aïda”", "aida"),
-        ('"Quoted" twice"', '"quoted" twice"'),
-        ("Italy (note) (see below)", "italy"),
-        ("Italy (north) and (south)", "italy (north) and"),
-        ("(all of it)", "(all of it)"),
-        ("504,000[1]*", "504,000"),
-        ("[12]", ""),
-        ("[note]", "[note]"),
-        ("Jr..", "jr."),
-        ("½", "1⁄2"),
-    ],
+@cases(
+    "text, normalized",
+    *(("  Málaga\n CF ", "malaga cf"), ("2–5", "2-5"), ("“Aïda”", "aida")),
+    *(('"Quoted" twice"', '"quoted" twice"'), ("Italy (note) (see below)", "italy")),
+    *(("Italy (north) and (south)", "italy (north) and"), ("(all of it)", "(all of it)")),
+    *(("504,000[1]*", "504,000"), ("[12]", ""), ("[note]", "[note]"), ("Jr..", "jr.")),
+    ("½", "1⁄2"),
 )
 def test_details_that_do_not_count_are_removed(text, normalized):
     assert normalize_denotation(text) == normalized
@@ -66,24 +58,22 @@ MANY = 100_000  # in quadratic time each text would take minutes
 
 
 @pytest.mark.parametrize("original", [False, True])
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        "[1]" * 50 + "x",
-        "[" * MANY,
-        "]" * MANY,
-        "(" * MANY,
-        " (" * MANY,
-        "x" + " )" * MANY,
-        "x" + " (a) [1]" * MANY,
-        "[a" * MANY + "]" * MANY,
-        '"' * MANY,
-        "<" * MANY,
-        "<a" * MANY,
-        "a" + "\u0301" * MANY + "\u0327" * MANY,
-        "\U0001d16d" * MANY + "\U0001d165" * MANY,
-        "\ud800\x00" * MANY,
-    ],
+    "[1]" * 50 + "x",
+    "[" * MANY,
+    "]" * MANY,
+    "(" * MANY,
+    " (" * MANY,
+    "x" + " )" * MANY,
+    "x" + " (a) [1]" * MANY,
+    "[a" * MANY + "]" * MANY,
+    '"' * MANY,
+    "<" * MANY,
+    "<a" * MANY,
+    "a" + "\u0301" * MANY + "\u0327" * MANY,
+    "\U0001d16d" * MANY + "\U0001d165" * MANY,
+    "\ud800\x00" * MANY,
     ids=lambda text: repr(text[:10]) if isinstance(text, str) else None,
 )
 def test_no_text_takes_more_than_linear_time(text, original):

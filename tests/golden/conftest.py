@@ -29,6 +29,12 @@ def golden_real() -> Golden:
     return _GOLDEN_REAL
 
 
+@pytest.fixture
+def folder(request, conversion):
+    """The golden folder of a conversion."""
+    return request.getfixturevalue(conversion.fixture)
+
+
 def pytest_configure(config) -> None:
     # For pytest_generate_tests in the test modules, which fixtures do not reach.
     config.golden, config.golden_real = _GOLDEN, _GOLDEN_REAL

@@ -17,13 +17,8 @@ from mate_tf.tables.table import Question, Table
 EMPTY_EXAMPLE = "EMPTY-0_0"
 # The original's options by our names.
 OPTIONS = {
-    "max_seq_length": "max_seq_length",
-    "max_column_id": "max_column_id",
-    "max_row_id": "max_row_id",
-    "cell_trim_length": "cell_trim_length",
-    "drop_rows_to_fit": "drop_rows_to_fit",
-    "strip_column_names": "strip_column_names",
-    "use_document_title": "use_document_title",
+    **{name: name for name in "max_seq_length max_column_id max_row_id cell_trim_length".split()},
+    **{name: name for name in "drop_rows_to_fit strip_column_names use_document_title".split()},
     "use_context_title": "use_context_heading",
     "update_answer_coordinates": "label_answer_spans",
 }
@@ -134,9 +129,7 @@ def value(value: dict[str, Any]) -> NumericValue:
 
 def of_question(read: dict[str, Any], question_id: str) -> Any:
     """What was read of a question, which must have been read."""
-    assert question_id in read, (
-        f"question {question_id!r} was not read, but {sorted(read)[:3]}, ..."
-    )
+    assert question_id in read, f"question {question_id!r} was not read, but {sorted(read)[:3]}"
     return read[question_id]
 
 

@@ -13,6 +13,7 @@ from tests.golden.test_heads import (
 )
 from tests.golden.test_predictions import TASKS
 from tests.golden_tally import Tally
+from tests.small import cases
 
 INFINITE, NAN = np.inf, np.nan
 # A batch of three examples; the second has no labelled cell.
@@ -24,20 +25,18 @@ def folder(tmp_path) -> Golden:
     return Golden(tmp_path, Tally())
 
 
-@pytest.mark.parametrize(
-    ("actual", "expected", "message"),
-    [
-        ([1.0, 2.0], [1.0, 2.1], r"x: largest difference 0\.1, allowed 2\.1e-05"),
-        ([1.0], [1.0, 2.0], r"x: \(1,\) != \(2,\)"),
-        ([1.0, 2.0], [1.0, NAN], r"x: NaN or infinite at other places, first at \(1,\)"),
-        ([1.0, 2.0], [1.0, INFINITE], "NaN or infinite at other places"),
-        ([1.0, NAN], [1.0, INFINITE], "NaN and infinity are exchanged"),
-        ([-INFINITE], [INFINITE], "NaN and infinity are exchanged"),
-        # An infinite value allows no other to differ.
-        ([1.0, INFINITE], [2.0, INFINITE], "largest difference 1, allowed 2e-05"),
-        # Equal as floats.
-        ([2**62], [2**62 + 1], "largest difference 1, allowed"),
-    ],
+@cases(
+    "actual, expected, message",
+    ([1.0, 2.0], [1.0, 2.1], r"x: largest difference 0\.1, allowed 2\.1e-05"),
+    ([1.0], [1.0, 2.0], r"x: \(1,\) != \(2,\)"),
+    ([1.0, 2.0], [1.0, NAN], r"x: NaN or infinite at other places, first at \(1,\)"),
+    ([1.0, 2.0], [1.0, INFINITE], "NaN or infinite at other places"),
+    ([1.0, NAN], [1.0, INFINITE], "NaN and infinity are exchanged"),
+    ([-INFINITE], [INFINITE], "NaN and infinity are exchanged"),
+    # An infinite value allows no other to differ.
+    ([1.0, INFINITE], [2.0, INFINITE], "largest difference 1, allowed 2e-05"),
+    # Equal as floats.
+    ([2**62], [2**62 + 1], "largest difference 1, allowed"),
 )
 def test_a_wrong_value_is_found(folder, actual, expected, message):
     tolerance = 0.0 if isinstance(actual[0], int) else 1e-5
@@ -76,14 +75,12 @@ def test_what_is_masked_does_not_count_and_the_rest_does(folder):
     assert folder.tally.left_out == [("family", "x loss", "all of it is masked")]
 
 
-@pytest.mark.parametrize(
-    ("options", "aggregate_mask", "selection"),
-    [
-        ({}, None, [True, True, True]),
-        ({"mask_examples_without_labels": True}, None, [True, False, True]),
-        ({}, [0.0, 1.0, 1.0], [True, False, False]),
-        ({"mask_examples_without_labels": True}, [1.0, 0.0, 0.0], [False, False, True]),
-    ],
+@cases(
+    "options, aggregate_mask, selection",
+    ({}, None, [True, True, True]),
+    ({"mask_examples_without_labels": True}, None, [True, False, True]),
+    ({}, [0.0, 1.0, 1.0], [True, False, False]),
+    ({"mask_examples_without_labels": True}, [1.0, 0.0, 0.0], [False, False, True]),
 )
 def test_masks_of_losses_follow_from_labels_and_answers(options, aggregate_mask, selection):
     actual = {} if aggregate_mask is None else {"aggregate_mask": aggregate_mask}
@@ -93,15 +90,7 @@ def test_masks_of_losses_follow_from_labels_and_answers(options, aggregate_mask,
     assert [which.tolist() for which in counted.values()] == computed
 
 
-def test_what_can_be_chosen_must_be_the_same():
-    expected = {"column_logits": np.array([[1.0, -9999.0]])}
-    found = possible_choices("x", {"column_logits": [[2.0, -10003.0]]}, expected, {})
-    assert found["column_logits"].tolist() == [[True, False]]
-    with pytest.raises(AssertionError, match="x column_logits: others are possible"):
-        possible_choices("x", {"column_logits": [[-9999.0, 2.0]]}, expected, {})
-
-
-def test_unknown_options_are_named(folder):
+def test_unknown_options_are_named_and_what_can_be_chosen_must_be_the_same(folder):
     with pytest.raises(AssertionError, match=r"unknown keys of tapas_config: \['new_option'\]"):
         supported_config(folder, {"tapas_config": {"new_option": 1}}, 128)
     with pytest.raises(folder.NotSupportedError, match="use_gumbel_for_agg=True"):
@@ -110,18 +99,21 @@ def test_unknown_options_are_named(folder):
         folder.encoder_config({"new_mode": 1})
     with pytest.raises(AssertionError, match=r"original's options .* got \{'new_option'\}"):
         interactions.feature_config({"max_seq_length": 8, "new_option": True})
+    expected = {"column_logits": np.array([[1.0, -9999.0]])}
+    found = possible_choices("x", {"column_logits": [[2.0, -10003.0]]}, expected, {})
+    assert found["column_logits"].tolist() == [[True, False]]
+    with pytest.raises(AssertionError, match="x column_logits: others are possible"):
+        possible_choices("x", {"column_logits": [[-9999.0, 2.0]]}, expected, {})
 
 
-@pytest.mark.parametrize(
-    ("actual", "message"),
-    [
-        ([], "x: 0 examples, not 1"),
-        ([{"ids": [1, 2]}], r"x: only one side has \['text'\] in example 0"),
-        ([{"ids": [1, 2], "text": [b"a"], "more": [1]}], r"only one side has \['more'\]"),
-        ([{"ids": [1], "text": [b"a"]}], r"x ids: lengths \[1\], not \[2\]"),
-        ([{"ids": [1, 3], "text": [b"a"]}], "x ids: largest difference 1"),
-        ([{"ids": [1, 2], "text": [b"b"]}], "x text: first other at example 0"),
-    ],
+@cases(
+    "actual, message",
+    ([], "x: 0 examples, not 1"),
+    ([{"ids": [1, 2]}], r"x: only one side has \['text'\] in example 0"),
+    ([{"ids": [1, 2], "text": [b"a"], "more": [1]}], r"only one side has \['more'\]"),
+    ([{"ids": [1], "text": [b"a"]}], r"x ids: lengths \[1\], not \[2\]"),
+    ([{"ids": [1, 3], "text": [b"a"]}], "x ids: largest difference 1"),
+    ([{"ids": [1, 2], "text": [b"b"]}], "x text: first other at example 0"),
 )
 def test_examples_must_have_the_same_features(folder, actual, message):
     expected = {

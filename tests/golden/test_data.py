@@ -8,7 +8,6 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import pytest
 
 from mate_tf.datasets.sqa import read_sqa
 from mate_tf.datasets.tabfact import read_tabfact
@@ -37,6 +36,7 @@ from tests.golden.interactions import (
     to_table,
     value,
 )
+from tests.small import cases
 
 FAMILY = "data"
 TABFACT_INTERACTIONS = "data/tabfact_interactions_train"
@@ -61,12 +61,6 @@ def pytest_generate_tests(metafunc) -> None:
     is_read = metafunc.function is test_records_of_the_original_are_read_and_written_again
     others = (CELL_SELECTION, MASKED_LM) if is_read else ()
     parametrize_goldens(metafunc, CLASSIFIER, READER, *others)
-
-
-@pytest.fixture
-def folder(request, conversion):
-    """The golden folder of a conversion."""
-    return request.getfixturevalue(conversion.fixture)
 
 
 def without_candidates(folder, name: str, features: dict[str, Any]) -> dict[str, Any]:
@@ -137,15 +131,13 @@ def test_records_of_the_original_are_read_and_written_again(folder, conversion, 
     compare_examples(folder, f"{conversion.name} written", again, expected)
 
 
-@pytest.mark.parametrize(
-    ("fixture", "reader", "directory", "split", "interactions"),
-    [
-        ("golden", read_sqa, "data/sqa_mini_input", "train", "data/sqa_interactions_train"),
-        ("golden", read_tabfact, "data/tabfact_mini_input", "train", TABFACT_INTERACTIONS),
-        ("golden_real", read_tabfact, "inputs/tabfact_mini", "dev", "tabfact_val60_interactions"),
-    ],
+@cases(
+    "fixture, reader, directory, split, interactions",
+    ("golden", read_sqa, "data/sqa_mini_input", "train", "data/sqa_interactions_train"),
+    ("golden", read_tabfact, "data/tabfact_mini_input", "train", TABFACT_INTERACTIONS),
+    ("golden_real", read_tabfact, "inputs/tabfact_mini", "dev", "tabfact_val60_interactions"),
 )
-def test_tables_and_questions_are_read_as_by_the_original(
+def test_pairs_are_read_as_by_the_original(
     request, fixture, reader, directory, split, interactions
 ):
     golden = request.getfixturevalue(fixture)
@@ -192,12 +184,10 @@ def test_numbers_and_dates_in_texts_equal_the_originals(golden):
     golden.compare("texts", "parse_text", len(cases) - len(different), len(cases), 0.0)
 
 
-@pytest.mark.parametrize(
-    ("family", "function"),
-    [
-        ("normalize_for_match", normalize_for_match),
-        ("wtq_normalize", lambda text: normalize_denotation(text, original=True)),
-    ],
+@cases(
+    "family, function",
+    ("normalize_for_match", normalize_for_match),
+    ("wtq_normalize", lambda text: normalize_denotation(text, original=True)),
 )
 def test_texts_are_normalised_as_the_original_does(golden, family, function):
     cases = load_cases(golden, family)

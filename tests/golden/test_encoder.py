@@ -7,29 +7,20 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.patterns import (
-    bucket_ids,
-    head_groups,
-    pattern_mask,
-    token_order,
-    token_rank,
-    window_pairs,
-)
+from mate_tf.layers.attention import patterns
 from mate_tf.layers.attention.relations import pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
 from tests.golden.comparison import read_arrays
 
 TOLERANCE = 2e-5
 NOT_COMPARED = {
-    r"probs_.*": "no attention layer here returns its weights; the layer's output is compared",
+    r"probs_.*": "no attention layer here returns its weights; the layer's output is compared"
 }
 
 
 def read_features(golden, batch: str) -> TokenFeatures:
     (path,) = golden.require(f"encoder/{batch}__inputs.npz")
-    return TokenFeatures.from_dict(
-        {name: tf.constant(value) for name, value in read_arrays(path).items()}
-    )
+    return TokenFeatures.from_dict({name: tf.constant(v) for name, v in read_arrays(path).items()})
 
 
 def test_encoder_equals_the_original(golden, encoder_name):
@@ -85,8 +76,8 @@ def test_masks_equal_the_original(golden, mask_name):
         actual = np.stack(groups_masks(config, features), axis=1)
     elif match := re.fullmatch(r"bucketid_b(\d+)_h(\d+|None)_(\w+)", kind):
         bucket, header, feature = match.groups()
-        rank = token_rank(token_order(features, feature))
-        actual = bucket_ids(rank, *sizes(bucket, header))
+        rank = patterns.token_rank(patterns.token_order(features, feature))
+        actual = patterns.bucket_ids(rank, *sizes(bucket, header))
     elif match := re.fullmatch(r"relation_ids_disabled(\d+)", kind):
         disabled = tuple(filter(None, [int(match.group(1))]))
         actual = pairwise_relation(features, features, disabled)
@@ -101,9 +92,9 @@ def sizes(bucket: str, header: str) -> tuple[int, int]:
 
 def groups_masks(config: AttentionConfig, features: TokenFeatures) -> list[np.ndarray]:
     masks = []
-    for group in head_groups(config, num_heads=2):
-        mask = pattern_mask(group.pattern, features, features)
-        in_window = window_pairs(features, group.sort_by, config)
+    for group in patterns.head_groups(config, num_heads=2):
+        mask = patterns.pattern_mask(group.pattern, features, features)
+        in_window = patterns.window_pairs(features, group.sort_by, config)
         if in_window is not None:
             mask &= in_window
         masks.append(mask.numpy())

@@ -23,33 +23,22 @@ TOLERANCE = 1e-5
 # Of the gradients recorded here the original's own are 1.4e-5 off a float64 run, so that processors
 # with other vector units round to one or the other side of 1e-5.
 ILL_CONDITIONED = {"wtq_first_order": 2e-5}
-ENCODER_KEYS = (
-    "attention_bias_disabled",
-    "attention_bias_use_relative_scalar_only",
-    "disable_position_embeddings",
-    "disabled_features",
-    "proj_value_length",
-    "reset_position_index_per_cell",
-    "restrict_attention_bucket_size",
-    "restrict_attention_header_size",
-    "restrict_attention_mode",
-    "restrict_attention_row_heads_ratio",
+ENCODER_KEYS = tuple(
+    (
+        "attention_bias_disabled attention_bias_use_relative_scalar_only "
+        "disable_position_embeddings disabled_features proj_value_length "
+        "reset_position_index_per_cell restrict_attention_bucket_size "
+        "restrict_attention_header_size restrict_attention_mode "
+        "restrict_attention_row_heads_ratio"
+    ).split()
 )
 # What the original's configuration has beside the encoder's keys and the fields of TableQAConfig.
 OTHER_KEYS = {
-    "bert_config",
-    "classification_label_weight",
-    "disable_per_token_loss",
-    "num_classification_labels",
-    "span_prediction",
+    *"bert_config classification_label_weight disable_per_token_loss".split(),
+    *"num_classification_labels span_prediction".split(),
     # Of a run alone, without effect on a batch with weights that are given.
-    "grad_clipping",
-    "init_checkpoint",
-    "learning_rate",
-    "num_train_steps",
-    "num_warmup_steps",
-    "reset_output_cls",
-    "use_tpu",
+    *"grad_clipping init_checkpoint learning_rate num_train_steps num_warmup_steps".split(),
+    *"reset_output_cls use_tpu".split(),
 }
 # What the project does not have, with the values that leave it out. The original takes
 # cell_cross_entropy and does not act on it.
@@ -97,15 +86,9 @@ def test_logits_losses_and_gradients_equal_the_originals(golden, name):
     counts = counted_examples(batch, actual, tapas)
     counts |= dict.fromkeys(OF_TOKENS, batch["input_mask"].numpy() > 0)  # padding is no contract
     counts |= possible_choices(name, actual, expected, counts)
-    golden.compare_arrays(
-        "heads",
-        name,
-        actual,
-        expected,
-        TOLERANCE,
-        counts=counts,
-        tolerances=tolerances_of_gradients(expected, ILL_CONDITIONED.get(name, TOLERANCE)),
-    )
+    tolerances = tolerances_of_gradients(expected, ILL_CONDITIONED.get(name, TOLERANCE))
+    options = {"counts": counts, "tolerances": tolerances}
+    golden.compare_arrays("heads", name, actual, expected, TOLERANCE, **options)
 
 
 def counted_examples(batch: dict, actual: dict, tapas: dict) -> dict[str, np.ndarray]:
@@ -194,10 +177,7 @@ def classification_arrays(golden, encoder_config, batch: dict, tapas: dict) -> d
         for name, value in read_arrays(path).items():
             variables[name].assign(value)
     outputs, losses, by_name = gradients(model, batch)
-    return by_name | {
-        "out_logits_cls": outputs["class_logits"],
-        "out_total_loss": losses["loss"],
-    }
+    return by_name | {"out_logits_cls": outputs["class_logits"], "out_total_loss": losses["loss"]}
 
 
 def label_weights(tapas: dict) -> tuple[float, ...]:

@@ -18,8 +18,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from mate_tf.datasets.hybridqa import read_hybridqa
-from mate_tf.datasets.passages import expand_cells, expand_with, score_sentences
+from mate_tf.datasets.hybridqa import (
+    expand_cells,
+    expand_with,
+    read_hybridqa,
+    score_sentences,
+)
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.normalization import normalize_words
@@ -27,25 +31,11 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.pointr.inputs import cell_text
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
-from tests.golden.interactions import (
-    CELL_SELECTION,
-    compare_examples,
-    coordinates,
-    feature_config,
-    load,
-    of_question,
-    parametrize_goldens,
-    to_table,
-    values,
-)
+from tests.golden import interactions
 
 FAMILY = "hybridqa"
 # The options of passages; the others are those of every conversion.
-OF_PASSAGES = (
-    "entity_descriptions_sentence_limit",
-    "expand_entity_descriptions",
-    "use_entity_title",
-)
+OF_PASSAGES = "entity_descriptions_sentence_limit expand_entity_descriptions use_entity_title"
 # A folder of goldens, where in it the files and the input are.
 SYNTHETIC = ("golden", "data/", "data/hybridqa_mini_input")
 REAL = ("golden_real", "", "inputs/hybridqa_mini")
@@ -100,14 +90,14 @@ def test_what_is_read_equals_the_originals(request, read_split, folder, place, s
     folder = request.getfixturevalue(folder)
     (file,) = folder.require(f"{place}{name}.json.gz")
     read = read_split(folder, source, split)
-    for interaction in load(file):
+    for interaction in interactions.load(file):
         (asked,) = interaction["questions"]
-        linked, question = of_question(read, asked["id"])
+        linked, question = interactions.of_question(read, asked["id"])
         assert interaction["id"] == asked["id"].removesuffix("_0")
-        assert linked.table == to_table(interaction["table"])
+        assert linked.table == interactions.to_table(interaction["table"])
         assert question.text == asked["original_text"]
         assert question.answers == tuple(asked.get("answer", {}).get("answer_texts", ()))
-        assert sorted(question.answer_coordinates) == sorted(coordinates(asked))
+        assert sorted(question.answer_coordinates) == sorted(interactions.coordinates(asked))
         assert [
             [[passage.link for passage in cell] for cell in row] for row in linked.passages
         ] == [[links(cell) for cell in row["cells"]] for row in interaction["table"]["rows"]]
@@ -121,7 +111,7 @@ def links(cell: dict) -> list[str]:
 
 
 def pytest_generate_tests(metafunc) -> None:
-    parametrize_goldens(metafunc, CELL_SELECTION)
+    interactions.parametrize_goldens(metafunc, interactions.CELL_SELECTION)
 
 
 def test_features_equal_the_originals(request, read_split, conversion):
@@ -129,10 +119,12 @@ def test_features_equal_the_originals(request, read_split, conversion):
     _, place, source = SYNTHETIC if conversion.fixture == "golden" else REAL
     name = conversion.name
     file, vocab_file = folder.require(f"{place}{name}.json.gz", f"{place}vocab.txt")
-    golden = load(file)
+    golden = interactions.load(file)
     options = golden["meta"]["config"]
     assert options.get("expand_entity_descriptions"), f"expected cells with passages, got {options}"
-    config = feature_config({k: v for k, v in options.items() if k not in OF_PASSAGES})
+    config = interactions.feature_config(
+        {k: v for k, v in options.items() if k not in OF_PASSAGES.split()}
+    )
     split = re.search("train|dev|test", conversion.source)
     assert split, f"expected a split in the name of the source, got {conversion.source!r}"
     builder = FeatureBuilder(Wordpiece(vocab_file), config)
@@ -142,8 +134,8 @@ def test_features_equal_the_originals(request, read_split, conversion):
     actual, expected = [], []
     for example in golden["examples"]:
         assert "error" not in example, f"expected features only, got {example['error']!r}"
-        linked, question = of_question(read, example["question_id"])
-        wanted = values(example["features"]["input_ids"])
+        linked, question = interactions.of_question(read, example["question_id"])
+        wanted = interactions.values(example["features"]["input_ids"])
         ours = expand_cells(linked, question, limit, with_titles, original=True)
         others = expansions(linked, question, limit, with_titles) if place else ()
         for table in itertools.chain([ours], others):
@@ -152,7 +144,7 @@ def test_features_equal_the_originals(request, read_split, conversion):
                 break
         actual.append(features)
         expected.append(example["features"])
-    compare_examples(folder, name, actual, expected)
+    interactions.compare_examples(folder, name, actual, expected)
 
 
 def expansions(
@@ -171,7 +163,7 @@ def expansions(
 
 def test_words_of_texts_equal_the_originals(golden):
     (file,) = golden.require("data/text_goldens.json.gz")
-    texts, expected = zip(*load(file)["hybridqa_normalize"], strict=True)
+    texts, expected = zip(*interactions.load(file)["hybridqa_normalize"], strict=True)
     assert tuple(map(normalize_words, texts)) == expected
     golden.tally.compared[FAMILY].append(("normalize_words", 0.0, 0.0))
 
@@ -196,7 +188,7 @@ TO_READ = [
 @pytest.mark.parametrize(
     ("folder", "place", "source", "split", "name", "traced", "others"), TO_READ
 )
-def test_cells_to_read_equal_the_originals(
+def test_cells_to_read_are_alike(
     request, unpacked, folder, place, source, split, name, traced, others
 ):
     folder = request.getfixturevalue(folder)
@@ -207,7 +199,7 @@ def test_cells_to_read_equal_the_originals(
     }
     found = Counter[str]()
     texts: dict[str, list[str]] = {}
-    for interaction in load(file):
+    for interaction in interactions.load(file):
         id_ = interaction["id"].partition("/")[0]
         cells = [cell for row in interaction["table"]["rows"] for cell in row.get("cells", ())]
         texts.setdefault(id_, []).extend(cell.get("text", "") for cell in cells)

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from mate_tf.features.config import MaskedLmConfig
 from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.features.wordpiece import Wordpiece
@@ -19,30 +17,17 @@ from tests.golden.interactions import (
 BEAM = "pretrain (create_pretrain_examples_main"
 BEAM_DEFAULTS_OF = "pretrain_128"
 # vocab_file is read; the others are the defaults of the original where they are absent.
-OPTIONS = {
-    "always_continue_cells",
-    "concatenate_snippets",
-    "masked_lm_prob",
-    "max_column_id",
-    "max_predictions_per_seq",
-    "max_question_length",
-    "max_row_id",
-    "max_seq_length",
-    "min_question_length",
-    "random_seed",
-    "strip_column_names",
-    "vocab_file",
-}
+OPTIONS = set(
+    (
+        "always_continue_cells concatenate_snippets masked_lm_prob max_column_id "
+        "max_predictions_per_seq max_question_length max_row_id max_seq_length "
+        "min_question_length random_seed strip_column_names vocab_file"
+    ).split()
+)
 
 
 def pytest_generate_tests(metafunc) -> None:
     parametrize_goldens(metafunc, MASKED_LM)
-
-
-@pytest.fixture
-def folder(request, conversion):
-    """The golden folder of a conversion."""
-    return request.getfixturevalue(conversion.fixture)
 
 
 def to_config(options):

@@ -15,15 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from mate_tf.answers.decoding import (
-    Asked,
-    best_spans,
-    decode_cells,
-    decode_classes,
-    decode_spans,
-    group_body_cells,
-    mean_by_cell,
-)
+from mate_tf.answers import decoding
 from mate_tf.config import EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
@@ -132,9 +124,9 @@ def token_runs(probabilities, ids, rows, columns) -> list[dict[str, Any]]:
 def test_cells_and_aggregations_are_the_originals(golden, name, run):
     config = task_config(run.tapas)
     outputs = run.outputs(TableQuestionAnswering, config)
-    cells = group_body_cells(Asked(run.tables, run.features))
-    means = mean_by_cell(outputs["token_probabilities"], cells)
-    answers = decode_cells(config, outputs, Asked(run.tables, run.features))
+    cells = decoding.group_body_cells(decoding.Asked(run.tables, run.features))
+    means = decoding.mean_by_cell(outputs["token_probabilities"], cells)
+    answers = decoding.decode_cells(config, outputs, decoding.Asked(run.tables, run.features))
     ids, rows, columns = (
         np.asarray(getattr(run.features, key)) for key in ("input_ids", "row_ids", "column_ids")
     )
@@ -142,9 +134,7 @@ def test_cells_and_aggregations_are_the_originals(golden, name, run):
     expected_scores: list[float] = []
     for index, line in enumerate(run.lines):
         where = f"{name} {line['question_id']}"
-        expected = {
-            ast.literal_eval(place) for place in ast.literal_eval(line["answer_coordinates"])
-        }
+        expected = {ast.literal_eval(p) for p in ast.literal_eval(line["answer_coordinates"])}
         of_table = means[cells.begins[index] : cells.begins[index + 1]]
         places = np.divmod(np.flatnonzero(of_table > 0.5), run.tables[index].num_columns)
         assert set(zip(*map(np.ndarray.tolist, places), strict=True)) == expected, where
@@ -167,10 +157,8 @@ def test_classes_are_the_originals(golden, name, run):
         golden.not_compared("predictions", name, f"{num_classes} classes")
     config = ClassificationConfig()
     outputs = run.outputs(SequenceClassification, config)
-    answers = decode_classes(config, outputs)
-    assert [answer.class_index for answer in answers] == [
-        int(line["pred_cls"]) for line in run.lines
-    ]
+    answers = decoding.decode_classes(config, outputs)
+    assert [answer.class_index for answer in answers] == [int(row["pred_cls"]) for row in run.lines]
     # Of two classes the file has the difference of their logits.
     logits = outputs["class_logits"][:, 1] - outputs["class_logits"][:, 0]
     expected = [float(line["logits_cls"]) for line in run.lines]
@@ -181,8 +169,10 @@ def test_spans_are_the_originals(golden, name, run):
     config = SpanReadingConfig(kind=run.tapas["span_prediction"])
     outputs = run.outputs(SpanReading, config)
     wordpiece = Wordpiece(run.vocab_file)
-    answers = decode_spans(config, outputs, Asked(run.tables, run.features, wordpiece))
-    best = best_spans(
+    answers = decoding.decode_spans(
+        config, outputs, decoding.Asked(run.tables, run.features, wordpiece)
+    )
+    best = decoding.best_spans(
         outputs["span_logits"], run.features.input_ids.shape[1], config.max_span_length
     )
     rows, columns = np.asarray(run.features.row_ids), np.asarray(run.features.column_ids)

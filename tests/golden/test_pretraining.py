@@ -69,14 +69,9 @@ def test_predictions_and_losses_equal(golden, name):
     }
     real = batch["input_mask"].numpy() > 0  # [B, S]; padding is no contract
     is_masked = np.reshape(batch["masked_lm_weights"], [-1]) > 0  # [B P]; others have no loss
-    golden.compare_arrays(
-        "pretraining",
-        name,
-        actual,
-        read_arrays(path),
-        TOLERANCE,
-        counts={"sequence_output": real, "masked_lm_example_loss": is_masked},
-    )
+    counts = {"sequence_output": real, "masked_lm_example_loss": is_masked}
+    arrays = read_arrays(path)
+    golden.compare_arrays("pretraining", name, actual, arrays, TOLERANCE, counts=counts)
 
 
 @pytest.mark.medium
@@ -106,13 +101,8 @@ def test_first_update_and_rates_are_the_originals(golden, name):
     BertAdamW(schedule).apply([tf.cast(grad, tf.float32) for grad in gradients], variables)
 
     for key, variable in zip(names, variables[:-1], strict=True):
-        golden.compare(
-            "optimizer",
-            f"{name} {key}",
-            variable.numpy(),
-            arrays[f"after1:{key}"],
-            OF_ONE_UPDATE,
-        )
+        expected = arrays[f"after1:{key}"]
+        golden.compare("optimizer", f"{name} {key}", variable.numpy(), expected, OF_ONE_UPDATE)
 
 
 @pytest.mark.medium
@@ -168,13 +158,8 @@ def test_six_steps_are_the_originals(golden, name):
             found |= {f"after{step + 1}:{key}": value for key, value in weights().items()}
     losses.append(compute()[0])
 
-    golden.compare(
-        "optimizer",
-        f"{name} losses",
-        losses,
-        entry["losses_before_each_step_and_final"],
-        TOLERANCE,
-    )
+    recorded_losses = entry["losses_before_each_step_and_final"]
+    golden.compare("optimizer", f"{name} losses", losses, recorded_losses, TOLERANCE)
     norm = entry["global_grad_norm_step0"]
     actual_norm = tf.linalg.global_norm(list(of_path.values()))
     golden.compare("optimizer", f"{name} norm", actual_norm, norm, TOLERANCE)

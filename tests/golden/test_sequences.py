@@ -18,41 +18,30 @@ from tests.golden.interactions import load, to_question, to_table
 
 FAMILY = "e2e"
 # Of the original's options those that its predictions hang on; they are named alike here.
-OPTIONS = (
-    "num_aggregation_labels",
-    "select_one_column",
-    "allow_empty_column_selection",
-    "average_logits_per_cell",
-    "temperature",
-    "max_num_columns",
-    "max_num_rows",
+OPTIONS = tuple(
+    (
+        "num_aggregation_labels select_one_column allow_empty_column_selection "
+        "average_logits_per_cell temperature max_num_columns max_num_rows"
+    ).split()
 )
 
 
 @pytest.fixture
 def predictor(golden):
-    checkpoint, vocab_file = golden.require(
-        "ckpt/classifier_all/model.ckpt.index", "data/vocab.txt"
-    )
+    (checkpoint,) = golden.require("ckpt/classifier_all/model.ckpt.index")
+    (vocab_file,) = golden.require("data/vocab.txt")
     tapas = golden.load_index("e2e")["sqa"]["tapas_config"]
     encoder = golden.encoder_config({}, tapas["bert_config"])
     options = {name: tapas[name] for name in OPTIONS}
     model = TableQuestionAnswering(encoder, TableQAConfig(**options))
     model.build()
     load_tf1_checkpoint(model, checkpoint.with_suffix(""))
-    config = FeatureConfig(
-        max_seq_length=256,
-        max_column_id=512,
-        max_row_id=512,
-        trim_cells=True,
-        original_conversion=True,
-    )
+    limits = {"max_seq_length": 256, "max_column_id": 512, "max_row_id": 512}
+    config = FeatureConfig(**limits, trim_cells=True, original_conversion=True)
     return Predictor(model, FeatureBuilder(Wordpiece(vocab_file), config))
 
 
-def test_each_question_selects_the_originals_cells_after_its_own_previous_answers(
-    golden, predictor
-):
+def test_each_question_selects_the_originals_cells_after_its_own_answers(golden, predictor):
     predictions_file, interactions_file = golden.require(
         "e2e/sqa_sequence.tsv", "data/sqa_interactions_train.json.gz"
     )

@@ -7,32 +7,19 @@ import tensorflow as tf
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.span_reading import SpanReading, SpanReadingConfig, over_spans, span_bounds
+from tests.golden import test_heads as heads
 from tests.golden.comparison import read_arrays
-from tests.golden.test_heads import (
-    OF_TOKENS,
-    cell_selection_arrays,
-    gradients,
-    load_batch,
-    possible_choices,
-    span_prediction,
-    supported_config,
-    tolerances_of_gradients,
-)
 
 TOLERANCE = 1e-5
 # The release computes the scores of a cell selection too, which its reader makes no use of.
-OF_CELL_SELECTION = (
-    "column_logits",
-    "masked_token_logits",
-    "out_logits",
-    "out_probs",
-    "token_logits",
-)
+OF_CELL_SELECTION = "column_logits masked_token_logits out_logits out_probs token_logits".split()
 
 
 def pytest_generate_tests(metafunc) -> None:
     index = metafunc.config.golden.load_index("heads")
-    names = [name for name, entry in index.items() if span_prediction(entry) not in (None, "none")]
+    names = [
+        name for name, entry in index.items() if heads.span_prediction(entry) not in (None, "none")
+    ]
     metafunc.parametrize("name", names or [pytest.param("", marks=pytest.mark.skip("no heads"))])
 
 
@@ -40,29 +27,24 @@ def test_spans_losses_and_gradients_equal_the_originals(golden, name):
     entry = golden.load_index("heads")[name]
     (path,) = golden.require(f"heads/{name}.npz")
     expected = read_arrays(path)
-    batch = load_batch(golden, entry)
+    batch = heads.load_batch(golden, entry)
     try:
-        tapas, encoder_config = supported_config(golden, entry, batch["input_ids"].shape[1])
+        tapas, encoder_config = heads.supported_config(golden, entry, batch["input_ids"].shape[1])
         for key in ("classification_label_weight", "num_aggregation_labels"):
             if tapas.get(key):
                 raise golden.NotSupportedError(f"{key}={tapas[key]} of a reader")
-        of_cells = cell_selection_arrays(golden, encoder_config, batch, tapas)
+        of_cells = heads.cell_selection_arrays(golden, encoder_config, batch, tapas)
         actual = {key: of_cells[key] for key in OF_CELL_SELECTION if key in of_cells}
         actual |= span_arrays(golden, encoder_config, batch, tapas)
     except golden.NotSupportedError as error:
         golden.not_compared("spans", name, str(error))
 
-    counts = dict.fromkeys(OF_TOKENS, batch["input_mask"].numpy() > 0)  # padding is no contract
-    counts |= possible_choices(name, actual, expected, counts)
-    golden.compare_arrays(
-        "spans",
-        name,
-        actual,
-        expected,
-        TOLERANCE,
-        counts=counts,
-        tolerances=tolerances_of_gradients(expected, TOLERANCE),
-    )
+    counts = dict.fromkeys(
+        heads.OF_TOKENS, batch["input_mask"].numpy() > 0
+    )  # padding is no contract
+    counts |= heads.possible_choices(name, actual, expected, counts)
+    options = {"counts": counts, "tolerances": heads.tolerances_of_gradients(expected, TOLERANCE)}
+    golden.compare_arrays("spans", name, actual, expected, TOLERANCE, **options)
 
 
 def span_arrays(golden, encoder_config, batch: dict[str, tf.Tensor], tapas: dict) -> dict:
@@ -76,7 +58,7 @@ def span_arrays(golden, encoder_config, batch: dict[str, tf.Tensor], tapas: dict
     model.build()
     report = golden.load_weights(model)
     assert not report.new, report
-    outputs, losses, by_name = gradients(model, batch)
+    outputs, losses, by_name = heads.gradients(model, batch)
     encoded = model.encoder(TokenFeatures.from_dict(batch))
     logits = outputs["span_logits"]
     found = {

@@ -7,6 +7,7 @@ each conversion, and a digest of its features are those of the release.
 import hashlib
 import re
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from tests.data_folders import WTQ
 from tests.golden.interactions import coordinates, load, of_question, to_table
+from tests.small import cases
 
 FAMILY = "wtq"
 SAMPLE = 300  # questions of each split; all of them take minutes
@@ -51,27 +53,21 @@ def digest(features, names) -> int:
 
 
 def builders(wordpiece) -> dict[str, FeatureBuilder]:
-    return {
-        name: FeatureBuilder(
-            wordpiece,
-            FeatureConfig(
-                max_seq_length=int(name.lstrip("plaindro")),
-                max_column_id=512,
-                max_row_id=512,
-                trim_cells=True,
-                drop_rows_to_fit=name.startswith("drop"),
-                original_conversion=True,
-            ),
-        )
-        for name in CONVERSIONS
-    }
+    found = {}
+    for name in CONVERSIONS:
+        limits: dict[str, Any] = {
+            "max_seq_length": int(name.lstrip("plaindro")),
+            "max_column_id": 512,
+        }
+        rows: dict[str, Any] = {"max_row_id": 512, "drop_rows_to_fit": name.startswith("drop")}
+        config = FeatureConfig(**limits, **rows, trim_cells=True, original_conversion=True)
+        found[name] = FeatureBuilder(wordpiece, config)
+    return found
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("split", ["dev", "train"])
-@pytest.mark.parametrize(
-    "at_most", [SAMPLE, pytest.param(None, marks=pytest.mark.slow)], ids=["sample", "all"]
-)
+@cases("at_most", SAMPLE, pytest.param(None, marks=pytest.mark.slow), ids=["sample", "all"])
 def test_questions_are_converted_as_by_the_original(golden_real, split, at_most):
     outcome_file, vocab_file = golden_real.require(f"wtq_outcomes_{split}.json.gz", "vocab.txt")
     if not WTQ.is_dir():
@@ -129,16 +125,12 @@ def test_questions_are_converted_as_by_the_original(golden_real, split, at_most)
         golden_real.compare(FAMILY, f"{split} {name}", actual, wanted, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("folder", "split", "interactions", "strict"),
-    [
-        ("golden_real", "dev", "wtq_dev150_interactions", False),
-        ("golden", "training", "data/wtq_interactions_train", True),
-    ],
+@cases(
+    "folder, split, interactions, strict",
+    ("golden_real", "dev", "wtq_dev150_interactions", False),
+    ("golden", "training", "data/wtq_interactions_train", True),
 )
-def test_official_files_become_the_originals_interactions(
-    request, folder, split, interactions, strict
-):
+def test_official_files_become_the_interactions(request, folder, split, interactions, strict):
     golden = request.getfixturevalue(folder)
     release = "wtq_dev150_input" if folder == "golden_real" else "data/wtq_mini_input"
     directory, file = golden.require(release, f"{interactions}.json.gz")

@@ -2,15 +2,14 @@
 
 The verdicts are on altered gold answers of the test splits, whose questions are not at hand. Which
 alteration was made is known, so that most gold answers follow: up to what the comparison does not
-see (case, accents, white space), or as numbers, whatever their text. tests/evaluation/test_wtq.py
-compares with the gold answers themselves where they are.
+see (case, accents, white space), or as numbers, whatever their text.
 """
 
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
 
-from mate_tf.evaluation.wtq import denotation_correct
+from mate_tf.evaluation.official import denotation_correct
 from tests.golden.interactions import load
 
 FAMILY = "wtq evaluator"

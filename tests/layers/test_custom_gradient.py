@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from mate_tf.layers.compilation import custom_gradient, end_with_graph, without_gradients
 from mate_tf.private_apis import gradient_registry
+from tests.small import cases
 
 
 def tripled(inputs: tf.Tensor) -> tf.Tensor:
@@ -84,12 +85,8 @@ def test_a_function_that_outlives_its_first_caller_keeps_its_gradient():
         gc.collect()
 
 
-@pytest.mark.parametrize(
-    ("context", "gradient"), [(contextlib.nullcontext, 3.0), (without_gradients, 5.0)]
-)
-def test_outside_of_graphs_it_is_the_same_and_without_gradients_the_function_alone(
-    context, gradient
-):
+@cases("context, gradient", (contextlib.nullcontext, 3.0), (without_gradients, 5.0))
+def test_outside_of_graphs_and_without_gradients_it_is_the_function_alone(context, gradient):
     inputs = tf.constant(2.0)
     with context(), tf.GradientTape() as tape:
         tape.watch(inputs)

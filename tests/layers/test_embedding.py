@@ -1,5 +1,3 @@
-"""The sum of embeddings against plain gathers, and position indices that restart in each cell."""
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -64,9 +62,13 @@ def table(question: int, cells: list[int], columns: int, padding: int) -> TokenF
     return token_features(row_ids=row, column_ids=column)
 
 
-def test_each_cell_begins_anew_and_padding_counts_on():
+def test_each_cell_begins_anew_padding_counts_on_and_rows_beyond_256_do_not_alias():
     begins = first_index_in_cell(table(question=2, cells=[1, 2, 3], columns=2, padding=2))
     np.testing.assert_array_equal(begins, [[0, 0, 2, 3, 3, 5, 5, 5, 0, 0]])
+    tokens = table(question=1, cells=[1] * 2 * 300, columns=2, padding=0)
+    own = np.arange(601)[None]
+    np.testing.assert_array_equal(first_index_in_cell(tokens), own)
+    assert (original_first_index_in_cell(tokens).numpy() < own).any()
 
 
 @given(
@@ -78,10 +80,3 @@ def test_each_cell_begins_anew_and_padding_counts_on():
 def test_equals_the_original_below_256_rows(question, cells, columns, padding):
     tokens = table(question, cells, columns, padding)
     np.testing.assert_array_equal(first_index_in_cell(tokens), original_first_index_in_cell(tokens))
-
-
-def test_rows_beyond_256_do_not_alias_unless_asked():
-    tokens = table(question=1, cells=[1] * 2 * 300, columns=2, padding=0)
-    own = np.arange(601)[None]
-    np.testing.assert_array_equal(first_index_in_cell(tokens), own)
-    assert (original_first_index_in_cell(tokens).numpy() < own).any()

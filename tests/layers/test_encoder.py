@@ -1,5 +1,3 @@
-"""The encoder as a Keras layer."""
-
 import dataclasses
 from typing import Any
 
@@ -25,7 +23,7 @@ TABLE_ETC = with_attention(
     "table_etc", num_global_tokens=16, local_radius=4, max_relative_distance=3
 )
 PLAIN = dataclasses.replace(with_attention("tapas"), num_layers=1)
-# Attentions of all kinds are in test_recomputation.py, which also trains every weight.
+# All kinds of attention are in test_recomputation.py; training/test_xla.py compiles them.
 CONFIGS = {
     "dense where short": with_attention(**WINDOW, dense_up_to=10),
     "full coverage": with_attention("mate_tableformer", bucket_size=4, coverage=1.0),
@@ -48,7 +46,7 @@ def test_encodes_any_length_and_trains_every_weight(config):
         assert all(gradient is not None for gradient in gradients)
 
 
-def test_an_id_beyond_the_vocabulary_is_refused_also_in_a_graph():
+def test_ids_and_positions_beyond_their_tables_are_refused_also_in_a_graph():
     encoder, features = TableEncoder(PLAIN), random_features()
     run = in_plain_graph(encoder)
     for wrong in (-1, 10**6):
@@ -58,9 +56,6 @@ def test_an_id_beyond_the_vocabulary_is_refused_also_in_a_graph():
             encoder(beyond)
         with pytest.raises(tf.errors.InvalidArgumentError, match=rf"vocab_size.*\n?.*{wrong}"):
             run(beyond)
-
-
-def test_more_than_absolute_positions_reach_is_refused_also_in_a_graph():
     encoder = TableEncoder(dataclasses.replace(PLAIN, position="absolute"))
     run = in_plain_graph(encoder)
     run(random_features(32))
@@ -80,7 +75,7 @@ def in_plain_graph(encoder: TableEncoder):
     return run
 
 
-def test_type_ids_beyond_their_table_share_its_last_row():
+def test_type_ids_beyond_their_table_share_its_last_row_or_add_nothing_in_the_original():
     encoder = TableEncoder(ENCODER)
     features = random_features()
     last, beyond = (
@@ -89,9 +84,6 @@ def test_type_ids_beyond_their_table_share_its_last_row():
     )
     np.testing.assert_array_equal(encoder(beyond).sequence_output, encoder(last).sequence_output)
     assert np.abs(encoder(last).sequence_output - encoder(features).sequence_output).max() > 1e-3
-
-
-def test_type_ids_beyond_their_table_add_nothing_as_in_the_original():
     original = dataclasses.replace(ENCODER, original_ids=True)
     encoder = TableEncoder(original)
     features = random_features()
@@ -125,24 +117,7 @@ def test_mixed_bfloat16_stays_close_and_keeps_ids_exact():
 
 
 @pytest.mark.parametrize("config", [ENCODER, TABLE_ETC], ids=["mate", "table_etc"])
-def test_a_dtype_of_its_own_reaches_every_sublayer(config):
-    encoder = TableEncoder(config, dtype="mixed_bfloat16")
-    encoder.build()
-    assert {layer.compute_dtype for layer in encoder._flatten_layers()} == {"bfloat16"}
-    assert keras.config.dtype_policy().name == "float32"
-
-
-@pytest.mark.medium
-@pytest.mark.parametrize("config", [ENCODER, TABLE_ETC], ids=["mate", "table_etc"])
-def test_compiles_with_xla(config):
-    encoder = TableEncoder(dataclasses.replace(config, num_layers=1))
-    features = random_features()
-    compiled = tf.function(lambda *x: encoder(TokenFeatures(*x)).sequence_output, jit_compile=True)
-    np.testing.assert_allclose(compiled(*features), encoder(features).sequence_output, atol=1e-5)
-
-
-@pytest.mark.parametrize("config", [ENCODER, TABLE_ETC], ids=["mate", "table_etc"])
-def test_intermediates_come_on_request_without_global_tokens(config):
+def test_intermediates_come_on_request_and_a_dtype_reaches_every_sublayer(config):
     encoder = random_weights(TableEncoder(config), size=0.3)
     assert encoder(random_features()).intermediates == {}
     output = encoder(random_features(), return_intermediates=True)
@@ -153,6 +128,10 @@ def test_intermediates_come_on_request_without_global_tokens(config):
     np.testing.assert_array_equal(
         encoder.pooler(output.sequence_output[:, 0]), output.pooled_output
     )
+    encoder = TableEncoder(config, dtype="mixed_bfloat16")
+    encoder.build()
+    assert {layer.compute_dtype for layer in encoder._flatten_layers()} == {"bfloat16"}
+    assert keras.config.dtype_policy().name == "float32"
 
 
 def test_global_tokens_of_table_etc_carry_what_is_far_away():

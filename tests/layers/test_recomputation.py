@@ -9,10 +9,13 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
+from mate_tf.layers import basic
+from mate_tf.layers.attention import kinds
 from mate_tf.layers.basic import Dropout
 from mate_tf.layers.encoder import EncoderBlock, TableEncoder
 from mate_tf.presets import with_architecture
 from tests.layers.small_layers import ENCODER, random_features, random_weights
+from tests.small import cases
 
 LENGTH = 20
 SMALL = dataclasses.replace(
@@ -99,14 +102,11 @@ def test_gradients_are_the_same_bit_for_bit_dropout_included(name):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize(
-    ("name", "dtype", "xla"),
-    # With XLA the one that compiles fastest.
-    [
-        ("mate", "mixed_bfloat16", False),
-        ("table_etc", "float32", False),
-        ("tapas", "float32", True),
-    ],
+@cases(
+    "name, dtype, xla",
+    ("mate", "mixed_bfloat16", False),
+    ("table_etc", "float32", False),
+    ("tapas", "float32", True),
 )
 def test_gradients_are_the_same_in_a_graph(name, dtype, xla):
     encoder = small_encoder(ATTENTIONS[name], dtype=dtype)
@@ -114,6 +114,17 @@ def test_gradients_are_the_same_in_a_graph(name, dtype, xla):
     found = [gradients(encoder, recompute, **options) for recompute in (True, False)]
     # What is computed together, and so rounded once, differs between the two programs.
     assert_same(*found, ulps=2)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("name", ["tapas", pytest.param("mate", marks=pytest.mark.slow)])
+def test_xla_computes_attention_again_with_the_same_gradients(name, monkeypatch):
+    encoder = small_encoder(ATTENTIONS[name])
+    options = {"recompute": False, "in_graph": True, "jit_compile": True}
+    found = gradients(encoder, **options)
+    for module in (basic, kinds):  # and the masks of all dropout
+        monkeypatch.setattr(module, "compiles_with_xla", lambda: False)
+    assert_same(found, gradients(encoder, **options), ulps=2)
 
 
 def test_another_mask_the_second_time_would_be_noticed(monkeypatch):

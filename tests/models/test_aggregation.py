@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.models import aggregation
+from mate_tf.models import cell_selection as aggregation
+from tests.small import cases
 
 NAN = float("nan")
 
@@ -25,15 +26,13 @@ def test_probability_of_an_aggregation_is_stable_where_none_is_certain():
     np.testing.assert_allclose(log_probability, [np.log(0.75), np.log(3) - 200.0], rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("answer", "labelled", "preferred", "computed"),
-    [
-        pytest.param(NAN, True, 1, 0.0, id="text is selected"),
-        pytest.param(NAN, False, 1, 0.0, id="text without a cell is not computed"),
-        pytest.param(7.0, False, 0, 1.0, id="a number in no cell is computed"),
-        pytest.param(7.0, True, 0, 0.0, id="an ambiguous number is selected if preferred"),
-        pytest.param(7.0, True, 1, 1.0, id="an ambiguous number is computed if preferred"),
-    ],
+@cases(
+    "answer, labelled, preferred, computed",
+    pytest.param(NAN, True, 1, 0.0, id="text is selected"),
+    pytest.param(NAN, False, 1, 0.0, id="text without a cell is not computed"),
+    pytest.param(7.0, False, 0, 1.0, id="a number in no cell is computed"),
+    pytest.param(7.0, True, 0, 0.0, id="an ambiguous number is selected if preferred"),
+    pytest.param(7.0, True, 1, 1.0, id="an ambiguous number is computed if preferred"),
 )
 def test_which_answers_are_computed(answer, labelled, preferred, computed):
     labels = np.array([[0, labelled, 0]], np.int32)
@@ -52,15 +51,10 @@ def exact_expectations(probabilities, values):
     return totals
 
 
-@pytest.mark.parametrize(
-    ("function", "position", "approximation", "tolerance"),
-    [
-        (1, 0, "ratio", 1e-5),
-        (3, 2, "ratio", 1e-5),
-        (2, 1, "ratio", 0.2),
-        (2, 1, "first_order", 0.3),
-        (2, 1, "second_order", 0.1),
-    ],
+@cases(
+    "function, position, approximation, tolerance",
+    *((1, 0, "ratio", 1e-5), (3, 2, "ratio", 1e-5), (2, 1, "ratio", 0.2)),
+    *((2, 1, "first_order", 0.3), (2, 1, "second_order", 0.1)),
 )
 def test_expected_result_approximates_the_enumeration(function, position, approximation, tolerance):
     probabilities = np.array([0.9, 0.2, 0.7, 0.4], np.float32)
@@ -113,16 +107,13 @@ def test_a_token_of_infinite_scale_has_no_part_in_the_result_or_its_gradient(app
     assert np.isfinite(gradient).all() and gradient[2] == 0.0
 
 
-def test_answer_loss_is_quadratic_then_linear_zero_where_nothing_is_computed_or_relative():
+def test_answer_loss_is_quadratic_then_linear_or_relative_and_finite_for_huge_numbers():
     result, answer = floats(1.0, 1.5, 11.0, 5.0, 9.0), floats(1.0, 1.0, 1.0, NAN, 1.0)
     loss = aggregation.answer_loss(result, answer, floats(1.0, 1.0, 1.0, 0.0, 0.0), 2.0)
     np.testing.assert_allclose(loss, [0.0, 0.125, 2.0 * 10.0 - 2.0, 0.0, 0.0])
     result, answer = floats(2.0, 2e6), floats(4.0, 4e6)
     relative = aggregation.answer_loss(result, answer, floats(1.0, 1.0), 1.0, normalize=True)
     np.testing.assert_allclose(relative, [0.125, 0.125], rtol=1e-6)
-
-
-def test_answer_loss_is_finite_with_its_gradient_for_huge_numbers():
     result = tf.constant([1e30, 0.0])
     with tf.GradientTape() as tape:
         tape.watch(result)
@@ -133,9 +124,7 @@ def test_answer_loss_is_finite_with_its_gradient_for_huge_numbers():
 
 @pytest.mark.parametrize("approximation", ["ratio", "first_order", "second_order"])
 @pytest.mark.parametrize("computed", [0.0, 1.0])
-def test_numbers_at_the_end_of_single_precision_leave_loss_and_gradient_finite(
-    approximation, computed
-):
+def test_numbers_at_the_end_of_single_precision_leave_all_finite(approximation, computed):
     probabilities, logits = tf.fill([1, 4], 0.5), tf.zeros([1, 4])
     values = np.full((1, 4), 3e38, np.float32)  # whose sum is infinite
     ones = np.ones((1, 4), np.int32)
@@ -148,11 +137,6 @@ def test_numbers_at_the_end_of_single_precision_leave_loss_and_gradient_finite(
     assert np.isfinite(loss).all() and (loss.numpy() > 0) == computed
     for gradient in tape.gradient(loss, [probabilities, logits]):
         assert np.isfinite(gradient).all()
-
-
-def test_aggregation_loss_is_cross_entropy():
-    loss = aggregation.aggregation_loss(floats([0.0] * 4), np.array([2], np.int32))
-    np.testing.assert_allclose(loss, [np.log(4.0)], rtol=1e-6)
 
 
 NUM_DRAWS = 20_000

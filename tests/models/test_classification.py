@@ -1,11 +1,9 @@
-"""The classifier's loss by label, and what its config refuses."""
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-from tests.small import ENCODER
+from tests.small import ENCODER, cases
 
 
 def losses(labels, logits, **options) -> dict[str, np.ndarray]:
@@ -27,21 +25,19 @@ def test_weights_multiply_the_losses_of_their_labels_and_the_mean_is_over_all_ex
     np.testing.assert_allclose(weighted["loss"], expected.sum() / 4, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"num_classes": 1}, "num_classes of at least 2, got 1"),
-        ({"output_dropout": 1.0}, "output_dropout from 0 to below 1, got 1.0"),
-        ({"class_names": ("a",)}, r"expected 2 class_names \(num_classes\) or none, got \('a',\)"),
-        ({"class_names": ("a", "a")}, r"class_names that tell classes apart, got \('a', 'a'\)"),
-        ({"class_names": ("a", "")}, "class_names that tell classes apart"),
-        ({"num_classes": 3, "label_weights": (1.0, 2.0)}, "expected 3 label_weights"),
-        ({"label_weights": (1.0, -1.0)}, r"label_weights of at least 0 .* got \(1.0, -1.0\)"),
-        ({"label_weights": (0.0, 0.0)}, r"not all 0, got \(0.0, 0.0\)"),
-        ({"label_weights": (1.0, float("inf"))}, "finite label_weights"),
-        ({"label_weights": (float("nan"), 1.0)}, "finite label_weights"),
-        ({"label_weights": (1.0, float("nan"))}, "finite label_weights"),
-    ],
+@cases(
+    "options, message",
+    ({"num_classes": 1}, "num_classes of at least 2, got 1"),
+    ({"output_dropout": 1.0}, "output_dropout from 0 to below 1, got 1.0"),
+    ({"class_names": ("a",)}, r"expected 2 class_names \(num_classes\) or none, got \('a',\)"),
+    ({"class_names": ("a", "a")}, r"class_names that tell classes apart, got \('a', 'a'\)"),
+    ({"class_names": ("a", "")}, "class_names that tell classes apart"),
+    ({"num_classes": 3, "label_weights": (1.0, 2.0)}, "expected 3 label_weights"),
+    ({"label_weights": (1.0, -1.0)}, r"label_weights of at least 0 .* got \(1.0, -1.0\)"),
+    ({"label_weights": (0.0, 0.0)}, r"not all 0, got \(0.0, 0.0\)"),
+    ({"label_weights": (1.0, float("inf"))}, "finite label_weights"),
+    ({"label_weights": (float("nan"), 1.0)}, "finite label_weights"),
+    ({"label_weights": (1.0, float("nan"))}, "finite label_weights"),
 )
 def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(ValueError, match=message):

@@ -1,24 +1,13 @@
-"""The heads of pre-training against numpy, their names, saving and dtypes."""
-
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.masked_lm import MaskedLanguageModel, MaskedLMConfig
-from tests import small
+from tests.small import small_encoder
 
-ENCODER = dataclasses.replace(
-    small.ENCODER,
-    vocab_size=20,
-    hidden_dropout=0.0,
-    attention_dropout=0.0,
-    attention=AttentionConfig("tapas"),
-)
+ENCODER = small_encoder(20, initializer_range=0.5)
 # Float32 sums of some ten terms of size 1, in another order than the oracle's in float64.
 TOLERANCE = 1e-5
 

@@ -29,6 +29,7 @@ from mate_tf.models.span_reading import (
 from mate_tf.weights.loading import variables_by_name
 from tests import small
 from tests.layers.small_layers import token_features
+from tests.small import cases
 
 ENCODER = dataclasses.replace(small.ENCODER, vocab_size=30, attention=AttentionConfig("tapas"))
 CONFIGS = {
@@ -192,16 +193,14 @@ def test_sequences_may_have_any_length_but_spans_are_of_one():
         best_spans(np.zeros((1, 9), np.float32), 4, 2)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"kind": "none"}, "kind 'span' or 'boundary', got 'none'"),
-        ({"max_span_length": 0}, "max_span_length of at least 1, got 0"),
-        ({"hidden_size": 0}, "hidden_size of at least 1 with kind 'span', or None, got 0"),
-        ({"kind": "boundary", "hidden_size": 8}, "with kind 'span', or None, got 8"),
-        ({"num_classes": 1}, "num_classes of 0 or at least 2, got 1"),
-        ({"output_dropout": 1.0}, "output_dropout from 0 to below 1, got 1.0"),
-    ],
+@cases(
+    "options, message",
+    ({"kind": "none"}, "kind 'span' or 'boundary', got 'none'"),
+    ({"max_span_length": 0}, "max_span_length of at least 1, got 0"),
+    ({"hidden_size": 0}, "hidden_size of at least 1 with kind 'span', or None, got 0"),
+    ({"kind": "boundary", "hidden_size": 8}, "with kind 'span', or None, got 8"),
+    ({"num_classes": 1}, "num_classes of 0 or at least 2, got 1"),
+    ({"output_dropout": 1.0}, "output_dropout from 0 to below 1, got 1.0"),
 )
 def test_what_cannot_work_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
@@ -274,9 +273,7 @@ def test_valid_spans_are_within_a_cell_and_answers_its_labelled_runs(sequence, m
     spans = all_spans(len(cells), max_span_length)
     rows, columns = np.array(cells, np.int32).T
     numbers, label_ids = body_cells(rows[None], columns[None]), tf.constant([labels])
-    valid = [
-        0 not in cells[start] and len(set(cells[start : end + 1])) == 1 for start, end in spans
-    ]
+    valid = [0 not in cells[s] and len(set(cells[s : end + 1])) == 1 for s, end in spans]
     np.testing.assert_array_equal(valid_spans(numbers, max_span_length)[0], valid)
     runs = answers_of(labels, cells)
     starts, ends = answer_bounds(label_ids, numbers)

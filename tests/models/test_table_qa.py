@@ -1,6 +1,3 @@
-"""The whole model: outputs, losses, gradients, saving, and what its config refuses."""
-
-import dataclasses
 from typing import Any
 
 import keras
@@ -8,20 +5,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import AttentionConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.tables.table import ABSENT, AGGREGATIONS
-from tests import small
 from tests.layers.small_layers import token_features
+from tests.small import cases, small_encoder
 
-ENCODER = dataclasses.replace(
-    small.ENCODER,
-    vocab_size=30,
-    initializer_range=0.02,
-    attention=AttentionConfig("mate", "dense", bucket_size=0, global_size=0),
-)
+DENSE = AttentionConfig("mate", "dense", bucket_size=0, global_size=0)
+ENCODER = small_encoder(30, initializer_range=0.02, attention=DENSE)
 NO_AGGREGATION: dict[str, Any] = {"num_aggregation_labels": 0}
 GIVEN: dict[str, Any] = {"use_answer_as_supervision": False}
 ONE_CELL = NO_AGGREGATION | {"select_one_column": False, "cell_cross_entropy": True}
@@ -73,9 +66,9 @@ def batch() -> dict[str, tf.Tensor]:
     return named | {name: tf.constant(value) for name, value in arrays.items()}
 
 
-def build(encoder: EncoderConfig = ENCODER, **options) -> TableQuestionAnswering:
+def build(**options) -> TableQuestionAnswering:
     keras.utils.set_random_seed(0)
-    model = TableQuestionAnswering(encoder, TableQAConfig(**options))
+    model = TableQuestionAnswering(ENCODER, TableQAConfig(**options))
     model.build()
     return model
 
@@ -106,16 +99,13 @@ def test_outputs_losses_and_gradients_are_finite(batch, options):
     assert all(np.isfinite(gradient).all() for gradient in gradients)
 
 
-def test_probabilities_are_zero_for_padding_and_confined_to_one_column(batch):
+def test_probabilities_are_zero_for_padding_of_one_column_or_sum_to_one(batch):
     outputs, _ = run(build(), batch)
     probabilities = outputs["token_probabilities"].numpy()
     assert not probabilities[:, 10:].any()
     for example in range(2):
         columns = set(batch["column_ids"].numpy()[example][probabilities[example] > 1e-3])
         assert len(columns) == 1
-
-
-def test_of_one_cell_the_probabilities_sum_to_one_over_the_body(batch):
     outputs, losses = run(build(**ONE_CELL), batch)
     probabilities = outputs["token_probabilities"].numpy()
     body = batch["row_ids"].numpy() > 0
@@ -126,13 +116,11 @@ def test_of_one_cell_the_probabilities_sum_to_one_over_the_body(batch):
     np.testing.assert_allclose(losses["example_loss"], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
-    [
-        {"select_one_column": False},
-        {"select_one_column": True},
-        {"select_one_column": True, "allow_empty_column_selection": True},
-    ],
+    {"select_one_column": False},
+    {"select_one_column": True},
+    {"select_one_column": True, "allow_empty_column_selection": True},
 )
 def test_examples_without_labels_are_masked_where_asked(batch, options):
     options |= NO_AGGREGATION
@@ -145,7 +133,7 @@ def test_examples_without_labels_are_masked_where_asked(batch, options):
     np.testing.assert_allclose(with_mask["loss"], labelled / 2, rtol=1e-6)
 
 
-def test_a_supervised_count_of_nothing_is_of_the_empty_column(batch):
+def test_a_count_of_nothing_is_of_the_empty_column_and_draws_are_of_training_alone(batch):
     model = build(**CONFIGS["supervised"])
     batch = batch | {"aggregation_function_id": tf.constant([[0], [3]], tf.int32)}
     outputs, losses = run(model, batch)
@@ -153,6 +141,14 @@ def test_a_supervised_count_of_nothing_is_of_the_empty_column(batch):
     log_aggregations = tf.nn.log_softmax(outputs["aggregation_logits"])[1].numpy()
     expected = -log_columns[0] - log_aggregations[3]
     np.testing.assert_allclose(losses["example_loss"][1], expected, rtol=1e-5)
+    model = build(**CONFIGS["drawn"], output_dropout=0.0)
+    _, expected = run(build(), batch)
+    _, evaluated = run(model, batch)
+    np.testing.assert_array_equal(evaluated["expected_result"], expected["expected_result"])
+    (_, first), (_, second) = (run(model, batch, training=True) for _ in range(2))
+    for name in ("selection_loss", "aggregation_loss", "aggregate_mask"):
+        np.testing.assert_allclose(first[name], expected[name], rtol=1e-6)
+    assert not np.allclose(first["expected_result"], second["expected_result"])
 
 
 @pytest.mark.parametrize("weak", [True, False])
@@ -170,18 +166,6 @@ def test_a_question_that_the_table_does_not_answer_teaches_the_operator_alone(ba
     np.testing.assert_allclose(losses["example_loss"][0], of_cells, rtol=1e-5)
 
 
-def test_what_is_drawn_stands_in_for_what_is_expected_in_training_alone(batch):
-    encoder = dataclasses.replace(ENCODER, hidden_dropout=0.0, attention_dropout=0.0)
-    model = build(encoder, **CONFIGS["drawn"], output_dropout=0.0)
-    _, expected = run(build(encoder), batch)
-    _, evaluated = run(model, batch)
-    np.testing.assert_array_equal(evaluated["expected_result"], expected["expected_result"])
-    (_, first), (_, second) = (run(model, batch, training=True) for _ in range(2))
-    for name in ("selection_loss", "aggregation_loss", "aggregate_mask"):
-        np.testing.assert_allclose(first[name], expected[name], rtol=1e-6)
-    assert not np.allclose(first["expected_result"], second["expected_result"])
-
-
 def test_weak_supervision_sends_each_example_to_selection_or_aggregation(batch):
     _, losses = run(build(), batch)
     assert losses["aggregate_mask"].numpy().tolist() == [0.0, 1.0]
@@ -192,23 +176,17 @@ def test_weak_supervision_sends_each_example_to_selection_or_aggregation(batch):
     assert answer[0] == 0.0
     np.testing.assert_allclose(selected, selection[0] + aggregation[0], rtol=1e-6)
     np.testing.assert_allclose(computed, aggregation[1] + answer[1], rtol=1e-6)
-
-
-def test_an_example_beyond_the_cutoff_has_no_aggregation_loss(batch):
     _, losses = run(build(answer_loss_cutoff=1e-9), batch)
     assert losses["large_answer_loss_mask"].numpy().tolist() == [1.0, 0.0]
     assert losses["example_loss"].numpy()[1] == 0.0
 
 
-def test_importances_scale_their_losses(batch):
+def test_importances_scale_their_losses_and_dropout_acts_in_training_only(batch):
     names = ("cell", "aggregation", "answer")
     scaled = build(**{f"{name}_loss_importance": 3.0 for name in names})
     outputs, expected = run(build(), batch)
     actual = scaled.compute_task_loss(batch, outputs)
     np.testing.assert_allclose(actual["loss"], 3.0 * expected["loss"], rtol=1e-6)
-
-
-def test_dropout_acts_in_training_only(batch):
     model = build(output_dropout=0.5)
     features = TokenFeatures.from_dict(batch)
     first, second = (model(features)["token_logits"] for _ in range(2))
@@ -216,23 +194,21 @@ def test_dropout_acts_in_training_only(batch):
     assert not np.allclose(first, model(features, training=True)["token_logits"])
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"temperature": 0.0}, "expected temperature above 0, got 0.0"),
-        ({"huber_loss_delta": -1.0}, "expected huber_loss_delta above 0, got -1.0"),
-        ({"num_aggregation_labels": 3}, "expected num_aggregation_labels of 0, 4, 13 or 14, got 3"),
-        ({"average_approximation_function": "third_order"}, "got 'third_order'"),
-        ({"output_dropout": 1.0}, "expected output_dropout from 0 to below 1, got 1.0"),
-        ({"max_num_columns": 1}, "expected max_num_columns of at least 2, got 1"),
-        (NO_AGGREGATION | {"cell_cross_entropy": True}, "no select_one_column .*, got True"),
-        (ONE_CELL | {"num_aggregation_labels": 4}, "labels of 0 with cell_cross_entropy, got 4"),
-        ({"cell_cross_entropy_hard_em": True}, "cell_cross_entropy with .*hard_em, got False"),
-        (NO_AGGREGATION | {"use_gumbel_for_cells": True}, "supervision with use_gumbel_for_cells"),
-        (GIVEN | {"use_gumbel_for_agg": True}, "aggregation and use_answer_as_supervision with us"),
-        ({"max_num_rows": 0}, "expected max_num_rows of at least 2 or None, got 0"),
-        ({"temprature": 1.0}, "unknown key task.temprature; the known keys are .*temperat"),
-    ],
+@cases(
+    "values, message",
+    ({"temperature": 0.0}, "expected temperature above 0, got 0.0"),
+    ({"huber_loss_delta": -1.0}, "expected huber_loss_delta above 0, got -1.0"),
+    ({"num_aggregation_labels": 3}, "expected num_aggregation_labels of 0, 4, 13 or 14, got 3"),
+    ({"average_approximation_function": "third_order"}, "got 'third_order'"),
+    ({"output_dropout": 1.0}, "expected output_dropout from 0 to below 1, got 1.0"),
+    ({"max_num_columns": 1}, "expected max_num_columns of at least 2, got 1"),
+    (NO_AGGREGATION | {"cell_cross_entropy": True}, "no select_one_column .*, got True"),
+    (ONE_CELL | {"num_aggregation_labels": 4}, "labels of 0 with cell_cross_entropy, got 4"),
+    ({"cell_cross_entropy_hard_em": True}, "cell_cross_entropy with .*hard_em, got False"),
+    (NO_AGGREGATION | {"use_gumbel_for_cells": True}, "supervision with use_gumbel_for_cells"),
+    (GIVEN | {"use_gumbel_for_agg": True}, "aggregation and use_answer_as_supervision with us"),
+    ({"max_num_rows": 0}, "expected max_num_rows of at least 2 or None, got 0"),
+    ({"temprature": 1.0}, "unknown key task.temprature; the known keys are .*temperat"),
 )
 def test_config_refuses_what_cannot_be(values, message):
     with pytest.raises(ValueError, match=message):

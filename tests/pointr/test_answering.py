@@ -10,6 +10,7 @@ from mate_tf.pointr.inputs import PointingInputs, reading_cells
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 from tests.datasets.linked_tables import BERGEN, CITIES
+from tests.small import cases
 
 QUESTION = Question("where does rain fall ?", "q1", ("rain",))
 
@@ -57,9 +58,7 @@ def test_each_question_gets_its_own_answer_or_error():
     pointer = Model(cell(0, 0, 1.0), too_long, no_answer(), cell(1, 0, 1.0), cell(0, 1, 1.0))
     reader = Model(span("a", 1.0), too_long, span("c", 1.0))
     questions = [Question("?", f"q{number}") for number in range(5)]
-    answered = list(
-        PointR(Pointer(pointer), reader).answer_all((CITIES, question) for question in questions)
-    )
+    answered = list(PointR(Pointer(pointer), reader).answer_all((CITIES, q) for q in questions))
     assert [question for _, question, _ in answered] == questions
     answers = [answer for _, _, answer in answered]
     assert [isinstance(answer, ValueError) for answer in answers] == [0, 1, 0, 0, 0]
@@ -84,19 +83,17 @@ def test_the_pointer_of_passages_alone_points_into_them():
 NORWAY = Question("?", "q", ("norway",))  # in four cells
 
 
-@pytest.mark.parametrize(
-    ("answer", "question", "read"),
-    [
-        # The best of those that hold the answer.
-        (cell(0, 2, 0.5, cell(1, 1, 0.3), cell(0, 0, 0.2)), NORWAY, (1, 1)),
-        # The first in the table, where none of the ranked ones does.
-        (cell(0, 2, 0.5, cell(1, 2, 0.3)), NORWAY, (0, 0)),
-        (ValueError("too long"), NORWAY, (0, 0)),
-        # The best one, where no cell does.
-        (cell(0, 2, 0.5), Question("?", "q", ("Lima",)), (0, 2)),
-        # Of several answers those that the cell holds.
-        (cell(0, 1, 0.5), Question("?", "q", ("Peru", "Norway", "Lima")), (0, 1)),
-    ],
+@cases(
+    "answer, question, read",
+    # The best of those that hold the answer.
+    (cell(0, 2, 0.5, cell(1, 1, 0.3), cell(0, 0, 0.2)), NORWAY, (1, 1)),
+    # The first in the table, where none of the ranked ones does.
+    (cell(0, 2, 0.5, cell(1, 2, 0.3)), NORWAY, (0, 0)),
+    (ValueError("too long"), NORWAY, (0, 0)),
+    # The best one, where no cell does.
+    (cell(0, 2, 0.5), Question("?", "q", ("Lima",)), (0, 2)),
+    # Of several answers those that the cell holds.
+    (cell(0, 1, 0.5), Question("?", "q", ("Peru", "Norway", "Lima")), (0, 1)),
 )
 def test_training_reads_the_best_cell_that_holds_the_answer(answer, question, read):
     ((table, asked),) = reading_cells([Pointed(CITIES, question, answer)])

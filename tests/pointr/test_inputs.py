@@ -43,12 +43,17 @@ def test_what_is_left_of_any_table_is_a_table(linked):
     assert without.table.rows == (("",),)
 
 
-def test_a_cell_is_read_with_all_that_its_passages_say():
+def test_a_cell_is_read_with_all_of_its_passages_and_inputs_are_within_their_range():
     assert cell_text(CITIES, 0, 0) == f"Oslo : {OSLO.text}"
     assert cell_text(CITIES, 1, 2) == "291940"
     table = cell_table(CITIES, 0, 1)
     assert table.header == ("",)
     assert table.rows == ((f"Norway : {NORWAY.text}",),)
+    message = "expected evidence 'both', 'table' or 'passages', got 'text'"
+    with pytest.raises(ValueError, match=message):
+        PointingInputs(evidence="text")
+    with pytest.raises(ValueError, match="expected num_sentences of at least 0, got -1"):
+        PointingInputs(num_sentences=-1)
 
 
 def test_the_number_of_sentences_is_the_configs():
@@ -76,11 +81,3 @@ def test_ambiguous_questions_are_discarded_from_training_alone():
     assert error.value.reason == "ambiguous answer"
     kept = strict(CITIES, RAIN, strict=True, original=False)
     assert kept == dataclasses.replace(RAIN, answer_coordinates=((1, 0),))
-
-
-def test_inputs_out_of_range_are_refused():
-    message = "expected evidence 'both', 'table' or 'passages', got 'text'"
-    with pytest.raises(ValueError, match=message):
-        PointingInputs(evidence="text")
-    with pytest.raises(ValueError, match="expected num_sentences of at least 0, got -1"):
-        PointingInputs(num_sentences=-1)

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
+from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.config import AttentionConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.answering import load_pointr
 from mate_tf.pointr.inputs import PointingInputs, PointRConfig, Source
-from mate_tf.pointr.pipeline import Pipeline
+from mate_tf.pointr.pipeline import Pipeline, answers_report, place_of_answer
 from mate_tf.tables.linked_table import LinkedTable
-from mate_tf.tables.table import Table
+from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
-from tests import small
-from tests.small import without_tables, write_vocabulary
+from tests.datasets.linked_tables import CITIES
+from tests.small import cases, small_encoder, without_tables, write_vocabulary
 from tests.test_examples import passages_example
 
 PARTS = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ":", "(", ")", "?")
@@ -26,19 +27,9 @@ WORDS = (
 )
 LENGTH = 48
 STEPS = 200
-ENCODER = dataclasses.replace(
-    small.ENCODER,
-    vocab_size=len(PARTS) + len(WORDS),
-    hidden_size=32,
-    num_layers=2,
-    num_heads=4,
-    intermediate_size=64,
-    position="absolute",
-    hidden_dropout=0.0,
-    attention_dropout=0.0,
-    initializer_range=0.2,
-    attention=AttentionConfig(evaluator="dense", bucket_size=0),
-)
+SIZES: dict[str, Any] = dict(hidden_size=32, num_layers=2, num_heads=4, intermediate_size=64)
+DENSE = AttentionConfig(evaluator="dense", bucket_size=0)
+ENCODER = small_encoder(len(PARTS) + len(WORDS), attention=DENSE, position="absolute", **SIZES)
 TRAINING: dict[str, Any] = dict(
     encoder=ENCODER,
     max_seq_length=LENGTH,
@@ -169,7 +160,7 @@ def test_what_becomes_of_each_question_is_said(made):
     assert "not read: 1 missing" in read and f"read: {exported}" in read
 
 
-def test_every_question_is_answered_for_the_official_evaluation(made, source):
+def test_every_question_is_answered_for_the_official_evaluation_and_it_learns(made, source):
     directory, (*_, report, hidden) = made
     answers = json.loads((directory / "answers" / "dev.json").read_text(encoding="utf-8"))
     assert [answer["question_id"] for answer in answers] == [f"dev-{i}" for i in range(9)]
@@ -180,9 +171,6 @@ def test_every_question_is_answered_for_the_official_evaluation(made, source):
     rows = ("| questions | 9 |", "| not accepted | 1 |", "| exact match in table |", "hits at 5")
     assert not [row for row in rows if row not in report]
     assert "| questions | 6 |" in hidden and "exact match" not in hidden
-
-
-def test_small_as_it_is_it_learns(made):
     directory, _ = made
     rows = (directory / "answers" / "dev.md").read_text(encoding="utf-8").splitlines()
     scores = dict(row.strip("| ").split(" | ") for row in rows[4:20] if row.count("|") == 3)
@@ -204,11 +192,6 @@ def test_both_models_answer_without_the_pipeline(made):
     assert names["answer"].cells
 
 
-def test_a_folder_within_the_input_is_refused(source, pipeline):
-    with pytest.raises(ValueError, match="a folder to work in outside of the input's"):
-        pipeline(f"{source.directory}/out")
-
-
 @pytest.mark.parametrize("evidence", ["table", "passages"])
 def test_a_run_does_not_go_on_with_records_of_other_inputs(pipeline, copied, evidence):
     stages = pipeline(copied, dataclasses.replace(CONFIG, inputs=PointingInputs(evidence)))
@@ -217,15 +200,15 @@ def test_a_run_does_not_go_on_with_records_of_other_inputs(pipeline, copied, evi
         stages.point()
 
 
-def test_a_run_does_not_go_on_with_another_config_or_other_weights(copied, pipeline):
+def test_another_config_and_a_folder_within_the_input_are_refused(copied, pipeline, source):
     other = dataclasses.replace(CONFIG.point, learning_rate=0.5)
     with pytest.raises(ValueError, match=r"got another: learning_rate=0\.5"):
         pipeline(copied, dataclasses.replace(CONFIG, point=other)).point()
+    with pytest.raises(ValueError, match="a folder to work in outside of the input's"):
+        pipeline(f"{source.directory}/out")
 
 
-@pytest.mark.parametrize(
-    ("stage", "first"), [("point", "create"), ("read", "point"), ("evaluate", "create")]
-)
+@cases("stage, first", ("point", "create"), ("read", "point"), ("evaluate", "create"))
 def test_a_stage_names_the_one_before_it(pipeline, tmp_path, stage, first):
     arguments = ("dev",) if stage == "evaluate" else ()
     with pytest.raises(FileNotFoundError, match=f"stage '{first}' .* run that stage first"):
@@ -248,9 +231,7 @@ def test_an_interrupted_stage_goes_on(pipeline, tmp_path, monkeypatch):
     assert checkpoint.stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize(
-    ("evidence", "unknown"), [("table", "in passage"), ("passages", "in table")]
-)
+@cases("evidence, unknown", ("table", "in passage"), ("passages", "in table"))
 def test_baselines_know_but_a_part(pipeline, tmp_path, evidence, unknown):
     config = dataclasses.replace(UNTRAINED, inputs=PointingInputs(evidence))
     stages = pipeline(tmp_path, config)
@@ -261,3 +242,41 @@ def test_baselines_know_but_a_part(pipeline, tmp_path, evidence, unknown):
     rows = stages.evaluate("dev").splitlines()
     assert f"| hits at 1 {unknown} | 0.00% |" in rows
     assert f"| exact match {unknown} | 0.00% |" in rows
+
+
+@cases(
+    "answers, cells, place",
+    (("Oslo",), (), "in table"),  # also in its passage
+    (("many parks",), (), "in passage"),
+    (("many parks",), ((1, 1),), "in passage"),  # cells that are given say nothing of it
+    (("Lima",), (), "missing"),
+    ((), (), "not given"),
+)
+def test_places(answers, cells, place):
+    question = Question("?", answers=answers, answer_coordinates=cells)
+    assert place_of_answer(CITIES, question) == place
+
+
+def test_questions_without_an_answer_are_counted_and_not_scored():
+    table = Table(("city",), (("oslo",),))
+    asked = Question("?", "a", ("oslo", "the oslo"), ((0, 0),))
+    pairs = [(table, asked), (table, Question("?", "b"))]
+    predictions = dict.fromkeys("ab", Answer(("Oslo",), (SelectedCell(0, 0, "oslo", 1.0),)))
+    places = {"a": "in table", "b": "not given"}
+    report = answers_report("dev", predictions, pairs, "LINKED_JSONL", "", "dev", places)
+    for row in (
+        "| questions | 2 |",
+        "| without a gold answer | 1 |",
+        "| exact match | 100.00% |",
+        "| exact match in table | 100.00% |",
+    ):
+        assert row in report, row
+
+
+def test_a_broken_reference_is_no_missing_one(tmp_path):
+    (tmp_path / "dev_reference.json").write_text("[]", encoding="utf-8")
+    table = Table(("city",), (("oslo",),))
+    pairs = [(table, Question("?", "a", ("oslo",)))]
+    arguments = ({"a": Answer(("Oslo",))}, pairs, "HYBRIDQA", tmp_path, "dev", {})
+    with pytest.raises(ValueError, match=r"dev_reference\.json"):
+        answers_report("dev", *arguments)

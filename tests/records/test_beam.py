@@ -12,7 +12,7 @@ from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.records.records import write_records
 from mate_tf.records.splits import split_writer
 from mate_tf.tables.table import Question, Table
-from tests.small import assert_same_files
+from tests.small import assert_same_files, cases
 from tests.test_examples import blocks_of
 
 beam = pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')
@@ -67,17 +67,13 @@ def test_records_are_opened_as_the_guide_says(tmp_path, monkeypatch):
         assert_that(read | beam.Map(sorted), equal_to([found]))
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
-    [
-        ("--direct_num_workers=2", "--direct_running_mode=multi_threading"),
-        ("--direct_num_workers=2", "--direct_running_mode=multi_processing"),
-    ],
+    ("--direct_num_workers=2", "--direct_running_mode=multi_threading"),
+    ("--direct_num_workers=2", "--direct_running_mode=multi_processing"),
     ids=["2 threads", "2 processes"],
 )
-def test_any_number_of_workers_writes_the_bytes_of_one_process(
-    tmp_path, questions, vocab_file, expected, options
-):
+def test_any_number_of_workers_writes_the_same(tmp_path, questions, vocab_file, expected, options):
     directory, counts = expected
     read = functools.partial(read_json_lines, questions)
     make = functools.partial(make_builder, str(vocab_file), CONFIG, None)

@@ -1,10 +1,26 @@
+import dataclasses
+import json
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion import Summary, convert_all, outcome_counts
+from mate_tf.records.conversion_file import (
+    Conversion,
+    check_vocabulary,
+    conversion_of,
+    file_sha256,
+    read_conversion,
+    task_of,
+    write_conversion,
+)
+from mate_tf.serving.folder import DEFAULT_MODEL
 from mate_tf.tables.table import Question, Table
+from tests.small import cases
 
 A_CELL = "operator NONE (a cell)"
 TABLE = Table.from_rows([["a", "b"], ["c", "1"], ["d", "1"], ["e", "3"]], table_id="t")
@@ -21,23 +37,19 @@ def convert(builder, table, asked: Question, is_training: bool, task: str = "WTQ
 
 
 @pytest.mark.parametrize("is_training", [True, False])
-@pytest.mark.parametrize(
-    ("asked", "config", "reason", "notes"),
-    [
-        (question("a", "c"), {}, "", [A_CELL]),
-        (question("a", "17"), {}, "", []),
-        (question("a", "1"), {}, "ambiguous answer", []),
-        (question("a", "k"), {}, "answer not found", ["no labels (answer not found)"]),
-        (question("a " * 99, "c"), {}, "too long", None),
-        (question("a", "c"), SHORT, "", [A_CELL, "rows dropped"]),
-        (question("a", "e"), SHORT, "answer cut off", [A_CELL, "rows dropped", "answers cut off"]),
-        (question("a", "c"), {"max_column_id": 2}, "too many columns", None),
-        (question("a", "c"), {"max_row_id": 2}, "too many rows", None),
-    ],
+@cases(
+    "asked, config, reason, notes",
+    (question("a", "c"), {}, "", [A_CELL]),
+    (question("a", "17"), {}, "", []),
+    (question("a", "1"), {}, "ambiguous answer", []),
+    (question("a", "k"), {}, "answer not found", ["no labels (answer not found)"]),
+    (question("a " * 99, "c"), {}, "too long", None),
+    (question("a", "c"), SHORT, "", [A_CELL, "rows dropped"]),
+    (question("a", "e"), SHORT, "answer cut off", [A_CELL, "rows dropped", "answers cut off"]),
+    (question("a", "c"), {"max_column_id": 2}, "too many columns", None),
+    (question("a", "c"), {"max_row_id": 2}, "too many rows", None),
 )
-def test_training_leaves_out_what_evaluation_notes(
-    wordpiece, is_training, asked, config, reason, notes
-):
+def test_training_leaves_out_what_is_noted(wordpiece, is_training, asked, config, reason, notes):
     """Notes are of evaluation; None where the question is left out there too."""
     builder = FeatureBuilder(wordpiece, FeatureConfig(**{"max_seq_length": 32, **config}))
     outcome = convert(builder, TABLE, asked, is_training)
@@ -58,15 +70,12 @@ def test_training_leaves_out_what_evaluation_notes(
             assert counts[f"kept with {note}"] == 1
 
 
-def test_a_task_of_given_cells_looks_for_no_others(wordpiece):
+def test_given_cells_and_classes_are_not_looked_for_and_sentences_need_no_table(wordpiece):
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=32))
     asked = question("a", "c")
     assert convert(builder, TABLE, asked, True, "SQA").reason == "no answer given"
     kept = convert(builder, TABLE, asked, False, "SQA")
     assert list(kept.notes) == ["no labels (no answer given)"]
-
-
-def test_classification_looks_for_no_answer_and_sentences_need_no_table(wordpiece):
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=32))
     for table in (TABLE, None):
         outcome = convert(builder, table, Question("a", class_index=1), True, "TABFACT")
@@ -89,3 +98,88 @@ def test_a_summary_counts_names_the_first_of_each_reason_and_tells_the_padding(w
     # Counters of several workers come to the same, but for the messages.
     again = str(Summary(counts=summary.counts)).split("\n")
     assert again == [line for line in lines if not line.startswith("    ")]
+
+
+def test_a_vocabulary_other_than_the_conversions_is_refused(tmp_path, vocab_file):
+    vocabulary = tmp_path / "vocab.txt"
+    vocabulary.write_bytes(vocab_file.read_bytes())
+    check_vocabulary(tmp_path)  # an earlier conversion, that does not say
+    write_conversion(str(tmp_path), conversion_of("WTQ", FeatureConfig(), str(vocab_file), None))
+    check_vocabulary(tmp_path)
+    vocabulary.write_bytes(vocab_file.read_bytes() + b"more\n")
+    with pytest.raises(ValueError, match=r"the vocabulary that the records were made with.*vocab"):
+        check_vocabulary(tmp_path)
+    (tmp_path / "conversion.json").write_text("[]")
+    with pytest.raises(ValueError, match=r"conversion.json to say how the records were made"):
+        check_vocabulary(tmp_path)
+
+
+OPTIONS = [field.name for field in dataclasses.fields(FeatureConfig) if field.default is False]
+
+
+@given(
+    st.sampled_from(["WTQ", None]),
+    st.sampled_from([None, "textblob"]),
+    st.dictionaries(st.sampled_from(OPTIONS), st.booleans()),
+    st.none() | st.integers(4, 512),
+)
+def test_a_folder_says_how_it_was_made(tmp_path_factory, vocab_file, task, tagger, options, number):
+    config = FeatureConfig(max_seq_length=number, cell_trim_length=number, **options)
+    folder = tmp_path_factory.mktemp("conversion")
+    write_conversion(folder, conversion_of(task, config, vocab_file, tagger))
+    assert read_conversion(folder) == Conversion(task, config, tagger, file_sha256(vocab_file))
+    assert [file.name for file in folder.iterdir()] == ["conversion.json"]
+
+
+def test_options_that_came_later_are_off_and_former_ones_have_to_be(tmp_path, vocab_file):
+    conversion = read_conversion(DEFAULT_MODEL)
+    features = FeatureConfig(max_seq_length=2048)
+    assert (conversion.task, conversion.features) == ("JSONL", features)
+    config = FeatureConfig(trim_cells=True)
+    write_conversion(tmp_path, conversion_of("WTQ", config, vocab_file, None))
+    said = json.loads((tmp_path / "conversion.json").read_text())
+    del said["features"]["prune_columns"]
+    said["features"]["add_aggregation_candidates"] = False
+    (tmp_path / "conversion.json").write_text(json.dumps(said))
+    assert read_conversion(tmp_path).features == config
+
+
+@cases(
+    "content, message",
+    (b"{", "Expecting property name"),
+    (b"\xff", ".*can't decode byte 0xff"),
+    (b"[]", r"expected conversion to be set by its keys task, features, .*, got \[\]"),
+    (b'{"task": "WTQ"}', "expected the keys features, tagger, vocabulary_sha256 in conversion"),
+    ({"features": []}, r"expected conversion.features to be set by its keys .*, got \[\]"),
+    ({"features": {"color": 1}}, "unknown key conversion.features.color; the known keys are m"),
+    ({"features": {"trim_cells": "true"}}, "expected bool for conversion.features.trim_cells"),
+    (
+        {"features": {"add_aggregation_candidates": True}},
+        "expected False for conversion.features.add_aggregation_candidates, an option of",
+    ),
+    ({"features": {"max_seq_length": 2}}, "expected max_seq_length to be at least 4, got 2"),
+    ({"weather": "fine"}, "unknown key conversion.weather; the known keys are task, features"),
+    ({"vocabulary_sha256": None}, "expected str for conversion.vocabulary_sha256, got None"),
+)
+def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):
+    write_conversion(tmp_path, conversion_of("WTQ", FeatureConfig(), vocab_file, None))
+    file = tmp_path / "conversion.json"
+    if isinstance(content, dict):
+        content = json.dumps(json.loads(file.read_text()) | content).encode()
+    file.write_bytes(content)
+    with pytest.raises(
+        ValueError,
+        match=rf"conversion.json to say how the records were made, got an error: {message}",
+    ):
+        read_conversion(tmp_path)
+
+
+def test_a_folders_task_is_that_of_its_conversion_or_else_ones_own(tmp_path, vocab_file):
+    with pytest.raises(FileNotFoundError, match=rf"expected conversion.json in {tmp_path}, found"):
+        read_conversion(tmp_path)
+    assert task_of(tmp_path) == "JSONL"
+    write_conversion(tmp_path, conversion_of("SQA", FeatureConfig(), vocab_file, None))
+    assert task_of(tmp_path) == "SQA"
+    write_conversion(tmp_path, conversion_of(None, FeatureConfig(), vocab_file, None))
+    with pytest.raises(ValueError, match=r"expected a task in .*conversion\.json, got null"):
+        task_of(tmp_path)

@@ -14,7 +14,7 @@ from mate_tf.records.conversion_file import read_conversion
 from mate_tf.records.creation import Creation, create_pretraining_records, create_records
 from mate_tf.records.splits import read_questions
 from mate_tf.tables.table import Question, Table
-from mate_tf.training.classification import check_data
+from mate_tf.training.measures import check_classification as check_data
 from mate_tf.training.starting_points import fitted
 from tests.datasets.releases import RELEASES, write_release
 from tests.small import assert_same_files, write_vocabulary
@@ -49,9 +49,7 @@ def num_examples(folder, split) -> int:
 @pytest.mark.parametrize("num_tables", [2, 3, 30])
 def test_without_a_dev_split_some_training_tables_become_one(tmp_path, num_tables):
     said = list(create_records(creation_of(tmp_path, num_tables), FEATURES))
-    assert said[0].startswith(
-        "no dev split: the training tables are divided (90 % train, 10 % dev)"
-    )
+    assert said[0].startswith("no dev split: the training tables are divided (90 % train, 10 % dev")
     train, dev = (num_examples(tmp_path, split) for split in ("train", "dev"))
     assert train >= dev > 0 and train + dev == 2 * num_tables
     assert read_conversion(tmp_path / "out").division == "train:train=90,dev=10"

@@ -9,17 +9,11 @@ from hypothesis import strategies as st
 from mate_tf.datasets.described_tables import DescribedTable
 from mate_tf.features.config import MaskedLmConfig, PretrainingConfig
 from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
+from mate_tf.records import pretraining
 from mate_tf.records.batches import read_records
-from mate_tf.records.pretraining import (
-    Member,
-    draw_examples,
-    make_builders,
-    placed_members,
-    write_split,
-)
 from mate_tf.records.splits import split_files
 from mate_tf.tables.table import Table
-from tests.small import assert_same_files
+from tests.small import assert_same_files, cases
 
 CONFIG = PretrainingConfig(
     MaskedLmConfig(max_seq_length=20, max_predictions=4, min_text_length=2, require_text=False),
@@ -46,12 +40,23 @@ def make_corpus():
 def expected(tmp_path_factory, vocab_file):
     """The shards that one process writes, and what it says of them."""
     directory = tmp_path_factory.mktemp("expected")
-    builders = make_builders(CONFIG, str(vocab_file))
-    written = write_split(make_corpus(), builders, CONFIG, str(directory), "train", 3)
+    builders = pretraining.make_builders(CONFIG, str(vocab_file))
+    written = pretraining.write_split(make_corpus(), builders, CONFIG, str(directory), "train", 3)
     return directory, sum(written, collections.Counter())
 
 
-def test_every_table_gives_as_many_examples_as_asked_for_of_each_length(expected):
+def test_every_table_gives_examples_of_each_length_in_the_file_of_the_shortest(expected):
+    directory, counts = expected
+    num_tokens = {}
+    for length in CONFIG.lengths:
+        examples = read_records(split_files(directory, f"train_{length}")).as_numpy_iterator()
+        masks = [example["input_mask"] for example in examples]
+        assert {mask.shape for mask in masks} == {(length,)}
+        assert len(masks) == counts[f"kept with {length} tokens at most"]
+        num_tokens[length] = [int(mask.sum()) for mask in masks]
+    assert max(num_tokens[20]) <= 20 < min(num_tokens[40])
+    assert [CONFIG.of_length(length).max_predictions for length in CONFIG.lengths] == [4, 8]
+    assert len(num_tokens[20]) > len(make_corpus()) * 3  # also of those drawn for 40 tokens
     directory, counts = expected
     examples = [
         example
@@ -67,25 +72,11 @@ def test_every_table_gives_as_many_examples_as_asked_for_of_each_length(expected
     assert of_tables["t0"] == of_tables["t3"] == 6  # without texts they are never replaced
 
 
-def test_an_example_is_in_the_file_of_the_shortest_length_that_holds_it(expected):
-    directory, counts = expected
-    num_tokens = {}
-    for length in CONFIG.lengths:
-        examples = read_records(split_files(directory, f"train_{length}")).as_numpy_iterator()
-        masks = [example["input_mask"] for example in examples]
-        assert {mask.shape for mask in masks} == {(length,)}
-        assert len(masks) == counts[f"kept with {length} tokens at most"]
-        num_tokens[length] = [int(mask.sum()) for mask in masks]
-    assert max(num_tokens[20]) <= 20 < min(num_tokens[40])
-    assert [CONFIG.of_length(length).max_predictions for length in CONFIG.lengths] == [4, 8]
-    assert len(num_tokens[20]) > len(make_corpus()) * 3  # also of those drawn for 40 tokens
-
-
 def test_an_example_follows_from_its_name_and_its_successors_table(vocab_file, wordpiece):
-    builders = make_builders(CONFIG, str(vocab_file))
+    builders = pretraining.make_builders(CONFIG, str(vocab_file))
     corpus = make_corpus()
-    members = [Member(order, order % 2, item) for order, item in enumerate(corpus)]
-    drawn = [example.features for example in draw_examples(builders, CONFIG, members)]
+    members = [pretraining.Member(order, order % 2, item) for order, item in enumerate(corpus)]
+    drawn = list(pretraining.draw_examples(builders, CONFIG, members))
     assert len(drawn) == 2 * len(members)
     for place, (_, copy, item) in enumerate(members):
         negative = corpus[(place + 1) % len(corpus)].table if item.texts else None
@@ -102,43 +93,41 @@ def test_an_example_follows_from_its_name_and_its_successors_table(vocab_file, w
 def test_a_negative_is_always_another_table(wordpiece, ids):
     table = {name: Table.from_rows([["a"], [name]], table_id=name) for name in "xyz"}
     text = ("a b c d e f",)
-    members = [Member(n, 0, DescribedTable(f"{n}", table[id_], text)) for n, id_ in enumerate(ids)]
+    members = [
+        pretraining.Member(n, 0, DescribedTable(f"{n}", table[id_], text))
+        for n, id_ in enumerate(ids)
+    ]
     config = dataclasses.replace(CONFIG, longer_lengths=())
     builders = [MaskedLmBuilder(wordpiece, config.masked_lm)]
-    for id_, example in zip(ids, draw_examples(builders, config, members), strict=True):
-        is_random = bool(example.features["is_random_table"][0])
-        assert (example.features["table_id"][0].decode() != id_) == is_random
+    for id_, example in zip(ids, pretraining.draw_examples(builders, config, members), strict=True):
+        is_random = bool(example["is_random_table"][0])
+        assert (example["table_id"][0].decode() != id_) == is_random
         assert not (is_random and len(set(ids)) == 1)
 
 
-def test_what_does_not_fit_is_counted_by_its_reason(tmp_path, vocab_file):
+def test_two_tables_of_one_name_are_refused_and_what_does_not_fit_is_counted(tmp_path, vocab_file):
+    item = make_corpus()[0]
+    builders = pretraining.make_builders(CONFIG, str(vocab_file))
+    with pytest.raises(ValueError, match=r"expected a different name .* 'train', got 'd0' twice"):
+        list(pretraining.write_split([item, item], builders, CONFIG, str(tmp_path), "train"))
+    assert not list(tmp_path.iterdir())
     config = PretrainingConfig(
         MaskedLmConfig(max_seq_length=12, min_text_length=2, max_text_length=8), dupe_factor=2
     )
     wide = Table.from_rows([["abcdefghijkl"], ["abcdefghijkl"]], table_id="wide")
     corpus = [DescribedTable("a", wide, ("a b c",)), DescribedTable("b", wide)]
-    builders = make_builders(config, str(vocab_file))
-    written = write_split(corpus, builders, config, str(tmp_path), "train")
+    builders = pretraining.make_builders(config, str(vocab_file))
+    written = pretraining.write_split(corpus, builders, config, str(tmp_path), "train")
     counts = sum(written, collections.Counter())
     assert counts["read"] == 4 and not counts["kept"]
     assert counts["left out: too long"] == counts["left out: no fitting text"] == 2
 
 
-def test_two_tables_of_one_name_are_refused_and_leave_no_file(tmp_path, vocab_file):
-    item = make_corpus()[0]
-    builders = make_builders(CONFIG, str(vocab_file))
-    with pytest.raises(ValueError, match=r"expected a different name .* 'train', got 'd0' twice"):
-        list(write_split([item, item], builders, CONFIG, str(tmp_path), "train"))
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"longer_lengths": (40, 40)}, r"ascending lengths, got \[20, 40, 40\]"),
-        ({"longer_lengths": (10,)}, r"ascending lengths, got \[20, 10\]"),
-        ({"dupe_factor": 0}, "a dupe_factor of at least 1, got 0"),
-    ],
+@cases(
+    "changes, message",
+    ({"longer_lengths": (40, 40)}, r"ascending lengths, got \[20, 40, 40\]"),
+    ({"longer_lengths": (10,)}, r"ascending lengths, got \[20, 10\]"),
+    ({"dupe_factor": 0}, "a dupe_factor of at least 1, got 0"),
 )
 def test_what_cannot_be_drawn_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
@@ -148,7 +137,7 @@ def test_what_cannot_be_drawn_is_refused(changes, message):
 def test_places_do_not_depend_on_the_order_of_the_tables():
     corpus = make_corpus()
     forwards, backwards = (
-        sorted(place for item in items for place in placed_members(item, CONFIG, 3))
+        sorted(place for item in items for place in pretraining.placed_members(item, CONFIG, 3))
         for items in (corpus, corpus[::-1])
     )
     assert forwards == backwards

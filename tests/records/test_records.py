@@ -13,7 +13,7 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.records.batches import batch_by_length, bucket_length, read_records, training_batches
 from mate_tf.records.records import check_records, serialize_example, write_records
 from mate_tf.tables.table import Question, Table
-from tests.small import assert_same_features
+from tests.small import assert_same_features, cases
 
 LENGTH = 32
 TABLE = Table.from_rows([["a", "b"], ["1", "2"]])
@@ -74,16 +74,13 @@ def test_a_failure_leaves_the_old_file_as_it_was(file, examples):
     assert [child.name for child in file.parent.iterdir()] == [file.name]
 
 
-def test_features_that_a_record_may_lack_are_zero_and_unknown_ones_left_out(tmp_path, examples):
+def test_features_may_lack_unknown_ones_are_left_out_and_several_files_are_read(tmp_path, examples):
     features = {**examples[0], "of_another_program": np.arange(5)}
     del features["column_ranks"]
     write_records(tmp_path / "x", [features])
     (read,) = read_records(tmp_path / "x").as_numpy_iterator()
     assert not read["column_ranks"].any() and len(read["column_ranks"]) == LENGTH
     assert set(read) == set(examples[0])
-
-
-def test_several_files_are_read_one_after_the_other(tmp_path, examples):
     write_records(tmp_path / "1", examples[:5])
     write_records(tmp_path / "2", examples[5:], compression="")
     read = read_records([tmp_path / "1", tmp_path / "2"])
@@ -102,15 +99,13 @@ def without(name):
     return lambda features: {key: v for key, v in features.items() if key != name}
 
 
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        (shortened, "expected .* of length 32, as in .*good, got length 24 .*bad"),
-        (without("answer"), r"expected the features of .*good, got others: \['answer'\] .*bad"),
-        (without("row_ids"), r"expected the features \['row_ids'\], got none .*bad"),
-        (with_rows(lambda ids: ids[:-1]), "32 row_ids, as many as input_ids, got 31 .*bad"),
-        (with_rows(np.float32), "expected row_ids as int64, got float_list .*bad"),
-    ],
+@cases(
+    "change, error",
+    (shortened, "expected .* of length 32, as in .*good, got length 24 .*bad"),
+    (without("answer"), r"expected the features of .*good, got others: \['answer'\] .*bad"),
+    (without("row_ids"), r"expected the features \['row_ids'\], got none .*bad"),
+    (with_rows(lambda ids: ids[:-1]), "32 row_ids, as many as input_ids, got 31 .*bad"),
+    (with_rows(np.float32), "expected row_ids as int64, got float_list .*bad"),
 )
 def test_files_that_differ_are_named_with_the_difference(tmp_path, examples, change, error):
     write_records(tmp_path / "good", examples[:2])
@@ -122,14 +117,12 @@ def test_files_that_differ_are_named_with_the_difference(tmp_path, examples, cha
         check_records(tmp_path / "late_bad")
 
 
-@pytest.mark.parametrize(
+@cases(
     "content",
-    [
-        b"question\ttable\nwhat?\tt1\n",
-        b"\x1f\x8b\x08 no gzip in truth",
-        gzip.compress(b"no records inside", mtime=0),
-        b"\x78\x9cno zlib in truth",
-    ],
+    b"question\ttable\nwhat?\tt1\n",
+    b"\x1f\x8b\x08 no gzip in truth",
+    gzip.compress(b"no records inside", mtime=0),
+    b"\x78\x9cno zlib in truth",
     ids=["text", "no gzip", "gzip of no records", "no zlib"],
 )
 def test_a_file_that_is_no_record_file_is_named(tmp_path, content):
@@ -200,9 +193,7 @@ def test_damage_is_named_with_its_place_or_skipped_and_counted(tmp_path, example
 
 
 @pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
-def test_a_compressed_file_is_read_as_far_as_it_goes_wherever_it_is_cut(
-    tmp_path, examples, compression
-):
+def test_a_compressed_file_is_read_to_wherever_it_is_cut(tmp_path, examples, compression):
     path, whole = tmp_path / "train.tfrecord", tmp_path / "whole.tfrecord"
     many = examples * 20
     write_records(whole, many, compression)
@@ -283,19 +274,14 @@ def test_batches_have_as_many_shapes_as_boundaries_and_one_is_static(file):
     assert batches.element_spec["input_ids"].shape.as_list() == [4, None]
     one_length = batch_by_length(read_records(file), 4, (), "repeat").element_spec
     assert one_length["input_ids"].shape == (4, LENGTH)
-    training = [
-        training_batches(file, 4, 1, (), perturbed_copies=copies).element_spec for copies in (0, 2)
-    ]
+    training = [training_batches(file, 4, 1, (), perturbed_copies=c).element_spec for c in (0, 2)]
     for specs in (one_length, *training):
         assert all(spec.shape.is_fully_defined() for spec in specs.values())
 
 
-def test_the_default_length_of_a_batch_is_a_power_of_two_or_that_of_the_records():
+def test_the_default_length_of_a_batch_is_a_power_of_two_and_sizes_are_positive(file):
     for num_tokens, length in ((1, 64), (64, 64), (65, 128), (129, 200), (200, 200)):
         assert bucket_length(num_tokens, 200) == length
-
-
-def test_sizes_must_be_positive(file):
     for batch_size, boundaries in ((0, None), (2, (0, 8))):
         with pytest.raises(ValueError, match=r"expected .*positive"):
             batch_by_length(read_records(file), batch_size, boundaries)
@@ -312,15 +298,12 @@ def test_training_goes_on_after_any_number_of_batches_as_if_not_interrupted(file
     assert first(file, 5, skip=skip) == first(file, skip + 5)[skip:]
 
 
-def test_the_order_of_training_follows_from_its_seed_alone(file):
+def test_the_order_of_training_follows_from_its_seed_alone_and_each_epoch_is_whole(file):
     orders = []
     for global_seed in (0, 7):
         tf.random.set_seed(global_seed)
         orders.append(first(file, 6))
     assert orders[0] == orders[1] != first(file, 6, seed=6)
-
-
-def test_training_sees_every_example_in_each_epoch(file):
     batches = names(itertools.islice(training_batches(file, 32, seed=5, boundaries=(12, 20)), 6))
     for epoch in (batches[:3], batches[3:]):
         assert len({name for batch in epoch for name in batch}) == 20

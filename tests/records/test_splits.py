@@ -1,24 +1,34 @@
+import os
 import pathlib
+import random
 import shutil
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 import pytest
+import tensorflow as tf
 
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import Outcome, convert_all
+from mate_tf.records.conversion_file import Conversion
 from mate_tf.records.splits import (
     LEFT_OUT,
     encode,
     place,
+    prepare_folder,
     read_questions,
     split_files,
     split_writer,
     write_shard,
 )
 from mate_tf.tables.table import Question, Table
-from tests.small import assert_same_files
+from tests import forked
+from tests.small import assert_same_files, cases
 
 TABLE = Table.from_rows([["a", "b"], ["1", "2"]])
 
@@ -47,13 +57,17 @@ def record_ids(files) -> list[str]:
     return [record["question_id"][0].decode() for record in records]
 
 
-def test_one_file_has_the_order_of_the_questions_and_all_of_them(tmp_path, outcomes):
+def test_one_file_has_all_questions_in_their_order_and_empty_shards_are_read_over(
+    tmp_path, outcomes
+):
     write(tmp_path, outcomes)
     assert names_in(tmp_path) == ["dev.jsonl", "dev.left_out.jsonl", "dev.tfrecord"]
     assert record_ids(split_files(tmp_path, "dev")) == [f"q{n}" for n in range(15)]
     read = list(read_questions(tmp_path, "dev"))
     assert read == [(TABLE, outcome.question) for outcome in outcomes]
     assert read[0][1].answer_coordinates == ((0, 0),)
+    write(tmp_path, outcomes[:1], 3)
+    assert record_ids(split_files(tmp_path, "dev")) == ["q0"]
 
 
 @pytest.mark.parametrize("num_shards", [1, 3, 40])
@@ -72,9 +86,7 @@ def test_shards_hold_every_question_once_in_an_order_of_their_own(tmp_path, outc
     assert read == {f"q{n}" for n in range(20)}
 
 
-def test_bytes_of_shards_depend_neither_on_the_order_of_reading_nor_on_other_shards(
-    tmp_path, outcomes
-):
+def test_bytes_of_shards_depend_neither_on_the_order_nor_on_other_shards(tmp_path, outcomes):
     write(tmp_path / "a", outcomes, 3)
     write(tmp_path / "b", outcomes[::-1], 3)
     placed = sorted((place(o.question.question_id, 7, 3), encode(o)) for o in outcomes)
@@ -124,18 +136,13 @@ def test_a_failure_leaves_the_old_files(tmp_path, outcomes):
         assert_same_files(tmp_path, tmp_path.with_name("before"))
 
 
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ("", "expected dev.tfrecord in .*mate-tf data"),
-        ("train dev-x", "expected dev.tfrecord in"),
-        (
-            "dev-00000-of-00003 dev-00002-of-00003",
-            "3 shards, got 2 .*'dev'.*missing .*dev-00001-of",
-        ),
-        ("dev dev-00000-of-00001", "one set of files .*'dev'"),
-        ("dev-00000-of-00001 dev-00000-of-00002", "'dev', got 2"),
-    ],
+@cases(
+    "names, message",
+    ("", "expected dev.tfrecord in .*mate-tf data"),
+    ("train developed", "expected dev.tfrecord in"),
+    ("dev-00000-of-00003 dev-00002-of-00003", "3 shards, got 2 .*'dev'.*missing .*dev-00001-of"),
+    ("dev dev-00000-of-00001", "one set of files .*'dev'"),
+    ("dev-00000-of-00001 dev-00000-of-00002", "'dev', got 2"),
 )
 def test_a_split_that_is_not_whole_is_refused(tmp_path, names, message):
     for name in names.split():
@@ -144,6 +151,125 @@ def test_a_split_that_is_not_whole_is_refused(tmp_path, names, message):
         split_files(tmp_path, "dev")
 
 
-def test_shards_without_records_are_read_over(tmp_path, outcomes):
-    write(tmp_path, outcomes[:1], 3)
-    assert record_ids(split_files(tmp_path, "dev")) == ["q0"]
+@cases(
+    "split, names, expected",
+    ("train", "train.tfrecord train_2.tfrecord dev.tfrecord", "train.tfrecord"),
+    ("train_128", "train.tfrecord train_128.tfrecord", "train_128.tfrecord"),
+    ("train_128", "train.tfrecord.gz test.tfrecord", "train.tfrecord.gz"),
+    ("train", "random-split-1-train.tfrecord random-split-2-train.tfrecord", "random-split-1"),
+    ("train", "tf_examples/train.tfrecord", "tf_examples/train.tfrecord"),
+    (
+        "train",
+        "train.tfrecords-00001-of-00002 train.tfrecords-00000-of-00002",
+        "train.tfrecords-00000 train.tfrecords-00001",
+    ),
+    ("train", "train_b.tfrecord.gz train_a.tfrecord trainers.tfrecord", "train_a train_b"),
+    ("dev_128", "train.tfrecord test.tfrecord", "test.tfrecord"),
+    ("dev", "dev.tfrecord test.tfrecord", "dev.tfrecord"),
+    ("dev", "test.tfrecord conversion.json", None),
+    ("train", "train.tfrecord.gz conversion.json", None),
+    ("train", "train.tfrecord-00000-of-00002", None),
+    ("train", "train.tfrecords train.tfrecord.gz", None),
+)
+def test_records_of_the_release_are_found_by_its_names(tmp_path, split, names, expected):
+    for name in names.split():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    if expected is None:
+        with pytest.raises((FileNotFoundError, ValueError), match="expected "):
+            split_files(tmp_path, split)
+        return
+    found = split_files(tmp_path, split)
+    for file, begin in zip(found, expected.split(), strict=True):
+        assert file.startswith(str(tmp_path / begin))
+
+
+SPLITS = ("train", "dev")
+CONVERSION = Conversion("JSONL", FeatureConfig(), None, "0" * 64)
+
+
+def numbered(first_answer: int) -> Iterator[Outcome]:
+    choice = np.random.default_rng(first_answer)
+    for number in range(first_answer, first_answer + 100):
+        features = {"input_ids": choice.integers(0, 30_000, 64)}
+        yield Outcome(TABLE, Question("a", f"q{number}", (str(number),)), features)
+
+
+def convert(directory: pathlib.Path, num_shards: int | None, first_answer: int = 0) -> None:
+    prepare_folder(directory, CONVERSION, SPLITS, vocab_file=__file__)
+    for split in SPLITS:
+        with split_writer(str(directory), split, num_shards) as write:
+            for outcome in numbered(first_answer):
+                write(outcome)
+
+
+def contents(directory: pathlib.Path) -> dict[str, bytes]:
+    files = directory.iterdir() if directory.exists() else []
+    return {file.name: file.read_bytes() for file in files}
+
+
+def whole_splits(directory: pathlib.Path) -> Iterator[str]:
+    for split in SPLITS:
+        try:
+            split_files(directory, split)
+        except FileNotFoundError:
+            continue
+        yield split
+
+
+# The calls that change files.
+CHANGES = (
+    (tf.io.gfile, "rename"),
+    (tf.io.gfile, "remove"),
+    (tf.io.gfile.GFile, "write"),
+    (tf.io.TFRecordWriter, "write"),
+)
+
+
+def convert_killed(
+    directory: pathlib.Path, num_shards: int | None, kill_at: int | None, log: pathlib.Path
+) -> None:
+    """Converts and logs each change of a file; dies before the one with the number `kill_at`."""
+    names = list[str]()
+
+    def counted(name: str, change: Callable[..., Any]) -> Callable[..., Any]:
+        def function(*args, **kwargs):
+            if len(names) == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            names.append(name)
+            return change(*args, **kwargs)
+
+        return function
+
+    for owner, name in CHANGES:
+        setattr(owner, name, counted(name, getattr(owner, name)))
+    convert(directory, num_shards, 1)
+    log.write_text(" ".join(names))
+
+
+@pytest.mark.parametrize("num_shards", [None, 3])
+def test_killed_at_any_change_it_leaves_whole_splits_and_ends_with_the_same(tmp_path, num_shards):
+    old, new, output, log = (tmp_path / name for name in ("old", "new", "output", "log"))
+    forked.finish(forked.start(convert, old, num_shards, 0))
+    shutil.copytree(old, new)
+    forked.finish(forked.start(convert_killed, new, num_shards, None, log))
+    names = log.read_text().split()
+    renames_and_removals = [n for n, name in enumerate(names) if name != "write"]
+    assert {names[n] for n in renames_and_removals} == {"rename", "remove"}
+    choice = random.Random(5)
+    moments = choice.sample(renames_and_removals, 6) + choice.sample(range(len(names)), 2)
+    shutil.copytree(old, output)
+    for moment in moments:
+        killed = forked.start(convert_killed, output, num_shards, moment, log)
+        killed.join()
+        assert killed.exitcode == -signal.SIGKILL
+        left = {
+            name: text
+            for name, text in contents(output).items()
+            if not name.endswith(".unfinished")
+        }
+        for split in whole_splits(output):
+            of_split = {item for item in left.items() if item[0].startswith(split)}
+            assert any(of_split <= contents(whole).items() for whole in (old, new))
+        forked.finish(forked.start(convert, output, num_shards, 1))
+        assert contents(output) == contents(new)

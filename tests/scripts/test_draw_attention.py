@@ -1,5 +1,3 @@
-"""Drawings show what the patterns say."""
-
 import numpy as np
 import pytest
 
@@ -41,13 +39,15 @@ def test_column_heads_are_drawn_in_their_order(axis):
     assert shade[2, 7] == 0  # a to b2: buckets too far apart
 
 
-def test_an_architecture_without_order_is_drawn_as_it_stands(axis):
+def test_an_architecture_without_order_is_drawn_as_it_stands_with_as_many_labels(axis):
     config = AttentionConfig("sat")
     (group,) = head_groups(config, 2)
     draw_head_group(axis, FEATURES, LABELS, group, config)
     shade = drawn(axis)
     assert shade[4, 5] == shade[4, 6] == shade[4, 2] == 2
     assert shade[4, 7] == 1  # a1 to b2: neither row nor column
+    with pytest.raises(ValueError, match=r"features of shape \(1, 8\) and 3 labels"):
+        draw_relations(axis, FEATURES, LABELS[:3])
 
 
 def test_relations_are_drawn_with_a_legend(axis):
@@ -56,8 +56,3 @@ def test_relations_are_drawn_with_a_legend(axis):
     np.testing.assert_array_equal(drawn(axis), relation)
     texts = [text.get_text() for text in axis.get_legend().get_texts()]
     assert "1 same row" in texts and "12 sentence to sentence" not in texts
-
-
-def test_labels_must_be_as_many_as_tokens(axis):
-    with pytest.raises(ValueError, match=r"features of shape \(1, 8\) and 3 labels"):
-        draw_relations(axis, FEATURES, LABELS[:3])

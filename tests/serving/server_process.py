@@ -9,8 +9,6 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import httpx
-
 from tests.small import ROOT
 
 NAME = "tiny"
@@ -45,29 +43,20 @@ def running(model: pathlib.Path, folder: pathlib.Path, *flags: str) -> Iterator[
     log = folder / "log"
     with log.open("w") as errors:
         process = subprocess.Popen(
-            command,
-            cwd=folder / "work",
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
+            command, cwd=folder / "work", env=environment, stdout=errors, stderr=errors, text=True
         )
     try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line.startswith("POST http://"), log.read_text()
-        url = line.removeprefix("POST ").split("/v1/")[0]
-        _wait_until_it_listens(url, process)
+        url = _wait_until_it_is_ready(log, process)
         yield Server(url, process, folder)
     finally:
         process.kill()
         process.communicate()
 
 
-def _wait_until_it_listens(url: str, process: subprocess.Popen) -> None:
+def _wait_until_it_is_ready(log: pathlib.Path, process: subprocess.Popen) -> str:
     while process.poll() is None:
-        with contextlib.suppress(httpx.ConnectError):
-            httpx.get(url)
-            return
+        text = log.read_text()
+        if "\nready: " in text:
+            return text.removeprefix("POST ").split("/v1/")[0]
         time.sleep(0.05)
-    raise AssertionError(f"the server ended with {process.returncode}")
+    raise AssertionError(f"the server ended with {process.returncode}: {log.read_text()}")

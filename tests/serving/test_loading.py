@@ -14,7 +14,7 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.serving.export import export_stored
-from mate_tf.serving.folder import CONFIG_FILE, VOCAB_FILE
+from mate_tf.serving.folder import CONFIG_FILE, SAVED_MODEL, VOCAB_FILE
 from mate_tf.serving.loading import find_model, run_model
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import (
@@ -51,8 +51,8 @@ def texts(answers) -> list[str]:
 
 def test_a_run_and_what_is_exported_of_it_answer_alike(run, exported):
     of_run = mate_tf.from_pretrained(run).answer(TABLE, QUESTIONS)
-    of_graph = mate_tf.from_pretrained(exported).answer(TABLE, QUESTIONS)
-    again = mate_tf.from_pretrained(exported, dtype="float32").answer(TABLE, QUESTIONS)
+    of_graph = mate_tf.from_pretrained(exported, trust_graph=True).answer(TABLE, QUESTIONS)
+    again = mate_tf.from_pretrained(exported, any_length=True).answer(TABLE, QUESTIONS)
     assert len({answer.score for answer in of_run}) == len(QUESTIONS)
     for others in (of_graph, again):
         assert texts(others) == texts(of_run)
@@ -156,8 +156,48 @@ def test_an_exported_configuration_without_a_part_is_named(exported, tmp_path):
         find_model(folder)
 
 
+def test_a_graph_is_not_loaded_unless_it_is_trusted(exported, tmp_path):
+    folder = shutil.copytree(exported, tmp_path / "model")
+    (folder / SAVED_MODEL).write_bytes(b"not a graph")
+    assert mate_tf.from_pretrained(folder).answer(TABLE, "c e").answered
+    with pytest.raises(Exception, match=r"(?i)parse"):
+        mate_tf.from_pretrained(folder, trust_graph=True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_layers": 10**6},
+        {"num_layers": 10**6, "hidden_size": 2, "intermediate_size": 1},
+        {"hidden_size": 2 * 10**6},
+        {"intermediate_size": 10**9},
+        {"vocab_size": 10**9},
+        {"max_position_embeddings": 10**9},
+        {"type_vocab_sizes": [3, 10**9, 256, 2, 256, 256, 10]},
+        {"attention": {"architecture": "linformer", "sequence_length": 10**9}},
+    ],
+)
+def test_a_configuration_that_is_larger_than_the_weights_is_refused_at_once(
+    exported, tmp_path, changes
+):
+    folder = shutil.copytree(exported, tmp_path / "model")
+    config = json.loads((folder / CONFIG_FILE).read_text())
+    config["encoder"] |= changes
+    config["features"]["max_seq_length"] = 512
+    (folder / CONFIG_FILE).write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"weights of the configuration's size in .* layers, got"):
+        find_model(folder).model()
+
+
+def test_a_configuration_that_nests_without_end_is_no_json(exported, tmp_path):
+    folder = shutil.copytree(exported, tmp_path / "model")
+    (folder / CONFIG_FILE).write_text('{"a":' * 100_000)
+    with pytest.raises(ValueError, match=r"expected JSON in .*mate_tf\.json"):
+        find_model(folder)
+
+
 def test_attended_cells_share_all_of_the_attention(exported):
-    predictor = mate_tf.from_pretrained(exported)
+    predictor = mate_tf.from_pretrained(exported, trust_graph=True)
     seen = predictor.attended_cells(TABLE, "c e")
     assert seen.answer == predictor.answer(TABLE, "c e")
     assert list(seen.groups) == list(seen.question) == ["row heads", "column heads"]

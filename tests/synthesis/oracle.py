@@ -67,9 +67,14 @@ def _value(expression, table: Table):
             cells = [row[column] for row in _rows(conditions, table)]
             if len(cells) < 2 or "" in cells:
                 return None
-            numbers = [float(cell) for cell in cells]
+            if aggregation in ("first", "last"):
+                return cells[0 if aggregation == "first" else -1]
+            numbers = [number for cell in cells if (number := _number(cell)) is not None]
+            if len(numbers) < len(cells):
+                return None
             total, average = sum(numbers), sum(numbers) / len(numbers)
             of_all = {"sum": total, "average": average}
             of_all |= {"minimum": min(numbers), "maximum": max(numbers)}
+            of_all["range"] = max(numbers) - min(numbers)
             return str(round(of_all[aggregation], 2))
     raise AssertionError(expression)

@@ -31,6 +31,9 @@ def false_texts(sentence: str, table: Table = CITIES) -> set[str]:
         ),
         ("LIMA, lima!", {f"{city}, {city}!" for city in ("Cusco", "Santiago", "Quito")}),
         ("in all 600 live there", {"in all 1,000 live there", "in all 400 live there"}),
+        # Numbers by value; a name may look like a negation.
+        ("600.0 or 1000 live there", {"400 or 1000 live there", "600.0 or 400 live there"}),
+        ("Lima is No. 1", {f"{city} is No. 1" for city in ("Cusco", "Santiago", "Quito")}),
     ],
 )
 def test_an_entity_is_swapped_for_another_that_is_not_true_there(sentence, texts):
@@ -50,7 +53,10 @@ def test_a_pair_has_the_sentence_as_it_was_and_its_table_whole():
     "sentence, reason",
     [
         ("nobody knows", "no entity of the table"),
-        ("Limassol is no city of it", "no entity of the table"),
+        ("Limassol is a city of it", "no entity of the table"),
+        ("Lima is not in Chile", "a negation"),
+        ("Lima isn’t in Chile", "a negation"),
+        ("No city but Lima is in Peru", "a negation"),
         ("1,0001 and 1600.5 are others", "no entity of the table"),
         ("Lima, Cusco, Santiago, Quito", "no other entity"),
         ("Peru, Chile and Ecuador", "no other entity"),
@@ -70,6 +76,22 @@ def test_entities_in_two_columns_are_left_alone():
 def test_the_longest_entity_is_swapped_whole():
     table = Table.from_rows([("New York",), ("York",), ("Rome",)], ["City"])
     assert false_texts("he saw New York", table) == {"he saw Rome"}
+
+
+def test_a_name_with_a_negation_in_it_negates_nothing():
+    table = Table.from_rows([("No Doubt",), ("The Who",)], ["Band"])
+    assert false_texts("she sang for No Doubt", table) == {"she sang for The Who"}
+
+
+@given(st.integers(0, 10**9), st.integers(0, 3))
+def test_a_number_is_found_in_any_writing(number, decimals):
+    table = Table.from_rows([(str(number),), (f"{number + 7:,}",)], ["n"])
+    sentence = f"about {number:,}.{'0' * decimals} of them".replace(". ", " ")
+    texts = false_texts(sentence, table)
+    if number == 1:
+        assert not texts
+    else:
+        assert texts == {f"about {number + 7:,} of them"}
 
 
 def test_the_same_pair_is_made_once():

@@ -83,7 +83,11 @@ def answer_rows(drawn, table: Table) -> set[int]:
     if form.startswith(("largest", "smallest")):
         extreme = (max if form.startswith("largest") else min)(numbers.values())
         return {row for row, number in numbers.items() if number == extreme}
-    threshold = float(quoted("v"))
+    if form.startswith("top"):
+        ordered = sorted(numbers, key=lambda row: numbers[row], reverse=form == "top_most")
+        return set(ordered[: {"2": 2, "two": 2}.get(drawn.words["t"], 3)])
+    said = drawn.words["t"].replace(",", "") if form.endswith("round") else quoted("v")
+    threshold = float(said)
     is_more = "_more_" in form
     return {
         row
@@ -128,11 +132,11 @@ def computed_again(drawn, table: Table) -> str:
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_each_operation_is_found_and_put_in_words(operation):
     wide = Table(
-        (*CITIES.header, "Coast", "Port", "Total cost"),
+        (*CITIES.header, "Coast", "Port", "Total cost", "Visited"),
         tuple(
-            (*row, coast, port, cost)
-            for row, coast, port, cost in zip(
-                CITIES.rows, "xyyx", ("yes", "no", "no", "yes"), ("5", "7", "9", "4"), strict=True
+            (*row, coast, port, cost, f"2024-0{month}-05")
+            for row, coast, port, cost, month in zip(
+                CITIES.rows, "xyyx", ("yes", "no", "no", "yes"), "5794", "1341", strict=True
             )
         ),
         "wide",
@@ -146,7 +150,8 @@ def test_each_operation_is_found_and_put_in_words(operation):
 
 
 def test_every_form_has_its_places():
-    known = {"T": "t", "K": "k", "L": "l", "N": "n", "v": "v", "w": "w", "a": "a", "b": "b"}
+    known = {place: place.lower() for place in ("T", "K", "L", "N", "M", "v", "w", "a", "b")}
+    known |= {"t": "5", "s": "best", "verb": "costs"}
     held_out = {form for forms in HELD_OUT.values() for form in forms}
     for name, forms in FORMS.items():
         assert len(set(forms)) == len(forms) >= 3, name
@@ -159,6 +164,67 @@ def test_a_pair_of_forms_has_each_side_s_words():
     assert "{who} tops the list ?" in FORMS["position_first"]
     assert len(FORMS["largest_number"]) == len(FORMS["smallest_number"]) + 1
     assert not [form for forms in FORMS.values() for form in forms if set("[]|/") & set(form)]
+
+
+DATED = Table(
+    ("Order", "Date", "Price"),
+    tuple(
+        (f"A{number}", date, price)
+        for number, (date, price) in enumerate(
+            (("2023-03-05", "120"), ("2024-03-09", "80"), ("2024-07-01", "95"), ("2022-01-02", "7"))
+        )
+    ),
+    "dated",
+)
+
+
+@pytest.mark.parametrize(
+    ("operation", "form", "words", "rows"),
+    [
+        ("within", "within", {"t": "2024"}, (1, 2)),
+        ("within", "count_within", {"t": "2023"}, (0,)),
+        ("within", "sum_within", {"t": "2024"}, (1, 2)),
+        ("beyond", "beyond_more_year", {"t": "2023"}, (1, 2)),
+        ("count_beyond", "count_less_year", {"t": "2023"}, (3,)),
+        ("beyond", "beyond_more_round", {"t": "100"}, (0,)),
+        ("beyond", "beyond_less_round", {"t": "50"}, (3,)),
+        ("top", "top_least", {"t": "two"}, (1, 3)),
+    ],
+)
+def test_rows_beyond_and_within_what_is_said(operation, form, words, rows):
+    table = TypedTable(DATED)
+    found = (draw(operation, table, random.Random(seed)) for seed in range(300))
+    assert {d.rows for d in found if d and (d.form, d.words) == (form, words)} == {rows}
+
+
+def test_a_month_is_said_by_its_name():
+    rows = tuple((f"A{day}", f"2024-0{month}-1{day}") for day, month in enumerate((3, 3, 5, 7)))
+    table = TypedTable(Table(("Order", "Date"), rows, "months"))
+    found = [d for s in range(200) if (d := draw("within", table, random.Random(s))) is not None]
+    assert {d.rows for d in found if d.words["t"] in ("march", "march 2024")} == {(0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("operation", "name", "said"),
+    [
+        ("largest", "Price", ("most expensive", "costs the most", "costs most")),
+        ("smallest", "Age", ("youngest",)),
+        ("comparison", "Ticket price", ("cheaper", "more expensive", "costs more", "costs less")),
+        ("is_more", "Distance", ("longer", "shorter")),
+        ("difference", "Age", ("older",)),
+    ],
+)
+def test_a_column_s_own_adjectives(operation, name, said):
+    cells = tuple((f"name{i}", str(number)) for i, number in enumerate((5, 9, 12)))
+    table = TypedTable(Table(("Thing", name), cells, "scaled"))
+    texts = []
+    for seed in range(120):
+        drawn = draw(operation, table, random.Random(seed))
+        if drawn and not drawn.form.endswith("value"):
+            texts.append(phrase(drawn, table, random.Random(seed)))
+    assert all(any(words in text for text in texts) for words in said), texts[:5]
+    scaled = [text for text in texts if any(words in text for words in said)]
+    assert len(texts) / 4 < len(scaled) < len(texts)
 
 
 def test_a_question_that_is_none_is_not_drawn():

@@ -15,6 +15,7 @@ from mate_tf.synthesis.typed_table import WAYS, NothingMadeError, cell_lengths, 
 from mate_tf.tables.table import Table
 from tests.synthesis.small_tables import (
     ABOVE,
+    AREA,
     CITIES,
     CITY,
     COUNTRY,
@@ -35,7 +36,7 @@ GRAMMAR = set(
     """the of is to equal greater more higher less lower smaller than after later before earlier
     when where for which and number count rows entries there are exactly fewer have between
     difference gap sum total average mean lowest smallest minimum highest largest maximum earliest
-    first latest last""".split()
+    first latest last range in row""".split()
 )
 
 
@@ -65,6 +66,14 @@ GRAMMAR = set(
             says(Aggregate("minimum", FOUNDED), "1535", "less"),
             {"the earliest Founded is before 1535"},
         ),
+        (
+            says(Aggregate("last", FOUNDED, of(COUNTRY, "Peru")), "1535", "less"),
+            {
+                "the last Founded where Country is Peru is before 1535",
+                "the Founded in the last row where Country is Peru is earlier than 1535",
+            },
+        ),
+        (says(Aggregate("range", AREA), "4.5"), {"the range of Area is 4.5"}),
         (
             says(Count(of(COUNTRY, "Peru")), "1", "greater"),
             {"more than 1 of the rows have Country Peru"},
@@ -101,7 +110,7 @@ MANY = Table.from_rows(
 
 @pytest.fixture(scope="module")
 def many_pairs(wordpiece):
-    return make(MANY, wordpiece, excerpts_per_table=60)
+    return make(MANY, wordpiece, excerpts_per_table=80)
 
 
 def test_neither_a_statement_nor_an_excerpt_tells_the_label(many_pairs):

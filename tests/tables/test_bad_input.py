@@ -141,9 +141,7 @@ NEIGHBOURS = [Question("which city?", name, answers=("york",)) for name in ("bef
 
 @settings(deadline=None)
 @given(pairs(), CONFIGS, st.booleans())
-def test_the_neighbours_of_any_question_are_converted_as_without_it(
-    wordpiece, pair, config, is_training
-):
+def test_the_neighbours_of_any_question_are_as_without_it(wordpiece, pair, config, is_training):
     config = replace(config, max_seq_length=64, max_column_id=8, max_row_id=8)
     before, after = ((GOOD, question) for question in NEIGHBOURS)
 
@@ -219,15 +217,12 @@ def test_a_megabyte_elsewhere(wordpiece, place, name):
         assert outcome.features["label_ids"].any()
 
 
-def test_10000_columns_are_refused_by_their_number(wordpiece):
+def test_10000_columns_are_refused_by_their_number_and_taken_where_the_limits_allow(wordpiece):
     table = Table.from_rows([["x"] * 10_000] * 3)
     with pytest.raises(
         ValueError, match=r"expected at most 255 columns, got 10000 \(table 'table'"
     ):
         FeatureBuilder(wordpiece).build(table, Question("which?"))
-
-
-def test_10000_columns_and_10000_rows_are_taken_where_the_limits_allow(wordpiece):
     limits = {"max_seq_length": None, "max_column_id": 10_001}
     for rows, columns in ((2, 10_000), (10_000, 2)):
         numbers = itertools.count()

@@ -21,6 +21,7 @@ from mate_tf.tables.part_of_speech import (
     words_with_tags,
 )
 from mate_tf.tables.table import Question, Table
+from tests.small import cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HYBRIDQA = ROOT.parent / "shared" / "data" / "hybridqa_sample" / "dev.json"
@@ -31,49 +32,34 @@ def names(ids: list[int]) -> list[str]:
     return ["-" if id_ == 0 else UNIVERSAL_TAGS[id_ - 1] for id_ in ids]
 
 
-@pytest.mark.parametrize(
+@cases(
     "tag, universal",
-    [
-        *((tag, tag) for tag in UNIVERSAL_TAGS),
-        *PENN_TO_UNIVERSAL.items(),
-        *((sign, "PUNCT") for sign in (".", ",", ":", "``", "''", "(", ")", '"', "--")),
-    ],
+    *((tag, tag) for tag in UNIVERSAL_TAGS),
+    *PENN_TO_UNIVERSAL.items(),
+    *((sign, "PUNCT") for sign in (".", ",", ":", "``", "''", "(", ")", '"', "--")),
 )
 def test_universal_and_penn_tags_have_ids(tag, universal):
     assert names([tag_id(tag)]) == [universal]
     assert 1 <= tag_id(tag) < NUM_TAG_IDS
 
 
-def test_an_unknown_tag_is_an_error_that_names_it():
-    with pytest.raises(ValueError, match="or one of the Penn Treebank, got 'NONSENSE'"):
-        tag_id("NONSENSE")
-
-
-@pytest.mark.parametrize(
+@cases(
     "text, words, expected",
-    [
-        # A word's pieces have its tag, whatever the wordpieces split.
-        ("don't", [(0, 2, "VBP"), (2, 5, "RB")], ["VERB", "VERB", "ADV", "ADV", "ADV"]),
-        # What the tagger passes over is "other".
-        ("new.", [(0, 3, "JJ")], ["ADJ", "X"]),
-        # Accents, blanks in a row and dropped characters move no word.
-        ("Né\u0301  \t\u200bw ø", [(0, 3, "NOUN"), (7, 8, "VERB"), (9, 10, "ADJ")], None),
-    ],
+    # A word's pieces have its tag, whatever the wordpieces split.
+    ("don't", [(0, 2, "VBP"), (2, 5, "RB")], "VERB VERB ADV ADV ADV"),
+    # What the tagger passes over is "other".
+    ("new.", [(0, 3, "JJ")], "ADJ X"),
+    # Accents, blanks in a row and dropped characters move no word.
+    (
+        "Né\u0301  \t\u200bw ø",
+        [(0, 3, "NOUN"), (7, 8, "VERB"), (9, 10, "ADJ")],
+        "NOUN NOUN VERB ADJ",
+    ),
 )
 def test_pieces_have_the_tag_of_the_word_they_begin_in(wordpiece, text, words, expected):
     ids, starts = wordpiece.ids_and_starts(text)
     tags = names(piece_tag_ids([TaggedWord(*word) for word in words], starts))
-    if expected is None:
-        assert tags == ["NOUN", "NOUN", "VERB", "ADJ"]
-    else:
-        assert tags == expected
-    assert len(ids) == len(tags)
-
-
-def test_words_out_of_order_are_refused():
-    words = [TaggedWord(3, 5, "NN"), TaggedWord(0, 2, "NN")]
-    with pytest.raises(ValueError, match="expected words in order"):
-        piece_tag_ids(words, [0])
+    assert tags == expected.split() and len(ids) == len(tags)
 
 
 @given(st.text(max_size=30))
@@ -102,18 +88,9 @@ def test_a_sentence_has_no_table_and_its_special_tokens_no_part_of_speech(wordpi
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=8), tagger)
     features, report = builder.build(None, Question("the new city", class_index=1))
     assert report.num_tokens == 7  # [CLS] t h e new city [SEP]
-    assert names(features["part_of_speech_ids"]) == [
-        *("-", "DET", "DET", "DET", "ADJ", "NOUN", "-", "-")
-    ]
+    assert names(features["part_of_speech_ids"]) == "- DET DET DET ADJ NOUN - -".split()
     assert not features["segment_ids"].any() and not features["row_ids"].any()
     assert features["classification_class_index"] == [1]
-
-
-def test_table_tokens_have_no_part_of_speech(wordpiece):
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None), load_tagger("textblob"))
-    features = builder.build(TABLE, Question("new york")).features
-    # [CLS] new york [SEP] name york
-    assert (features["part_of_speech_ids"] > 0).tolist() == [False, True, True, False, False, False]
 
 
 def no_words(text: str) -> list[TaggedWord]:
@@ -132,29 +109,18 @@ def test_all_examples_of_a_builder_have_tags_or_none_has(wordpiece, tagger):
             assert names(features["part_of_speech_ids"])[1] == expected
 
 
-def test_the_unknown_piece_is_a_special_token(wordpiece):
-    tags = Question("new ж", part_of_speech_tags=("ADJ", "NOUN"))
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=6), no_words)
-    features = builder.build(TABLE, tags).features
-    assert names(features["part_of_speech_ids"])[1:3] == ["ADJ", "-"]
-
-
-def test_a_question_s_own_tags_come_before_the_tagger_s(wordpiece):
+@cases(
+    "question, expected",
+    (Question("new york"), "- ADJ NOUN - - -"),  # [CLS] new york [SEP] name york
+    # A question's own tags come before the tagger's.
+    (Question("new york", part_of_speech_tags=("UH", "CD")), "- INTJ NUM - - -"),
+    # The unknown piece is a special token.
+    (Question("new ж", part_of_speech_tags=("ADJ", "NOUN")), "- ADJ - - - -"),
+)
+def test_tokens_of_the_table_have_no_part_of_speech(wordpiece, question, expected):
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=6), load_tagger("textblob"))
-    question = Question("new york", part_of_speech_tags=("UH", "CD"))
     features = builder.build(TABLE, question).features
-    assert names(features["part_of_speech_ids"])[1:3] == ["INTJ", "NUM"]
-
-
-def test_as_many_tags_as_words_are_expected():
-    with pytest.raises(ValueError, match=r"one tag for each of 2 words, got 1 \(text 'new york'\)"):
-        words_with_tags("new york", ["NN"])
-
-
-def test_a_sentence_that_is_too_long_is_an_error_that_says_so(wordpiece):
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=4))
-    with pytest.raises(ValueError, match=r"expected at most 4 tokens, got 5 for the sentence"):
-        builder.build(None, Question("new york city"))
+    assert names(features["part_of_speech_ids"]) == expected.split()
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=40))
@@ -170,10 +136,23 @@ def test_one_s_own_tagger_is_found_by_its_name():
     assert load_tagger("tests.tables.test_part_of_speech:names") is names
 
 
-@pytest.mark.parametrize("name", ["unknown", ""])
-def test_another_name_is_refused(name):
-    with pytest.raises(ValueError, match="expected a tagger 'textblob'"):
-        load_tagger(name)
+@cases(
+    "call, message",
+    (lambda _: tag_id("NONSENSE"), "or one of the Penn Treebank, got 'NONSENSE'"),
+    (lambda _: piece_tag_ids([TaggedWord(3, 5, "NN"), TaggedWord(0, 2, "NN")], [0]), "in order"),
+    (lambda _: words_with_tags("new york", ["NN"]), r"each of 2 words, got 1 \(text 'new york'\)"),
+    (lambda _: load_tagger("unknown"), "expected a tagger 'textblob'"),
+    (lambda _: load_tagger(""), "expected a tagger 'textblob'"),
+    (
+        lambda wordpiece: FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=4)).build(
+            None, Question("new york city")
+        ),
+        "expected at most 4 tokens, got 5 for the sentence",
+    ),
+)
+def test_what_cannot_be_tagged_is_refused(wordpiece, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(wordpiece)
 
 
 @pytest.mark.skipif(not HYBRIDQA.is_file(), reason=f"HybridQA's sample is not at {HYBRIDQA}")

@@ -7,42 +7,27 @@ from enum import Enum
 import numpy as np
 import pytest
 
+from mate_tf.tables.linked_table import LinkedTable, Passage
 from mate_tf.tables.table import Question, Table, remember
+from tests.datasets.linked_tables import BERGEN, CITIES, NORWAY, OSLO
+from tests.small import cases
 
 FLOATS = "float16", "float32", "Float32", "float64"
-CITIES = Table(("City", "People"), (("Oslo", "709037"), ("Bergen", "291940")), "cities")
+TOWNS = Table(("City", "People"), (("Oslo", "709037"), ("Bergen", "291940")), "cities")
 
 
 class _Rate(int, Enum):
     LOW = 1
 
 
-def write(path, text, encoding="utf-8"):
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, ""),
-        (3, "3"),
-        (3.0, "3"),
-        (0.1, "0.1"),
-        (True, "True"),
-        (np.float64(0.5), "0.5"),
-        (1e-05, "0.00001"),
-        (np.float64(-2.5e16), "-25000000000000000"),
-        (np.float32(1e-5), "0.00001"),
-        (Decimal("1E-7"), "0.0000001"),
-        (Decimal("0E-8"), "0.00000000"),
-        (Decimal("1E+1000000"), "1E+1000000"),
-        (_Rate.LOW, "_Rate.LOW"),
-        (1e300, "1e+300"),
-        (float("inf"), "inf"),
-        (np.int64(7), "7"),
-        (" kept as it is ", " kept as it is "),
-    ],
+@cases(
+    "value, text",
+    *((None, ""), (3, "3"), (3.0, "3"), (0.1, "0.1"), (True, "True"), (np.float64(0.5), "0.5")),
+    *((1e-05, "0.00001"), (np.float64(-2.5e16), "-25000000000000000")),
+    *((np.float32(1e-5), "0.00001"), (Decimal("1E-7"), "0.0000001")),
+    *((Decimal("0E-8"), "0.00000000"), (Decimal("1E+1000000"), "1E+1000000")),
+    *((_Rate.LOW, "_Rate.LOW"), (1e300, "1e+300"), (float("inf"), "inf"), (np.int64(7), "7")),
+    (" kept as it is ", " kept as it is "),
 )
 def test_a_cell_becomes_text(value, text):
     assert Table.from_rows([["a"], [value]]).rows == ((text,),)
@@ -50,44 +35,25 @@ def test_a_cell_becomes_text(value, text):
 
 def test_the_first_row_is_the_header_unless_one_is_given():
     assert Table.from_rows([["a", "b"], [1, 2]]).header == ("a", "b")
+    assert Table.from_rows([["a", "a", ""], [1, 2, 3]]).header == ("a", "a", "")
     table = Table.from_rows([["a", "b"], [1, 2]], header=["x", None])
     assert (table.header, table.num_rows, table.num_columns) == (("x", ""), 2, 2)
 
 
-def test_duplicate_and_empty_headers_are_kept():
-    assert Table.from_rows([["a", "a", ""], [1, 2, 3]]).header == ("a", "a", "")
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([], r"expected at least 1 column, got 0 \(table 'x'\)"),
-        ([[]], "expected at least 1 column, got 0"),
-        ([["a"]], r"expected at least 1 row below the header, got 0 \(table 'x'\)"),
-        ([["a", "b"], ["1", "2"], ["3"]], r"expected 2 cells .*, got 1 \(table 'x', row 1\)"),
-        ([["a"], [["b"]]], r"expected text, a number or None, got list \(table 'x', row 0\)"),
-        ([["a"], [b"b"]], "got bytes"),
-        ([["a", "b"], "cd"], r"expected a list of cells, got the text 'cd' \(table 'x', row 0\)"),
-        ([["a"], 3], "table 'x', row 0"),
-    ],
+@cases(
+    "rows, message",
+    ([], r"expected at least 1 column, got 0 \(table 'x'\)"),
+    ([[]], "expected at least 1 column, got 0"),
+    ([["a"]], r"expected at least 1 row below the header, got 0 \(table 'x'\)"),
+    ([["a", "b"], ["1", "2"], ["3"]], r"expected 2 cells .*, got 1 \(table 'x', row 1\)"),
+    ([["a"], [["b"]]], r"expected text, a number or None, got list \(table 'x', row 0\)"),
+    ([["a"], [b"b"]], "got bytes"),
+    ([["a", "b"], "cd"], r"expected a list of cells, got the text 'cd' \(table 'x', row 0\)"),
+    ([["a"], 3], "table 'x', row 0"),
 )
 def test_rows_that_are_no_table_are_refused(rows, message):
     with pytest.raises(ValueError, match=message):
         Table.from_rows(rows, table_id="x")
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "encoding"),
-    [
-        ("cities.csv", "City,People\nOslo,709037\nBergen,291940\n", "utf-8"),
-        ("cities.csv", "City,People\r\n\r\nOslo,709037\r\nBergen,291940", "utf-8-sig"),
-        ("cities.tsv", "City\tPeople\nOslo\t709037\nBergen\t291940\n", "utf-8"),
-        ("cities.TSV", 'City\tPeople\n"Oslo"\t709037\nBergen\t291940\n', "utf-8"),
-    ],
-)
-def test_delimited_files_are_read(tmp_path, name, text, encoding):
-    table = Table.from_csv(write(tmp_path / name, text, encoding))
-    assert (table.header, table.rows, table.table_id) == (CITIES.header, CITIES.rows, name)
 
 
 @pytest.mark.parametrize("name", ["long.csv", "long.tsv"])
@@ -100,26 +66,15 @@ def test_a_cell_may_be_a_megabyte_long(tmp_path, name, cell):
     assert Table.from_csv(tmp_path / name).rows == ((cell, "c"),)
 
 
-@pytest.mark.parametrize(
+@cases(
     "lines",
-    [
-        [["City", "People"], ["Oslo", 709037], ["Bergen", 291940]],
-        [{"City": "Oslo", "People": 709037}, {"People": "291940", "City": "Bergen"}],
-    ],
+    [["City", "People"], ["Oslo", 709037], ["Bergen", 291940]],
+    [{"City": "Oslo", "People": 709037}, {"People": "291940", "City": "Bergen"}],
 )
 def test_json_lines_are_read_as_lists_or_objects(tmp_path, lines):
-    path = write(tmp_path / "c.jsonl", "\n\n".join(map(json.dumps, lines)))
-    assert Table.from_json_lines(path) == Table(CITIES.header, CITIES.rows, "c.jsonl")
-
-
-def test_a_data_frame_gives_its_columns_and_empty_cells_for_missing_values():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(
-        [["Oslo", 1, None], ["Bergen", 2, 0.5]], columns=["City", "City", ("Size", "km2")]
-    )
-    table = Table.from_pandas(frame, "frame")
-    assert table.header == ("City", "City", "Size km2")
-    assert table.rows == (("Oslo", "1", ""), ("Bergen", "2", "0.5"))
+    path = tmp_path / "c.jsonl"
+    path.write_text("\n\n".join(map(json.dumps, lines)), encoding="utf-8")
+    assert Table.from_json_lines(path) == Table(TOWNS.header, TOWNS.rows, "c.jsonl")
 
 
 def test_a_data_frames_numbers_of_single_precision_are_written_as_such():
@@ -133,60 +88,48 @@ def test_a_data_frames_numbers_of_single_precision_are_written_as_such():
         Table.from_pandas(pd.DataFrame({"a": []}), "frame")
 
 
-def test_expansions_follow_the_cells_own_texts_and_change_no_row():
-    table = replace(CITIES, expansions=(("( a capital )", ""), ("", "( in 2024 )")))
-    assert table.rows == CITIES.rows
-    assert table.expanded_rows == (
-        ("Oslo ( a capital )", "709037"),
-        ("Bergen", "291940 ( in 2024 )"),
-    )
-    assert CITIES.expanded_rows == CITIES.rows
-
-
-@pytest.mark.parametrize(
-    ("expansions", "message"),
-    [
-        ([["", ""]], r"expected expansions of 2 rows, got 1 \(table 'cities'\)"),
-        ([["", ""], [""]], r"expected 2 cells .*, got 1 \(table 'cities', expansions of row 1\)"),
-        (["ab", "cd"], "expected a list of cells, got the text 'ab'"),
-        ([["", []], ["", ""]], "expected text, a number or None, got list"),
-    ],
-)
-def test_expansions_of_another_shape_are_refused(expansions, message):
-    with pytest.raises(ValueError, match=message):
-        replace(CITIES, expansions=expansions)
-
-
-def test_equal_tables_and_questions_are_equal_keys():
-    assert len({CITIES, Table(CITIES.header, CITIES.rows, "cities")}) == 1
+def test_expansions_follow_the_cells_and_equal_tables_and_questions_are_equal_keys():
+    table = replace(TOWNS, expansions=(("( a capital )", ""), ("", "( in 2024 )")))
+    assert table.rows == TOWNS.rows
+    expanded = (("Oslo ( a capital )", "709037"), ("Bergen", "291940 ( in 2024 )"))
+    assert table.expanded_rows == expanded
+    assert TOWNS.expanded_rows == TOWNS.rows
+    assert len({TOWNS, Table(TOWNS.header, TOWNS.rows, "cities")}) == 1
     assert len({Question("how many?", answers=["3"]), Question("how many?", answers=("3",))}) == 1
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        (
-            {"aggregation": "MEDIAN"},
-            r"expected an aggregation of .*, got 'MEDIAN' \(question 'q'\)",
-        ),
-        ({"answers": "Oslo"}, r"expected a list of answers, got the text 'Oslo' \(question 'q'\)"),
-        ({"answers": [["Oslo"]]}, "expected text, a number or None, got list"),
-        ({"answer_coordinates": [1]}, "expected pairs of row and column as answer_coordinates"),
-        ({"previous_coordinates": [(1, 2, 3)]}, "expected pairs of row and column"),
-        ({"previous_coordinates": [(1.5, 2)]}, "expected pairs of row and column"),
-        *(
-            ({"class_index": given}, r"expected a class_index from 0 to 2147483647, got .*'q'\)")
-            for given in (-1, 2**31, 2**40, True, 1.0, "1")
-        ),
-        *(
-            ({"answer_number": given}, r"expected a number as answer_number, got .*'q'\)")
-            for given in (True, "3", [3])
-        ),
-        ({"answer_number": 10**400}, r"of at most 308 digits, got 401 \(question 'q'\)"),
-        ({"part_of_speech_tags": ["NN"] * 3}, r"each of 1 words, got 3 .*\(question 'q'\)"),
-        ({"part_of_speech_tags": [3]}, r"expected a text as a part-of-speech tag, got 3 .*'q'\)"),
-        ({"part_of_speech_tags": ["NONSENSE"]}, r"part-of-speech tag .*'NONSENSE' .*'q'\)"),
-    ],
+@cases(
+    "expansions, message",
+    ([["", ""]], r"expected expansions of 2 rows, got 1 \(table 'cities'\)"),
+    ([["", ""], [""]], r"expected 2 cells .*, got 1 \(table 'cities', expansions of row 1\)"),
+    (["ab", "cd"], "expected a list of cells, got the text 'ab'"),
+    ([["", []], ["", ""]], "expected text, a number or None, got list"),
+)
+def test_expansions_of_another_shape_are_refused(expansions, message):
+    with pytest.raises(ValueError, match=message):
+        replace(TOWNS, expansions=expansions)
+
+
+@cases(
+    "fields, message",
+    ({"aggregation": "MEDIAN"}, r"an aggregation of .*, got 'MEDIAN' \(question 'q'\)"),
+    ({"answers": "Oslo"}, r"expected a list of answers, got the text 'Oslo' \(question 'q'\)"),
+    ({"answers": [["Oslo"]]}, "expected text, a number or None, got list"),
+    ({"answer_coordinates": [1]}, "expected pairs of row and column as answer_coordinates"),
+    ({"previous_coordinates": [(1, 2, 3)]}, "expected pairs of row and column"),
+    ({"previous_coordinates": [(1.5, 2)]}, "expected pairs of row and column"),
+    *(
+        ({"class_index": given}, r"expected a class_index from 0 to 2147483647, got .*'q'\)")
+        for given in (-1, 2**31, 2**40, True, 1.0, "1")
+    ),
+    *(
+        ({"answer_number": given}, r"expected a number as answer_number, got .*'q'\)")
+        for given in (True, "3", [3])
+    ),
+    ({"answer_number": 10**400}, r"of at most 308 digits, got 401 \(question 'q'\)"),
+    ({"part_of_speech_tags": ["NN"] * 3}, r"each of 1 words, got 3 .*\(question 'q'\)"),
+    ({"part_of_speech_tags": [3]}, r"expected a text as a part-of-speech tag, got 3 .*'q'\)"),
+    ({"part_of_speech_tags": ["NONSENSE"]}, r"part-of-speech tag .*'NONSENSE' .*'q'\)"),
 )
 def test_a_malformed_question_is_refused(fields, message):
     with pytest.raises(ValueError, match=message):
@@ -194,12 +137,13 @@ def test_a_malformed_question_is_refused(fields, message):
 
 
 def test_names_and_titles_are_texts():
-    with pytest.raises(ValueError, match="expected a text as question_id, got 3"):
-        Question("where?", 3)
-    with pytest.raises(ValueError, match="expected a text as text, got None"):
-        Question(None)
-    with pytest.raises(ValueError, match=r"expected a text as document_title, got 3 .*'cities'"):
-        replace(CITIES, document_title=3)
+    for make, name, got in (
+        (lambda: Question("where?", 3), "question_id", 3),
+        (lambda: Question(None), "text", None),
+        (lambda: replace(TOWNS, document_title=3), "document_title", "3 .*'cities'"),
+    ):
+        with pytest.raises(ValueError, match=f"expected a text as {name}, got {got}"):
+            make()
 
 
 @pytest.mark.parametrize("number", [3, 3.5, float("nan"), float("inf"), 1e300])
@@ -228,3 +172,22 @@ def test_values_used_longest_ago_are_forgotten_once_all_are_too_large(monkeypatc
     assert makes(2, 1, 2, 8000) == [2, 8000]
     assert makes(30_000, 30_000, 1, 1, 30_000) == [30_000, 1, 30_000]
     assert makes(1, 2, 3, 4, 5, 1, 2, 6, 1, 2, 3) == [1, 2, 3, 4, 5, 6, 3]
+
+
+def test_passages_are_listed_once_and_row_by_row():
+    assert list(CITIES.distinct_passages()) == [OSLO, NORWAY, BERGEN]
+
+
+@cases(
+    "link, title",
+    *(("/wiki/New_York_City", "New York City"), ("/wiki/AC/DC", "AC/DC"), ("Oslo", "Oslo")),
+)
+def test_a_title_is_what_the_address_spells(link, title):
+    assert Passage(link, "").title == title
+
+
+@pytest.mark.parametrize("passages", [(), (((),) * 3,), (((),) * 3, ((),) * 2)])
+def test_passages_of_another_shape_than_the_body_are_refused(passages):
+    message = r"expected passages for 2 rows of 3 cells, got rows of .* \(table 'cities'\)"
+    with pytest.raises(ValueError, match=message):
+        LinkedTable(CITIES.table, passages)

@@ -1,5 +1,3 @@
-"""Tables from files: what was written is read back, and what is no table is refused by name."""
-
 import csv
 import datetime
 import html
@@ -14,6 +12,8 @@ from hypothesis import strategies as st
 
 from mate_tf.tables.files import ENDINGS, ReadOptions, read_table
 from mate_tf.tables.table import Table
+from tests.small import cases
+from tests.tables.workbooks import workbook, zipped
 
 REASON = 'not installed (the extra "formats")'
 pytest.importorskip("lxml", reason=f"lxml is {REASON}")
@@ -48,13 +48,12 @@ def write(path, content):
     return path
 
 
-def write_workbook(path, rows, title="Sheet"):
-    book = openpyxl.Workbook()
-    book.active.title = title
-    for row in rows:
-        book.active.append(row)
-    book.save(path)
-    return path
+def write_workbook(path, rows, **options):
+    return write(path, workbook(rows, **options))
+
+
+def rows_of(table):
+    return [list(table.header), *map(list, table.rows)]
 
 
 PLAIN = ReadOptions(header_rows=1, skip_rows=0)  # nothing about headers and titles is guessed
@@ -68,7 +67,7 @@ def read_back(folder, name, write_to, options=PLAIN):
         path, options if kind in (".csv", ".tsv", ".tab", ".xlsx") else ReadOptions()
     )
     assert table.table_id == name
-    return [list(table.header), *map(list, table.rows)]
+    return rows_of(table)
 
 
 @pytest.fixture(scope="module")
@@ -168,16 +167,9 @@ def test_numbers_in_json_keep_their_text(tmp_path, text):
 
 DAY = datetime.datetime(2020, 2, 29)
 VALUES = [
-    (3.0, "3"),
-    (3.25, "3.25"),
-    (-0.5, "-0.5"),
-    (1e300, "1e+300"),
-    (7, "7"),
-    (True, "True"),
-    (DAY, "2020-02-29"),
-    (DAY.replace(hour=13, minute=5), "2020-02-29 13:05:00"),
-    (DAY.date(), "2020-02-29"),
-    (datetime.time(13, 5), "13:05:00"),
+    *((3.0, "3"), (3.25, "3.25"), (-0.5, "-0.5"), (1e300, "1e+300"), (7, "7"), (True, "True")),
+    *((DAY, "2020-02-29"), (DAY.replace(hour=13, minute=5), "2020-02-29 13:05:00")),
+    *((DAY.date(), "2020-02-29"), (datetime.time(13, 5), "13:05:00")),
 ]
 
 
@@ -203,93 +195,63 @@ def test_parquet_keeps_whole_numbers_beside_nulls_and_single_precision(tmp_path)
     assert found == (("9007199254740993", "0.1", "", "x"), ("", "3", "2", "y"))
 
 
-def test_a_sheet_is_chosen_by_its_name_and_empty_edges_are_passed_over(tmp_path):
-    book = openpyxl.Workbook()
-    book.active.title = "Notes"
-    book.active.append(["note"])
-    book.active.append(["none"])
-    sheet = book.create_sheet("Cities")
-    for number, row in enumerate(ROWS):
-        for column, cell in enumerate(row):
-            sheet.cell(3 + 2 * number, 2 + 2 * column, cell)
-    book.save(tmp_path / "t.xlsx")
+def test_a_sheet_is_chosen_by_its_name_without_empty_edges_and_a_hidden_one_is_not_the_first(
+    tmp_path,
+):
+    spread = [[None, row[0], None, row[1]] for row in ROWS]
+    apart = [[], [], spread[0], [], spread[1], [], spread[2]]
+    notes = [["note"], ["none"]]
+    write_workbook(tmp_path / "t.xlsx", notes, title="Notes", more=[("Cities", apart)])
     assert read_table(tmp_path / "t.xlsx", ReadOptions(sheet="Notes")).header == ("note",)
     chosen = read_table(tmp_path / "t.xlsx", ReadOptions(sheet="Cities"))
-    assert [list(chosen.header), *map(list, chosen.rows)] == ROWS
+    assert rows_of(chosen) == ROWS
     with pytest.raises(ValueError, match=r"sheets \['Notes', 'Cities'\], got 'Town' .*t\.xlsx"):
         read_table(tmp_path / "t.xlsx", ReadOptions(sheet="Town"))
-
-
-PAGES = {
-    "spans": (
-        "<table><tr><th>a<th colspan=2>b<tr><td rowspan=2>1<td>2<td>3<tr><td>5</table>",
-        [["a", "b", "b"], ["1", "2", "3"], ["1", "5", ""]],
-    ),
-    "a span to the end": (
-        "<table><tr><td>a<td>b<tr><td rowspan=0>1<td>2<tr><td>3<tr><td>4</table>",
-        [["a", "b"], ["1", "2"], ["1", "3"], ["1", "4"]],
-    ),
-    "a header of two rows": (
-        "<table><thead><tr><th rowspan=2>a<th colspan=2>b<tr><th>x<th>y</thead>"
-        "<tr><td>1<td>2<td>3</table>",
-        [["a", "b x", "b y"], ["1", "2", "3"]],
-    ),
-    "headings in front of each row": (
-        "<table><tr><th>a<th>b<tr><th>1<td>2</table>",
-        [["a", "b"], ["1", "2"]],
-    ),
-    "headings only": ("<table><tr><th>a<tr><th>1</table>", [["a"], ["1"]]),
-    "what is shown": (
-        "<table><caption>no</caption><tr><td>a<br>b<!-- c --> &amp;&nbsp;d"
-        "<span style='display: none'>e</span><script>f</script><td style='display:none'>g"
-        "<tr style='DISPLAY:NONE'><td>h<tr></tr><tr><td><p>1</p><p>2</p>3</table>",
-        [["a b & d"], ["1 2 3"]],
-    ),
-    "spans that are no numbers": (
-        "<table><tr><td colspan=x>a<td rowspan=-1>b<tr><td colspan=0>1<td>2</table>",
-        [["a", "b"], ["1", "2"]],
-    ),
-    "a declared encoding": (
-        "<meta charset='latin-1'><table><tr><td>é<tr><td>1</table>".encode("latin-1"),
-        [["é"], ["1"]],
-    ),
-    "an encoding declared as in XML": (
-        "<?xml version='1.0' encoding='utf-8'?><html><table><tr><td>é<tr><td>1</table></html>",
-        [["é"], ["1"]],
-    ),
-}
-
-
-@pytest.mark.parametrize(("page", "expected"), PAGES.values(), ids=PAGES)
-def test_a_page_is_read_as_it_is_shown(tmp_path, page, expected):
-    table = read_table(write(tmp_path / "t.html", page))
-    assert [list(table.header), *map(list, table.rows)] == expected
+    data = ("Data", [["a"], [1.1 * 3]])
+    path = write_workbook(tmp_path / "t.xlsx", [["no"], ["table"]], title="_settings", more=[data])
+    book = openpyxl.load_workbook(path)
+    book["_settings"].sheet_state = "hidden"
+    book.save(path)
+    assert read_table(tmp_path / "t.xlsx").rows == (("3.3",),)
+    assert read_table(tmp_path / "t.xlsx", ReadOptions(sheet="_settings")).header == ("no",)
 
 
 HEAD = "<thead><tr><th rowspan=2>a<th>b</thead>"
+SHOWN = (
+    "<table><caption>no</caption><tr><td>a<br>b<!-- c --> &amp;&nbsp;d"
+    "<span style='display: none'>e</span><script>f</script><td style='display:none'>g"
+    "<tr style='DISPLAY:NONE'><td>h<tr></tr><tr><td><p>1</p><p>2</p>3</table>"
+)
+TWO = "<table><thead><tr><th rowspan=2>a<th colspan=2>b<tr><th>x<th>y</thead><tr><td>1<td>2<td>3"
+SPANS = "<table><tr><th>a<th colspan=2>b<tr><td rowspan=2>1<td>2<td>3<tr><td>5</table>"
+TO_END = "<table><tr><td>a<td>b<tr><td rowspan=0>1<td>2<tr><td>3<tr><td>4</table>"
+NO_NUMBERS = "<table><tr><td colspan=x>a<td rowspan=-1>b<tr><td colspan=0>1<td>2</table>"
+LATIN = "<meta charset='latin-1'><table><tr><td>é<tr><td>1</table>".encode("latin-1")
+XML = "<?xml version='1.0' encoding='utf-8'?><html><table><tr><td>é<tr><td>1</table></html>"
+HIDDEN = "<div hidden><table><tr><td>0<tr><td>0</table></div><table><tr><td>a<tr><td>1</table>"
 
 
-@pytest.mark.parametrize(
-    ("page", "expected"),
-    [
-        (f"<table>{HEAD}<tbody><tr><td>1<td>2<tr><td>3<td>4</table>", "a b|1 2|3 4"),
-        (f"<table>{HEAD}<tbody><tr><td>1<td>2</tbody>{HEAD}</table>", "a b|1 2"),
-        (f"<table>{HEAD}<tfoot><tr><td>0<td>0</tfoot><tr><td>1<td>2</table>", "a b|1 2|0 0"),
-        (f"<table><tbody><tr><td>1<td>2</tbody>{HEAD}</table>", "a b|1 2"),
-        ("<html hidden><body style='display:none'><table><tr><td>a<tr><td>1</table>", "a|1"),
-        ("<div style='display:none'><table><tr><td>a<tr><td>1</table></div>", "a|1"),
-        ("<table><tr><td>a<tr hidden><td>0<tr><td>1</table>", "a|1"),
-        ("<table><tr><td>a<td hidden>b<tr><td>1</table>", "a|1"),
-        ("<table><tr><td>a<tbody style='display:none'><tr><td>0</tbody><tr><td>1</table>", "a|1"),
-        (
-            "<div hidden><table><tr><td>0<tr><td>0</table></div><table><tr><td>a<tr><td>1</table>",
-            "a|1",
-        ),
-    ],
+@cases(
+    "page, expected",
+    *((SPANS, "a,b,b|1,2,3|1,5,"), (TO_END, "a,b|1,2|1,3|1,4"), (TWO, "a,b x,b y|1,2,3")),
+    *((SHOWN, "a b & d|1 2 3"), (NO_NUMBERS, "a,b|1,2"), (LATIN, "é|1"), (XML, "é|1")),
+    # Headings in front of each row, and nothing but headings.
+    ("<table><tr><th>a<th>b<tr><th>1<td>2</table>", "a,b|1,2"),
+    ("<table><tr><th>a<tr><th>1</table>", "a|1"),
+    (f"<table>{HEAD}<tbody><tr><td>1<td>2<tr><td>3<td>4</table>", "a,b|1,2|3,4"),
+    (f"<table>{HEAD}<tbody><tr><td>1<td>2</tbody>{HEAD}</table>", "a,b|1,2"),
+    (f"<table>{HEAD}<tfoot><tr><td>0<td>0</tfoot><tr><td>1<td>2</table>", "a,b|1,2|0,0"),
+    (f"<table><tbody><tr><td>1<td>2</tbody>{HEAD}</table>", "a,b|1,2"),
+    ("<html hidden><body style='display:none'><table><tr><td>a<tr><td>1</table>", "a|1"),
+    ("<div style='display:none'><table><tr><td>a<tr><td>1</table></div>", "a|1"),
+    ("<table><tr><td>a<tr hidden><td>0<tr><td>1</table>", "a|1"),
+    ("<table><tr><td>a<td hidden>b<tr><td>1</table>", "a|1"),
+    ("<table><tr><td>a<tbody style='display:none'><tr><td>0</tbody><tr><td>1</table>", "a|1"),
+    (HIDDEN, "a|1"),
 )
 def test_groups_of_rows_and_what_is_hidden_are_as_in_a_browser(tmp_path, page, expected):
     table = read_table(write(tmp_path / "t.html", page))
-    assert "|".join(" ".join(row) for row in (table.header, *table.rows)) == expected
+    assert "|".join(",".join(row) for row in (table.header, *table.rows)) == expected
 
 
 @pytest.mark.parametrize("label", ["iso-8859-1", "Latin1", "us-ascii", "windows-1252"])
@@ -360,20 +322,6 @@ def test_formulas_have_the_results_that_were_stored(tmp_path):
         read_table(never)
 
 
-def test_a_hidden_sheet_is_not_the_first_and_numbers_have_15_digits(tmp_path):
-    book = openpyxl.Workbook()
-    book.active.title = "_settings"
-    book.active.append(["no"])
-    book.active.append(["table"])
-    book.active.sheet_state = "hidden"
-    sheet = book.create_sheet("Data")
-    sheet.append(["a"])
-    sheet.append([1.1 * 3])
-    book.save(tmp_path / "t.xlsx")
-    assert read_table(tmp_path / "t.xlsx").rows == (("3.3",),)
-    assert read_table(tmp_path / "t.xlsx", ReadOptions(sheet="_settings")).header == ("no",)
-
-
 def test_a_table_of_a_page_is_chosen_by_its_number(tmp_path):
     inner = "<table><tr><td>in<tr><td>3</table>"
     page = f"<table></table><table><tr><td>out<tr><td>1{inner}<tr><td>2</table>"
@@ -419,32 +367,29 @@ def test_any_spans_make_a_rectangle_that_starts_with_each_row_s_first_free_cell(
     assert {f"{row}.0" for row, cells in enumerate(spans) if cells} <= seen
 
 
-@pytest.mark.parametrize(
-    ("text", "rows"),
-    [
-        ("a;b\n1;2\n", [["a", "b"], ["1", "2"]]),
-        ("\n \na;b\r\n1,5;2\r\n", [["a", "b"], ["1,5", "2"]]),
-        ("a|b\n1|2\n", [["a", "b"], ["1", "2"]]),
-        ("\tb\n1\t2\n", [["", "b"], ["1", "2"]]),
-        ('"a;b"\n1\n', [["a;b"], ["1"]]),
-        ('"a;\nb",c\n1,2\n', [["a;\nb", "c"], ["1", "2"]]),
-        ("a;b,c\n1,2\n", [["a;b", "c"], ["1", "2"]]),
-        ("note\nred, or blue\ngreen, or not\n", [["note"], ["red, or blue"], ["green, or not"]]),
-        ("name,tags\nA,x;y\nB,z;w\n", [["name", "tags"], ["A", "x;y"], ["B", "z;w"]]),
-        ("geo;value, thousand EUR\nDE;10,5\n", [["geo", "value, thousand EUR"], ["DE", "10,5"]]),
-        (
-            "city    people\nOslo    7\nRome    28\n",
-            [["city", "people"], ["Oslo", "7"], ["Rome", "28"]],
-        ),
-        ("sep=;\na;b\n1,5;2\n", [["a", "b"], ["1,5", "2"]]),
-        ("a,b,\n1,2,\n", [["a", "b"], ["1", "2"]]),
-        ("a,b\nr1,1,2\nr2,3,4\n", [["", "a", "b"], ["r1", "1", "2"], ["r2", "3", "4"]]),
-        ("a,b\n1,2\n3\n4,5\n", [["a", "b"], ["1", "2"], ["3", ""], ["4", "5"]]),
-    ],
+@cases(
+    "text, rows",
+    ("a;b\n1;2\n", [["a", "b"], ["1", "2"]]),
+    ("\n \na;b\r\n1,5;2\r\n", [["a", "b"], ["1,5", "2"]]),
+    ("a|b\n1|2\n", [["a", "b"], ["1", "2"]]),
+    ("\tb\n1\t2\n", [["", "b"], ["1", "2"]]),
+    ('"a;b"\n1\n', [["a;b"], ["1"]]),
+    ('"a;\nb",c\n1,2\n', [["a;\nb", "c"], ["1", "2"]]),
+    ("a;b,c\n1,2\n", [["a;b", "c"], ["1", "2"]]),
+    ("note\nred, or blue\ngreen, or not\n", [["note"], ["red, or blue"], ["green, or not"]]),
+    ("name,tags\nA,x;y\nB,z;w\n", [["name", "tags"], ["A", "x;y"], ["B", "z;w"]]),
+    (
+        "city    people\nOslo    7\nRome    28\n",
+        [["city", "people"], ["Oslo", "7"], ["Rome", "28"]],
+    ),
+    ("sep=;\na;b\n1,5;2\n", [["a", "b"], ["1,5", "2"]]),
+    ("a,b,\n1,2,\n", [["a", "b"], ["1", "2"]]),
+    ("a,b\nr1,1,2\nr2,3,4\n", [["", "a", "b"], ["r1", "1", "2"], ["r2", "3", "4"]]),
+    ("a,b\n1,2\n3\n4,5\n", [["a", "b"], ["1", "2"], ["3", ""], ["4", "5"]]),
 )
 def test_the_whole_head_of_a_text_says_its_delimiter(tmp_path, text, rows):
     table = read_table(write(tmp_path / "t.csv", text), ReadOptions(skip_rows=0))
-    assert [list(table.header), *map(list, table.rows)] == rows
+    assert rows_of(table) == rows
 
 
 def test_a_delimiter_that_is_said_is_taken(tmp_path):
@@ -471,14 +416,6 @@ def test_a_table_comes_from_standard_input(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff\n")))
     with pytest.raises(ValueError, match=r"UTF-8.*\(file 'standard input', line 2\); set its enc"):
         read_table("-")
-
-
-def zipped(**members):
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for name, text in members.items():
-            archive.writestr(name, text)
-    return content.getvalue()
 
 
 BROKEN = [
@@ -559,18 +496,12 @@ def test_an_option_is_refused_where_it_means_nothing(tmp_path, options):
         read_table(write(tmp_path / "t.csv", "a\n1\n"), ReadOptions(**options))
 
 
-@pytest.mark.parametrize(
-    ("name", "module", "content"),
-    [
-        ("t.xlsx", "openpyxl", b"PK\3\4"),
-        ("t.xls", "python_calamine", b"\xd0\xcf\x11\xe0"),
-        ("t.parquet", "pyarrow.parquet", b"PAR1"),
-        ("t.html", "lxml.html", b"<table>"),
-    ],
+@cases(
+    "name, module, content",
+    *(("t.xlsx", "openpyxl", b"PK\3\4"), ("t.xls", "xlrd", b"\xd0\xcf\x11\xe0")),
+    *(("t.parquet", "pyarrow.parquet", b"PAR1"), ("t.html", "lxml.html", b"<table>")),
 )
-def test_a_package_that_is_not_installed_is_named_with_its_extra(
-    tmp_path, monkeypatch, name, module, content
-):
+def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, name, module, content):
     monkeypatch.setitem(sys.modules, module, None)
     package = module.split(".")[0]
     with pytest.raises(
@@ -592,6 +523,6 @@ def test_a_table_beyond_all_sizes_is_refused(tmp_path, monkeypatch, name):
 
     save()
     assert read_table(tmp_path / name).num_rows in (1, 2)
-    monkeypatch.setattr("mate_tf.tables.typed_files.MOST_CELLS", 3)
+    monkeypatch.setattr("mate_tf.tables.layout.MOST_CELLS", 3)
     with pytest.raises(ValueError, match=rf"expected at most 3 cells, got more .*{name}"):
         read_table(tmp_path / name)

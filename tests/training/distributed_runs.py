@@ -13,7 +13,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TAPAS_FEATURES
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.records.batches import batch_by_length
@@ -22,22 +21,13 @@ from mate_tf.training.distribution import check_like_chief, is_chief, make_strat
 from mate_tf.training.examples import predict_function
 from mate_tf.training.loop import train
 from mate_tf.training.trainer import Task
-from tests import small
-from tests.small import scalars
+from tests.small import scalars, small_encoder
 
 LENGTHS = (16, 32)
 NUM_STEPS = 20
 BATCH_SIZE = 8
 PREDICTIONS = 4
-ENCODER = dataclasses.replace(
-    small.ENCODER,
-    vocab_size=40,
-    max_position_embeddings=32,
-    hidden_dropout=0.0,
-    attention_dropout=0.0,
-    initializer_range=0.2,
-    attention=AttentionConfig(architecture="tapas"),
-)
+ENCODER = small_encoder(40, max_position_embeddings=32)
 CONFIG = TrainingConfig(
     num_steps=NUM_STEPS,
     learning_rate=0.003,

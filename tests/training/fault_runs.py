@@ -76,9 +76,7 @@ def make_task(dropout: float = 0.5, evaluations: Iterator[float] | None = None) 
         accuracy = -loss if evaluations is None else next(evaluations)
         return {"loss": loss, "accuracy": accuracy}
 
-    return Task(
-        model, train_dataset, compute_loss, evaluate, "accuracy", lambda batch: (batch["x"],)
-    )
+    return Task(model, train_dataset, compute_loss, evaluate, "accuracy", lambda b: (b["x"],))
 
 
 def run(model_dir: pathlib.Path) -> None:

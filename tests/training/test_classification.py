@@ -1,5 +1,3 @@
-"""Classification in the loop, on short sentences."""
-
 import dataclasses
 import shutil
 
@@ -15,11 +13,13 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.records.records import write_records
 from mate_tf.tables.part_of_speech import TaggedWord
 from mate_tf.tables.table import Question
-from mate_tf.training.classification import check_data, classification_metrics, dev_evaluation
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model, make_task
 from mate_tf.training.loop import train
-from tests.small import ENCODER, change_records, write_vocabulary
+from mate_tf.training.measures import check_classification as check_data
+from mate_tf.training.measures import classification_evaluation as dev_evaluation
+from mate_tf.training.measures import classification_metrics
+from tests.small import change_records, small_encoder, write_vocabulary
 
 Event = tf.compat.v1.Event
 WORDS = ("good", "bad", "film", "very")
@@ -30,15 +30,8 @@ CONFIG = ClassificationTrainingConfig(
     learning_rate=3e-3,
     max_seq_length=8,
     batch_size=4,
-    encoder=dataclasses.replace(
-        ENCODER,
-        vocab_size=len(VOCABULARY),
-        num_layers=2,  # in one the first token sees the same whatever the rules
-        hidden_dropout=0.0,
-        attention_dropout=0.0,
-        initializer_range=0.2,
-        attention=AttentionConfig("tapas"),
-    ),
+    # In one layer the first token sees the same whatever the rules.
+    encoder=small_encoder(len(VOCABULARY), num_layers=2),
     task=ClassificationConfig(output_dropout=0.0),
 )
 SENTENCES = [

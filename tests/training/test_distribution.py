@@ -114,9 +114,7 @@ def test_batches_are_dealt_out_in_their_order(two_devices):
 
 
 @pytest.mark.parametrize(("batch_size", "num_parts", "multiple"), [(7, 1, 2), (6, 2, 4)])
-def test_a_batch_that_replicas_cannot_divide_is_refused(
-    two_devices, batch_size, num_parts, multiple
-):
+def test_a_batch_that_cannot_be_divided_is_refused(two_devices, batch_size, num_parts, multiple):
     check_batch_size(batch_size, num_parts)
     message = (
         rf"batch_size to be a multiple of {multiple} \(2 replicas, "
@@ -128,9 +126,7 @@ def test_a_batch_that_replicas_cannot_divide_is_refused(
             check_batch_size(batch_size, num_parts)
 
 
-def test_a_batch_that_replicas_cannot_divide_is_refused_before_the_first_step(
-    two_devices, tmp_path
-):
+def test_a_batch_that_cannot_be_divided_is_refused_before_the_first_step(two_devices, tmp_path):
     with two_devices.scope():
         task = TASKS["masked"]()
         short = dataclasses.replace(

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from mate_tf.training.loop import train
 from tests import forked
-from tests.small import assert_same_features
+from tests.small import assert_same_features, cases
 from tests.training import fault_runs
 from tests.training.fault_runs import CONFIG
 
@@ -38,9 +38,7 @@ def assert_same_end(model_dir, whole):
 
 @pytest.mark.medium
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
-def test_killed_at_random_moments_a_run_ends_with_the_weights_of_one_that_was_not(
-    whole, tmp_path, seed
-):
+def test_killed_at_random_moments_a_run_ends_with_the_weights_of_a_whole_one(whole, tmp_path, seed):
     choice = random.Random(seed)
     for point in ("save", "step", "name", "sweep", "evaluation"):
         # In the middle of a step or of writing; or at the point itself.
@@ -74,13 +72,11 @@ def test_a_second_sigterm_ends_at_once(tmp_path):
     assert not (tmp_path / "ckpt-7.index").exists()
 
 
-@pytest.mark.parametrize(
-    ("of_loss", "step", "message"),
-    [
-        (True, 1, "expected a finite loss, got nan at step 1; there is no checkpoint"),
-        (True, 9, "a finite loss, got nan at step 9; the checkpoint of step 8 in .* is as it"),
-        (False, 9, "finite weights, got NaN or infinity at step 9; the checkpoint of step 8"),
-    ],
+@cases(
+    "of_loss, step, message",
+    (True, 1, "expected a finite loss, got nan at step 1; there is no checkpoint"),
+    (True, 9, "a finite loss, got nan at step 9; the checkpoint of step 8 in .* is as it"),
+    (False, 9, "finite weights, got NaN or infinity at step 9; the checkpoint of step 8"),
 )
 def test_numbers_that_are_none_end_a_run_before_its_checkpoint(tmp_path, of_loss, step, message):
     with pytest.raises(FloatingPointError, match=message):

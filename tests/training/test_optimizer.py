@@ -11,7 +11,7 @@ import tensorflow as tf
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
-from tests.small import ENCODER, assert_same, two_devices
+from tests.small import ENCODER, assert_same, cases, two_devices
 
 BIASES = {
     "relative_bias_table": AttentionConfig("tableformer"),
@@ -35,9 +35,7 @@ def recomputed(start, gradients, rates, decay, max_norm, max_value=np.inf):
     return values
 
 
-@pytest.mark.parametrize(
-    ("max_norm", "max_value"), [(None, None), (1.0, None), (1e6, None), (None, 0.5), (1.0, 0.1)]
-)
+@cases("max_norm, max_value", (None, None), (1.0, None), (1e6, None), (None, 0.5), (1.0, 0.1))
 def test_updates_follow_the_formula(max_norm, max_value):
     rng = np.random.default_rng(0)
     start = [rng.normal(size=(3, 4)).astype(np.float32), rng.normal(size=4).astype(np.float32)]
@@ -61,17 +59,7 @@ def test_updates_follow_the_formula(max_norm, max_value):
     assert int(optimizer.iterations) == 5
 
 
-def test_weight_decay_is_decided_by_the_path():
-    decayed = ["block_0/query/kernel", "word_embeddings", "cell_selection/output_weights"]
-    others = ["block_0/query/bias", "layer_norm/gamma", "embeddings/LayerNorm/beta"]
-    others += ["block_0/relative_bias_table", "aggregation/output_bias_agg"]
-    for path in decayed + others:
-        variable = variable_at(f"encoder/{path}")
-        BertAdamW(0.1, weight_decay_rate=0.5).apply([tf.zeros(3)], [variable])
-        np.testing.assert_allclose(variable.numpy(), 0.95 if path in decayed else 1.0)
-
-
-def test_sparse_gradients_count_every_repeated_row_in_the_norm():
+def test_sparse_gradients_count_every_row_in_the_norm_and_weights_decay_by_their_path():
     table, dense = (keras.Variable(np.zeros((4, 2), np.float32), name="table") for _ in range(2))
     rows = tf.constant([1, 1, 3])
     values = tf.constant([[3.0, 0.0], [1.0, 0.0], [0.0, 3.0]])
@@ -82,19 +70,23 @@ def test_sparse_gradients_count_every_repeated_row_in_the_norm():
     BertAdamW(0.1).apply([dense_grad], [dense])
 
     np.testing.assert_allclose(table.numpy(), dense.numpy())
+    decayed = ["block_0/query/kernel", "word_embeddings", "cell_selection/output_weights"]
+    others = ["block_0/query/bias", "layer_norm/gamma", "embeddings/LayerNorm/beta"]
+    others += ["block_0/relative_bias_table", "aggregation/output_bias_agg"]
+    for path in decayed + others:
+        variable = variable_at(f"encoder/{path}")
+        BertAdamW(0.1, weight_decay_rate=0.5).apply([tf.zeros(3)], [variable])
+        np.testing.assert_allclose(variable.numpy(), 0.95 if path in decayed else 1.0)
 
 
-def test_rate_rises_then_falls_to_zero():
+def test_rate_rises_then_falls_to_zero_and_survives_serialisation_with_the_optimizer():
     schedule = WarmupLinearDecay(1.0, num_steps=10, warmup_steps=4)
     rates = [float(schedule(step)) for step in (0, 2, 3, 4, 8, 9, 20)]
     assert rates == pytest.approx([0.25, 0.75, 0.6, 0.5, 0.1, 0.0, 0.0], abs=1e-6)
     for warmup_steps in (-1, 11):
         with pytest.raises(ValueError, match="between 0 and num_steps"):
             WarmupLinearDecay(1.0, num_steps=10, warmup_steps=warmup_steps)
-
-
-def test_optimizer_and_schedule_survive_serialisation():
-    optimizer = BertAdamW(WarmupLinearDecay(0.1, 10, 2), weight_decay_rate=0.3, not_decayed="x")
+    optimizer = BertAdamW(WarmupLinearDecay(0.1, 10, 2), weight_decay_rate=0.3)
     again = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
     assert isinstance(again, BertAdamW)
     assert again.get_config() == optimizer.get_config()
@@ -111,12 +103,10 @@ def variable_at(path):
     return variable
 
 
-@pytest.mark.parametrize(
-    ("option", "faster"),
-    [
-        ("head_learning_rate_ratio", ["encoder/pooler/kernel", "cell_selection/output_weights"]),
-        ("attention_bias_learning_rate_ratio", [f"encoder/layer_0/{bias}" for bias in BIASES]),
-    ],
+@cases(
+    "option, faster",
+    ("head_learning_rate_ratio", ["encoder/pooler/kernel", "cell_selection/output_weights"]),
+    ("attention_bias_learning_rate_ratio", [f"encoder/layer_0/{bias}" for bias in BIASES]),
 )
 def test_some_weights_learn_faster_by_their_ratio(option, faster):
     slow = ["encoder/embedding/word_embeddings", "encoder/layer_0/grammar_bias/kernel"]

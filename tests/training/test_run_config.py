@@ -17,15 +17,18 @@ from mate_tf.training.config import (
     SpanReadingTrainingConfig,
     TableQATrainingConfig,
 )
+from mate_tf.training.examples import record_files
 from mate_tf.training.run import (
     INPUTS_FILE,
     RunInputs,
+    _only_training,
     data_files,
     load_config,
     load_inputs,
     save_config,
     save_inputs,
 )
+from tests.small import cases
 
 CONFIG = TableQATrainingConfig(
     num_steps=10,
@@ -37,36 +40,28 @@ ABSOLUTE = EncoderConfig(position="absolute")
 LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length=384))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"num_steps": 0}, "num_steps of at least 1, got 0"),
-        ({"batch_size": -1}, "batch_size of at least 1"),
-        ({"eval_interval": 0}, "eval_interval of at least 1"),
-        ({"warmup_ratio": 1.5}, "warmup_ratio from 0 to 1, got 1.5"),
-        ({"max_gradient_value": 0.0}, "max_gradient_value above 0, got 0.0"),
-        ({"gradient_accumulation_steps": 0}, "gradient_accumulation_steps of at least 1, got 0"),
-        ({"gradient_accumulation_steps": 3}, r"multiple of gradient_acc.*steps \(3\), got 32"),
-        ({"ema_decay": 1.0}, "ema_decay between 0 and 1, got 1.0"),
-        ({"early_stopping_patience": 0}, "early_stopping_patience of at least 1, got 0"),
-        ({"perturbed_copies": -1}, "perturbed_copies of at least 0, got -1"),
-        ({"steps_per_loop": 0}, "steps_per_loop of at least 1, got 0"),
-        (
-            {"steps_per_loop": 50, "length_buckets": ()},
-            r"multiple of steps_per_loop \(50\), got 20",
-        ),
-        ({"steps_per_loop": 20}, r"no length_buckets with steps_per_loop .*, got \(128, 256\)"),
-        ({"head_learning_rate_ratio": 0.0}, "head_learning_rate_ratio above 0, got 0.0"),
-        ({"attention_bias_learning_rate_ratio": -1.0}, "learning_rate_ratio above 0, got -1.0"),
-        ({"length_buckets": (256, 128)}, "length_buckets to ascend"),
-        ({"length_buckets": (512,)}, r"below max_seq_length \(512\)"),
-        ({"encoder": ABSOLUTE, "max_seq_length": 1024}, "at most 512 with absolute positions, got"),
-        (
-            {"encoder": LINFORMER, "length_buckets": ()},
-            r"sequence_length \(384\), got 512 and \(\)",
-        ),
-        ({"encoder": LINFORMER, "max_seq_length": 384}, r"got 384 and \(128, 256\)"),
-    ],
+@cases(
+    "changes, message",
+    ({"num_steps": 0}, "num_steps of at least 1, got 0"),
+    ({"batch_size": -1}, "batch_size of at least 1"),
+    ({"eval_interval": 0}, "eval_interval of at least 1"),
+    ({"warmup_ratio": 1.5}, "warmup_ratio from 0 to 1, got 1.5"),
+    ({"max_gradient_value": 0.0}, "max_gradient_value above 0, got 0.0"),
+    ({"gradient_accumulation_steps": 0}, "gradient_accumulation_steps of at least 1, got 0"),
+    ({"gradient_accumulation_steps": 3}, r"multiple of gradient_acc.*steps \(3\), got 32"),
+    ({"ema_decay": 1.0}, "ema_decay between 0 and 1, got 1.0"),
+    ({"early_stopping_patience": 0}, "early_stopping_patience of at least 1, got 0"),
+    ({"perturbed_copies": -1}, "perturbed_copies of at least 0, got -1"),
+    ({"steps_per_loop": 0}, "steps_per_loop of at least 1, got 0"),
+    ({"steps_per_loop": 50, "length_buckets": ()}, r"multiple of steps_per_loop \(50\), got 20"),
+    ({"steps_per_loop": 20}, r"no length_buckets with steps_per_loop .*, got \(128, 256\)"),
+    ({"head_learning_rate_ratio": 0.0}, "head_learning_rate_ratio above 0, got 0.0"),
+    ({"attention_bias_learning_rate_ratio": -1.0}, "learning_rate_ratio above 0, got -1.0"),
+    ({"length_buckets": (256, 128)}, "length_buckets to ascend"),
+    ({"length_buckets": (512,)}, r"below max_seq_length \(512\)"),
+    ({"encoder": ABSOLUTE, "max_seq_length": 1024}, "at most 512 with absolute positions, got"),
+    ({"encoder": LINFORMER, "length_buckets": ()}, r"sequence_length \(384\), got 512 and \(\)"),
+    ({"encoder": LINFORMER, "max_seq_length": 384}, r"got 384 and \(128, 256\)"),
 )
 def test_impossible_values_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
@@ -91,34 +86,20 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
     assert load_config(tmp_path) == CONFIG
 
 
-def test_a_folder_of_something_else_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"expected config.json in .*; is it a run's"):
-        load_config(tmp_path)
-    (tmp_path / INPUTS_FILE).write_text("{}")
-    with pytest.raises(ValueError, match=r"inputs.json: expected the keys data_dir, files"):
-        load_inputs(tmp_path)
-    tf.train.Checkpoint(weight=tf.Variable(1.0)).save(str(tmp_path / "bert_model.ckpt"))
-    with pytest.raises(ValueError, match=r"checkpoint bert_model.ckpt-1 and without config.json"):
-        save_config(CONFIG, tmp_path)
-    assert not (tmp_path / "config.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"{", "expected JSON in .*config.json: Expecting property name"),
-        (b"\xff", "expected JSON in .*config.json: .*can't decode byte 0xff"),
-        (b"[]", "expected a JSON object in .*config.json, got list"),
-        (b"{}", "config.json: expected .* kinds table_qa, classification, .* got None"),
-        (b'{"kind": "table_qa"}', "config.json: expected the keys num_steps, learning_rate, enc"),
-        (b'{"kind": "table_qa", "colour": 1}', "config.json: unknown key config.colour"),
-        (
-            b'{"kind": "classification", "task": 1}',
-            "config.json: expected config.task to be set by its keys num_classes",
-        ),
-        (b'{"kind": "lm"}', "config.json: expected .* kinds table_qa, classification, .* got 'lm'"),
-        (b'{"kind": []}', r"config.json: expected .* kinds table_qa, classification, .* got \[\]"),
-    ],
+@cases(
+    "content, message",
+    (b"{", "expected JSON in .*config.json: Expecting property name"),
+    (b"\xff", "expected JSON in .*config.json: .*can't decode byte 0xff"),
+    (b"[]", "expected a JSON object in .*config.json, got list"),
+    (b"{}", "config.json: expected .* kinds table_qa, classification, .* got None"),
+    (b'{"kind": "table_qa"}', "config.json: expected the keys num_steps, learning_rate, enc"),
+    (b'{"kind": "table_qa", "colour": 1}', "config.json: unknown key config.colour"),
+    (
+        b'{"kind": "classification", "task": 1}',
+        "config.json: expected config.task to be set by its keys num_classes",
+    ),
+    (b'{"kind": "lm"}', "config.json: expected .* kinds table_qa, classification, .* got 'lm'"),
+    (b'{"kind": []}', r"config.json: expected .* kinds table_qa, classification, .* got \[\]"),
 )
 def test_a_damaged_config_is_named(tmp_path, content, message):
     (tmp_path / "config.json").write_bytes(content)
@@ -155,12 +136,14 @@ def inputs(tmp_path):
     (tmp_path / "data").mkdir()
     for split in ("train", "dev"):
         (tmp_path / "data" / f"{split}.tfrecord").write_text(split)
-    files = data_files(tmp_path / "data", ("train", "dev"))
+    files = data_files(record_files(CONFIG, tmp_path / "data"))
     assert [file.name for file in files] == ["train.tfrecord", "dev.tfrecord"]
     return RunInputs(str(tmp_path / "data"), files, init_checkpoint="google/tapas-base")
 
 
-def test_a_run_goes_on_with_its_own_first_weights_alone(inputs, tmp_path):
+def test_a_run_goes_on_with_its_own_first_weights_alone_known_by_either_path(
+    inputs, tmp_path, monkeypatch
+):
     save_inputs(inputs, tmp_path, begins=True)
     for same in (inputs, dataclasses.replace(inputs, init_checkpoint=None)):
         save_inputs(same, tmp_path, begins=False)
@@ -169,9 +152,6 @@ def test_a_run_goes_on_with_its_own_first_weights_alone(inputs, tmp_path):
         with pytest.raises(ValueError, match=r"began with, google/tapas-base, got google/tapas-"):
             save_inputs(dataclasses.replace(inputs, **{name: value}), tmp_path, begins=False)
     assert load_inputs(tmp_path) == inputs
-
-
-def test_first_weights_of_a_folder_are_known_by_either_path(inputs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save_inputs(dataclasses.replace(inputs, init_checkpoint=str(tmp_path / "a")), tmp_path, True)
     for path in ("a", "./a/", str(tmp_path / "a")):
@@ -185,8 +165,30 @@ def test_a_run_goes_on_with_its_own_records_alone(inputs, tmp_path):
     save_inputs(dataclasses.replace(inputs, init_checkpoint="b", files=()), tmp_path, begins=True)
     save_inputs(inputs, tmp_path, begins=True)
     (tmp_path / "data" / "train.tfrecord").write_text("other")
-    changed = dataclasses.replace(inputs, files=data_files(tmp_path / "data", ("train", "dev")))
+    changed = dataclasses.replace(inputs, files=data_files(record_files(CONFIG, tmp_path / "data")))
     with pytest.raises(ValueError, match=r"got others in .*data: train.tfrecord; choose"):
         save_inputs(changed, tmp_path, begins=False)
     save_inputs(changed, tmp_path, begins=False, may_differ=True)
     assert load_inputs(tmp_path) == inputs
+
+
+def test_a_folder_has_one_training_at_a_time_and_nothing_else(tmp_path):
+    for _ in range(2):
+        with _only_training(tmp_path / "run"):
+            with (
+                pytest.raises(ValueError, match=r"expected no other training in .*run, found one"),
+                _only_training(tmp_path / "run"),
+            ):
+                pass
+            with _only_training(tmp_path / "other"):
+                pass
+    assert not list((tmp_path / "run").iterdir())
+    with pytest.raises(FileNotFoundError, match=r"expected config.json in .*; is it a run's"):
+        load_config(tmp_path)
+    (tmp_path / INPUTS_FILE).write_text("{}")
+    with pytest.raises(ValueError, match=r"inputs.json: expected the keys data_dir, files"):
+        load_inputs(tmp_path)
+    tf.train.Checkpoint(weight=tf.Variable(1.0)).save(str(tmp_path / "bert_model.ckpt"))
+    with pytest.raises(ValueError, match=r"checkpoint bert_model.ckpt-1 and without config.json"):
+        save_config(CONFIG, tmp_path)
+    assert not (tmp_path / "config.json").exists()

@@ -1,11 +1,8 @@
-"""The reader in the loop, on the records of small tables."""
-
 import dataclasses
 
 import numpy as np
 import pytest
 
-from mate_tf.config import AttentionConfig
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
@@ -15,9 +12,10 @@ from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model
+from mate_tf.training.measures import check_span_reading as check_data
+from mate_tf.training.measures import span_reading_evaluation as dev_evaluation
 from mate_tf.training.run import train_run
-from mate_tf.training.span_reading import check_data, dev_evaluation
-from tests.small import ENCODER, write_vocabulary
+from tests.small import cases, small_encoder, write_vocabulary
 
 CITIES = ("oslo", "rome", "lima", "cairo")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "in", "of", *CITIES)
@@ -30,16 +28,7 @@ CONFIG = SpanReadingTrainingConfig(
     batch_size=4,
     eval_interval=40,
     checkpoint_interval=40,
-    encoder=dataclasses.replace(
-        ENCODER,
-        vocab_size=len(VOCABULARY),
-        num_layers=2,
-        intermediate_size=32,
-        hidden_dropout=0.0,
-        attention_dropout=0.0,
-        initializer_range=0.2,
-        attention=AttentionConfig("tapas"),
-    ),
+    encoder=small_encoder(len(VOCABULARY), num_layers=2, intermediate_size=32),
     task=SpanReadingConfig(max_span_length=3, output_dropout=0.0),
 )
 
@@ -77,9 +66,10 @@ def data_dir(tmp_path_factory):
     return write_data(tmp_path_factory.mktemp("data"))
 
 
-@pytest.mark.parametrize(
+@cases(
     "options",
-    [{"hidden_size": 16, "num_classes": 2}, {"kind": "boundary"}],
+    {"hidden_size": 16, "num_classes": 2},
+    {"kind": "boundary"},
     ids=["perceptron with classes", "boundary"],
 )
 def test_learns_to_read(data_dir, tmp_path, options):
@@ -90,16 +80,15 @@ def test_learns_to_read(data_dir, tmp_path, options):
     assert metrics["loss"] < np.log(9) / 2  # a cell of four tokens has nine spans of up to three
 
 
-def test_an_answer_longer_than_the_longest_span_counts_as_not_found(data_dir):
+def test_an_answer_too_long_counts_as_not_found_and_a_split_without_any_is_refused(
+    data_dir, tmp_path
+):
     config = dataclasses.replace(CONFIG, task=SpanReadingConfig(max_span_length=1))
     metrics = dev_evaluation(config, data_dir, build_model(config)).evaluate()
     answers = metrics.pop("answers")
     assert metrics == {"loss": 0.0, "span_accuracy": 0.0}
     assert answers.startswith("| question | gold | predicted |")
     assert answers.endswith(" no |\n")
-
-
-def test_a_dev_split_without_answers_is_refused(tmp_path):
     directory = write_data(tmp_path)
     builder = FeatureBuilder(Wordpiece(directory / "vocab.txt"), FEATURES)
     table, question = next(pairs("dev"))
@@ -110,15 +99,12 @@ def test_a_dev_split_without_answers_is_refused(tmp_path):
         evaluation.evaluate()
 
 
-def test_labels_of_whole_cells_are_refused(tmp_path):
+def test_labels_of_whole_cells_and_a_histogram_row_are_refused(tmp_path):
     directory = write_data(tmp_path, FeatureConfig(max_seq_length=24))
     with pytest.raises(ValueError, match="whole cells; make them with --label_answer_spans"):
         check_data(CONFIG, directory)
     (directory / "conversion.json").unlink()  # as records of the original have none
     check_data(CONFIG, directory)
-
-
-def test_a_histogram_row_is_refused(tmp_path):
     features = FeatureConfig(max_seq_length=24, label_answer_spans=True, histogram_row=True)
     directory = write_data(tmp_path, features)
     with pytest.raises(ValueError, match=r"without a histogram row.*got examples with one"):

@@ -1,5 +1,3 @@
-"""Table question answering in the loop, on the records of small tables."""
-
 import dataclasses
 import re
 import shutil
@@ -9,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
@@ -21,8 +18,9 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import build_model, make_task, records_conversion, save_conversion
 from mate_tf.training.loop import train
-from mate_tf.training.table_qa import check_data, dev_evaluation
-from tests.small import ENCODER, change_records, write_vocabulary
+from mate_tf.training.table_qa import check_table_qa as check_data
+from mate_tf.training.table_qa import table_qa_evaluation as dev_evaluation
+from tests.small import cases, change_records, small_encoder, write_vocabulary
 
 NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "rank", *NAMES)
@@ -35,12 +33,7 @@ CONFIG = TableQATrainingConfig(
     eval_interval=3,
     checkpoint_interval=3,
     summary_interval=3,
-    encoder=dataclasses.replace(
-        ENCODER,
-        vocab_size=len(VOCABULARY) + 10,
-        initializer_range=0.02,
-        attention=AttentionConfig("tapas"),
-    ),
+    encoder=small_encoder(len(VOCABULARY) + 10, initializer_range=0.02),
 )
 
 
@@ -98,11 +91,71 @@ def test_bfloat16_trains_float32_weights(data_dir, tmp_path):
     assert np.isfinite(metrics["loss"])
 
 
-@pytest.mark.parametrize(
-    ("limit", "known", "accuracy"),
-    [(None, ("dev-0", "dev-2"), 2 / 6), (2, ("dev-0", "dev-2"), 1 / 2), (None, (), 0.0)],
+COUNTED = {"aggregation_is_known": 1, "aggregation_function_id": 3}
+
+
+def pointing_model(config, sign=1.0, operator=None):
+    """A model that points at the pieces of 0, or at all others, and chooses an operator."""
+    model = build_model(config)
+
+    def points(features, training=False):
+        is_zero = features.input_ids == len(VOCABULARY)
+        logits = sign * tf.where(is_zero, 5.0, -5.0)
+        mask = tf.cast(features.input_mask, tf.float32)
+        outputs = {
+            "token_logits": logits,
+            "selection_logits": logits,
+            "token_probabilities": tf.sigmoid(logits) * mask,
+        }
+        if operator is None:
+            return outputs
+        likely = tf.one_hot(operator, config.task.num_aggregation_labels, 5.0, -5.0)
+        return outputs | {"aggregation_logits": tf.tile(likely[None], [tf.shape(logits)[0], 1])}
+
+    model.call = points
+    return model
+
+
+@cases(
+    "limit, operator, changes, expected",
+    (None, None, {}, {"cell_accuracy": 1.0}),
+    (None, 0, {}, {"cell_accuracy": 1.0, "aggregation_accuracy": 1.0}),
+    (4, 3, {}, {"cell_accuracy": 1.0, "aggregation_accuracy": 0.0}),
+    # The second is COUNT, as is known; or has a number, so that it is not known.
+    (4, 3, COUNTED, {"cell_accuracy": 1.0, "aggregation_accuracy": 1 / 4}),
+    (4, 0, {"answer": 7.0}, {"cell_accuracy": 1.0, "aggregation_accuracy": 1.0}),
+    (4, None, {"label_ids": 0}, {"cell_accuracy": 1.0}),  # of the three with labels
 )
-def test_questions_without_a_right_answer_lower_the_accuracy(
+def test_without_questions_records_measure(data_dir, tmp_path, limit, operator, changes, expected):
+    directory = copied(data_dir, tmp_path)
+    (directory / "dev.jsonl").unlink()
+    with_changed_record(directory, directory, "dev", **changes)
+    labels = 0 if operator is None else 4
+    task = TableQAConfig(num_aggregation_labels=labels, select_one_column=False)
+    config = dataclasses.replace(CONFIG, eval_questions=limit, task=task)
+    check_data(config, directory)
+    evaluation = dev_evaluation(config, directory, pointing_model(config, operator=operator))
+    metrics = evaluation.evaluate()
+    scores = {name: value for name, value in metrics.items() if "accuracy" in name}
+    assert scores == pytest.approx(expected) and evaluation.best_by == "cell_accuracy"
+    assert "| rank oslo | 0 | " in metrics["answers"] and np.isfinite(metrics["loss"])
+
+
+def test_records_without_any_label_cannot_be_measured(data_dir, tmp_path):
+    directory = copied(data_dir, tmp_path)
+    (directory / "dev.jsonl").unlink()
+    change_records(directory / "dev.tfrecord", lambda of: [one["label_ids"].fill(0) for one in of])
+    with pytest.raises(
+        ValueError, match=r"questions with answers to evaluate on, got none .*'dev'"
+    ):
+        dev_evaluation(CONFIG, directory, build_model(CONFIG))
+
+
+@cases(
+    "limit, known, accuracy",
+    *((None, ("dev-0", "dev-2"), 2 / 6), (2, ("dev-0", "dev-2"), 1 / 2), (None, (), 0.0)),
+)
+def test_questions_without_a_right_answer_lower_accuracy(
     data_dir, tmp_path, limit, known, accuracy
 ):
     """The model is made to point at the labelled cell, so right are those with such a label."""
@@ -113,28 +166,12 @@ def test_questions_without_a_right_answer_lower_the_accuracy(
         eval_questions=limit,
         task=TableQAConfig(num_aggregation_labels=0, select_one_column=False),
     )
-    model = build_model(config)
-    # Rank 0 is the answer of each question: positive for its piece, negative for all others. Or
-    # the other way round, where no answer is to be right.
-    sign = 1.0 if known else -1.0
-
-    def points(features, training=False):
-        is_zero = features.input_ids == len(VOCABULARY)
-        logits = sign * tf.where(is_zero, 5.0, -5.0)
-        mask = tf.cast(features.input_mask, tf.float32)
-        return {
-            "token_logits": logits,
-            "selection_logits": logits,
-            "token_probabilities": tf.sigmoid(logits) * mask,
-        }
-
-    model.call = points
+    # Rank 0 is the answer of each question. Or all others, where no answer is to be right.
+    model = pointing_model(config, 1.0 if known else -1.0)
     metrics = dev_evaluation(config, tmp_path, model).evaluate()
     assert metrics["denotation_accuracy"] == pytest.approx(accuracy)
     answers = metrics["answers"].splitlines()[2:]
-    assert [line.endswith(" yes |") for line in answers].count(True) == round(
-        accuracy * len(answers)
-    )
+    assert [row.endswith(" yes |") for row in answers].count(True) == round(accuracy * len(answers))
     if known:
         assert answers[0] == "| rank oslo | 0 | 0 | (0, 1) | yes |"
         assert "no example" in answers[1]
@@ -144,19 +181,16 @@ def test_questions_without_a_right_answer_lower_the_accuracy(
 FEW_PIECES = dataclasses.replace(CONFIG.encoder, vocab_size=len(VOCABULARY))
 
 
-@pytest.mark.parametrize(
-    ("changes", "damage", "message"),
-    [
-        ({}, None, "expected vocab.txt in .*mate-tf data"),
-        ({}, "train.tfrecord", "expected train.tfrecord in"),
-        ({}, "dev.jsonl", "expected dev.jsonl in"),
-        ({"max_seq_length": 64}, "", r"64 tokens \(max_seq_length\), got 32 in .*train.tfrecord"),
-        (
-            {"encoder": FEW_PIECES},
-            "",
-            r"at most 14 pieces \(encoder.vocab_size\), got 24 in .*vocab",
-        ),
-    ],
+@cases(
+    "changes, damage, message",
+    ({}, None, "expected vocab.txt in .*mate-tf data"),
+    ({}, "train.tfrecord", "expected train.tfrecord in"),
+    ({"max_seq_length": 64}, "", r"64 tokens \(max_seq_length\), got 32 in .*train.tfrecord"),
+    (
+        {"encoder": FEW_PIECES},
+        "",
+        r"input_ids from 0 to 13 \(encoder.vocab_size\), got 15 \(question .train-0., .* 0\)",
+    ),
 )
 def test_data_that_does_not_fit_is_refused(data_dir, tmp_path, changes, damage, message):
     directory = tmp_path / "data"
@@ -174,44 +208,34 @@ def with_changed_record(source, directory, split, **changes):
         for name, values in changes.items():
             examples[1][name] = np.broadcast_to(values, examples[1][name].shape)
 
-    change_records(copied(source, directory) / f"{split}.tfrecord", change)
+    if source != directory:
+        copied(source, directory)
+    change_records(directory / f"{split}.tfrecord", change)
     return directory
 
 
 WEAK = {"use_answer_as_supervision": False}
+EMPTY, NONE = WEAK | {"allow_empty_column_selection": True}, {"label_ids": 0}
 
 
-@pytest.mark.parametrize(
-    ("options", "split", "changes", "message"),
-    [
-        ({}, "dev", {"label_ids": 1}, "table's body, got one on token 0, whose row_ids is 0"),
-        ({}, "train", {"label_ids": -1}, "label_ids of 0 or 1, got -1"),
-        ({}, "train", {"label_ids": 0}, "a labelled cell to select, got none"),
-        (
-            WEAK,
-            "train",
-            {"label_ids": 0, "answer": 3.0},
-            "got none .*; with task.mask_examples_without_labels .*allow_empty_column_selection",
-        ),
-        (WEAK, "dev", {"aggregation_function_id": 4}, "aggregation_function_id from 0 to 3, got 4"),
-        # What the task can learn, or does not look at, is accepted.
-        ({}, "train", {"label_ids": 0, "answer": 3.0}, None),
-        ({}, "train", {"aggregation_function_id": 4}, None),
-        ({}, "dev", {"label_ids": 0}, None),
-        ({"mask_examples_without_labels": True}, "train", {"label_ids": 0}, None),
-        ({"cell_loss_importance": 0.0}, "train", {"label_ids": 0}, None),
-        ({"select_one_column": False}, "train", {"label_ids": 0}, None),
-        (
-            WEAK | {"allow_empty_column_selection": True},
-            "train",
-            {"label_ids": 0, "aggregation_function_id": 3},
-            None,
-        ),
-    ],
+@cases(
+    "options, split, changes, message",
+    ({}, "dev", {"label_ids": 1}, "table's body, got one on token 0, whose row_ids is 0"),
+    ({}, "train", {"label_ids": -1}, "label_ids of 0 or 1, got -1"),
+    ({}, "dev", {"input_ids": 99}, r"input_ids from 0 to \d+ \(encoder.vocab_size\), got 99 "),
+    ({}, "train", {"label_ids": 0}, "a labelled cell to select, got none"),
+    (WEAK, "train", NONE | {"answer": 3.0}, "got none .*; with task.mask_ex.*allow_empty_column_s"),
+    (WEAK, "dev", {"aggregation_function_id": 4}, "aggregation_function_id from 0 to 3, got 4"),
+    # What the task can learn, or does not look at, is accepted.
+    ({}, "train", {"label_ids": 0, "answer": 3.0}, None),
+    ({}, "train", {"aggregation_function_id": 4}, None),
+    ({}, "dev", {"label_ids": 0}, None),
+    ({"mask_examples_without_labels": True}, "train", {"label_ids": 0}, None),
+    ({"cell_loss_importance": 0.0}, "train", {"label_ids": 0}, None),
+    ({"select_one_column": False}, "train", {"label_ids": 0}, None),
+    (EMPTY, "train", NONE | {"aggregation_function_id": 3}, None),
 )
-def test_a_label_that_cannot_be_learned_is_refused_with_its_question(
-    data_dir, tmp_path, options, split, changes, message
-):
+def test_a_label_not_to_be_learned_is_refused(data_dir, tmp_path, options, split, changes, message):
     directory = with_changed_record(data_dir, tmp_path / "data", split, **changes)
     config = dataclasses.replace(CONFIG, task=TableQAConfig(**options))
     if message is None:
@@ -223,15 +247,12 @@ def test_a_label_that_cannot_be_learned_is_refused_with_its_question(
     assert re.search(name, str(error.value))
 
 
-def test_examples_of_other_questions_than_the_folder_has_are_refused(data_dir, tmp_path):
+def test_examples_of_other_questions_or_without_a_table_s_name_are_refused(data_dir, tmp_path):
     directory = copied(data_dir, tmp_path / "data")
     write_json_lines(directory / "dev.jsonl", pairs("dev", 5))
     message = r"the 5 questions in dev.jsonl, got another \(question 'dev-5', .*dev.tfrecord"
     with pytest.raises(ValueError, match=message):
         check_data(CONFIG, directory)
-
-
-def test_perturbed_copies_need_examples_that_name_their_tables(data_dir, tmp_path):
     directory = copied(data_dir, tmp_path / "data")
     change_records(
         directory / "train.tfrecord", lambda of: [one.pop("table_id_hash") for one in of]
@@ -281,33 +302,30 @@ def with_conversion(source, directory, features):
 
 
 def test_a_softmax_over_cells_takes_no_histogram_row(data_dir, histogram_dir):
-    softmax = TableQAConfig(
-        num_aggregation_labels=0, select_one_column=False, cell_cross_entropy=True
-    )
+    options = {"select_one_column": False, "cell_cross_entropy": True}
+    softmax = TableQAConfig(num_aggregation_labels=0, **options)
     check_data(dataclasses.replace(CONFIG, task=softmax), data_dir)
     message = r"cell_cross_entropy, .*, got examples with one in .*; make them without --histogram"
     with pytest.raises(ValueError, match=message):
         check_data(dataclasses.replace(HISTOGRAM, task=softmax), histogram_dir)
 
 
-def test_a_folder_that_does_not_say_has_plain_records(data_dir, tmp_path):
+def test_a_folder_that_does_not_say_has_records_of_the_release(data_dir, tmp_path):
     check_data(CONFIG, data_dir)
-    features = FeatureConfig(max_seq_length=CONFIG.max_seq_length)
-    assert records_conversion(data_dir).features == features
+    features = FeatureConfig(CONFIG.max_seq_length, trim_cells=True, original_conversion=True)
+    assert records_conversion(CONFIG, data_dir).features == features
     for _ in range(2):  # the run goes on with the same
         save_conversion(CONFIG, data_dir, tmp_path)
-    assert read_conversion(tmp_path) == records_conversion(data_dir)
+    assert read_conversion(tmp_path) == records_conversion(CONFIG, data_dir)
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        (
-            {"original_conversion": True, "use_document_title": True},
-            r"use_document_title=True \(there: False\), features.original_conversion=True \(there",
-        ),
-        ({}, r"vocabulary_sha256=\w{64} \(there: \w{64}\)"),
-    ],
+@cases(
+    "changes, named",
+    (
+        {"original_conversion": True, "use_document_title": True},
+        r"use_document_title=True \(there: False\), features.original_conversion=True \(there",
+    ),
+    ({}, r"vocabulary_sha256=\w{64} \(there: \w{64}\)"),
 )
 def test_a_run_goes_on_with_records_made_in_the_same_way_alone(data_dir, tmp_path, changes, named):
     same = with_conversion(data_dir, tmp_path / "same", FEATURES)

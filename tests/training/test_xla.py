@@ -14,18 +14,11 @@ from mate_tf.models.classification import ClassificationConfig, SequenceClassifi
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.optimizer import BertAdamW
 from mate_tf.training.trainer import Task, Termination, Trainer
-from tests import small
+from tests.small import cases, small_encoder
 
 BATCH, LENGTH = 2, 40
-ENCODER = dataclasses.replace(
-    small.ENCODER,
-    vocab_size=60,
-    intermediate_size=32,
-    type_vocab_sizes=(3, 16, 16, 2, 16, 16, 10),
-    initializer_range=0.2,
-    hidden_dropout=0.0,  # XLA draws other numbers
-    attention_dropout=0.0,
-)
+# Without dropout, for which XLA draws other numbers.
+ENCODER = small_encoder(60, intermediate_size=32, type_vocab_sizes=(3, 16, 16, 2, 16, 16, 10))
 OF_ITS_OWN: dict[str, dict[str, Any]] = {
     "linformer": dict(sequence_length=LENGTH, projected_length=6),
     "table_etc": dict(num_global_tokens=32, local_radius=4),
@@ -85,15 +78,19 @@ def trainer_of(name: str) -> Trainer:
     return Trainer(task, optimizer, config, Termination())
 
 
-@pytest.mark.parametrize(
-    ("name", "policy"),
-    [
-        *(
-            pytest.param(name, "float32", marks=() if name in SAMPLE else pytest.mark.slow)
-            for name in ATTENTIONS
-        ),
-        ("mate, views", "mixed_bfloat16"),
-    ],
+@cases(
+    "name, policy",
+    *(
+        pytest.param(name, "float32", marks=() if name in SAMPLE else pytest.mark.slow)
+        for name in ATTENTIONS
+    ),
+    ("mate, views", "mixed_bfloat16"),
+    # What attends with weights of its own.
+    ("linformer", "mixed_bfloat16"),
+    ("grammar_soft", "mixed_bfloat16"),
+    ("tableformer", "mixed_bfloat16"),
+    pytest.param("mate_tableformer, tiles", "mixed_bfloat16", marks=pytest.mark.slow),
+    pytest.param("table_etc", "mixed_bfloat16", marks=pytest.mark.slow),
     indirect=["policy"],
 )
 def test_a_training_step_compiles_and_learns_what_the_plain_one_does(name, policy):
@@ -103,7 +100,7 @@ def test_a_training_step_compiles_and_learns_what_the_plain_one_does(name, polic
         model = trainer._task.model
         before = [weight.numpy() for weight in model.trainable_variables]
         # The strategy's function compiles this on a TPU.
-        step = tf.function(trainer._replica_step, jit_compile=compiled, autograph=False)
+        step = tf.function(trainer.replica_step, jit_compile=compiled, autograph=False)
         losses = [float(step(batch())["loss"]) for _ in range(3)]
         after = [weight.numpy() for weight in model.trainable_variables]
         moved = [one - other for one, other in zip(after, before, strict=True)]

@@ -1,18 +1,24 @@
-"""Models of the Hub by name, in a cache as huggingface_hub makes it, without a network."""
+"""Models of the Hub by name: of its cache, and of a Hub in this process; without a network."""
 
 import dataclasses
 import hashlib
 import importlib
+import json
 
+import numpy as np
 import pytest
 
 import mate_tf
+from mate_tf.answers.calibration import Calibration
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.serving.loading import published_model
+from mate_tf.serving.folder import DEFAULT_MODEL, write_calibration
+from mate_tf.serving.loading import find_model, published_model
 from mate_tf.tables.table import Table
 from mate_tf.weights.hub import download
 from mate_tf.weights.initial import load_weights, published_configs
-from tests.small import PIECES, write_vocabulary
+from mate_tf.weights.run import FILE, weights_by_path
+from tests.small import PIECES, export_small, write_run, write_vocabulary
+from tests.weights.fake_hub import running_hub
 from tests.weights.small_models import BERT_CONFIG, table_qa, table_qa_values, write_hugging_face
 
 pytest.importorskip("huggingface_hub", reason="not installed: huggingface_hub")
@@ -84,3 +90,111 @@ def test_a_published_model_tells_all_rows_and_columns_apart(cache):
     limits = {"max_num_rows": default.max_num_rows, "max_num_columns": default.max_num_columns}
     assert task_config == dataclasses.replace(described, **limits)
     assert published_model(NAME, described).task_config == described
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A Hub of this process, and an empty cache of its models."""
+    constants = importlib.import_module("huggingface_hub.constants")
+    monkeypatch.setenv("HF_TOKEN", "hf_mine")
+    with running_hub() as server:
+        place = f"http://127.0.0.1:{server.server_port}"
+        changed = {"ENDPOINT": place, "HF_HUB_DISABLE_XET": True}
+        template = "{repo_id}/resolve/{revision}/{filename}"
+        changed["HUGGINGFACE_CO_URL_TEMPLATE"] = f"{place}/{template}"
+        changed |= {"HF_HUB_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": False}
+        for name, value in changed.items():
+            monkeypatch.setattr(constants, name, value)
+        yield server
+
+
+@pytest.fixture
+def run(tmp_path):
+    folder = write_run(tmp_path / "run")
+    write_calibration(folder, Calibration(2.0, 0.5, threshold=0.25))
+    return folder
+
+
+TABLE = Table.from_rows([["a", "b"], ["c d", "e"], ["f", "g h"]])
+QUESTIONS = ["a b", "c e f"]
+
+
+@pytest.mark.parametrize("kind", ["run", "exported", "published"])
+def test_a_stored_model_is_the_same_with_its_conversion_and_calibration(
+    kind, tmp_path, run, request
+):
+    path = {
+        "run": lambda: run,
+        "exported": lambda: export_small(tmp_path / "x" / "exported", 64),
+        "published": lambda: request.getfixturevalue("cache"),
+    }[kind]()
+    model = mate_tf.from_pretrained(path, architecture="mate" if kind == "published" else None)
+    again = mate_tf.from_pretrained(model.save_pretrained(tmp_path / "saved"))
+    stored, before = find_model(tmp_path / "saved"), find_model(path, None, "mate")
+    assert stored.calibration == before.calibration
+    assert (kind == "run") == (stored.calibration is not None)
+    same = {"max_seq_length": None}
+    assert dataclasses.replace(stored.feature_config, **same) == dataclasses.replace(
+        before.feature_config, **same
+    )
+    for one, other in zip(
+        again.answer(TABLE, QUESTIONS), model.answer(TABLE, QUESTIONS), strict=True
+    ):
+        assert one.coordinates == other.coordinates
+        assert one.score == pytest.approx(other.score, abs=1e-6)
+    weights = [
+        {name: np.asarray(value) for name, value in weights_by_path(one.model()).items()}
+        for one in (stored, before)
+    ]
+    for name, value in weights[0].items():
+        np.testing.assert_array_equal(value, weights[1][name], err_msg=name)
+
+
+# huggingface_hub itself uploads in the former way of its client.
+@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+def test_a_model_is_pushed_and_loaded_by_its_name(hub, run):
+    model = mate_tf.from_pretrained(run)
+    about = {"license": "mit", "datasets": ["me/data"], "base_model": "me/base", "tags": ["ours"]}
+    address = model.push_to_hub("me/small", private=True, **about)
+    assert address.endswith(f"/me/small/commit/{'c' * 40}")
+    assert (hub.made["organization"], hub.made["name"]) == ("me", "small")
+    assert "private" in json.dumps(hub.made)
+    names = ["README.md", "calibration.json", "config.json", "conversion.json", FILE, "vocab.txt"]
+    assert sorted(hub.files) == names
+    again = mate_tf.from_pretrained("me/small")
+    assert again.answer(TABLE, QUESTIONS) == model.answer(TABLE, QUESTIONS)
+    assert find_model("me/small").calibration == Calibration(2.0, 0.5, threshold=0.25)
+    card = importlib.import_module("huggingface_hub").ModelCard(hub.files["README.md"].decode())
+    assert card.data.to_dict() == about | {
+        "language": "en",
+        "library_name": "mate_tf",
+        "pipeline_tag": "table-question-answering",
+        "tags": ["tables", "mate", "tensorflow", "ours"],
+    }
+    assert 'from_pretrained("me/small")' in card.text
+    assert "Below 0.25 an answer is called not sure" in card.text
+
+
+def test_what_the_hub_refuses_is_an_error(hub, run, monkeypatch, tmp_path):
+    model = mate_tf.from_pretrained(run)
+    with pytest.raises(ValueError, match="name of a model on the Hub, owner/model, got 'small'"):
+        model.push_to_hub("small")
+    with pytest.raises(
+        ValueError, match=r"expected base_model, .* of a model's card, got 'licence'"
+    ):
+        model.push_to_hub("me/small", licence="mit")
+    with pytest.raises(ValueError, match="expected a folder without checkpoints"):
+        model.save_pretrained(run)
+    monkeypatch.setenv("HF_TOKEN", "hf_other")
+    with pytest.raises(OSError, match="401"):
+        model.push_to_hub("me/small")
+    assert hub.files == {}
+
+
+def test_the_card_of_the_default_model_is_one_that_the_hub_reads():
+    card = importlib.import_module("huggingface_hub").ModelCard.load(DEFAULT_MODEL / "README.md")
+    assert (card.data.license, card.data.pipeline_tag) == (
+        "cc-by-sa-4.0",
+        "table-question-answering",
+    )
+    assert card.data.datasets and card.data.base_model and card.data.library_name == "mate_tf"

@@ -227,7 +227,7 @@ def test_where_there_are_no_weights_it_says_so(tmp_path, path, message):
 
 def fake_hub(monkeypatch, download) -> None:
     hub = types.ModuleType("huggingface_hub")
-    hub.snapshot_download = download  # type: ignore[attr-defined]
+    hub.HfApi = lambda: types.SimpleNamespace(snapshot_download=download)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
 
 

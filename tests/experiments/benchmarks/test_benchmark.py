@@ -1,21 +1,23 @@
-"""The benchmarks of the encoders, at a size of seconds."""
+"""The benchmarks, on what is made up and in seconds, and a comparison of signatures."""
 
 import json
 
 import pytest
 import tensorflow as tf
 
+from experiments.benchmarks.compare_signatures import different_features
 from experiments.benchmarks.runners import matrix_flops
-from tests.small import run_binary
+from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.config import FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.tables.table import Question, Table
+from tests.small import export_small, run_binary, succeeded, write_vocabulary
 
 
 def run(folder, *options: str) -> str:
     small = "--num_layers=1", "--rounds=2", "--dtypes=float32", "--peers=False", "--lengths=64"
-    result = run_binary(
-        "experiments.benchmarks.benchmark", f"--output_dir={folder}", *small, *options
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+    done = succeeded("experiments.benchmarks.benchmark", f"--output_dir={folder}", *small, *options)
+    return done.stdout
 
 
 def measured(folder) -> list[dict]:
@@ -78,3 +80,96 @@ def test_of_shapes_that_are_not_known_it_says_nothing(shape):
     graph = tf.function(lambda rows: tf.matmul(rows, rows, transpose_b=True))
     concrete = graph.get_concrete_function(tf.TensorSpec(shape))
     assert matrix_flops(concrete.graph) is None
+
+
+ROWS = [
+    {"id": "first", "question": "a b", "rows": [["1", "c"], ["2", "d"]]},
+    {"id": "long", "question": "c " * 90, "rows": [["1", "c"], ["2", "d"]]},
+    {"id": "second", "question": "h 2", "rows": [["1", "e"], ["f", "g"], ["may 5", "h"]]},
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An exported model with random weights, and beside it a file of questions."""
+    directory = tmp_path_factory.mktemp("compare")
+    export_small(directory / "model", 64, tables=True)
+    lines = [
+        {
+            "id": row["id"],
+            "question": row["question"],
+            "answers": [],
+            "table": {"id": row["id"], "header": ["a", "b"], "rows": row["rows"]},
+        }
+        for row in ROWS
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (directory / "dev.jsonl").write_text(text, encoding="utf-8")
+    return directory
+
+
+def compare(folder, *flags):
+    return run_binary(
+        "experiments.benchmarks.compare_signatures", f"--model={folder / 'model'}", *flags
+    )
+
+
+@pytest.mark.medium
+def test_tables_are_answered_and_refused_as_by_the_library(folder):
+    done = compare(folder, f"--data={folder / 'dev.jsonl'}", "--task=JSONL")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "library: 3 questions, 1 refused",
+        "tables: 3 of 3 the same, 100.00 %",
+    ]
+
+
+@pytest.mark.medium
+def test_the_features_that_the_graph_makes_in_another_way_are_named(folder):
+    builder = FeatureBuilder(Wordpiece(folder / "vocab.txt"), FeatureConfig(max_seq_length=64))
+    table = Table.from_rows([["a"], ["1103"], ["1"]])
+    assert different_features(builder, None, table, Question("a 1103")) == []
+    # The graph reads the parts of a length of time in one order alone.
+    table = Table.from_rows([["a"], ["30m 1h"], ["2h 1m"]])
+    assert different_features(builder, None, table, Question("a")) == [
+        "column_ranks",
+        "inv_column_ranks",
+    ]
+
+
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory):
+    """Questions about tables of 2 to 700 rows, two each."""
+    folder = tmp_path_factory.mktemp("tables")
+    write_vocabulary(folder / "vocab.txt")
+    with (folder / "dev.jsonl").open("w", encoding="utf-8") as file:
+        for rows in (2, 30, 300, 700):
+            table = {"id": f"t{rows}", "header": ["a", "b"], "rows": [["c", "d"]] * rows}
+            for number in range(2):
+                line = {"id": f"{rows}-{number}", "question": "a c", "table": table}
+                file.write(json.dumps(line) + "\n")
+    return folder / "dev.jsonl"
+
+
+def run_on_tables(questions, *options: str) -> str:
+    found = succeeded(
+        "experiments.benchmarks.long_tables",
+        f"--data={questions}",
+        "--task=JSONL",
+        "--rounds=1",
+        *options,
+    )
+    return found.stdout
+
+
+def test_batches_the_pipeline_and_full_coverage_of_long_tables(questions):
+    batches, pipeline = run_on_tables(questions, "--num_tables=3").splitlines()
+    # [CLS] a c [SEP] a b, and a row's c d
+    assert batches.startswith("batches: 3 tables of 10 to 606 tokens, mean 227: ")
+    assert "padded to 512 or 2048, ratio " in batches
+    assert pipeline.startswith("pipeline: a table of 66 tokens: ")
+    assert float(pipeline.rsplit(" ", 1)[1]) > 0
+    summary, _, head, _, *rows = run_on_tables(questions, "--measure=coverage").splitlines()
+    assert summary.startswith("coverage: 1 tables; all pairs take ")
+    assert head.startswith("| table | tokens |")
+    assert [row.split(" | ")[:3] for row in rows] == [["| t700", "1,406", "2"]]

@@ -6,7 +6,7 @@ from mate_tf.answers.answer import Answer
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.evaluation.predictions import write_predictions
 from mate_tf.tables.table import Question, Table
-from tests.small import run_binary, write_vocabulary
+from tests.small import cases, succeeded, write_vocabulary
 
 pytestmark = pytest.mark.medium
 
@@ -41,22 +41,19 @@ def answered(path, texts):
     return path
 
 
-@pytest.mark.parametrize(
-    ("lengths", "expected"),
-    [
-        ("8,12", ["2 | 2 (100.0%) | 1 (50.0%), +0 -1", NONE, "2 | 1 (50.0%) | 2 (100.0%), +1 -0"]),
-        ("7,16", [NONE, ALL, NONE]),
-    ],
+@cases(
+    "lengths, expected",
+    ("8,12", ["2 | 2 (100.0%) | 1 (50.0%), +0 -1", NONE, "2 | 1 (50.0%) | 2 (100.0%), +1 -0"]),
+    ("7,16", [NONE, ALL, NONE]),
 )
 def test_right_answers_are_counted_by_length(tmp_path, data, lengths, expected):
     vocab_file = write_vocabulary(tmp_path / "vocab.txt")
     first, second = answered(tmp_path / "1.jsonl", "cdcc"), answered(tmp_path / "2.jsonl", "ccca")
-    done = run_binary(
+    done = succeeded(
         "experiments.paper.accuracy_by_length",
         *(f"--data={data}", f"--vocab_file={vocab_file}", f"--lengths={lengths}"),
         f"--predictions=whole={first},cut={second}",
     )
-    assert done.returncode == 0, done.stderr
     low, high = map(int, lengths.split(","))
     names = (f"up to {low}", f"{low + 1} to {high}", f"beyond {high}", "all")
     rows = [f"| {name} | {row} |" for name, row in zip(names, [*expected, ALL], strict=True)]
@@ -64,11 +61,10 @@ def test_right_answers_are_counted_by_length(tmp_path, data, lengths, expected):
 
 
 def test_baselines_are_scored(data):
-    done = run_binary(
+    done = succeeded(
         "experiments.paper.answer_baselines",
         *(f"--train={data.with_name('train.jsonl')}", f"--data={data}"),
     )
-    assert done.returncode == 0, done.stderr
     # "c" is right for two of four. No header is like a question: of any cell half of those of
     # the body are "c", half "d"; the last question's answer is in the header alone.
     assert done.stdout.splitlines() == [

@@ -7,21 +7,18 @@ import shutil
 import pytest
 
 from experiments.paper.comparison_results import Results, spread
-from tests.small import run_binary, write_vocabulary
+from tests.small import run_binary, succeeded, write_vocabulary
 
 pytestmark = pytest.mark.medium
 
 VOCABULARY = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "good", "bad", "film"]
 SENTENCES = "a good film\t1\na bad film\t0\ngood\t1\nbad film\t0\n"
-SMALL = (
-    "--config=sst2_tiny",
-    "--config.max_seq_length=8",
-    "--config.length_buckets=",
-    "--config.encoder.num_layers=1",
-    "--config.encoder.hidden_size=8",
-    "--config.encoder.intermediate_size=8",
-    "--config.batch_size=2",
-    "--config.num_steps=1",
+SMALL = tuple(
+    (
+        "--config=sst2_tiny --config.max_seq_length=8 --config.length_buckets= "
+        "--config.encoder.num_layers=1 --config.encoder.hidden_size=8 "
+        "--config.encoder.intermediate_size=8 --config.batch_size=2 --config.num_steps=1"
+    ).split()
 )
 VARIANT = "grammar_soft encoder.attention.grammar_bias=2.0"
 
@@ -33,12 +30,11 @@ def data_dir(tmp_path_factory):
         (directory / f"{split}.tsv").write_text(SENTENCES, encoding="utf-8")
     vocab_file = write_vocabulary(directory / "pieces.txt", VOCABULARY)
     output = directory / "records"
-    done = run_binary(
+    done = succeeded(
         "experiments.create_data",
         *("--task=SST2", f"--input_dir={directory}", f"--output_dir={output}"),
         *(f"--vocab_file={vocab_file}", "--max_seq_length=8", "--tagger=textblob"),
     )
-    assert done.returncode == 0, done.stderr
     assert "train: 4 of 4 sentences kept" in done.stdout
     return output
 
@@ -47,8 +43,7 @@ def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     names = ("tapas", "grammar_hard", "grammar_soft", "mate")
     flags = (*SMALL, "--seeds=1", f"--data_dir={data_dir}", f"--output_dir={tmp_path}")
     flags += (f"--architectures={','.join(names)}", f"--variant={VARIANT}")
-    first = run_binary("experiments.paper.compare_attention", *flags)
-    assert first.returncode == 0, first.stderr
+    first = succeeded("experiments.paper.compare_attention", *flags)
     rows = [line.split(" | ") for line in first.stdout.splitlines()[2:]]
     assert [row[0] for row in rows] == [f"| {name}" for name in (*names, VARIANT)]
     results = json.loads((tmp_path / "results.json").read_text())
@@ -101,14 +96,10 @@ def test_each_architecture_starts_from_its_own_run_of_another_comparison(data_di
     common = (*SMALL, "--seeds=1", f"--data_dir={data_dir}")
     before, after = tmp_path / "before", tmp_path / "after"
     names = "--architectures=tapas,grammar_soft"
-    first = run_binary(
-        "experiments.paper.compare_attention", *common, names, f"--output_dir={before}"
-    )
-    assert first.returncode == 0, first.stderr
+    succeeded("experiments.paper.compare_attention", *common, names, f"--output_dir={before}")
     start = f"--init_checkpoint={before}/RUN"
     flags = *common, f"--output_dir={after}", start, "--config.learning_rate=0.0"
-    second = run_binary("experiments.paper.compare_attention", *flags, names)
-    assert second.returncode == 0, second.stderr
+    succeeded("experiments.paper.compare_attention", *flags, names)
     runs = {of: json.loads((of / "results.json").read_text())["runs"] for of in (before, after)}
     for run in ("tapas_1", "grammar_soft_1"):
         # Nothing was learned since: the dev split's loss is that of the end of the other.

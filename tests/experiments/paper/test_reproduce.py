@@ -84,22 +84,13 @@ def test_every_run_has_a_config_and_no_two_rows_are_the_same(steps):
     assert architectures >= {"tapas", "mate", "linformer", "table_etc", "grammar_hard"}
 
 
-def test_what_a_step_needs_comes_with_it():
-    assert [step.name for step in chosen(SMALL, ["order_tapas"])] == [
-        "wtq_256",
-        "wtq_2048",
-        "questions_256",
-        "words",
-        "questions",
-        "wtq_after_questions",
-        "order_tapas",
-    ]
+def test_what_a_step_needs_comes_with_it_and_has_to_be_written(tmp_path, monkeypatch):
+    assert [
+        step.name for step in chosen(SMALL, ["order_tapas"])
+    ] == "wtq_256 wtq_2048 questions_256 words questions wtq_after_questions order_tapas".split()
     assert chosen(SMALL, None) == SMALL
     with pytest.raises(ValueError, match=r"expected steps among .*, got 'none'"):
         chosen(SMALL, ["none"])
-
-
-def test_a_step_that_reads_what_nobody_writes_is_refused(tmp_path, monkeypatch):
     recipe = '[values]\n[small]\n[[step]]\nname = "s"\nrun = "this --data={out}/data"\n'
     (tmp_path / "steps.toml").write_text(recipe)
     monkeypatch.setattr(reproduce, "_STEPS", tmp_path / "steps.toml")

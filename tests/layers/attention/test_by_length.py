@@ -42,7 +42,7 @@ def inputs_of(length: int) -> tuple[tf.Tensor, TokenFeatures]:
 
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", KINDS)
-def test_computes_the_same_on_both_sides(kind):
+def test_computes_the_same_on_both_sides_and_gradients_pass_through_both(kind):
     chosen, forced = chosen_and_forced(kind)
     in_graph = small.of_any_length(chosen)
 
@@ -55,11 +55,6 @@ def test_computes_the_same_on_both_sides(kind):
             small.assert_same_where(features.input_mask, call(hidden, features), expected)
 
     check()
-
-
-@pytest.mark.medium
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_static_length_leaves_one_path_and_gradients_pass_through_a_dynamic_one(kind):
     chosen, forced = chosen_and_forced(kind)
     found = small.of_any_length(
         lambda x, f: small.gradients(chosen, x, f, f.input_mask, training=True)
@@ -71,7 +66,7 @@ def test_a_static_length_leaves_one_path_and_gradients_pass_through_a_dynamic_on
         small.assert_same_gradients(found(hidden, features), expected)
 
 
-def test_the_path_that_is_not_taken_costs_no_plan():
+def test_the_path_not_taken_costs_no_plan_and_xla_and_training_take_the_linear_one():
     layer = layer_of(KINDS["mate"])
     seen = {}
 
@@ -83,13 +78,13 @@ def test_the_path_that_is_not_taken_costs_no_plan():
         dense, linear = small.of_any_length(plan_sizes)(*inputs_of(length))
         seen[length] = int(dense), int(linear)
     assert seen == {LONGEST: (LONGEST**2, 4), 10 * LONGEST: (1, 4 * 10 * LONGEST)}
-
-
-def test_xla_takes_the_linear_path_of_a_length_it_does_not_know():
     layer = layer_of(KINDS["mate"])
     inputs = inputs_of(12)
     found = small.of_any_length(layer, jit_compile=True)(*inputs)
     small.assert_same_where(inputs[1].input_mask, found, layer(*inputs))
+    layer = layer_of(MateConfig())
+    features = inputs_of(500)[1]
+    assert [layer.plan(features, training).is_short for training in (False, True)] == [True, False]
 
 
 def test_the_break_even_length_follows_the_dtype_and_the_configuration():
@@ -106,9 +101,3 @@ def test_the_break_even_length_follows_the_dtype_and_the_configuration():
     assert longest(coverage=1.0, dtype="bfloat16") == BREAK_EVEN_FULL["bfloat16"][0]
     assert longest(dtype="float16") == longest()  # not measured
     assert MultiViewAttention(2, 4).implementation.longest(False) == 0
-
-
-def test_training_takes_the_linear_path_earlier():
-    layer = layer_of(MateConfig())
-    features = inputs_of(500)[1]
-    assert [layer.plan(features, training).is_short for training in (False, True)] == [True, False]

@@ -13,6 +13,7 @@ from mate_tf.layers.attention.kinds import SelfAttention
 from mate_tf.layers.attention.patterns import group_mask, head_groups
 from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
 from tests.layers.small_layers import HIDDEN, TOLERANCE, attention_in_float64, token_features
+from tests.small import cases
 
 HEADS, HEAD_SIZE = 2, 4
 # "[CLS] the good film moved her quickly [SEP]", a table cell, padding.
@@ -30,7 +31,7 @@ def mask_of(rules: str, features: TokenFeatures) -> np.ndarray:
     return group_mask(group, features)[0].numpy()
 
 
-def test_the_paper_s_rules_are_these_and_no_others():
+def test_the_paper_s_rules_are_these_and_extensions_only_add():
     allowed, favoured = allowed_tags("paper"), favoured_tags("paper")
 
     def pairs(table):
@@ -49,9 +50,6 @@ def test_the_paper_s_rules_are_these_and_no_others():
         *(("ADV", key) for key in ("VERB", "ADJ", "ADV")),
         *((query, "VERB") for query in ("NOUN", "PROPN", "PRON")),
     }
-
-
-def test_hard_rules_override_soft_ones_and_extensions_only_add():
     for rules in ("paper", "extended"):
         assert not (favoured_tags(rules) & allowed_tags("paper")).any()
     assert (allowed_tags("extended") >= allowed_tags("paper")).all()
@@ -115,17 +113,15 @@ def expected_output(layer, hidden: np.ndarray, scores_added: np.ndarray) -> np.n
     return context @ layer.output_projection.kernel.numpy() + layer.output_projection.bias.numpy()
 
 
-@pytest.mark.parametrize(
-    ("architecture", "options", "bias"),
-    [
-        ("grammar_hard", {}, None),
-        ("grammar_soft", {}, 5.0),  # the paper's
-        *(
-            ("grammar_soft", {"grammar_rules": rules, "grammar_bias": 1.5} | learned, 1.5)
-            for rules in ("paper", "extended")
-            for learned in ({}, {"learn_grammar_bias": True})
-        ),
-    ],
+@cases(
+    "architecture, options, bias",
+    ("grammar_hard", {}, None),
+    ("grammar_soft", {}, 5.0),  # the paper's
+    *(
+        ("grammar_soft", {"grammar_rules": rules, "grammar_bias": 1.5} | learned, 1.5)
+        for rules in ("paper", "extended")
+        for learned in ({}, {"learn_grammar_bias": True})
+    ),
 )
 def test_rules_leave_pairs_out_or_add_a_bias_after_scaling(architecture, options, bias):
     layer, hidden = layer_and_inputs(AttentionConfig(architecture, **options))
@@ -140,16 +136,13 @@ def test_rules_leave_pairs_out_or_add_a_bias_after_scaling(architecture, options
     )
 
 
-def test_the_learned_bias_is_one_of_each_head_and_has_a_gradient():
+def test_the_learned_bias_is_one_of_each_head_and_features_need_parts_of_speech():
     layer, hidden = layer_and_inputs(AttentionConfig("grammar_soft", learn_grammar_bias=True))
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(layer(hidden, sentence()) ** 2)
     bias = layer.grammar_bias.bias
     assert bias.shape == (HEADS,)
     assert (np.abs(tape.gradient(loss, bias.value).numpy()) > 1e-4).all()
-
-
-def test_features_without_parts_of_speech_or_beyond_the_tags_are_refused():
     layer, hidden = layer_and_inputs(AttentionConfig("grammar_hard"))
     with pytest.raises(ValueError, match="expected token features with part_of_speech_ids"):
         layer(hidden, TokenFeatures(*sentence()[:9]))
@@ -158,12 +151,10 @@ def test_features_without_parts_of_speech_or_beyond_the_tags_are_refused():
         layer(hidden, sentence()._replace(part_of_speech_ids=ids))
 
 
-@pytest.mark.parametrize(
+@cases(
     "options, message",
-    [
-        ({"grammar_rules": "all"}, r"expected grammar_rules in \('paper', 'extended'\), got 'all'"),
-        ({"learn_grammar_bias": True}, "unexpected keyword argument 'learn_grammar_bias'"),
-    ],
+    ({"grammar_rules": "all"}, r"expected grammar_rules in \('paper', 'extended'\), got 'all'"),
+    ({"learn_grammar_bias": True}, "unexpected keyword argument 'learn_grammar_bias'"),
 )
 def test_what_cannot_work_is_refused(options, message):
     with pytest.raises((ValueError, TypeError), match=message):

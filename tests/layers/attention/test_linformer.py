@@ -1,25 +1,17 @@
-"""Linformer's projection: padding adds nothing, one length only."""
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention.kinds import SelfAttention
-from tests.layers.small_layers import (
-    attention_in_float64,
-    hidden_states,
-    of_any_length,
-    random_weights,
-    token_features,
-)
+from tests.layers import small_layers as small
 
 
 def layer_and_inputs(length=6, projected=3):
     attention = AttentionConfig("linformer", sequence_length=length, projected_length=projected)
-    layer = random_weights(SelfAttention(2, 4, attention))
-    features = token_features(input_mask=[[1] * length, [1] * (length - 2) + [0, 0]])
-    return layer, hidden_states(2, length), features
+    layer = small.random_weights(SelfAttention(2, 4, attention))
+    features = small.token_features(input_mask=[[1] * length, [1] * (length - 2) + [0, 0]])
+    return layer, small.hidden_states(2, length), features
 
 
 def test_equals_its_definition():
@@ -35,7 +27,9 @@ def test_equals_its_definition():
     for example, real in enumerate((6, 4)):
         for head in range(2):
             keys, values = (weights[:real].T @ x[example, :real, head] for x in (key, value))
-            context[example, :, head] = attention_in_float64(query[example, :, head], keys, values)
+            context[example, :, head] = small.attention_in_float64(
+                query[example, :, head], keys, values
+            )
     output = layer.output_projection
     expected = context.reshape(2, 6, 8) @ output.kernel.numpy() + output.bias.numpy()
     np.testing.assert_allclose(layer(inputs, features), expected, atol=1e-5)
@@ -54,9 +48,9 @@ def test_what_stands_in_the_padding_changes_nothing():
 @pytest.mark.parametrize("length", [5, 7])
 def test_another_length_is_refused_with_both_also_in_a_graph_of_any_length(length):
     layer, inputs, features = layer_and_inputs()
-    run = of_any_length(layer)
+    run = small.of_any_length(layer)
     assert run(inputs, features).shape == inputs.shape
-    other = hidden_states(1, length), token_features(input_mask=[1] * length)
+    other = small.hidden_states(1, length), small.token_features(input_mask=[1] * length)
     message = f"of 6 tokens, which this Linformer projects to 3, got {length}"
     with pytest.raises(ValueError, match=message):
         layer(*other)

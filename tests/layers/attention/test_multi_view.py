@@ -12,6 +12,7 @@ from mate_tf.config import MateConfig, MateTableFormerConfig
 from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
 from mate_tf.layers.attention.multi_view import MultiView, MultiViewEmbedding, multi_view_attention
 from tests.layers import small_layers as small
+from tests.small import cases
 
 OF_OTHERS = {"evaluator", "coverage"}
 SMALL = MateConfig("mate", "multi_view", 0.5, bucket_size=3, global_size=4)
@@ -34,19 +35,12 @@ def dense(config: MateConfig, heads: int) -> SelfAttention:
     global_size=st.integers(1, 12),
     ratio=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     relations=st.sampled_from(
-        [
-            None,
-            {},
-            {"relation_kind": "embedding"},
-            {"disabled_relations": (2, 4, 6)},
-        ]
+        [None, {}, {"relation_kind": "embedding"}, {"disabled_relations": (2, 4, 6)}]
     ),
     tokens=small.TABLES | small.ANY_TOKENS,
     length=st.integers(1, 40),
 )
-def test_equals_dense_evaluation_of_the_computed_pairs(
-    bucket_size, global_size, ratio, relations, tokens, length
-):
+def test_equals_dense_evaluation(bucket_size, global_size, ratio, relations, tokens, length):
     kind = MateConfig if relations is None else MateTableFormerConfig
     sizes = ("multi_view", ratio, bucket_size, global_size)
     config = kind(kind.architecture, *sizes, **(relations or {}))
@@ -55,7 +49,7 @@ def test_equals_dense_evaluation_of_the_computed_pairs(
     small.assert_same_where(features.input_mask, fast(inputs, features), oracle(inputs, features))
 
 
-def test_a_window_over_everything_is_the_pattern_itself():
+def test_a_window_over_everything_is_the_pattern_and_original_bucketing_joins_the_ends():
     window = dataclasses.replace(SMALL, bucket_size=64, global_size=3)
     everything = MateConfig("mate", "dense", 0.5, 0, 0)
     fast, unrestricted = small.random_weights(multi_view(window, 2), dense(everything, 2))
@@ -63,9 +57,6 @@ def test_a_window_over_everything_is_the_pattern_itself():
     small.assert_same_where(
         features.input_mask, fast(inputs, features), unrestricted(inputs, features)
     )
-
-
-def test_original_bucketing_joins_the_ends_only_when_asked():
     features = small.features_of([[small.QUESTION] * 2 + small.cells(9, 1)], 12)
     configs = (MateConfig("mate", "multi_view", 0.0, 2, 2, asked) for asked in (False, True))
     layers = small.random_weights(*(multi_view(config, 1) for config in configs))
@@ -83,9 +74,7 @@ def test_original_bucketing_joins_the_ends_only_when_asked():
     length=st.integers(1, 24),
     training=st.booleans(),
 )
-def test_gradients_equal_those_of_the_dense_evaluation(
-    bucket_size, global_size, tokens, length, training
-):
+def test_gradients_equal_the_dense_evaluations(bucket_size, global_size, tokens, length, training):
     config = dataclasses.replace(SMALL, bucket_size=bucket_size, global_size=global_size)
     features = small.features_of([tokens, tokens[::-1]], length)
     inputs = small.hidden_states(2, length)
@@ -106,7 +95,7 @@ def test_unknown_lengths_compute_what_known_ones_do():
         np.testing.assert_allclose(dynamic(inputs, features), fast(inputs, features), atol=1e-6)
 
 
-def test_views_show_the_global_part_the_buckets_and_their_neighbours():
+def test_views_show_the_global_part_the_buckets_and_neighbours_in_an_order_of_integers():
     embedding = tf.reshape(tf.range(8.0), [1, 8, 1, 1])
     order = tf.constant([[7, 6, 5, 4, 3, 2, 1, 0]])
     views = MultiViewEmbedding(bucket_size=2, global_size=2)(embedding, order)
@@ -117,9 +106,6 @@ def test_views_show_the_global_part_the_buckets_and_their_neighbours():
     np.testing.assert_array_equal(
         views.window[0, 0, :, :, 0], [[5, 4, 3, 2, 1, 0], [3, 2, 1, 0, 5, 4], [1, 0, 5, 4, 3, 2]]
     )
-
-
-def test_an_order_that_is_not_of_integers_is_refused():
     layer = MultiViewEmbedding(4, 2, dtype="mixed_bfloat16")
     with pytest.raises(ValueError, match=r"an order of integers, got bfloat16; .*'int32'"):
         layer(tf.zeros([1, 300, 1, 1]), tf.range(300.0)[None])
@@ -139,19 +125,17 @@ def test_function_without_masks_is_the_papers_figure():
     np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: MultiViewAttention(2, 4, bucket_size=0), "bucket_size of at least 1.*got 0"),
-        (lambda: MultiViewAttention(2, 4, global_size=0), "global_size of at least 1.*got 0"),
-        (
-            lambda: MultiViewAttention(2, 4, row_heads_ratio=1.5),
-            "row_heads_ratio between 0 and 1, got 1.5",
-        ),
-        (lambda: MultiViewAttention(0, 4), "num_heads and head_size of at least 1, got 0 and 4"),
-        (lambda: MultiViewEmbedding(0, 4), "bucket_size and global_size of at least 1"),
-        (lambda: MultiViewAttention(2, 4)(small.hidden_states(1, 4)), "token features or a plan"),
-    ],
+@cases(
+    "make, message",
+    (lambda: MultiViewAttention(2, 4, bucket_size=0), "bucket_size of at least 1.*got 0"),
+    (lambda: MultiViewAttention(2, 4, global_size=0), "global_size of at least 1.*got 0"),
+    (
+        lambda: MultiViewAttention(2, 4, row_heads_ratio=1.5),
+        "row_heads_ratio between 0 and 1, got 1.5",
+    ),
+    (lambda: MultiViewAttention(0, 4), "num_heads and head_size of at least 1, got 0 and 4"),
+    (lambda: MultiViewEmbedding(0, 4), "bucket_size and global_size of at least 1"),
+    (lambda: MultiViewAttention(2, 4)(small.hidden_states(1, 4)), "token features or a plan"),
 )
 def test_what_cannot_work_is_refused(make, message):
     with pytest.raises(ValueError, match=message):

@@ -1,5 +1,3 @@
-"""Who may attend to whom in each architecture."""
-
 import re
 
 import numpy as np
@@ -9,14 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig, MateConfig
-from mate_tf.layers.attention.patterns import (
-    group_mask,
-    head_groups,
-    pad_features,
-    pattern_mask,
-    window_pairs,
-)
+from mate_tf.layers.attention import patterns
 from tests.layers.small_layers import QUESTION, cells, features_of
+from tests.small import cases
 
 # [CLS], header of columns 1 and 2, one body row, padding.
 MASK = [1, 1, 1, 1, 1, 0]
@@ -24,19 +17,17 @@ FEATURES = features_of([[QUESTION, *cells(2, 2)]], 6)
 
 
 def mask_of(config: AttentionConfig, group: int) -> np.ndarray:
-    pattern = head_groups(config, num_heads=2)[group].pattern
-    mask = pattern_mask(pattern, FEATURES, FEATURES)
+    pattern = patterns.head_groups(config, num_heads=2)[group].pattern
+    mask = patterns.pattern_mask(pattern, FEATURES, FEATURES)
     return np.broadcast_to(mask.numpy(), [1, 6, 6])[0]
 
 
-@pytest.mark.parametrize(
+@cases(
     "config, group, body_cell_sees",
-    [
-        (AttentionConfig("tapas"), 0, [1, 1, 1, 1, 1, 0]),
-        (AttentionConfig("sat"), 0, [1, 1, 0, 1, 1, 0]),
-        (AttentionConfig("mate", "dense"), 0, [1, 0, 0, 1, 1, 0]),
-        (AttentionConfig("mate", "dense"), 1, [1, 1, 0, 1, 0, 0]),
-    ],
+    (AttentionConfig("tapas"), 0, [1, 1, 1, 1, 1, 0]),
+    (AttentionConfig("sat"), 0, [1, 1, 0, 1, 1, 0]),
+    (AttentionConfig("mate", "dense"), 0, [1, 0, 0, 1, 1, 0]),
+    (AttentionConfig("mate", "dense"), 1, [1, 1, 0, 1, 0, 0]),
 )
 def test_a_body_cell_sees(config, group, body_cell_sees):
     np.testing.assert_array_equal(mask_of(config, group)[3], body_cell_sees)
@@ -57,14 +48,14 @@ def test_the_condition_of_the_universal_approximation_theorem(
 ):
     """MATE paper, appendix C: a token attends to itself, and to and from the first one."""
     tokens = [QUESTION] * question + cells(rows + 1, columns)
-    padded = pad_features(features_of([tokens], len(tokens)), len(tokens) + padding)
+    padded = patterns.pad_features(features_of([tokens], len(tokens)), len(tokens) + padding)
     config = AttentionConfig(architecture)
     if isinstance(config, MateConfig):
         config = AttentionConfig(architecture, "dense", ratio, bucket_size, global_size)
     real = padded.input_mask[0].numpy().astype(bool)
-    for group in head_groups(config, num_heads=4):
-        mask = np.broadcast_to(group_mask(group, padded)[0], [len(real)] * 2)
-        in_window = window_pairs(padded, group.sort_by, config)
+    for group in patterns.head_groups(config, num_heads=4):
+        mask = np.broadcast_to(patterns.group_mask(group, padded)[0], [len(real)] * 2)
+        in_window = patterns.window_pairs(padded, group.sort_by, config)
         if in_window is not None:
             mask = mask & in_window[0].numpy()
         np.testing.assert_array_equal(mask[0], real)
@@ -76,26 +67,25 @@ def test_a_column_longer_than_the_window_loses_its_ends():
     # One column of six tokens behind two global ones, in buckets of two: buckets 1 and 3 do not
     # meet, so 2 * 2 * 2 of 36 ordered pairs are missing.
     column = features_of([[QUESTION] * 2 + cells(6, 1)], 8)
-    pairs = window_pairs(column, "column_ids", AttentionConfig(bucket_size=2, global_size=2))
+    pairs = patterns.window_pairs(
+        column, "column_ids", AttentionConfig(bucket_size=2, global_size=2)
+    )
     assert np.sum(pairs[0, 2:, 2:]) == 28
-    assert window_pairs(column, "column_ids", AttentionConfig(coverage=1.0)) is None
+    assert patterns.window_pairs(column, "column_ids", AttentionConfig(coverage=1.0)) is None
 
 
-@pytest.mark.parametrize(
-    ("shape", "dtype"),
-    [((1, 6, 5), tf.bool), ((2, 1, 6, 6), tf.bool), ((1, 6, 6), tf.float32)],
-)
+@cases("shape, dtype", ((1, 6, 5), tf.bool), ((2, 1, 6, 6), tf.bool), ((1, 6, 6), tf.float32))
 def test_a_pattern_of_another_shape_or_type_is_refused_by_name(shape, dtype):
     def odd(query, key):
         return tf.zeros(shape, dtype)
 
     got = re.escape(f"got {dtype.name} of shape {shape}")
     with pytest.raises(ValueError, match=f"pattern 'odd' to return bool .*{got}"):
-        pattern_mask(odd, FEATURES, FEATURES)
+        patterns.pattern_mask(odd, FEATURES, FEATURES)
 
 
 @pytest.mark.parametrize("ratio, heads", [(0.0, [12]), (0.25, [3, 9]), (0.3, [3, 9]), (1.0, [12])])
 def test_row_heads_come_first_and_round_down(ratio, heads):
-    groups = head_groups(AttentionConfig("mate", "dense", ratio), 12)
+    groups = patterns.head_groups(AttentionConfig("mate", "dense", ratio), 12)
     assert [group.num_heads for group in groups] == heads
     assert groups[0].sort_by == ("row_ids" if ratio else "column_ids")

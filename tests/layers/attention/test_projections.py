@@ -1,5 +1,3 @@
-"""The layer around every attention."""
-
 import pytest
 
 from mate_tf.config import ARCHITECTURES, AttentionConfig

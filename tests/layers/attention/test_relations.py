@@ -12,6 +12,7 @@ from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention.relations import RELATION_NAMES, pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
 from tests.layers.small_layers import ENCODER, token_features
+from tests.small import cases
 
 # [CLS], a question token, two headers, two rows of two cells, the first of two tokens; padding.
 FEATURES = token_features(
@@ -39,16 +40,13 @@ RELATIONS = {
 }
 
 
-def test_the_relation_of_two_tokens():
+def test_the_relation_of_two_tokens_is_other_where_it_is_disabled():
     relations = pairwise_relation(FEATURES, FEATURES).numpy()[0]
     found = {
         name: [RELATION_NAMES[relations[pair]] for pair in pairs]
         for name, pairs in RELATIONS.items()
     }
     assert found == {name: [name] * len(pairs) for name, pairs in RELATIONS.items()}
-
-
-def test_disabled_relations_are_other_and_the_rest_stay():
     everything = pairwise_relation(FEATURES, FEATURES).numpy()
     assert set(np.unique(everything)) == set(range(13))
     disabled = pairwise_relation(FEATURES, FEATURES, (2, 4, 6)).numpy()
@@ -95,15 +93,13 @@ def in_two_orders(encoder: TableEncoder, tables, question: int, seed: int):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize(
+@cases(
     "attention",
-    [
-        AttentionConfig("tableformer"),
-        AttentionConfig("mate_tableformer", "dense", bucket_size=0),
-        # Buckets so large that each head's window holds the whole table.
-        AttentionConfig("mate_tableformer", "multi_view", bucket_size=128, global_size=8),
-        AttentionConfig("mate_tableformer", "multi_view", bucket_size=8, coverage=1.0),
-    ],
+    AttentionConfig("tableformer"),
+    AttentionConfig("mate_tableformer", "dense", bucket_size=0),
+    # Buckets so large that each head's window holds the whole table.
+    AttentionConfig("mate_tableformer", "multi_view", bucket_size=128, global_size=8),
+    AttentionConfig("mate_tableformer", "multi_view", bucket_size=8, coverage=1.0),
     ids=["tableformer", "mate dense", "mate multi-view", "mate tile by tile"],
 )
 def test_the_order_of_rows_and_columns_does_not_matter(attention):
@@ -132,16 +128,13 @@ def test_the_order_of_rows_and_columns_does_not_matter(attention):
     check()
 
 
-def test_a_published_row_order_shows_without_relations():
+def test_an_order_shows_without_relations_which_change_nothing_until_they_are_trained():
     """The property above can fail: plain MATE with row and column ids depends on the order."""
     config = dataclasses.replace(SMALL, attention=AttentionConfig("mate", "dense", bucket_size=0))
     encoder = TableEncoder(config)
     tables = ([1, 2, 3], [1, 2]), ([3, 1, 2], [2, 1])
     before, after = in_two_orders(encoder, tables, question=3, seed=0)
     assert np.abs(after - before).max() > 0.01
-
-
-def test_relations_change_nothing_until_they_are_trained():
     features, _ = serialized([1, 2, 3], [1, 2], 3, seed=1)
     outputs = []
     for architecture in ("tableformer", "tapas"):

@@ -1,5 +1,3 @@
-"""The weighted sums of attention: by exponentials as by a softmax, in every dtype."""
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -112,12 +110,9 @@ def test_exponentials_hold_many_keys_and_values_of_any_size(score, value):
     np.testing.assert_allclose(found[0, 0, 0, 0], value, rtol=2 * keys * 2.0**-24)
 
 
-def test_numbers_that_are_none_are_not_small():
+def test_no_numbers_are_not_small_and_nobody_asks_without_compilation_nor_of_float16():
     nan = tf.fill([1, 2, 1, 4], float("nan"))
     assert said_in_graph(nan, tf.ones([1, 2, 1, 4]), 1.0) is False
-
-
-def test_nobody_asks_where_nothing_is_compiled_nor_of_float16():
     tensor = tf.ones([1, 2, 1, 4])
     assert said_in_graph(tf.cast(tensor, tf.float16), tensor, 1.0) is None
     with portable_graph():

@@ -145,20 +145,15 @@ def test_gradients_equal_those_of_all_pairs(radius):
     )
 
 
-def test_labels_start_without_effect():
+def test_labels_start_without_effect_and_global_tokens_are_needed():
     layer = SelfAttention(HEADS, HEAD_SIZE, SMALL)
     layer.build((None, None, small.HIDDEN))
     assert not layer.implementation.label_embeddings.numpy().any()
-
-
-def test_cost_is_linear_in_the_sequence():
-    config = TableETCConfig(share_global_tokens=True)
-    for length in (1000, 4000):
-        features = small.features_of([TABLE], length)
-        plan = global_local_plan(features, config)
-        pairs = int(np.prod(plan.membership.shape)) + int(np.prod(plan.long_mask.shape))
-        blocks = -(-length // 84)
-        assert pairs == 256 * length + blocks * 84 * (256 + 3 * 84)
+    layer = SelfAttention(HEADS, HEAD_SIZE, SMALL)
+    with pytest.raises(ValueError, match=r"of 14 tokens, 12 global ones .* 2, got 2"):
+        layer(tf.zeros([1, 2, small.HIDDEN]), small.features_of([[(1, 1, 0)]], 2))
+    with pytest.raises(ValueError, match="an architecture of patterns, got 'table_etc'"):
+        head_groups(SMALL, HEADS)
 
 
 def test_errs_in_bfloat16_at_most_twice_as_much_as_all_pairs():
@@ -179,12 +174,19 @@ def test_errs_in_bfloat16_at_most_twice_as_much_as_all_pairs():
         assert 0 < errors[0] <= 2 * errors[1]
 
 
-def test_dropout_leaves_out_some_of_the_pairs_in_training_only():
+def test_dropout_leaves_out_pairs_in_training_only_and_cost_is_linear():
     inputs, features = inputs_of([TABLE], 18)
     for layer in by_blocks_and_all_pairs(SMALL, dropout=0.5):
         at_rest = layer(inputs, features)
         np.testing.assert_array_equal(layer(inputs, features), at_rest)
         assert np.abs(layer(inputs, features, training=True) - at_rest).max() > 1e-3
+    config = TableETCConfig(share_global_tokens=True)
+    for length in (1000, 4000):
+        features = small.features_of([TABLE], length)
+        plan = global_local_plan(features, config)
+        pairs = int(np.prod(plan.membership.shape)) + int(np.prod(plan.long_mask.shape))
+        blocks = -(-length // 84)
+        assert pairs == 256 * length + blocks * 84 * (256 + 3 * 84)
 
 
 TOO_MUCH = [
@@ -211,7 +213,7 @@ def test_more_rows_or_columns_than_global_tokens_are_refused_with_both(evaluator
     layer(*inputs_of([[(0, 9, 9)]], 2))
 
 
-def test_lengths_unknown_to_the_graph_work():
+def test_lengths_unknown_to_the_graph_and_all_pairs_with_xla_work():
     layers = by_blocks_and_all_pairs(SMALL)
     runs = [small.of_any_length(layer) for layer in layers]
     for length in (1, 4, 21):
@@ -219,21 +221,7 @@ def test_lengths_unknown_to_the_graph_work():
         expected = layers[1](inputs, features)
         for run in runs:
             small.assert_same_where(compared(features), run(inputs, features), expected)
-
-
-def test_all_pairs_compile_with_xla():  # the blocks: see the encoder's test
     _, layer = by_blocks_and_all_pairs(SMALL)
     inputs, features = inputs_of([TABLE], 18)
     compiled = tf.function(layer, jit_compile=True)(inputs, features)
     small.assert_same_where(compared(features), compiled, layer(inputs, features))
-
-
-def test_hidden_states_without_global_tokens_are_refused():
-    layer = SelfAttention(HEADS, HEAD_SIZE, SMALL)
-    with pytest.raises(ValueError, match=r"of 14 tokens, 12 global ones .* 2, got 2"):
-        layer(tf.zeros([1, 2, small.HIDDEN]), small.features_of([[(1, 1, 0)]], 2))
-
-
-def test_a_pattern_that_it_does_not_have_is_refused():
-    with pytest.raises(ValueError, match="an architecture of patterns, got 'table_etc'"):
-        head_groups(SMALL, HEADS)

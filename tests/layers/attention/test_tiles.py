@@ -1,5 +1,8 @@
-"""Tile by tile, everything that the pattern allows: against dense evaluation of the pattern."""
+"""All that the pattern allows, tile by tile in rounds: against the dense evaluation."""
 
+import dataclasses
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -9,13 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
+from mate_tf.layers.attention import tiles
 from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
-from mate_tf.layers.attention.patterns import head_groups, heads_first, pattern_mask
-from mate_tf.layers.attention.tiles import tile_plan, tiles_meet
+from mate_tf.layers.attention.patterns import everywhere, head_groups, heads_first, pattern_mask
+from mate_tf.layers.attention.rounds import Rounds, Weighing, attend_in_rounds
+from mate_tf.layers.attention.tiles import pairs_of_round, tile_plan, tiles_meet
 from mate_tf.layers.basic import SeededDropout
 from tests.layers import small_layers as small
+from tests.small import cases
 
 TABLE = [small.QUESTION] * 3 + small.cells(6, 3)
+NUMBERS = [1, 600, 2**20]  # of a round: for two heads and tiles of 4 tokens, 1, 9 and all pairs
 RELATIONS = [
     {},
     {"architecture": "mate_tableformer"},
@@ -31,69 +38,63 @@ def tiled_and_dense(ratio: float = 0.5, tile: int = 4, **options):
 
 
 @pytest.mark.medium
-@settings(max_examples=40)
+@settings(max_examples=75)
 @given(
     examples=st.lists(small.ANY_TOKENS, min_size=1, max_size=3),
     more=st.integers(1, 4),
     tile=st.integers(1, 12),
     ratio=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     options=st.sampled_from(RELATIONS),
+    numbers=st.sampled_from(NUMBERS),
 )
-def test_equals_the_pattern_for_any_tokens(examples, more, tile, ratio, options):
+def test_equals_the_pattern_for_any_tokens(examples, more, tile, ratio, options, numbers):
     length = max(map(len, examples)) + more
     features = small.features_of(examples, length)
     tiled, dense = tiled_and_dense(ratio, tile, **options)
     inputs = small.hidden_states(len(examples), length)
-    small.assert_same_where(features.input_mask, tiled(inputs, features), dense(inputs, features))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiles, "_NUMBERS", numbers)
+        found = tiled(inputs, features)
+    small.assert_same_where(features.input_mask, found, dense(inputs, features))
 
 
-@pytest.mark.parametrize(
-    ("options", "compiled"), [*((o, False) for o in RELATIONS), (RELATIONS[2], True)]
-)
-def test_gradients_equal_those_of_the_pattern(options, compiled):
-    # With XLA the list of pairs is padded. An empty example has queries with nothing to attend to.
-    features = small.features_of([TABLE, TABLE[:9], []], 23)
-    inputs = small.hidden_states(3, 23)
-    actual, expected = (
-        tf.function(
-            lambda inputs, features, layer=layer: small.gradients(
-                layer, inputs, features, features.input_mask
-            ),
-            jit_compile=compiled and index == 0,
-            autograph=False,
-        )(inputs, features)
-        for index, layer in enumerate(tiled_and_dense(tile=6, **options))
-    )
-    small.assert_same_gradients(actual, expected)
-
-
-def test_only_tiles_of_one_column_and_of_the_question_meet():
+def test_tiles_of_one_column_and_of_the_question_meet_and_come_first_in_a_plan():
     table = [small.QUESTION] * 2 + sorted(small.cells(4, 3))
     features = small.features_of([table], 16)
-    tiles = features.map(lambda feature: tf.reshape(feature, [1, 8, 2]))
+    of_tiles = features.map(lambda feature: tf.reshape(feature, [1, 8, 2]))
     expected = np.zeros((8, 8), bool)
     expected[:7, 0] = expected[0, :7] = True  # the question, and all but the padding
     for column in range(3):
         expected[1 + 2 * column : 3 + 2 * column, 1 + 2 * column : 3 + 2 * column] = True
     expected[7, 7] = True
-    np.testing.assert_array_equal(tiles_meet(tiles, "column_ids").numpy()[0], expected)
+    np.testing.assert_array_equal(tiles_meet(of_tiles, "column_ids").numpy()[0], expected)
+    features = small.features_of([TABLE, []], 24)
+    plan = tile_plan(features, "column_ids", 4)
+    meet = tiles_meet(plan.tiles.map(lambda f: tf.reshape(f, [2, 6, 4])), "column_ids").numpy()
+    pairs = np.stack([plan.query_tile, plan.key_tile], axis=1)
+    example, query, key = np.nonzero(meet)
+    expected = np.stack([6 * example + query, 6 * example + key], axis=1)
+    np.testing.assert_array_equal(pairs[: int(plan.num_pairs)], expected)
+    assert len(np.unique(pairs, axis=0)) == len(pairs) == 2 * 6 * 6
 
 
-@pytest.mark.parametrize(
-    ("cells", "by_row", "by_column"), [((60, 1), 4, 32), ((1, 60), 32, 4), ((8, 8), 4, 4)]
-)
+@cases("cells, by_row, by_column", ((60, 1), 4, 32), ((1, 60), 32, 4), ((8, 8), 4, 4))
 def test_tiles_are_larger_where_most_of_them_meet(cells, by_row, by_column):
     features = small.features_of([small.cells(*cells)], 64)
     plans = [tile_plan(features, sort_by, 4) for sort_by in ("row_ids", "column_ids")]
     assert [int(plan.tile_size) for plan in plans] == [by_row, by_column]
 
 
-def test_lengths_unknown_to_the_graph_work():
+def test_lengths_unknown_to_the_graph_work_also_with_xla():
     tiled, dense = tiled_and_dense()
     run = small.of_any_length(tiled)
     for length in (21, 26):
         features, inputs = small.features_of([TABLE], length), small.hidden_states(1, length)
         small.assert_same_where(features.input_mask, run(inputs, features), dense(inputs, features))
+    tiled, dense = tiled_and_dense()
+    inputs = small.hidden_states(1, 24), small.features_of([TABLE], 24)
+    found = small.of_any_length(tiled, jit_compile=True)(*inputs)
+    small.assert_same_where(inputs[1].input_mask, found, dense(*inputs))
 
 
 @pytest.mark.medium
@@ -110,29 +111,9 @@ def test_the_same_program_of_xla_serves_any_number_of_pairs():
     assert compiled.experimental_get_tracing_count() == 1
 
 
-def test_xla_without_lengths_computes_the_same():
-    tiled, dense = tiled_and_dense()
-    inputs = small.hidden_states(1, 24), small.features_of([TABLE], 24)
-    found = small.of_any_length(tiled, jit_compile=True)(*inputs)
-    small.assert_same_where(inputs[1].input_mask, found, dense(*inputs))
-
-
-def test_the_pairs_of_a_plan_are_those_that_meet_and_then_the_others():
-    features = small.features_of([TABLE, []], 24)
-    plan = tile_plan(features, "column_ids", 4)
-    meet = tiles_meet(
-        plan.tiles.map(lambda feature: tf.reshape(feature, [2, 6, 4])), "column_ids"
-    ).numpy()
-    pairs = np.stack([plan.query_tile, plan.key_tile], axis=1)
-    example, query, key = np.nonzero(meet)
-    expected = np.stack([6 * example + query, 6 * example + key], axis=1)
-    np.testing.assert_array_equal(pairs[: int(plan.num_pairs)], expected)
-    assert len(np.unique(pairs, axis=0)) == len(pairs) == 2 * 6 * 6
-
-
 @pytest.mark.medium
 @pytest.mark.parametrize("compiled", [False, True], ids=["", "XLA"])
-def test_the_gradient_knows_what_dropout_dropped(compiled):
+def test_the_gradient_knows_what_dropout_dropped(compiled, numbers):
     """The context is linear in the values: it is the sum of the values times their gradients."""
     attention = AttentionConfig("mate", "multi_view", 0.0, bucket_size=8, coverage=1.0)
     layer = small.random_weights(SelfAttention(4, 4, attention, dropout=0.5))
@@ -175,13 +156,11 @@ def in_float64(query, key, value) -> np.ndarray:
     return small.attention_in_float64(query, key, value, added)
 
 
-@pytest.mark.parametrize(
+@cases(
     "fast",
-    [
-        # A window that holds the longest column, so that both compute the same pairs.
-        MultiViewAttention(**BFLOAT16, bucket_size=32, global_size=14),
-        SelfAttention(**BFLOAT16, attention=AttentionConfig(bucket_size=16, coverage=1.0)),
-    ],
+    # A window that holds the longest column, so that both compute the same pairs.
+    MultiViewAttention(**BFLOAT16, bucket_size=32, global_size=14),
+    SelfAttention(**BFLOAT16, attention=AttentionConfig(bucket_size=16, coverage=1.0)),
     ids=["multi-view", "tiles"],
 )
 def test_errs_in_bfloat16_at_most_twice_as_much_as_dense(fast):
@@ -198,3 +177,112 @@ def test_errs_in_bfloat16_at_most_twice_as_much_as_dense(fast):
             return float(np.sqrt(np.mean((actual - expected) ** 2)))
 
         assert 0 < error(fast) <= 2 * error(dense)
+
+
+@pytest.fixture(params=NUMBERS, ids=["a pair", "some pairs", "all pairs"])
+def numbers(request, monkeypatch) -> None:
+    monkeypatch.setattr(tiles, "_NUMBERS", request.param)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("compiled", [False, True], ids=["", "XLA"])
+@pytest.mark.parametrize("options", RELATIONS, ids=["", "relations", "embedding"])
+def test_gradients_of_any_number_of_rounds_are_the_same(options, compiled, numbers):
+    # An empty example has queries with nothing to attend to.
+    features = small.features_of([TABLE, TABLE[:9], []], 23)
+    inputs = small.hidden_states(3, 23)
+    actual, expected = (
+        tf.function(
+            lambda inputs, features, layer=layer: small.gradients(
+                layer, inputs, features, features.input_mask, training=True
+            ),
+            jit_compile=compiled and index == 0,
+            autograph=False,
+        )(inputs, features)
+        for index, layer in enumerate(tiled_and_dense(**options))
+    )
+    small.assert_same_gradients(actual, expected)
+
+
+def all_pairs(num_tiles: int, size: int) -> Rounds:
+    """All pairs of tiles of two tokens of a sequence without padding, in rounds of a size."""
+    features = small.features_of([[small.QUESTION] * (2 * num_tiles)], 2 * num_tiles)
+    plan = dataclasses.replace(tile_plan(features, "row_ids", 2), tile_size=2)
+    assert int(plan.num_pairs) == num_tiles**2
+    return Rounds(plan.num_pairs, size, lambda s: pairs_of_round(plan, size, everywhere, None, s))
+
+
+def float64(*shape: int, seed: int = 0) -> tf.Tensor:
+    return tf.constant(np.random.default_rng(seed).normal(size=shape))
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, 9])
+def test_in_float64_context_and_gradients_are_those_of_the_definition(size, monkeypatch):
+    monkeypatch.setattr("mate_tf.layers.attention.tiles._COARSER_TIME", 100.0)
+    inputs = [8 * float64(3, 2, 2, 5, seed=seed) for seed in range(3)]  # [T, H, R, E]
+    results = []
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(inputs)
+        results.append(attend_in_rounds(all_pairs(3, size), *inputs, Weighing()))
+        joined = (tf.reshape(tf.transpose(one, [1, 0, 2, 3]), [2, 6, 5]) for one in inputs)
+        query, key, value = joined
+        weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True))
+        context = tf.reshape(weights @ value, [2, 3, 2, 5])
+        results.append(tf.transpose(context, [1, 0, 2, 3]))
+        losses = [tf.reduce_sum(tf.sin(result)) for result in results]
+    # Scores up to some hundred: their exponentials lose as many units in the last place.
+    np.testing.assert_allclose(*results, rtol=0, atol=1e-12)
+    for found, expected in zip(*(tape.gradient(loss, inputs) for loss in losses), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
+
+
+def test_the_layers_of_an_encoder_share_a_program():
+    tiled, _ = tiled_and_dense()
+    features = small.features_of([TABLE], 24)
+
+    def programs(num_layers: int) -> int:
+        @tf.function(autograph=False)
+        def run(hidden):
+            plan = tiled.plan(features)
+            for _ in range(num_layers):
+                hidden = tiled(hidden, plan=plan)
+            return hidden
+
+        graph = run.get_concrete_function(small.hidden_states(1, 24)).graph
+        return len(graph.as_graph_def().library.function)
+
+    assert programs(3) == programs(1)
+
+
+MEMORY = """
+import resource
+import tensorflow as tf
+from mate_tf.config import AttentionConfig
+from mate_tf.layers.attention.kinds import SelfAttention
+from tests.layers import small_layers as small
+
+layer = SelfAttention(2, 4, AttentionConfig("mate", "multi_view", coverage=1.0))
+small.random_weights(layer)
+
+@tf.function(autograph=False)
+def run(hidden, features):
+    return small.gradients(layer, hidden, features, features.input_mask)
+
+def peak(tokens):
+    features = small.features_of([tokens], len(tokens))
+    run(small.hidden_states(1, len(tokens)), features)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+before = peak(small.cells(40, 1))
+print(peak({tokens}) - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tokens", ["small.cells(12000, 1)", "small.cells(1, 1, 12000)"])
+def test_a_long_column_and_a_huge_cell_need_memory_linear_in_their_length(tokens):
+    """One number for each pair of tokens would be 144 million: 549 MB for each head."""
+    program = MEMORY.replace("{tokens}", tokens)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    # A round's largest tensors have 32 MB. A gradient has some ten of them, twice while it sums.
+    assert float(done.stdout) < 500

@@ -1,6 +1,7 @@
 """Which questions are asked together, with a model that says what it is asked."""
 
 import threading
+from typing import NamedTuple
 
 import hypothesis.strategies as st
 import pytest
@@ -9,15 +10,13 @@ from hypothesis import given
 from mate_tf.answers.answer import Answer
 from mate_tf.serving.http.batching import Batcher
 from mate_tf.serving.http.limits import RefusedError
-from mate_tf.tables.table import Question, Table
 
-TABLE = Table(("a",), (("b",),))
 CRASHES = "crash"
-REFUSED = "refused"
 
 
-def pairs(*texts):
-    return [(TABLE, Question(text)) for text in texts]
+class Asked(NamedTuple):
+    text: str
+    num_tokens: int = 100  # padded to 128
 
 
 class Model:
@@ -31,85 +30,95 @@ class Model:
             self.may_go_on.set()
 
     def __call__(self, asked):
-        asked = list(asked)
-        texts = [question.text for _, question in asked]
+        texts = [one.text for one in asked]
         self.batches.append(texts)
         self.has_begun.release()
         self.may_go_on.wait()
         if CRASHES in texts:
             raise RuntimeError("out of memory")
-        for table, question in asked:
-            text = question.text
-            yield table, question, ValueError(text) if text == REFUSED else answer(text)
+        return [Answer((text,), score=1.0) for text in texts]
 
 
-def answer(text):
-    return Answer((text,), score=1.0)
+def asked(*texts):
+    return [Asked(text) for text in texts]
 
 
-def test_what_waits_is_answered_together_in_its_order():
+def texts(futures):
+    return [future.result().text for future in futures]
+
+
+def test_what_waits_is_answered_together_in_its_order_up_to_so_many_tokens():
     model, sizes = Model(is_held=True), []
-    batcher = Batcher(model, max_batch=3, on_batch=sizes.append)
-    first = batcher.submit(pairs("1"))
+    batcher = Batcher(model, 3 * 128, on_batch=sizes.append, clock=lambda: 0.0)
+    first = batcher.submit(asked("1"))
     model.has_begun.acquire()
-    others = batcher.submit(pairs("2", "3")) + batcher.submit(pairs("4", "5"))
-    assert batcher.num_waiting == 4
+    others = batcher.submit(asked("2", "3"))
+    others += batcher.submit([Asked("4", 129), Asked("5", 900), Asked("6", 900)])
+    assert batcher.num_waiting == 5
     model.may_go_on.set()
-    assert [future.result().text for future in first + others] == list("12345")
+    assert texts(first + others) == list("123456")
     assert batcher.close()
-    assert model.batches == [["1"], ["2", "3", "4"], ["5"]]
-    assert sizes == [1, 3, 1]
+    assert model.batches == [["1"], ["2", "3"], ["4"], ["5"], ["6"]]
+    assert sizes == [1, 2, 1, 1, 1]
 
 
-@given(st.lists(st.lists(st.sampled_from(["a", "b", REFUSED, CRASHES]), min_size=1, max_size=3)))
+@given(st.lists(st.lists(st.sampled_from(["a", "b", CRASHES]), min_size=1, max_size=3)))
 def test_one_questions_error_is_its_own(requests):
-    batcher = Batcher(Model(), max_batch=4)
-    asked = [(texts, batcher.submit(pairs(*texts))) for texts in requests]
+    batcher = Batcher(Model(), batch_tokens=512)
+    futures = [(texts, batcher.submit(asked(*texts))) for texts in requests]
     assert batcher.close()
-    for texts, futures in asked:
-        for text, future in zip(texts, futures, strict=True):
+    for texts, found in futures:
+        for text, future in zip(texts, found, strict=True):
             if text == CRASHES:
                 assert isinstance(future.exception(), RuntimeError)
-            elif text == REFUSED:
-                assert isinstance(future.result(), ValueError)
             else:
-                assert future.result() == answer(text)
+                assert future.result().text == text
 
 
 def test_a_model_that_answers_too_few_questions_fails_them():
-    batcher = Batcher(lambda asked: iter([]))
-    (future,) = batcher.submit(pairs("a"))
+    batcher = Batcher(lambda asked: [])
+    (future,) = batcher.submit(asked("a"))
     assert isinstance(future.exception(), ValueError)
     assert batcher.close()
 
 
-def test_more_than_may_wait_is_refused_whole_and_what_nobody_waits_for_is_not_asked():
-    model = Model(is_held=True)
-    batcher = Batcher(model, max_waiting=3)
-    (running,) = batcher.submit(pairs("1"))
+def test_a_short_question_passes_long_ones_for_a_while_and_none_waits_for_ever():
+    model, now = Model(is_held=True), 0.0
+    batcher = Batcher(model, batch_tokens=1, clock=lambda: now)
+    first = batcher.submit(asked("0"))
     model.has_begun.acquire()
-    gone, stays = batcher.submit(pairs("2", "3"))
-    with pytest.raises(RefusedError, match=r"at most 3 questions to wait, got 2 more .* 2 that do"):
-        batcher.submit(pairs("4", "5"))
-    assert gone.cancel() and not running.cancel()
-    assert batcher.num_waiting == 1  # it keeps no place from others
-    others = batcher.submit(pairs("4", "5"))
-    with pytest.raises(RefusedError, match=r"at most 3 questions to wait, got 1 more .* 3 that do"):
-        batcher.submit(pairs("6"))
+    waiting = batcher.submit([Asked("long", 8000), Asked("longer", 16000)])
+    waiting += batcher.submit(asked("short"))
+    now = 9.0
+    waiting += batcher.submit(asked("late"))
     model.may_go_on.set()
-    assert [future.result().text for future in (running, stays, *others)] == list("1345")
+    assert texts(first + waiting) == ["0", "long", "longer", "short", "late"]
     assert batcher.close()
-    assert model.batches == [["1"], ["3", "4", "5"]]
+    assert model.batches == [["0"], ["short"], ["long"], ["late"], ["longer"]]
+
+
+def test_what_nobody_waits_for_is_not_asked():
+    model = Model(is_held=True)
+    batcher = Batcher(model, batch_tokens=1280)
+    (running,) = batcher.submit(asked("1"))
+    model.has_begun.acquire()
+    gone, stays = batcher.submit(asked("2", "3"))
+    assert gone.cancel() and not running.cancel()
+    assert batcher.num_waiting == 1
+    model.may_go_on.set()
+    assert texts([running, stays]) == ["1", "3"]
+    assert batcher.close()
+    assert model.batches == [["1"], ["3"]]
 
 
 def test_after_the_end_what_waits_is_answered_and_nothing_more():
     model = Model(is_held=True)
-    batcher = Batcher(model, max_batch=1)
-    futures = batcher.submit(pairs("1", "2", "3"))
+    batcher = Batcher(model, batch_tokens=1)
+    futures = batcher.submit(asked("1", "2", "3"))
     assert not batcher.close(timeout=0.01)
     with pytest.raises(RefusedError, match="stopping") as caught:
-        batcher.submit(pairs("4"))
+        batcher.submit(asked("4"))
     assert caught.value.status == 503
     model.may_go_on.set()
     assert batcher.close()
-    assert [future.result().text for future in futures] == list("123")
+    assert texts(futures) == list("123")

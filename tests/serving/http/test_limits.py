@@ -1,11 +1,17 @@
 """What a request may take of a server, with an application and clients that are functions."""
 
 import asyncio
+import contextlib
+import dataclasses
 import json
+import re
 
 import pytest
 
-from mate_tf.serving.http.limits import RequestLimits
+from mate_tf.serving.http import Limits
+from mate_tf.serving.http.limits import RefusedError, RequestLimits
+
+LIMITS = Limits(max_body_bytes=10, body_seconds=60, reply_seconds=60)
 
 LEAVES = {"type": "http.disconnect"}
 
@@ -22,6 +28,17 @@ async def echo(scope, receive, send):
     await send({"type": "http.response.body", "body": message["body"]})
 
 
+def scope(headers=(), version="1.1"):
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": "/a\nb",
+        "client": ("1.2.3.4", 5),
+        "headers": headers,
+        "http_version": version,
+    }
+
+
 class Busy:
     """Never replies, and knows when it is told not to."""
 
@@ -36,12 +53,30 @@ class Busy:
             raise
 
 
+class Connection:
+    """Knows what it was told; there may be none any more."""
+
+    def __init__(self, is_open=True):
+        self.told, self.is_open = [], is_open
+
+    @contextlib.contextmanager
+    def busy(self, client):
+        assert client == ("1.2.3.4", 5)
+        yield self if self.is_open else None
+
+    def has_asked(self, version):
+        self.told.append(version)
+
+    def is_told(self):
+        self.told.append("reply")
+
+
 class Client:
     """Sends its messages and keeps what it gets; knows when it is asked for more."""
 
     def __init__(self, messages, headers=(), version="1.1"):
         self.left, self.got, self.is_asked_for_more = list(messages), [], asyncio.Event()
-        self.scope = {"type": "http", "headers": list(headers), "http_version": version}
+        self.scope = scope(list(headers), version)
 
     async def receive(self):
         if not self.left:
@@ -53,14 +88,21 @@ class Client:
         self.got.append(message)
 
 
-def ask(messages, app=echo, headers=(), version="1.1", **limits):
+def ask(messages, app=echo, headers=(), version="1.1", connection=None, log=None, **limits):
     """Status and body that come of a client's messages, and the codes of refusals."""
     codes: list[str] = []
-    options = {"max_body_bytes": 10, "body_seconds": 60, "reply_seconds": 60} | limits
-    limited = RequestLimits(app, **options, on_refused=codes.append)
+    lines: list[str] = [] if log is None else log
+    limited = RequestLimits(
+        app,
+        dataclasses.replace(LIMITS, **limits),
+        connection or Connection(),
+        on_refused=codes.append,
+        log=lines.append,
+    )
     client = Client(messages, headers, version)
     asyncio.run(limited(client.scope, client.receive, client.send))
-    assert limited._bytes_held == 0
+    assert limited._held == limited._num_asking == 0
+    assert len(lines) == 1
     if not client.got:
         return None, None, codes
     start, end = client.got
@@ -69,7 +111,24 @@ def ask(messages, app=echo, headers=(), version="1.1", **limits):
 
 def test_a_body_in_pieces_is_handed_on_as_one():
     messages = [piece(b"123"), piece(b""), piece(b"4567890", more=False)]
-    assert ask(messages) == (200, b"1234567890", [])
+    connection, log = Connection(), []
+    id_ = (b"x-request-id", b"my-id.1")
+    assert ask(messages, connection=connection, log=log, headers=[id_]) == (200, b"1234567890", [])
+    assert connection.told == ["1.1", "reply"]
+    assert re.fullmatch(r"my-id\.1 1\.2\.3\.4 POST /a\\nb 200 ok 10 bytes \d\.\d{3} s", log[0])
+
+
+@pytest.mark.parametrize("given", [b"", b"a b", b"a\r\nb", b"x" * 65])
+def test_a_request_without_a_right_id_gets_one(given):
+    log: list[str] = []
+    ask([piece(b"1", more=False)], headers=[(b"x-request-id", given)], log=log)
+    assert re.match(r"[0-9a-f]{32} ", log[0])
+
+
+def test_an_error_has_at_most_2000_characters():
+    refused = RefusedError("a", "b" * 5_000, "c" * 5_000)
+    assert len(str(refused)) == 2_000 and len(refused.body) < 4_100
+    assert str(RefusedError("a", "b" * 2_000)) == "b" * 2_000
 
 
 @pytest.mark.parametrize(
@@ -104,6 +163,7 @@ def test_another_version_of_http_is_refused(version):
 @pytest.mark.parametrize("messages", [[LEAVES], [piece(b"1"), LEAVES]])
 def test_a_client_that_leaves_while_it_sends_gets_no_reply(messages):
     assert ask(messages) == (None, None, ["gone"])
+    assert ask(messages, connection=Connection(is_open=False)) == (None, None, ["gone"])
 
 
 def test_the_work_for_a_client_that_leaves_is_dropped():
@@ -124,7 +184,7 @@ def test_what_has_no_answer_when_the_server_ends_is_told_so():
     client, codes = Client([piece(b"1", more=False)]), []
 
     async def ended():
-        limited = RequestLimits(Busy(), 10, 60, 60, on_refused=codes.append)
+        limited = RequestLimits(Busy(), LIMITS, Connection(), on_refused=codes.append)
         asking = asyncio.create_task(limited(client.scope, client.receive, client.send))
         await client.is_asked_for_more.wait()
         assert not limited.has_cut_off
@@ -134,7 +194,7 @@ def test_what_has_no_answer_when_the_server_ends_is_told_so():
         return limited
 
     limited = asyncio.run(ended())
-    assert limited.has_cut_off and limited._bytes_held == 0
+    assert limited.has_cut_off and limited._held == 0
     start, end = client.got
     assert (start["status"], json.loads(end["body"])["code"]) == (503, "stopping")
     assert codes == ["stopping"]
@@ -148,31 +208,44 @@ def test_an_error_of_the_application_is_its_own():
         ask([piece(more=False)], app=broken)
 
 
-def test_what_all_requests_hold_is_limited():
-    async def together():
-        codes = []
-        limited = RequestLimits(echo, 10, 60, 60, on_refused=codes.append)
-        finish = asyncio.Event()
+def together(limits, num_clients, size):
+    """The statuses of clients that announce bodies, which come when all have begun."""
 
-        async def client(status):
-            messages = [piece(more=False), piece(b"1234567890")]
+    async def run():
+        limited = RequestLimits(echo, limits, Connection())
+        finish = asyncio.Event()
+        most_held = 0
+
+        async def client():
+            nonlocal most_held
+            messages, statuses = [piece(b"1" * size, more=False)], []
 
             async def receive():
-                if len(messages) == 1:
-                    await finish.wait()
+                nonlocal most_held
+                await finish.wait()
+                most_held = max(most_held, limited._held)
                 return messages.pop() if messages else await asyncio.Future()
 
             async def send(message):
-                if message["type"] == "http.response.start":
-                    status.append(message["status"])
-                    finish.set()
+                statuses.append(message.get("status"))
 
-            await limited({"type": "http", "headers": [], "http_version": "1.1"}, receive, send)
+            await limited(scope([(b"content-length", b"%d" % size)]), receive, send)
+            return statuses[0]
 
-        statuses: list[int] = []
-        await asyncio.gather(*(client(statuses) for _ in range(33)))
-        return statuses, codes
+        asking = [asyncio.create_task(client()) for _ in range(num_clients)]
+        await asyncio.sleep(0.01)
+        finish.set()
+        return await asyncio.gather(*asking), most_held
 
-    statuses, codes = asyncio.run(together())
-    assert sorted(statuses) == [200] * 32 + [429]
-    assert codes == ["busy"]
+    return asyncio.run(run())
+
+
+def test_requests_wait_until_there_is_room_for_their_bytes():
+    size = 2**17
+    limits = Limits(max_body_bytes=size, max_waiting_bytes=3 * size, reply_seconds=60)
+    assert together(limits, 20, size) == ([200] * 20, 3 * size)
+
+
+def test_more_requests_than_connections_are_refused():
+    statuses, _ = together(Limits(max_connections=5, reply_seconds=60), 7, 10)
+    assert sorted(statuses) == [200] * 5 + [503] * 2

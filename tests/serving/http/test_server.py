@@ -1,19 +1,26 @@
 """A real server process, from the outside."""
 
 import asyncio
+import contextlib
+import functools
+import gzip
 import json
+import shutil
 import signal
 import socket
 import urllib.parse
+from unittest.mock import ANY
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from mate_tf.serving.folder import VOCAB_FILE
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Table
 from tests.serving.server_process import NAME, running
 
+post = functools.partial(httpx.post, timeout=60)
 HEADER, ROWS = ["a", "b"], [["c", "1"], ["d", "2"], ["e", "3"]]
 
 
@@ -35,7 +42,7 @@ def test_answers_are_the_models_in_the_questions_order(server, tiny_model):
     predictor = from_pretrained(tiny_model, num_alternatives=2)
     table = Table.from_rows(ROWS, header=HEADER)
     questions = ["a", "b c", "g h"]
-    reply = httpx.post(server.predict, json=request(*questions))
+    reply = post(server.predict, json=request(*questions))
     assert reply.status_code == 200
     assert reply.headers["content-type"] == "application/json"
     for question, told in zip(questions, reply.json()["predictions"], strict=True):
@@ -53,6 +60,8 @@ def test_health(server):
         ("/", {"status": "alive"}),
         ("/v1/models", {"models": [NAME]}),
         (f"/v1/models/{NAME}", {"name": NAME, "ready": True}),
+        ("/v2", {"name": "kserve", "version": ANY, "extensions": ["model_repository_extension"]}),
+        ("/v2/models", {"models": [NAME]}),
         ("/v2/health/live", {"live": True}),
         ("/v2/health/ready", {"ready": True}),
         (f"/v2/models/{NAME}/ready", {"name": NAME, "ready": True}),
@@ -62,18 +71,62 @@ def test_health(server):
 
 def test_there_are_no_other_ways_in(server):
     """Nor to ask; test_hostile.py has more of them."""
-    for path in ("/docs", f"/v2/models/{NAME}/infer"):
-        reply = httpx.post(server.url + path, json={})
+    for path in (f"/v2/repository/models/{NAME}/load", "/openai/v1/completions"):
+        reply = post(server.url + path, json={})
         assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
+    for path in (f"/v2/models/{NAME}?model_version=1", f"/v2/models/{NAME}/ready?model_version=a"):
+        reply = httpx.get(server.url + path)
+        assert (reply.status_code, reply.json()["code"]) == (400, "not_accepted")
+    assert httpx.head(f"{server.url}/v2/health/ready").status_code == 200
     for method in ("GET", "HEAD", "PUT"):
         reply = httpx.request(method, server.predict)
         assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
 
 
+def test_the_interface_describes_itself(server):
+    assert "openapi.json" in httpx.get(f"{server.url}/docs").text
+    document = httpx.get(f"{server.url}/openapi.json").json()
+    body = document["paths"]["/v1/models/{model_name}:predict"]["post"]["requestBody"]
+    forms = body["content"]["application/json"]["schema"]["oneOf"]
+    assert [form["required"] for form in forms] == [["instances"], ["inputs"]]
+    described = httpx.get(f"{server.url}/v2/models/{NAME}").json()
+    assert [one["name"] for one in described["inputs"]] == ["question", "table"]
+
+
+def test_each_form_gets_the_same_answer(server):
+    said = post(server.predict, json=request("a")).json()["predictions"][0]
+    columns = {"a": ["c", "d", "e"], "b": ["1", "2", "3"]}
+    reply = post(server.predict, json={"inputs": {"query": "a", "table": columns}})
+    assert reply.json()["answer"] == said["answer"]
+    csv = {"instances": [{"questions": ["a", "b"], "table": "a,b\nc,1\nd,2\ne,3\n"}]}
+    packed = gzip.compress(json.dumps(csv | {"alternatives": 1}).encode())
+    headers = {"content-encoding": "gzip", "x-request-id": "mine"}
+    reply = post(server.predict, content=packed, headers=headers)
+    assert reply.headers["x-request-id"] == "mine"
+    first, _ = reply.json()["predictions"][0]
+    assert first["answer"] == said["answer"] and len(first["alternatives"]) == 1
+    data = {"question": ["a"], "table": [json.dumps(columns)]}
+    inputs = [{"name": n, "shape": [1], "datatype": "BYTES", "data": d} for n, d in data.items()]
+    reply = post(f"{server.url}/v2/models/{NAME}/infer", json={"inputs": inputs})
+    outputs = {output["name"]: output["data"] for output in reply.json()["outputs"]}
+    assert outputs["answer"] == [said["answer"]]
+    assert outputs["score"] == [pytest.approx(said["score"], abs=1e-5)]
+    assert json.loads(outputs["prediction"][0])["cells"][0]["text"] == said["cells"][0]["text"]
+
+
+def test_the_client_of_hugging_face_asks_it(server):
+    hub = pytest.importorskip("huggingface_hub", reason="the extra hub is not installed")
+    said = post(server.predict, json=request("a")).json()["predictions"][0]
+    answer = hub.InferenceClient(timeout=60).table_question_answering(
+        {"a": ["c", "d", "e"], "b": ["1", "2", "3"]}, "a", model=server.predict
+    )
+    assert answer.answer == said["answer"] and answer.aggregator == said["aggregation"]
+
+
 def test_a_table_that_is_too_long_for_the_model_is_refused_with_its_place(server):
     document = request("a", "b")
     document["instances"][1]["table"] = {"header": HEADER, "rows": ROWS * 400}
-    reply = httpx.post(server.predict, json=document)
+    reply = post(server.predict, json=document)
     assert reply.status_code == 413
     assert reply.json()["code"] == "too_long"
     assert reply.json()["where"] == "instances[1]"
@@ -82,8 +135,8 @@ def test_a_table_that_is_too_long_for_the_model_is_refused_with_its_place(server
 
 def test_prometheus_is_told_what_is_done(server):
     before = metrics(server)
-    httpx.post(server.predict, json=request("a", "b"))
-    httpx.post(server.predict, json=request("a", 1))
+    post(server.predict, json=request("a", "b"))
+    post(server.predict, json=request("a", 1))
     after = metrics(server)
     assert after["mate_tf_questions_total",] == before["mate_tf_questions_total",] + 2
     refused = ("mate_tf_refused_total", "wrong_type")
@@ -106,22 +159,18 @@ def test_a_port_that_is_taken_is_said_before_the_model_is_loaded(tmp_path, tiny_
 
 
 @pytest.mark.medium
-def test_a_server_under_load_limits_what_waits_and_ends_with_what_was_asked(tmp_path, tiny_model):
-    rows = [["c", "1"]] * 300
-    body = json.dumps(request(*["a"] * 4, rows=rows)).encode()
-    flags = ("--max_waiting=8", "--max_connections=40", "--max_batch=2")
+def test_a_server_under_load_answers_all_and_ends_with_what_was_asked(tmp_path, tiny_model):
+    body = json.dumps(request(*["a"] * 4, rows=[["c", "1"]] * 300)).encode()
+    body += b" " * (150_000 - len(body))
+    flags = ("--max-waiting-bytes=600000", "--max-connections=40", "--max-batch-tokens=1000")
 
     async def ask(client, server):
-        try:
-            reply = await client.post(server.predict, content=body)
-        except httpx.TransportError:
-            return "not connected"
-        if reply.status_code != 200:
-            assert reply.headers["retry-after"] == "1"
-        return reply.status_code
+        return (await client.post(server.predict, content=body)).status_code
 
     async def load(server):
-        async with httpx.AsyncClient(timeout=60) as client:
+        async with httpx.AsyncClient(
+            timeout=60, limits=httpx.Limits(max_connections=None)
+        ) as client:
             replies = await asyncio.gather(*(ask(client, server) for _ in range(24)))
             last: list[asyncio.Task] = []
             # Until some are in the queue when the signal comes.
@@ -135,11 +184,23 @@ def test_a_server_under_load_limits_what_waits_and_ends_with_what_was_asked(tmp_
         text = (await client.get(f"{server.url}/metrics")).text
         return float(text.split("\nmate_tf_waiting_questions ")[1].split("\n")[0])
 
-    with running(tiny_model, tmp_path, *flags) as server:
-        address = urllib.parse.urlsplit(server.url)
-        with socket.create_connection((address.hostname, address.port)) as half_open:
-            half_open.sendall(b"POST / HTTP/1.1\r\n")
-            replies, last = asyncio.run(load(server))
-            assert server.process.wait() == 0
-    assert set(replies) == {200, 429}
+    with running(tiny_model, tmp_path, *flags) as server, contextlib.ExitStack() as idle:
+        parts = urllib.parse.urlsplit(server.url)
+        for _ in range(60):  # keep nobody out
+            half = idle.enter_context(socket.create_connection((parts.hostname, parts.port)))
+            half.sendall(b"POST / HTTP/1.1\r\n")
+        replies, last = asyncio.run(load(server))
+        assert server.process.wait() == 0
+    assert set(replies) == {200}
     assert last == [200, 200]
+
+
+@pytest.mark.medium
+def test_a_model_that_cannot_be_loaded_ends_the_server_with_the_reason(tmp_path, tiny_model):
+    broken = shutil.copytree(tiny_model, tmp_path / "model")
+    (broken / VOCAB_FILE).write_text("a\na\n")
+    with (
+        pytest.raises(AssertionError, match=r"(?s)ended with 1: .*mate-tf: .*vocab"),
+        running(broken, tmp_path / "server"),
+    ):
+        raise AssertionError("expected no server")

@@ -19,15 +19,38 @@ from mate_tf.serving.raw_text.features import RawFeatures, raw_input
 from mate_tf.tables.table import Table
 
 TABLES = [
-    Table.from_rows([["a", "b"], ["x", "-2.5"], ["y", "1,000"], ["Total", "997.5"]]),
-    Table.from_rows([["a"], ["rome"], ["paris"]]),
-    Table.from_rows([["a", "b", "c"], ["0.1", "0.2", "2004"], ["may 5", "5 km", "\u22120.1"]]),
-    Table.from_rows([["on", "x"], ["2024-03-01", "A"], ["2023-12-31", " a"], ["2020-02-29", ""]]),
+    Table.from_rows(rows)
+    for rows in (
+        [["team", "price"], ["x", "-2.5"], ["y", "1,000"], ["Total", "997.5"]],
+        [["city"], ["rome"], ["paris"]],
+        [["rank", "b", "year"], ["0.1", "0.2", "2004"], ["may 5", "5 km", "\u22120.1"]],
+        [["date", "age"], ["2024-03-01", "A"], ["2023-12-31", " a"], ["2020-02-29", ""]],
+    )
 ]
+RELATIONS = np.array([2, 4, 1, 2, 4, 4, 2, 6], np.int32)
 # Of each table two tokens of the question, one for each cell and a second for some, and padding.
 LENGTH = 20
-QUESTIONS = ["which is it?", "list all of them", "Which rivers flow?", "when was this?"]
-CELLS = st.floats(0, 1, width=32) | st.sampled_from([0.0, 0.5, 1.0])
+QUESTIONS = ("which is it?", "list all of them", "Which rivers flow?", "when was this?")
+IN_ROWS = (
+    "who came after x?",
+    "which one is before it?",
+    "who has the most?",
+    "what is the lowest price?",
+    "which is the oldest?",
+    "which is the cheapest?",
+    "what is the first one?",
+    "which is listed last?",
+    "how many are after x?",
+    "which is next after the highest?",
+    "how many are over 3?",
+    "which ones have at most 2?",
+    "total of those before May",
+    "more than 1 and less than 5",
+    "or more than 3 or more",
+    "is x cheaper than y?",
+    "which is larger, x or y",
+)
+CELLS = st.floats(0, 1, width=32) | st.sampled_from([0.0, 0.5, 0.75, 0.875, 1.0])
 # Alike or well apart: which of two cells is the larger by less than the rounding is not defined.
 LOGITS = st.integers(-72, 72).map(lambda eighths: eighths / 8)
 
@@ -46,9 +69,10 @@ def places(table):
 COLUMN_IDS, ROW_IDS = np.stack([places(table) for table in TABLES], axis=1).astype(np.int32)
 
 
-def features():
+@functools.cache
+def features(seed=0):
     """Token features of all tables: places, ranks, and words that the question has or not."""
-    draw = np.random.default_rng(0)
+    draw = np.random.default_rng(seed)
     is_cell = ROW_IDS > 0
     ids = {
         "column_ids": COLUMN_IDS,
@@ -56,8 +80,11 @@ def features():
         "segment_ids": (COLUMN_IDS > 0).astype(np.int32),
         "input_mask": ((np.arange(LENGTH) < 2) | (COLUMN_IDS > 0)).astype(np.int32),
         "input_ids": draw.integers(0, 4, COLUMN_IDS.shape, np.int32),
-        # The same for all tokens of a cell, equal for some cells, and 0 for others.
-        "column_ranks": is_cell * ((ROW_IDS * 7 + COLUMN_IDS * 3) % 4).astype(np.int32),
+        # The same for all tokens of a cell, equal for some cells, and 0 for others; often falling.
+        "column_ranks": is_cell * (ROW_IDS * draw.integers(1, 8) + COLUMN_IDS * 3 + seed) % 4,
+        # The same for all tokens of a cell; the fifth says that the question has several values.
+        "numeric_relations": is_cell
+        * RELATIONS[(ROW_IDS * draw.integers(1, 8) + COLUMN_IDS * 5) % 8],
     }
     zeros = tf.zeros(COLUMN_IDS.shape, tf.int32)
     given = {name: tf.constant(values) for name, values in ids.items()}
@@ -65,13 +92,12 @@ def features():
 
 
 @functools.cache
-def raw_features():
+def raw_features(seed=0, questions=QUESTIONS):
     raw = raw_input([""] * len(TABLES), TABLES)
     headers, cells = (tf.constant(raw[name].tolist()) for name in ("headers", "cells"))
     columns = read_columns(headers, cells, tf.ones_like(cells, tf.bool), raw["num_rows"], 2)
-    return RawFeatures(
-        features(), cells, columns, tf.constant(QUESTIONS), tf.constant(raw["num_columns"])
-    )
+    sizes = (tf.constant(raw[name]) for name in ("num_rows", "num_columns"))
+    return RawFeatures(features(seed), cells, columns, tf.constant(questions), headers, *sizes)
 
 
 def of_tokens(values):
@@ -86,10 +112,12 @@ def of_tables(number):
     )
 
 
-def assert_read_like_the_library(config, outputs):
-    expected = decode_cells(config, outputs, Asked(TABLES, features(), questions=QUESTIONS))
+def assert_read_like_the_library(config, outputs, seed=0, questions=QUESTIONS):
+    asked = Asked(TABLES, features(seed), questions=questions)
+    expected = decode_cells(config, outputs, asked)
     tensors = {name: tf.constant(values) for name, values in outputs.items()}
-    actual = {n: v.numpy() for n, v in cell_answers(config, raw_features(), tensors).items()}
+    of_graph = cell_answers(config, raw_features(seed, questions), tensors)
+    actual = {name: values.numpy() for name, values in of_graph.items()}
     for index, answer in enumerate(expected):
         rows, columns = actual["selected"][index].nonzero()
         assert list(zip(rows, columns, strict=True)) == [(c.row, c.column) for c in answer.cells]
@@ -112,7 +140,7 @@ def assert_read_like_the_library(config, outputs):
 @example(
     np.full((4, LENGTH), 0.3, np.float32), np.eye(1, 14, 3, dtype=np.float32).repeat(4, 0), False
 )
-@example(np.ones((4, LENGTH), np.float32), np.eye(4, 14, 10, dtype=np.float32), False)  # ABSENT
+@example(np.ones((4, LENGTH), np.float32), 8 * np.eye(4, 14, 10, dtype=np.float32), False)  # ABSENT
 def test_cells_and_what_is_computed_of_them_are_the_library_s(cells, aggregations, of_cells):
     if of_cells:  # a softmax over cells, which knows no aggregation
         config = TableQAConfig(
@@ -130,8 +158,16 @@ def test_cells_and_what_is_computed_of_them_are_the_library_s(cells, aggregation
 
 @pytest.mark.medium
 @settings(max_examples=60)
-@given(of_tokens(LOGITS), of_tables(4), of_tables(14))
-def test_a_column_that_is_chosen_first_is_the_library_s(cells, columns, aggregations):
+@given(
+    of_tokens(LOGITS),
+    of_tables(4),
+    of_tables(14),
+    st.integers(0, 40),
+    st.tuples(*[st.sampled_from(IN_ROWS + QUESTIONS)] * 4),
+)
+def test_a_column_that_is_chosen_first_is_the_library_s(
+    cells, columns, aggregations, seed, questions
+):
     # As a model has them: next to nothing for columns that are not there, and a probability of 0
     # outside the column that is chosen, which may be none.
     widths = np.array([[table.num_columns] for table in TABLES])
@@ -145,7 +181,7 @@ def test_a_column_that_is_chosen_first_is_the_library_s(cells, columns, aggregat
     }
     outputs = {name: values.astype(np.float32) for name, values in outputs.items()}
     config = TableQAConfig(num_aggregation_labels=14, plain_answers=True)
-    assert_read_like_the_library(config, outputs)
+    assert_read_like_the_library(config, outputs, seed, questions)
 
 
 def test_a_table_of_which_nothing_was_seen_has_no_answer():

@@ -15,7 +15,7 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.serving.raw_text.features import RawInput, build_features, raw_input
 from mate_tf.tables.table import Question, Table
 from tests.small import PIECES, write_vocabulary
-from tests.tables.test_columns import COLUMNS as FORMATS
+from tests.tables.test_columns import CASES as FORMATS
 
 NUMERIC = ("column_ranks", "inv_column_ranks", "numeric_relations")
 RAW = [
@@ -173,7 +173,7 @@ NAMES = "x", "Year", "Start time", "Duration", "Hours"
 @pytest.mark.medium
 @pytest.mark.parametrize("question", ASKED)
 def test_every_format_of_a_column_is_the_library_s(wordpiece, graph, question):
-    columns = [texts for texts, _, _ in FORMATS.values()]
+    columns = [case.values[0] for case in FORMATS]
     columns += [["20240104", "20240105"], ["1999", "2004"], ["Apollo 12", "Apollo 11"]]
     columns += [["1234,5", "1.234"], ["5 m", "$3"], ["5 m", "3 b"], ["5 min", "2 h"], ["1:00", "x"]]
     pairs = [

@@ -1,6 +1,7 @@
-"""Training with activations computed anew, and dropout on several replicas."""
+"""Steps in parts, and with activations computed anew: the weights of whole steps."""
 
 import dataclasses
+import time
 
 import keras
 import numpy as np
@@ -14,11 +15,62 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model
 from mate_tf.training.loop import train
-from mate_tf.training.trainer import Task
+from mate_tf.training.trainer import Task, accumulate
 from tests import small
-from tests.small import assert_same, two_devices
+from tests.small import assert_same, scalars, two_devices
+from tests.training import distributed_runs
 
-CONFIG = ClassificationTrainingConfig(
+CONFIG = dataclasses.replace(
+    distributed_runs.CONFIG, num_steps=5, eval_interval=5, checkpoint_interval=5
+)
+
+
+def trained(directory, num_parts, strategy=None):
+    """Losses and weights of a model with a looked-up table, whose gradient is sparse."""
+    with (strategy or tf.distribute.get_strategy()).scope():
+        task = distributed_runs.masked_task()
+        train(task, dataclasses.replace(CONFIG, gradient_accumulation_steps=num_parts), directory)
+    losses = list(scalars(directory / "train")["loss"].values())
+    return [losses, *(weight.numpy() for weight in task.model.weights)]
+
+
+def test_a_batch_in_parts_gives_the_weights_of_the_whole_where_it_can_be_divided(tmp_path):
+    whole = trained(tmp_path / "whole", 1)
+    for number, (num_parts, strategy) in enumerate([(2, None), (4, None), (2, two_devices())]):
+        parts = trained(tmp_path / str(number), num_parts, strategy)
+        # The same mean in another order, in five updates of at most 0.003.
+        assert_same(parts, whole, rtol=1e-5, atol=1e-6)
+    with pytest.raises(ValueError, match=r"multiple of 3 \(gradient_accumulation_steps\), got 8"):
+        accumulate(lambda batch: ([], batch), {"x": tf.zeros([8, 2])}, 3)
+
+
+def test_a_part_is_computed_in_one_trace_and_after_the_part_before():
+    traces, order = [], []
+
+    def record(mean):
+        time.sleep(0.2 if mean == 1.0 else 0.0)  # side by side, the first would be last
+        order.append(float(mean))
+        return mean
+
+    def compute(batch):
+        traces.append(batch["x"].shape)
+        mean = tf.reduce_mean(batch["x"])
+        # Without state: TensorFlow itself would keep what has some in order.
+        mean = tf.ensure_shape(tf.numpy_function(record, [mean], tf.float32, stateful=False), [])
+        return [mean, None], {"loss": mean}
+
+    @tf.function(autograph=False)
+    def run(values):
+        return accumulate(compute, {"x": values}, 4)
+
+    gradients, means = run(tf.range(12.0)[:, tf.newaxis])
+    assert traces == [(3, 1)]
+    assert order == [1.0, 4.0, 7.0, 10.0]
+    assert gradients[1] is None
+    assert float(gradients[0]) == float(means["loss"]) == 5.5
+
+
+RECOMPUTED = ClassificationTrainingConfig(
     num_steps=3,
     learning_rate=1e-2,
     gradient_accumulation_steps=2,
@@ -47,7 +99,7 @@ def small_task(config: ClassificationTrainingConfig) -> Task:
     return Task(model, train_dataset, model.compute_task_loss, lambda: {"accuracy": 0}, "accuracy")
 
 
-def trained(config: ClassificationTrainingConfig, folder) -> list[np.ndarray]:
+def trained_weights(config: ClassificationTrainingConfig, folder) -> list[np.ndarray]:
     task = small_task(config)
     train(task, config, folder)
     return [weight.numpy() for weight in task.model.weights]
@@ -55,17 +107,17 @@ def trained(config: ClassificationTrainingConfig, folder) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("strategy", [tf.distribute.get_strategy, two_devices])
 def test_a_resumed_run_gives_the_weights_of_one_that_keeps_its_activations(tmp_path, strategy):
-    config = dataclasses.replace(CONFIG, recompute=True)
+    config = dataclasses.replace(RECOMPUTED, recompute=True)
     with strategy().scope():
         task = small_task(config)
         whole = task.train_dataset
         task = dataclasses.replace(task, train_dataset=lambda step: whole(step).take(2))
         with pytest.raises(StopIteration, match=r"^$"):
             train(task, config, tmp_path / "anew")
-        actual = trained(config, tmp_path / "anew")
+        actual = trained_weights(config, tmp_path / "anew")
         # Three updates by the rate times a tenth of the gradient over at least 1e-6: a thousand
         # times the rounding of gradients below 0.1, which is some 1e-9.
-        assert_same(actual, trained(CONFIG, tmp_path / "kept"), atol=1e-5)
+        assert_same(actual, trained_weights(RECOMPUTED, tmp_path / "kept"), atol=1e-5)
 
 
 def test_replicas_drop_different_units_and_go_on_alike():

@@ -1,0 +1,155 @@
+"""The rows that words name, and questions that leave them open."""
+
+import numpy as np
+import pytest
+
+from mate_tf.answers.row_words import RowFacts, moves_in_words, row_in_words, rows_beyond
+
+HEADER = ("Name", "Year", "Points", "Age", "Rank")
+ROWS = (
+    ("Ann Lee", 2001, 12, 30, 1),
+    ("Bob", 2003, 7, 41, 2),
+    ("Cid", 2004, 12, 19, 3),
+    ("Dee", 2007, 3, 25, 4),
+)
+
+
+def facts(question, rows=ROWS):
+    """As the token features have them, with words for tokens."""
+    words = question.lower().replace("?", "").replace(",", "").split()
+
+    def share(text):
+        parts = str(text).lower().split()
+        return sum(part in words for part in parts) / len(parts)
+
+    mentioned = np.array([[share(cell) for cell in row] for row in rows])
+    num_tokens = np.array([[len(str(cell).split()) for cell in row] for row in rows])
+    values = np.array([[0, *row[1:]] for row in rows])
+    ranks = np.stack([np.searchsorted(np.unique(v), v) + 1.0 for v in values.T], axis=1)
+    ranks[:, 0] = 0.0
+    names = np.array([share(name) for name in HEADER])
+    return RowFacts(mentioned, num_tokens, ranks, names, np.zeros(len(HEADER), bool))
+
+
+@pytest.mark.parametrize(
+    ("question", "row"),
+    [
+        # Cells that are mentioned: the longest, the most of them, or a part.
+        ("who is Bob?", 1),
+        ("what does ann lee have in 2001?", 0),
+        ("who had 12 points in 2004?", 2),
+        ("how many points did Lee get?", 0),
+        ("who got 12 points?", None),
+        ("who is it?", None),
+        ("who came after Bob?", 2),
+        ("who is next after ann lee", 1),
+        ("which name is listed before Dee?", 2),
+        ("who was there in the year previous to 2004?", 1),
+        ("who had the fewest points?", 3),
+        ("who is the oldest?", 1),
+        ("who is the youngest?", 2),
+        ("which name has the lowest points", 3),
+        ("who was first?", 0),
+        ("what is the last name listed?", 3),
+        # Nobody is above the first or below the last; two have the most points; a rank says where,
+        # and the least is the best of it.
+        ("who came before ann lee?", None),
+        ("who came after Dee?", None),
+        ("who had the most points?", None),
+        ("who has the highest rank?", None),
+        # More than one step, none, or a choice.
+        ("how many came after Bob?", None),
+        ("who was after Bob and before Dee?", None),
+        ("who came next after the one with the most points?", None),
+        ("who was first, Ann Lee or Bob?", None),
+        ("who was the first to win 3 times?", None),
+        ("who has the average of Bob?", None),
+        ("who was not first?", None),
+        ("what is the average of the most points?", None),
+        ("who had at least 7 points?", None),
+    ],
+)
+def test_the_row_that_is_named(question, row):
+    assert row_in_words(question, HEADER, facts(question), 0) == row
+
+
+def test_what_is_newest_first_goes_on_upwards():
+    down = ROWS[::-1]
+    for question, row in (("who came after Bob?", 1), ("who was first?", 3), ("who was last?", 0)):
+        assert row_in_words(question, HEADER, facts(question, down), 0) == row
+
+
+def test_what_comes_first_is_the_earliest_where_one_column_has_times():
+    rows = (("Ann", 2003, 5, 30, 1), ("Bob", 2001, 9, 41, 2), ("Cid", 2004, 3, 19, 3))
+    for question, row, in_order in (("who was first?", 1, 0), ("who came last?", 2, 2)):
+        of_rows = facts(question, rows)
+        for columns, expected in (([1], row), ([1, 2], None), ([], in_order)):
+            of_rows = of_rows._replace(is_time=np.isin(np.arange(len(HEADER)), columns))
+            assert row_in_words(question, HEADER, of_rows, 0) == expected
+    of_rows = facts("who is first on the list?", rows)._replace(is_time=np.eye(5, dtype=bool)[1])
+    assert row_in_words("who is first on the list?", HEADER, of_rows, 0) == 0
+
+
+def test_the_extreme_is_among_the_rows_of_a_mentioned_cell():
+    rows = (("red", 2001, 5, 30, 1), ("red", 2003, 9, 41, 2), ("blue", 2004, 3, 19, 3))
+    for question, row in (("fewest points of red?", 0), ("fewest points of blue?", 2)):
+        assert row_in_words(question, HEADER, facts(question, rows), 1) == row
+
+
+def test_the_column_of_the_answer_is_compared_only_where_its_value_is_asked_for():
+    value, other = "what is the lowest points?", "which points has the lowest points?"
+    assert row_in_words(value, HEADER, facts(value), 2) == 3
+    assert row_in_words(other, HEADER, facts(other), 2) is None
+
+
+def test_a_longer_mention_counts_more():
+    rows = (("Ann Lee", 2001, 1, 30, 1), ("Bob", 2003, 7, 41, 2), ("Ann Lee May", 2004, 2, 19, 3))
+    rows += (("Cid", 2008, 3, 3, 4),)
+    question = "who was there after ann lee may?"
+    assert row_in_words(question, HEADER, facts(question, rows), 0) == 3
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "rows"),
+    [
+        ("how many had over 10 points?", 10, [0, 2]),
+        ("who had more than 10 points", 10, [0, 2]),
+        ("points of less than twelve", 12, [1, 3]),
+        ("who got 12 points or fewer?", 12, None),  # all of them are not a part
+        ("those with at least 12 points", 12, [0, 2]),
+        ("who got no more than 7 points?", 7, [1, 3]),
+        # A column that is not named is the only one where some are.
+        ("how many were there before 2004?", 2004, [0, 1]),
+        ("who was there since 2004?", 2004, [2, 3]),
+        ("how many are over 18?", 18, None),
+        # No word for it, no value near it, or more than one of them.
+        ("how many points are 10?", 10, None),
+        ("points over the table of 10", 10, None),
+        ("who has between 3 and over 10 points?", 10, None),
+        ("points over 10 and under 12", 10, None),
+    ],
+)
+def test_the_rows_beyond_a_value(question, value, rows):
+    cells = np.array([[0, *row[1:]] for row in ROWS])
+    relations = 1 * (cells == value) + 2 * (cells > value) + 4 * (cells < value)
+    relations[:, 0] = 0
+    found = rows_beyond(question, relations, facts(question).names)
+    assert (None if found is None else np.flatnonzero(found).tolist()) == rows
+
+
+def test_several_values_and_columns_with_few_of_them_leave_it_open():
+    question, names = "how many had over 10 points?", np.array([1.0])
+    for column, rows in (([2, 4, 2, 1], [0, 2]), ([2, 4, 2, 6], None), ([2, 4, 0, 0], None)):
+        found = rows_beyond(question, np.array([column]).T, names)
+        assert (None if found is None else np.flatnonzero(found).tolist()) == rows
+
+
+def test_words_say_which_of_two_operators_is_meant():
+    for question, expected in (
+        ("who is taller, Ann or Bob?", ("LESS", "GREATER")),
+        ("does Ann have fewer points than Bob?", ("GREATER", "LESS")),
+        ("which is less expensive?", ("GREATER", "LESS")),
+        ("is more less?", None),
+        ("who is it?", None),
+    ):
+        assert next(moves_in_words(question), None) == expected

@@ -1,0 +1,84 @@
+"""Steps compiled for a TPU: what is exported, what is read of the compiler, and what is kept."""
+
+import dataclasses
+
+import pytest
+
+from experiments.benchmarks import check_tpu
+from experiments.benchmarks.check_tpu import STEPS, Step, check, export
+from experiments.benchmarks.tpu_compiler import Needs, needs_too_much
+from tests.small import cases
+
+SMALL = tuple(
+    f"--config.encoder.{name}"
+    for name in ("vocab_size=64", "hidden_size=16", "num_heads=2", "intermediate_size=32")
+)
+
+# In the place of libtpu's Python: memory grows with the layers.
+COMPILER = """#!/usr/bin/env python3
+import json, pathlib, sys
+needs, layers = {needs}, int(pathlib.Path(sys.argv[-1]).read_text())
+print(json.dumps(needs | {{"temporaries": layers * needs["temporaries"]}}))
+"""
+
+
+def test_every_step_has_a_name_of_its_own_and_a_config():
+    assert len({step.name for step in STEPS}) == len(STEPS)
+    for step in STEPS:
+        config = step.config(num_layers=2)
+        assert config.encoder.num_layers == 2
+        assert config.batch_size % check_tpu.CORES == 0
+        assert config.dtype == "mixed_bfloat16"
+
+
+@pytest.mark.parametrize("preset", ["mlm_mate_large", "tabfact_base"])
+def test_a_whole_step_is_exported(preset, tmp_path):
+    config = Step(preset, None, (*SMALL, "--config.max_seq_length=32", "--config.length_buckets="))
+    export(config.config(num_layers=1), tmp_path / "step.hlo", size=2)
+    program = (tmp_path / "step.hlo").read_bytes()
+    for part in (b"ResourceApplyAdam", b"rng-bit-generator", b"clip_by_global_norm"):
+        assert part in program
+
+
+def test_needs_follow_from_two_depths_or_from_the_compilers_error():
+    two = Needs(10.0, 7.0, 100.0, 50.0)
+    four = Needs(14.0, 13.0, 180.0, 90.0)
+    assert four.at(24, 4, two, 2) == Needs(54.0, 73.0, 980.0, 490.0)
+    message = "RESOURCE_EXHAUSTED: Ran out of memory. Used 20.60G of 15.75G hbm. Exceeded by 4.85G"
+    needs = needs_too_much(message)
+    assert needs is not None
+    assert needs.memory == 20.6 * 2**30
+    assert not needs.fits
+    assert needs_too_much("INTERNAL: Mosaic failed") is None
+
+
+@cases(
+    "changes, is_good, in_row",
+    ({}, True, "| yes |"),
+    ({"temporaries": 2.0**30}, False, "| **no** |"),  # a GiB a layer: 24 at full depth
+    ({"num_dynamic": 1}, False, "2 dynamic shapes"),
+    ({"fits": False}, False, "no room even with these layers"),
+)
+def test_a_step_is_judged_at_full_depth_and_once(changes, is_good, in_row, tmp_path, monkeypatch):
+    exported = []
+
+    def export_name(config, path):
+        exported.append(config.encoder.num_layers)
+        path.write_text(str(config.encoder.num_layers), encoding="utf-8")
+
+    monkeypatch.setattr(check_tpu, "export", export_name)
+    needs = dataclasses.asdict(Needs(2.0**20, 2.0**20, 1e12, 1e9)) | changes
+    compiler = tmp_path / "compiler"
+    compiler.write_text(COMPILER.format(needs=needs), encoding="utf-8")
+    compiler.chmod(0o700)
+    for _ in range(2):  # the second time from the files
+        ((row, good),) = check([Step("mlm_mate_large")], [1, 2], tmp_path, str(compiler))
+        assert good == is_good
+        assert in_row in row
+    assert exported == ([2, 1] if needs["fits"] else [2])
+
+
+def test_what_does_not_compile_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(check_tpu, "export", lambda config, path: path.write_text(""))
+    with pytest.raises(RuntimeError, match="expected mlm_mate_large to compile"):
+        list(check([Step("mlm_mate_large")], [1], tmp_path, "false"))
