@@ -100,6 +100,7 @@ def test_json_lists_and_header_with_rows_are_read_back(folder, rows, ascii_only)
         ("t.json", json.dumps({"header": rows[0], "rows": rows[1:], "id": 3})),
     ):
         assert read_back(folder, name, lambda path, text=text: write(path, text)) == rows
+    assert rows_of(Table.from_json_lines(folder / "t.jsonl")) == rows
 
 
 @given(tables(st.none() | ANY_TEXT, header=ANY_TEXT))
@@ -396,9 +397,7 @@ def test_a_delimiter_that_is_said_is_taken(tmp_path):
     path = write(tmp_path / "t.csv", "sep=|\na;b\n1,5;2\n")
     assert read_table(path, ReadOptions(delimiter=";")).rows == (("1,5", "2"),)
     assert Table.from_csv(path, ";").header == ("a", "b")
-    with pytest.raises(
-        ValueError, match=r"2 cells as in the header, got 3 \(file 't.csv', line 3\)"
-    ):
+    with pytest.raises(ValueError, match=r"as in the header, got 3 \(file 't.csv', line 3\)"):
         read_table(write(path, "sep=;\na;b\n1;2;3\n"))
     for delimiter in "", ";;", '"', "\n":
         with pytest.raises(ValueError, match="expected one character as delimiter, got "):
@@ -409,13 +408,14 @@ def test_a_delimiter_that_is_said_is_taken(tmp_path):
 
 
 def test_a_table_comes_from_standard_input(monkeypatch):
-    monkeypatch.setattr(
-        sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfa,b\n1,\xc3\xa9\n"))
-    )
-    assert read_table("-") == Table(("a", "b"), (("1", "é"),), "standard input")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff\n")))
+    def read(content):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        return read_table("-")
+
+    expected = Table(("a", "b"), (("1", "é"),), "standard input")
+    assert read(b"\xef\xbb\xbfa,b\n1,\xc3\xa9\n") == expected
     with pytest.raises(ValueError, match=r"UTF-8.*\(file 'standard input', line 2\); set its enc"):
-        read_table("-")
+        read(b"a\n\xff\n")
 
 
 BROKEN = [
@@ -504,9 +504,8 @@ def test_an_option_is_refused_where_it_means_nothing(tmp_path, options):
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, name, module, content):
     monkeypatch.setitem(sys.modules, module, None)
     package = module.split(".")[0]
-    with pytest.raises(
-        ModuleNotFoundError, match=rf"package {package} to read '.*{name}'; .*'mate_tf\[formats\]'"
-    ):
+    message = rf"package {package} to read '.*{name}'; .*'mate_tf\[formats\]'"
+    with pytest.raises(ModuleNotFoundError, match=message):
         read_table(write(tmp_path / name, content))
 
 
