@@ -71,7 +71,6 @@ class Column:
     values: tuple[float | Date | None, ...]
     numbers: tuple[float | None, ...]  # each cell as a number, whatever the kind; or in seconds
     units: tuple[str, ...]  # of each cell; "" without one
-    empty: tuple[bool, ...]  # whether a cell has no value
     convention: Convention  # how it was read
     assumed: tuple[str, ...] = ()  # sentences that say what was assumed
 
@@ -195,7 +194,6 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
         tuple(values),
         tuple(numbers),
         tuple(units),
-        tuple(not cell.text for cell in cells),
         convention,
         tuple(assumed),
     )

@@ -25,8 +25,12 @@ QUESTION = Question(
     aggregation="COUNT",
     class_index=1,
 )
+CITIES = Table.from_rows(
+    [["city", "people"], ["york", 8], ["ville", 8], ["york", 3], ["new", 1]], table_id="cities"
+)
 CITY = Question("city")
 DROP, TRIM = {"drop_rows_to_fit": True}, {"trim_cells": True}
+HISTOGRAM_ROW = {"histogram_row": True}
 
 
 def test_features_of_an_example(wordpiece):
@@ -137,6 +141,16 @@ LONG_QUESTION = Question("city " * 600, question_id="long")
     (WIDE, CITY, {"max_seq_length": None}, "too many columns", "255 columns, got 300 .*'wide'"),
     (TABLE, QUESTION, {"max_row_id": 3}, "too many rows", "at most 2 rows, got 3 .*'cities'"),
     (TABLE, QUESTION, DROP | TRIM | {"max_seq_length": 9}, "answer cut off", "3 .*, got 1"),
+    (CITIES, CITY, HISTOGRAM_ROW | {"max_seq_length": 36}, "too long", "36 tokens, got 37"),
+    (
+        CITIES,
+        CITY,
+        HISTOGRAM_ROW | DROP | {"max_seq_length": 24},
+        "too long",
+        "histogram row alone",
+    ),
+    (CITIES, CITY, HISTOGRAM_ROW | DROP | {"max_seq_length": 26}, "too long", "row and one row"),
+    (CITIES, CITY, HISTOGRAM_ROW | {"max_row_id": 5}, "too many rows", "at most 3 rows, got 4"),
 )
 def test_what_does_not_fit_is_refused(wordpiece, table, question, config, reason, message):
     with pytest.raises(ConversionError, match=message) as error:
@@ -167,9 +181,6 @@ def test_a_table_is_tokenized_once(wordpiece, monkeypatch):
     assert counts == [8]
 
 
-CITIES = Table.from_rows(
-    [["city", "people"], ["york", 8], ["ville", 8], ["york", 3], ["new", 1]], table_id="cities"
-)
 # Twenty tokens; ville is no piece of the vocabulary, but five letters.
 HISTOGRAM = "york 2 , v ##i ##l ##l ##e 1 , new 1 8 2 , 3 1 , 1 1"
 
@@ -248,19 +259,6 @@ def test_rows_go_before_histograms(
     assert np.isinf(example.features["numeric_values_scale"][own]).all()
     for name in ("label_ids", "column_ranks", "numeric_relations"):  # of a row that is not there
         assert not example.features[name][own].any()
-
-
-@cases(
-    "config, message",
-    ({"max_seq_length": 36}, r"expected at most 36 tokens, got 37 \(table 'cities'"),
-    (DROP | {"max_seq_length": 24}, "header and the histogram row alone"),
-    (DROP | {"max_seq_length": 26}, "the histogram row and one row"),
-    ({"max_row_id": 5}, "expected at most 3 rows, got 4"),
-)
-def test_errors_count_the_histogram_row(wordpiece, config, message):
-    config = {"max_seq_length": None, "histogram_row": True, **config}
-    with pytest.raises(ConversionError, match=message):
-        build(wordpiece, CITIES, Question("a"), **config)
 
 
 def test_tables_of_few_tokens_and_much_text_are_not_held(wordpiece, monkeypatch):
