@@ -4,9 +4,8 @@ The sequence is [CLS] question [SEP], the header, and the body row by row (Herzi
 section 3); on request a histogram row follows. Nothing is cut unless the configuration allows it,
 and the report says what was.
 
-Shape letters: S sequence, N tokens of a table, K those of them in the sequence, R rows and C
-columns of the table's body. A grid [R+1, C+1] has a value for each cell at [row id, column id]; ids
-count from 1, and row 0 is the header. A histogram row is row R+1, and grids are then [R+2, C+1].
+Shape letters: S sequence, N tokens of a table, K those of them in the sequence; grids [R+1, C+1] as
+in tokenized_table.py.
 """
 
 import functools

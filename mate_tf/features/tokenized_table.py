@@ -282,8 +282,8 @@ def _column_stems(table: Table) -> tuple[frozenset[str], ...]:
 
 def _stems(text: str) -> frozenset[str]:
     words = _WORDS.findall(text.lower())
-    stem = _stem.__wrapped__ if any(len(word) > _LONGEST_REMEMBERED for word in words) else _stem
-    return frozenset(map(stem, words))
+    has_long = any(len(word) > _LONGEST_REMEMBERED for word in words)  # none is remembered then
+    return frozenset(map(_stem.__wrapped__ if has_long else _stem, words))
 
 
 @functools.lru_cache(1 << 14)

@@ -156,10 +156,8 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         content = _unpacked(content, name)
         ending = Path(Path(name).stem).suffix.lower() if ending in (".gz", ".gzip") else ending
     if _EXCEL_2003.search(content[:2000]):
-        raise ValueError(
-            f"expected a table, got a workbook in the XML of Excel 2003 (file '{name}'); save it "
-            "as .xlsx"
-        )
+        got = f"a workbook in the XML of Excel 2003 (file '{name}')"
+        raise ValueError(f"expected a table, got {got}; save it as .xlsx")
     named = _KIND_OF_ENDING.get(ending)
     kind = _kind_of_bytes(content, named, name)
     assumed: list[str] = []
@@ -238,10 +236,8 @@ def _kind_of_bytes(content: bytes, named: str | None, name: str) -> str:
 
 def _other(what: str, name: str) -> ValueError:
     remedy = "; unpack it first" if "archive" in what else ""
-    return ValueError(
-        f"expected a table in {', '.join(ENDINGS)}, got what looks like {what} (file '{name}')"
-        f"{remedy}"
-    )
+    got = f"got what looks like {what} (file '{name}'){remedy}"
+    return ValueError(f"expected a table in {', '.join(ENDINGS)}, {got}")
 
 
 def _kind_of_text(text: str, named: str | None) -> str:

@@ -57,7 +57,7 @@ class Rows:
     is_ragged: bool = False  # whether the length of a row says something, as in a CSV file
     header_rows: int | None = None  # how many rows the format itself says are the header
     title: str = ""  # the table's, if the format says it
-    assumed: list[str] = field(default_factory=list)  # sentences that say what was so far
+    assumed: list[str] = field(default_factory=list)  # what was assumed so far, as sentences
 
 
 def check_size(num_cells: int, where: str) -> None:
@@ -155,7 +155,7 @@ def _first_table(found: Rows, rows: Numbered) -> Numbered:
     gaps = [
         place
         for place, ((above, row), (below, _)) in enumerate(itertools.pairwise(rows), start=1)
-        if below > above + 1 and below > above + 1 + _num_breaks(row, found.unit)
+        if below > above + 1 and below > above + (1 if found.unit == "row" else _num_lines(row))
     ]
     if not gaps:
         return rows
@@ -184,9 +184,8 @@ def _first_table(found: Rows, rows: Numbered) -> Numbered:
     return above
 
 
-def _num_breaks(row: Sequence[Any], unit: str) -> int:
-    """How many more lines a row takes because its cells have line breaks."""
-    return sum(str(cell).count("\n") for cell in row) if unit == "line" else 0
+def _num_lines(row: Sequence[Any]) -> int:
+    return 1 + sum(str(cell).count("\n") for cell in row)
 
 
 def _table(block: Numbered) -> Numbered:

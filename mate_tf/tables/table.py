@@ -75,9 +75,10 @@ class Table:
             raise ValueError(
                 f"expected expansions of {len(rows)} rows, got {len(expansions)} {where}"
             )
-        for named, all_rows in (("row {}".format, rows), (of_row, expansions)):
-            for i, row in enumerate(all_rows):
-                check_width(row, self.header, f"(table '{self.table_id}', {named(i)})")
+        for i, row in enumerate(rows):
+            check_width(row, self.header, f"(table '{self.table_id}', row {i})")
+        for i, row in enumerate(expansions):
+            check_width(row, self.header, f"(table '{self.table_id}', {of_row(i)})")
 
     @property
     def expanded_rows(self) -> tuple[tuple[str, ...], ...]:

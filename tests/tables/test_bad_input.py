@@ -1,7 +1,7 @@
 """Whatever a table or a question holds becomes features in their ranges, or a ConversionError."""
 
 import itertools
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -66,21 +66,14 @@ def pairs(draw) -> tuple[Table, Question]:
     return table, question
 
 
+FLAGS = [field.name for field in fields(FeatureConfig) if field.default is False]
 CONFIGS = st.builds(
     FeatureConfig,
     max_seq_length=st.none() | st.integers(4, 200),
     max_column_id=st.integers(2, 8),
     max_row_id=st.none() | st.integers(3, 8),
-    trim_cells=st.booleans(),
     cell_trim_length=st.none() | st.integers(1, 5),
-    drop_rows_to_fit=st.booleans(),
-    prune_columns=st.booleans(),
-    strip_column_names=st.booleans(),
-    use_document_title=st.booleans(),
-    use_context_heading=st.booleans(),
-    label_answer_spans=st.booleans(),
-    histogram_row=st.booleans(),
-    original_conversion=st.booleans(),
+    **dict.fromkeys(FLAGS, st.booleans()),
 )
 
 

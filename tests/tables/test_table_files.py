@@ -4,7 +4,6 @@ import html
 import io
 import json
 import sys
-import zipfile
 
 import pytest
 from hypothesis import example, given, settings
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from mate_tf.tables.files import ENDINGS, ReadOptions, read_table
 from mate_tf.tables.table import Table
 from tests.small import cases
-from tests.tables.workbooks import workbook, zipped
+from tests.tables.workbooks import SHEET, unzipped, workbook, zipped
 
 REASON = 'not installed (the extra "formats")'
 pytest.importorskip("lxml", reason=f"lxml is {REASON}")
@@ -275,26 +274,15 @@ def test_a_page_that_libxml2_does_not_read_to_its_end_is_refused(tmp_path):
         read_table(path)
 
 
-_SHEET = "xl/worksheets/sheet1.xml"
-
-
-def unzipped(path):
-    with zipfile.ZipFile(path) as file:
-        return {name: file.read(name) for name in file.namelist()}
-
-
 def write_formulas(path, results):
     """A column of numbers and one of formulas, with the results that a program has stored."""
-    write_workbook(path, [["n", "twice"], *([i, f"=A{i + 1}*2"] for i in range(1, 3))])
-    members, sheet = unzipped(path), _SHEET
+    members = unzipped(workbook([["n", "twice"], *([i, f"=A{i + 1}*2"] for i in range(1, 3))]))
+    sheet = members[SHEET].replace(b"<v />", b"<v></v>")
     for place, result in enumerate(results, start=2):
         empty = f"<f>A{place}*2</f><v></v>".encode()
-        assert empty in members[sheet].replace(b"<v />", b"<v></v>")
-        members[sheet] = (
-            members[sheet].replace(b"<v />", b"<v></v>").replace(empty, empty[:-4] + result)
-        )
-    path.write_bytes(zipped(**members))
-    return path
+        assert empty in sheet
+        sheet = sheet.replace(empty, empty[:-4] + result)
+    return write(path, zipped(**members | {SHEET: sheet}))
 
 
 def test_a_workbook_with_an_empty_cell_and_no_formula_is_opened_once(tmp_path, monkeypatch):
@@ -312,11 +300,11 @@ def test_formulas_have_the_results_that_were_stored(tmp_path):
     path = write_formulas(tmp_path / "t.xlsx", [b"2</v>", b"</v>"])
     assert read_table(path).rows == (("1", "2"), ("2", ""))  # as IF(...; "") gives
     empty = write_formulas(tmp_path / "empty.xlsx", [b"</v>", b"</v>"])
-    members = unzipped(empty)
-    sheet = members[_SHEET]
+    members = unzipped(empty.read_bytes())
     for place in b"23":  # a text that is empty, as Excel writes it
-        sheet = sheet.replace(b'<c r="B%c"' % place, b'<c r="B%c" t="str"' % place)
-    empty.write_bytes(zipped(**members | {_SHEET: sheet}))
+        cell = b'<c r="B%c"' % place
+        members[SHEET] = members[SHEET].replace(cell, cell + b' t="str"')
+    write(empty, zipped(**members))
     assert read_table(empty) == Table(("n", "twice"), (("1", ""), ("2", "")), "empty.xlsx")
     never = write_formulas(tmp_path / "never.xlsx", [])
     with pytest.raises(ValueError, match=r"formulas with their .* got none in 'Sheet'!B2; open"):

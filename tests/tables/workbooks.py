@@ -4,6 +4,8 @@ import io
 import zipfile
 from typing import Any
 
+SHEET = "xl/worksheets/sheet1.xml"  # the first of a workbook of Excel
+
 
 def workbook(
     rows, hidden=(), merged=(), formats=(), hidden_columns=(), title="Sheet", more=()
@@ -66,3 +68,9 @@ def zipped(**members: str | bytes) -> bytes:
         for name, text in members.items():
             archive.writestr(name, text)
     return content.getvalue()
+
+
+def unzipped(content: bytes) -> dict[str, bytes]:
+    """The members of a zip archive."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
