@@ -244,17 +244,14 @@ def _named(name: str) -> str:
 def _decimal_sign(cells: Sequence[Cell], name: str) -> tuple[str, list[str]]:
     points = sum(cell.point is not None and cell.comma is None for cell in cells)
     commas = sum(cell.comma is not None and cell.point is None for cell in cells)
-    commas += sum(
-        cell.unit in notations.POINTED_CURRENCIES and cell.point != cell.comma
-        for cell in cells
-        if None not in (cell.point, cell.comma)
-    )
+    open_ = [it for it in cells if None not in (it.point, it.comma) and it.point != it.comma]
+    commas += sum(cell.unit in notations.POINTED_CURRENCIES for cell in open_)
     if commas > points:
         return ",", [f"{_named(name)} has a decimal comma."]
     if points and commas:
         return ".", [f"{_named(name)} has both decimal points and decimal commas."]
-    for cell in cells if not points else ():
-        if None not in (cell.point, cell.comma) and cell.point != cell.comma and "." in cell.text:
+    for cell in open_ if not points else ():
+        if "." in cell.text:
             said = f"'{cell.text}' was read as {cell.point:g}, with a decimal point."
             return ".", [f"{_named(name)}: {said}"]
     return ".", []

@@ -156,6 +156,8 @@ def read_workbook_rows(
     kind, opener = ("a workbook of Excel", _excel) if is_excel else ("a workbook", _other)
     if content.startswith(OLE):
         kind, opener = "a workbook of Excel 97", _excel_97
+    is_archive = is_excel or _is_opendocument(content)
+    (check_archive if is_archive else check_in_a_trial)(content, path)
     with broken_named(kind, path):
         book = opener(content, path)
         name, assumed = _chosen_sheet(book, sheet, path)
@@ -212,7 +214,6 @@ def _shown(value: Any, number_format: str = "") -> Any:
 
 def _excel(content: bytes, path: str) -> _Book:
     openpyxl = reading_package("openpyxl", path)
-    check_archive(content, path)
     book = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
     sheets = {found.title: found for found in book.worksheets}
 
@@ -275,7 +276,6 @@ def _check_results(sheet: Any, rows: list[list[Any]], path: str) -> None:
 
 def _excel_97(content: bytes, path: str) -> _Book:
     xlrd = reading_package("xlrd", path)
-    check_in_a_trial(content, path)
     book = xlrd.open_workbook(file_contents=content, formatting_info=True, logfile=io.StringIO())
     sheets = {found.name: found for found in book.sheets()}
 
@@ -311,9 +311,7 @@ def _excel_97(content: bytes, path: str) -> _Book:
 def _other(content: bytes, path: str) -> _Book:
     """OpenDocument, or Excel's binary format (.xlsb), whose hidden parts are not known."""
     calamine = reading_package("python_calamine", path)
-    is_open = content.startswith(b"PK") and b"opendocument" in content[:200]
-    etree = reading_package("lxml.etree", path) if is_open else None
-    (check_archive if is_open else check_in_a_trial)(content, path)
+    etree = reading_package("lxml.etree", path) if _is_opendocument(content) else None
     book = calamine.load_workbook(io.BytesIO(content))
 
     def read(name: str) -> _Sheet:
@@ -331,6 +329,10 @@ def _other(content: bytes, path: str) -> _Book:
         {about.name for about in book.sheets_metadata if about.visible == visible},
         read,
     )
+
+
+def _is_opendocument(content: bytes) -> bool:
+    return content.startswith(b"PK") and b"opendocument" in content[:200]
 
 
 _OPENDOCUMENT = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}{}".format
