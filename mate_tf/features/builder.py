@@ -4,9 +4,8 @@ The sequence is [CLS] question [SEP], the header, and the body row by row (Herzi
 section 3); on request a histogram row follows. Nothing is cut unless the configuration allows it,
 and the report says what was.
 
-Shape letters: S sequence, N tokens of a table, K those of them in the sequence, R rows and C
-columns of the table's body. A grid [R+1, C+1] has a value for each cell at [row id, column id]; ids
-count from 1, and row 0 is the header. A histogram row is row R+1, and grids are then [R+2, C+1].
+Shape letters: S sequence, N tokens of a table, K those of them in the sequence; grids [R+1, C+1] as
+in tokenized_table.py.
 """
 
 import functools
@@ -43,24 +42,16 @@ QUESTIONS_AT_ONCE = 256
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """What a conversion left out.
+    """What a conversion left out."""
 
-    Attributes:
-        num_tokens: tokens of the sequence, without padding.
-        rows_dropped: rows of the body without a token in the sequence.
-        columns_dropped: columns without a token in the sequence; only prune_columns drops any.
-        tokens_trimmed: tokens left out of the rows that remain.
-        answers_dropped: answer cells of this and the previous question without a token in the
-            sequence; with FeatureConfig.label_answer_spans, answer texts.
-        answer_survived: whether all answers of this question have a token.
-    """
-
-    num_tokens: int
-    rows_dropped: int
-    columns_dropped: int
-    tokens_trimmed: int
+    num_tokens: int  # of the sequence, without padding
+    rows_dropped: int  # rows of the body without a token in the sequence
+    columns_dropped: int  # the same for columns; only prune_columns drops any
+    tokens_trimmed: int  # tokens left out of the rows that remain
+    # Answer cells of this and the previous question without a token in the sequence; with
+    # FeatureConfig.label_answer_spans, answer texts.
     answers_dropped: int
-    answer_survived: bool
+    answer_survived: bool  # whether all answers of this question have a token
 
 
 class Example(NamedTuple):
@@ -70,7 +61,7 @@ class Example(NamedTuple):
     report: ConversionReport
 
 
-class Labels(NamedTuple):
+class _Labels(NamedTuple):
     """The labels of the table's tokens in the sequence, and how many answers have any."""
 
     labels: np.ndarray  # int32 [K], 1 for a token of an answer
@@ -80,46 +71,33 @@ class Labels(NamedTuple):
 
 @dataclass(eq=False)
 class FeatureBuilder:
-    """Turns questions and tables into examples; a table is tokenized once for all its questions.
-
-    Args:
-        wordpiece: the vocabulary.
-        config: the limits, and what a sequence contains.
-        tagger: tags the question's words with their parts of speech, for grammar-guided attention.
-            A question's own tags take precedence. Without a tagger they are ignored, so that all
-            examples of a builder have the same features.
-    """
+    """Turns questions and tables into examples; a table is tokenized once for all its questions."""
 
     wordpiece: Wordpiece
     config: FeatureConfig = field(default_factory=FeatureConfig)
+    # Tags the question's words with their parts of speech, for grammar-guided attention. A
+    # question's own tags take precedence. Without a tagger they are ignored, so that all examples
+    # of a builder have the same features.
     tagger: Tagger | None = None
 
     @functools.cached_property
     def _tokenized(self) -> Callable[[Table], TokenizedTable]:
         """Tokenizes a table, and remembers the last ones."""
-        tokenize = functools.partial(
-            tokenize_table,
-            self.wordpiece,
-            histogram_row=self.config.histogram_row,
-            strip_column_names=self.config.strip_column_names,
-            original=self.config.original_conversion,
-            numbers_version=self.config.numbers_version,
-        )
-        return remember(
-            tokenize,
-            size_of=lambda table, tokens: max(len(tokens.input_ids), _text_size(table)),
-        )
+
+        def size_of(table: Table, tokens: TokenizedTable) -> int:
+            # Of texts in tokens' memory; long words take more than their tokens.
+            texts = itertools.chain(table.header, *table.expanded_rows)
+            return max(len(tokens.input_ids), sum(map(sys.getsizeof, texts)) // _BYTES_OF_TOKEN)
+
+        return remember(functools.partial(tokenize_table, self.wordpiece, self.config), size_of)
 
     def build(
         self, table: Table | None, question: Question, require_answers: bool = True
     ) -> Example:
-        """Converts a question and its table.
+        """Converts a question, with or without supervision, and its table, or None for a sentence.
 
-        Args:
-            table: the table; None for a sentence without a table.
-            question: the question, with or without supervision.
-            require_answers: whether an answer without a token in the sequence is an error, as in
-                training, or only counted in the report, as in evaluation.
+        `require_answers` says whether an answer without a token in the sequence is an error, as in
+        training, or only counted in the report, as in evaluation.
 
         Returns:
             The features in TAPAS's classifier schema: int32 or float32 [S] for the tokens, [1] for
@@ -158,27 +136,29 @@ class FeatureBuilder:
         pieces: Mapping[str, list[int]],
     ) -> Example:
         config = self.config
-        where = f"(question '{question.question_id}')"
-        if table is not None:
-            where = f"(table '{table.table_id}', question '{question.question_id}')"
+        of_table = "" if table is None else f"table '{table.table_id}', "
+        where = f"({of_table}question '{question.question_id}')"
         num_rows = 0 if table is None else check_size(config, table)
         tokens = no_table() if table is None else self._tokenized(table)
-        question_ids = list(pieces[question.text])
-        for title in self._titles(table):
-            question_ids += [self.wordpiece.sep, *pieces[title]]
-        start = len(question_ids) + 2
+        text_ids = [self.wordpiece.cls]
+        for text in (question.text, *self._titles(table)):
+            text_ids += [*pieces[text], self.wordpiece.sep]
+        start = len(text_ids)
         columns = None
         if config.prune_columns and config.max_seq_length is not None and table is not None:
             costs = np.bincount(tokens.column_ids - 1, minlength=table.num_columns).tolist()  # [C]
             budget = config.max_seq_length - start
             columns = keep_columns(table, question, costs, budget, config.original_conversion)
         num_rows, kept = fit(config, tokens, num_rows, start, where, columns)
-        text_ids = [self.wordpiece.cls, *question_ids, self.wordpiece.sep]
         layout = Layout(tokens, kept, text_ids, config.max_seq_length)
-        labels = self._labels(tokens, kept, question.answer_coordinates, question.answers, pieces)
-        previous = self._labels(
-            tokens, kept, question.previous_coordinates, question.previous_answers, pieces
-        )
+
+        def label(coordinates: Coordinates, answers: Sequence[str]) -> _Labels:
+            if config.label_answer_spans:
+                return _label_spans(tokens, kept, [pieces[answer] for answer in answers])
+            return _label_cells(tokens, kept, coordinates)
+
+        labels = label(question.answer_coordinates, question.answers)
+        previous = label(question.previous_coordinates, question.previous_answers)
         answers_dropped = labels.num_missing + previous.num_missing
         may_miss = config.label_answer_spans and config.original_conversion
         if answers_dropped and require_answers and not may_miss:
@@ -197,15 +177,14 @@ class FeatureBuilder:
                 question_relations(tokens, question.text, config.original_conversion)
             ),
             "label_ids": layout.place(labels.labels),
-            **_scalars(question, self.config.original_conversion),
+            **_scalars(question, config.original_conversion),
             **table_features(table),
         }
         if self.tagger is not None:
             tag_ids = self._part_of_speech_ids(question, self.tagger)
             features[PART_OF_SPEECH] = np.zeros(layout.length, np.int32)
             features[PART_OF_SPEECH][1 : 1 + len(tag_ids)] = tag_ids
-        report = _report(tokens, layout, labels, previous)
-        return Example(features, report)
+        return Example(features, _report(tokens, layout, labels, previous))
 
     def _pieces(self, pairs: Iterable[tuple[Table | None, Question]]) -> dict[str, list[int]]:
         """The piece ids of each text around the tables, tokenized together."""
@@ -220,21 +199,9 @@ class FeatureBuilder:
         """The titles that follow the question."""
         if table is None:
             return []
-        document = table.document_title if self.config.use_document_title else ""
-        context = table.context_heading if self.config.use_context_heading else ""
-        return [title for title in (document, context) if title]
-
-    def _labels(
-        self,
-        tokens: TokenizedTable,
-        kept: np.ndarray,
-        coordinates: Coordinates,
-        answers: tuple[str, ...],
-        pieces: Mapping[str, list[int]],
-    ) -> Labels:
-        if self.config.label_answer_spans:
-            return _label_spans(tokens, kept, [pieces[answer] for answer in answers])
-        return _label_cells(tokens, kept, coordinates)
+        used = (self.config.use_document_title, self.config.use_context_heading)
+        titles = zip((table.document_title, table.context_heading), used, strict=True)
+        return [title for title, is_used in titles if title and is_used]
 
     def _part_of_speech_ids(self, question: Question, tagger: Tagger) -> list[int]:
         """The part of speech of each piece of the question."""
@@ -260,10 +227,9 @@ def _scalars(question: Question, original: bool) -> dict[str, np.ndarray]:
     end = question.question_id[-_QUESTION_ID_LENGTH:]  # questions differ at the end
     question_id_ints[: len(end)] = [ord(character) + 1 for character in end]
     answer = question.answer_number
-    if answer is None or not is_single(answer):
-        answer = np.nan
+    has_answer = answer is not None and is_single(answer)
     return {
-        "answer": np.array([answer], np.float32),
+        "answer": np.array([answer if has_answer else np.nan], np.float32),
         "aggregation_function_id": np.array([aggregation], np.int32),
         **({} if original else {"aggregation_is_known": is_known}),
         "classification_class_index": np.array([question.class_index or 0], np.int32),
@@ -272,13 +238,7 @@ def _scalars(question: Question, original: bool) -> dict[str, np.ndarray]:
     }
 
 
-def _text_size(table: Table) -> int:
-    """The memory of a table's texts in tokens' memory; long words take more than their tokens."""
-    texts = (text for row in (table.header, *table.expanded_rows) for text in row)
-    return sum(map(sys.getsizeof, texts)) // _BYTES_OF_TOKEN
-
-
-def _label_cells(tokens: TokenizedTable, kept: np.ndarray, coordinates: Coordinates) -> Labels:
+def _label_cells(tokens: TokenizedTable, kept: np.ndarray, coordinates: Coordinates) -> _Labels:
     """Labels all tokens of the answer's cells, (row, column) of the body, counted from zero.
 
     Cells outside of the table count as missing. `kept` is which tokens are in the sequence, bool
@@ -287,24 +247,20 @@ def _label_cells(tokens: TokenizedTable, kept: np.ndarray, coordinates: Coordina
     num_rows, num_columns = tokens.num_rows, tokens.num_columns
     answers = set(coordinates)
     if not answers:
-        return Labels(np.zeros(np.count_nonzero(kept), np.int32), 0, 0)
-    marks = np.zeros(tokens.column_ranks.size, np.int32)  # [(R+1)*(C+1)]
-    marks[
-        [
-            (row + 1) * (num_columns + 1) + column + 1
-            for row, column in answers
-            if 0 <= row < num_rows and 0 <= column < num_columns
-        ]
-    ] = 1
+        return _Labels(np.zeros(np.count_nonzero(kept), np.int32), 0, 0)
+    marks = np.zeros(tokens.column_ranks.shape, np.int32)  # [R+1, C+1]
+    for row, column in answers:
+        if 0 <= row < num_rows and 0 <= column < num_columns:
+            marks[row + 1, column + 1] = 1
     cells = tokens.cell_ids[kept]  # [K]
-    labels = marks[cells]
+    labels = marks.ravel()[cells]
     num_found = len(np.unique(cells[labels == 1]))
-    return Labels(labels, num_found, len(answers) - num_found)
+    return _Labels(labels, num_found, len(answers) - num_found)
 
 
 def _label_spans(
     tokens: TokenizedTable, kept: np.ndarray, answers: Iterable[Sequence[int]]
-) -> Labels:
+) -> _Labels:
     """Labels the pieces of each answer at their first occurrence in a cell of the body.
 
     An occurrence counts if all its pieces are in the sequence, as `kept` says, bool [N].
@@ -326,22 +282,21 @@ def _label_spans(
         num_missing += len(begins) == 0
         for begin in begins[:1]:
             labels[begin : begin + len(pieces)] = 1
-    return Labels(labels[kept], num_found, num_missing)
+    return _Labels(labels[kept], num_found, num_missing)
 
 
 def _report(
-    tokens: TokenizedTable, layout: Layout, labels: Labels, previous: Labels
+    tokens: TokenizedTable, layout: Layout, labels: _Labels, previous: _Labels
 ) -> ConversionReport:
     """Counts what is not in the sequence; `previous` are the previous question's labels."""
     tokens_of_cell = layout.tokens_of_cell
     row_remains = tokens_of_cell.max(axis=1) > 0  # [R+1]
-    column_remains = tokens_of_cell.max(axis=0) > 0  # [C+1]
     num_rows = int(row_remains[1 : tokens.num_rows + 1].sum())
     num_of_rows = int(row_remains[tokens.row_ids].sum())
     return ConversionReport(
         num_tokens=layout.num_tokens,
         rows_dropped=tokens.num_rows - num_rows,
-        columns_dropped=tokens.num_columns - int(column_remains.sum()),
+        columns_dropped=tokens.num_columns - int((tokens_of_cell.max(axis=0) > 0).sum()),
         tokens_trimmed=num_of_rows - int(tokens_of_cell.sum()),
         answers_dropped=labels.num_missing + previous.num_missing,
         answer_survived=labels.num_missing == 0,

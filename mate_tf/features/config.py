@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 
@@ -10,57 +10,46 @@ from typing import ClassVar
 class FeatureConfig:
     """How long a sequence may be, what may be left out to fit, and what a sequence contains.
 
-    Attributes:
-        max_seq_length: the length of every example, padded; None for each example's own length.
-        max_column_id: column ids stay below it, so a table has at most one column fewer.
-        max_row_id: the same for rows; None for no limit. The published checkpoints embed no rows
-            from 256 on, which is no error.
-        trim_cells: whether cells may be cut so that the table fits. One limit of pieces holds for
-            all cells, and words stay whole. TAPAS's own conversion always does this, unless it is
-            given a cell_trim_length.
-        cell_trim_length: cuts every cell after so many pieces (whole words), even if the table
-            fits; None for no cut.
-        drop_rows_to_fit: whether rows at the table's end may be left out, if cutting cells is not
-            allowed or not enough.
-        prune_columns: whether to leave out the columns least like the question if the table is too
-            long (tokenized_table.py), before cells are cut or rows dropped. The most similar column
-            always stays. A table with more columns than max_column_id allows is still refused.
-        strip_column_names: whether all header cells are empty.
-        use_document_title: whether the title of the table's document, if there is one, follows the
-            question after a [SEP].
-        use_context_heading: the same for the heading of the table's section, which comes last.
-        label_answer_spans: whether to label the pieces of each answer text at its first occurrence
-            in the body, for a reader, instead of whole answer cells.
-        histogram_row: whether a row of each column's most frequent values follows the last row
-            (tokenized_table.py). It counts the whole table, even if rows are dropped or cells cut,
-            and is never dropped. It is no answer: label 0, no ranks, relations or numbers, and an
-            infinite numeric_values_scale, so that no count or sum includes it. Decoding has to know
-            of it (answers/answer.py).
-        original_conversion: whether numbers and dates are read with the defects of the authors'
-            release (numeric.py lists them), as its published checkpoints were trained. Then a table
-            may also lose all rows or columns, and an answer text that is not in the sequence is no
-            error.
-        numbers_version: how numbers and dates are read: 2 by the column (tables/columns.py), 1 as
-            models read them that were trained before there was a version (numeric.py). It does not
-            matter with original_conversion.
-
     Raises:
         ValueError: if a limit leaves no room for anything.
     """
 
+    # The length of every example, padded; None for each example's own length.
     max_seq_length: int | None = 512
-    max_column_id: int = 256
+    max_column_id: int = 256  # column ids stay below it, so a table has at most one column fewer
+    # The same for rows; None for no limit. The published checkpoints embed no rows from 256 on,
+    # which is no error.
     max_row_id: int | None = None
+    # Whether cells may be cut so that the table fits. One limit of pieces holds for all cells, and
+    # words stay whole. TAPAS's own conversion always does this, unless it is given a
+    # cell_trim_length.
     trim_cells: bool = False
+    # Cuts every cell after so many pieces (whole words), even if the table fits; None for no cut.
     cell_trim_length: int | None = None
+    # Whether rows at the table's end may be left out, where cutting cells is not enough or allowed.
     drop_rows_to_fit: bool = False
+    # Whether to leave out the columns least like the question if the table is too long
+    # (tokenized_table.py), before cells are cut or rows dropped. The most similar column always
+    # stays. A table with more columns than max_column_id allows is still refused.
     prune_columns: bool = False
-    strip_column_names: bool = False
+    strip_column_names: bool = False  # whether all header cells are empty
+    # Whether the title of the table's document, if it has one, follows the question after a [SEP].
     use_document_title: bool = False
-    use_context_heading: bool = False
+    use_context_heading: bool = False  # the same for the heading of its section, which comes last
+    # Whether to label the pieces of each answer text at its first occurrence in the body, for a
+    # reader, instead of whole answer cells.
     label_answer_spans: bool = False
+    # Whether a row of each column's most frequent values follows the last row (tokenized_table.py).
+    # It counts the whole table, even if rows are dropped or cells cut, and is never dropped. It is
+    # no answer: label 0, no ranks, relations or numbers, and an infinite numeric_values_scale, so
+    # that no count or sum includes it. Decoding has to know of it (answers/answer.py).
     histogram_row: bool = False
+    # Whether numbers and dates are read with the defects of the authors' release (numeric.py lists
+    # them), as its published checkpoints were trained. Then a table may also lose all rows or
+    # columns, and an answer text that is not in the sequence is no error.
     original_conversion: bool = False
+    # How numbers and dates are read: 2 by the column (tables/columns.py), 1 as models read them
+    # that were trained before there was a version (numeric.py); no matter with original_conversion.
     numbers_version: int = 2
     # Options that files of former versions may name, and the values of those that they lack.
     FORMER_FIELDS: ClassVar = {"add_aggregation_candidates": False}
@@ -82,58 +71,42 @@ def _check(config: "FeatureConfig | MaskedLmConfig", **least: int) -> None:
 
 
 class ConversionError(ValueError):
-    """A question and its table do not fit the limits.
-
-    Attributes:
-        reason: "too many columns", "too many rows", "too long" or "answer cut off".
-    """
+    """A question and its table do not fit the limits."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
-        self.reason = reason
+        self.reason = reason  # "too many columns", "too many rows", "too long", ...
 
 
 @dataclass(frozen=True)
 class MaskedLmConfig:
     """How long a pre-training example is, what it is drawn from and how much of it is masked.
 
-    Attributes:
-        max_seq_length: the length of every example, padded.
-        max_predictions: the most masked tokens in an example, and the length of its labels.
-        masking_probability: the share of the tokens, special ones included, to mask.
-        min_text_length, max_text_length: limits of a text's excerpt in pieces.
-        join_texts: whether an excerpt is drawn from all texts in random order. Otherwise it is one
-            whole text.
-        require_text: whether texts shorter than min_text_length are an error. Otherwise the excerpt
-            is whatever text there is, or nothing.
-        whole_cells: whether a cell's tokens are masked together or not at all. Otherwise a word's
-            tokens are.
-        strip_column_names: whether every column name is empty.
-        max_column_id: column ids stay below it; further columns are left out.
-        max_row_id: the same for rows; None for no limit.
-        original_conversion: whether to keep defects of the authors' release: ids reach
-            max_column_id and max_row_id, and whole_cells treats a table of one column as one cell,
-            which is masked as a whole or, mostly, not at all.
-        numbers_version: as of FeatureConfig.
-
     Raises:
         ValueError: if a limit leaves no room for anything, the probability is not from 0 to 1, or
             there is no such version.
     """
 
-    max_seq_length: int = 128
-    max_predictions: int = 20
-    masking_probability: float = 0.15
-    min_text_length: int = 8
+    max_seq_length: int = 128  # of every example, padded
+    max_predictions: int = 20  # the most masked tokens in an example, and the length of its labels
+    masking_probability: float = 0.15  # the share of the tokens, special ones included, to mask
+    min_text_length: int = 8  # of a text's excerpt in pieces
     max_text_length: int = 32
+    # Whether an excerpt is drawn from all texts in random order; otherwise it is one whole text.
     join_texts: bool = True
+    # Whether texts shorter than min_text_length are an error. Otherwise the excerpt is whatever
+    # text there is, or nothing.
     require_text: bool = True
+    # Whether a cell's tokens are masked together or not at all; otherwise a word's tokens are.
     whole_cells: bool = True
-    strip_column_names: bool = False
-    max_column_id: int = 256
-    max_row_id: int | None = None
+    strip_column_names: bool = False  # whether every column name is empty
+    max_column_id: int = 256  # column ids stay below it; further columns are left out
+    max_row_id: int | None = None  # the same for rows; None for no limit
+    # Whether to keep defects of the authors' release: ids reach max_column_id and max_row_id, and
+    # whole_cells treats a table of one column as one cell, which is masked as a whole or, mostly,
+    # not at all.
     original_conversion: bool = False
-    numbers_version: int = 2
+    numbers_version: int = 2  # as of FeatureConfig
     FORMER_VALUES: ClassVar = {"numbers_version": 1}
 
     def __post_init__(self) -> None:
@@ -152,26 +125,16 @@ class MaskedLmConfig:
             )
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PretrainingConfig:
-    """What is drawn from each table.
+    """What is drawn from each table; ValueError if lengths do not ascend or no example is drawn."""
 
-    Attributes:
-        masked_lm: the config of the shortest examples.
-        longer_lengths: further lengths, ascending. Their examples have proportionally more
-            predictions.
-        dupe_factor: examples of each length drawn from each table, with different excerpts and
-            masks.
-        seed: of all draws.
-
-    Raises:
-        ValueError: if the lengths do not ascend or no example is drawn.
-    """
-
-    masked_lm: MaskedLmConfig = dataclasses.field(default_factory=MaskedLmConfig)
+    masked_lm: MaskedLmConfig = field(default_factory=MaskedLmConfig)  # of the shortest examples
+    # Further lengths, ascending. Their examples have proportionally more predictions.
     longer_lengths: tuple[int, ...] = ()
+    # Examples of each length drawn from each table, with different excerpts and masks.
     dupe_factor: int = 10
-    seed: int = 12345
+    seed: int = 12345  # of all draws
 
     def __post_init__(self) -> None:
         if list(self.lengths) != sorted(set(self.lengths)):

@@ -38,24 +38,13 @@ _TEXTS_REMEMBERED = 1024
 
 
 class MaskedLmBuilder:
-    """Turns tables and their texts into pre-training examples; a table is tokenized once.
-
-    Args:
-        wordpiece: the vocabulary.
-        config: the lengths and shares.
-    """
+    """Turns tables and their texts into pre-training examples; a table is tokenized once."""
 
     def __init__(self, wordpiece: Wordpiece, config: MaskedLmConfig | None = None):
         self.wordpiece = wordpiece
         self.config = config or MaskedLmConfig()
         self._tokenized = remember(
-            functools.partial(
-                tokenize_table,
-                wordpiece,
-                strip_column_names=self.config.strip_column_names,
-                original=self.config.original_conversion,
-                numbers_version=self.config.numbers_version,
-            ),
+            functools.partial(tokenize_table, wordpiece, self.config),
             size_of=lambda _, tokens: len(tokens.input_ids),
         )
         self._text_ids = functools.lru_cache(_TEXTS_REMEMBERED)(wordpiece.ids)
@@ -74,8 +63,7 @@ class MaskedLmBuilder:
 
         Args:
             table: the table; None for text without a table.
-            texts: texts about it. Without a table the first one is used from its beginning,
-                whatever its length.
+            texts: about the table. Without one the first is used from its beginning, of any length.
             rng: the generator.
             negative: another table, which replaces the first one in half of the cases.
 
@@ -129,11 +117,10 @@ class MaskedLmBuilder:
 
     def _text_error(self, ids_of_texts: list[list[int]], table: Table) -> ConversionError:
         least, most = self.config.min_text_length, self.config.max_text_length
-        lengths = [len(ids) for ids in ids_of_texts]
+        lengths = list(map(len, ids_of_texts))
+        problem = f"expected a text of {least} to {most} pieces, got texts of {lengths}"
         if self.config.join_texts:
             problem = f"expected at least {least} pieces of text, got {sum(lengths)}"
-        else:
-            problem = f"expected a text of {least} to {most} pieces, got texts of {lengths}"
         return ConversionError(
             "no fitting text",
             f"{problem} (table '{table.table_id}'); add texts or change min_text_length",
@@ -208,16 +195,10 @@ def draw_text(
 ) -> list[int] | None:
     """Draws an excerpt of the texts, or one whole text; None if they are too short, or none fits.
 
-    Draws: a shuffle of the texts; with `join` and enough pieces, the excerpt's begin and end.
-
-    Args:
-        texts: the pieces of each text.
-        is_inner: bool [vocabulary size], true if a piece continues a word.
-        shortest, longest: limits of the number of pieces. Words at both ends of an excerpt are
-            completed, even past the limit.
-        join: whether to join all texts in random order and draw an excerpt. Otherwise it is the
-            first text, in random order, whose length is within the limits.
-        rng: the generator.
+    With `join` an excerpt is drawn from all texts in random order. Words at both of its ends are
+    completed, even past the limits. Otherwise it is the first text, in random order, whose number
+    of pieces is within them. Draws: a shuffle of the texts; with `join` and enough pieces, the
+    excerpt's begin and end. `is_inner` is whether a piece continues a word, bool [vocabulary size].
     """
     order = list(texts)
     rng.shuffle(order)
@@ -241,13 +222,9 @@ def draw_corner(
     """Draws how many columns, rows and pieces of each cell to take, at most `budget` tokens.
 
     Each begins at one. They grow in turn, one at a time with even odds, until the table is complete
-    or the next step does not fit. The last word of a cell is complete.
-
-    Draws: one number for each chance to grow.
-
-    Returns:
-        Which tokens to take, bool [N]; None if the first words of the first column's header and
-        cell do not fit.
+    or the next step does not fit. The last word of a cell is complete. Draws one number for each
+    chance to grow. The result is which tokens to take, bool [N]; None if the first words of the
+    first column's header and cell do not fit.
     """
     # A token is taken if its place on each axis is below the size there. The header's row is -1.
     places = np.stack([tokens.column_ids - 1, tokens.row_ids - 1, tokens.word_begins])  # [3, N]
@@ -255,11 +232,12 @@ def draw_corner(
     cost = int(np.count_nonzero((places < 1).all(axis=0)))
     if cost > budget:
         return None
+    pieces_of_cell = np.bincount(tokens.cell_ids)
     # The original may grow to one row too many, which takes draws of the generator.
     most = [
         min(max_columns, int(tokens.column_ids[-1])),
         min(max_rows, tokens.num_rows + 1),
-        _longest_cell(tokens),
+        int(pieces_of_cell.max()),
     ]
     # Every cell has a token, so that no size that fits is above the budget.
     possible = places[:, (places <= budget).all(axis=0)]  # [3, tokens that may fit]
@@ -284,12 +262,6 @@ def draw_corner(
     return np.all(places < np.array(size)[:, np.newaxis], axis=0)
 
 
-def _longest_cell(tokens: TokenizedTable) -> int:
-    """The number of pieces of the longest cell."""
-    changes = np.flatnonzero(np.diff(tokens.cell_ids)) + 1
-    return int(np.diff(np.array([0, *changes, len(tokens.cell_ids)])).max())
-
-
 def whole_words(
     input_ids: np.ndarray,
     column_ids: np.ndarray,
@@ -300,13 +272,9 @@ def whole_words(
 ) -> list[list[int]]:
     """The positions of the tokens that are masked together, without [CLS] and [SEP].
 
-    Args:
-        input_ids, column_ids, row_ids: int [T].
-        wordpiece: the vocabulary.
-        whole_cells: whether a cell's tokens belong together. Otherwise a word's tokens do, as in
-            text.
-        original: whether consecutive cells of the same column are one cell, as in the authors'
-            release. This happens if the table has, or keeps, a single column.
+    The ids are int [T]. With `whole_cells` a cell's tokens belong together, otherwise a word's, as
+    in text. With `original` consecutive cells of the same column are one cell, as in the authors'
+    release. This happens if the table has, or keeps, a single column.
     """
     continues = wordpiece.is_inner[input_ids]  # [T]
     if whole_cells:
@@ -315,11 +283,10 @@ def whole_words(
             same_cell &= row_ids[1:] == row_ids[:-1]
         continues[1:] |= same_cell
     special = (input_ids == wordpiece.cls) | (input_ids == wordpiece.sep)
-    positions = np.flatnonzero(~special)
     words: list[list[int]] = []
-    pairs = zip(positions.tolist(), continues[positions].tolist(), strict=True)
-    for position, continues_word in pairs:
-        if continues_word and words:
+    is_continued = continues.tolist()
+    for position in np.flatnonzero(~special).tolist():
+        if is_continued[position] and words:
             words[-1].append(position)
         else:
             words.append([position])
@@ -349,8 +316,7 @@ def draw_masks(
         for position in word:
             if rng.random() < _SHARE_REPLACED_BY_MASK:
                 masks[position] = mask_id
-            elif rng.random() < _SHARE_OF_REST_KEPT:
-                masks[position] = None
             else:
-                masks[position] = rng.randrange(vocabulary_size)
+                is_kept = rng.random() < _SHARE_OF_REST_KEPT
+                masks[position] = None if is_kept else rng.randrange(vocabulary_size)
     return masks

@@ -29,12 +29,8 @@ def normalize_denotation(text: str, original: bool = False) -> str:
     """The form in which WikiTableQuestions compares texts (Pasupat and Liang, 2015, section 7.1).
 
     Accents, trailing references ("[3]", "*"), trailing parentheses, quotes around the whole, a
-    final full stop, case and extra white space do not count.
-
-    Args:
-        text: any text.
-        original: whether to remove tags such as "<b>" too. The authors' release of TAPAS does; the
-            official evaluation does not.
+    final full stop, case and extra white space do not count. With `original` tags such as "<b>" do
+    not either, as in the authors' release of TAPAS, but not in the official evaluation.
     """
     plain = text.replace("`", "'") if text.isascii() else text.translate(_PLAIN_CHARACTERS)
     plain = normalize_for_match(_without_details(plain).removesuffix("."))

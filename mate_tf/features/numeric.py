@@ -164,10 +164,9 @@ def column_values(cells: Sequence[str], original: bool = False) -> dict[int, Num
     Empty if less than 70 % of the cells have a value of that type. Dates win a tie, because years
     are numbers too.
     """
-    values = [(row, text_values(cell, original)) for row, cell in enumerate(cells)]
     firsts: dict[type, dict[int, NumericValue]] = {Date: {}, float: {}}
-    for row, of_cell in values:
-        for value in of_cell:
+    for row, cell in enumerate(cells):
+        for value in text_values(cell, original):
             firsts[type(value)].setdefault(row, value)
     commonest = Date if len(firsts[Date]) >= len(firsts[float]) else float
     enough = len(firsts[commonest]) >= COMMON_TYPE_SHARE * len(cells)
@@ -181,10 +180,9 @@ def values_of_column(column: Column, cells: Sequence[str]) -> dict[int, NumericV
     other numbers are Dates; questions can compare both numbers and dates with them.
     """
     if column.kind == "text":
-        read = [read_cell(cell) for cell in cells]
-        has_text = [cell.text and not cell.is_open for cell in read]
+        read = zip(cells, map(read_cell, cells), strict=True)
         return column_values(
-            [cell if has else "" for cell, has in zip(cells, has_text, strict=True)]
+            [text if cell.text and not cell.is_open else "" for text, cell in read]
         )
     if column.kind == "number":
         numbers = {row: value for row, value in enumerate(column.numbers) if value is not None}
@@ -308,30 +306,21 @@ def _parse_number(text: str) -> float | None:
 def _parse_date(text: str, rules: _Rules, number_of_words: int) -> Date | None:
     if len(text) > _LONGEST_DATE:
         return None
-    for pattern in rules.dates[number_of_words - 1]:
-        match = pattern.fullmatch(text)
-        if match:
-            fields = match.groupdict()
-            year, month, day = (fields.get(name) for name in ("year", "month", "day"))
-            if month and not month.isdecimal():
-                month = _MONTH_NUMBERS[month[:3].lower()]
-            return _valid_date(year, month, day, rules)
-    return None
-
-
-def _valid_date(
-    year: str | None, month: str | int | None, day: str | None, rules: _Rules
-) -> Date | None:
-    date = Date(*(None if field is None else int(field) for field in (year, month, day)))
-    years = rules.lone_years if date.month is None else rules.years
-    if date.year is not None and date.year not in years:
+    matches = (pattern.fullmatch(text) for pattern in rules.dates[number_of_words - 1])
+    match = next(filter(None, matches), None)
+    if match is None:
+        return None
+    fields = {
+        name: _MONTH_NUMBERS.get(found[:3].lower()) or int(found)
+        for name, found in match.groupdict().items()
+    }
+    year, month, day = (fields.get(name) for name in ("year", "month", "day"))
+    if year is not None and year not in (rules.lone_years if month is None else rules.years):
         return None
     try:
         datetime.date(
-            rules.year_of_none if date.year is None else date.year,
-            1 if date.month is None else date.month,
-            1 if date.day is None else date.day,
+            fields.get("year", rules.year_of_none), fields.get("month", 1), fields.get("day", 1)
         )
     except ValueError:
         return None
-    return date
+    return Date(year, month, day)

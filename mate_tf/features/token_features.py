@@ -75,13 +75,8 @@ class TokenFeatures(NamedTuple):
 
     @classmethod
     def from_dict(cls, features: Mapping[str, Any]) -> "TokenFeatures":
-        """Takes the fields out of a mapping that may hold more.
-
-        Raises:
-            ValueError: if a field is missing.
-        """
-        missing = [name for name in TAPAS_FEATURES if name not in features]
-        if missing:
+        """Takes the fields out of a mapping that may hold more; ValueError if one is missing."""
+        if missing := [name for name in TAPAS_FEATURES if name not in features]:
             raise ValueError(f"expected the token features {TAPAS_FEATURES}, missing {missing}")
         return cls(**{name: features[name] for name in cls._fields if name in features})
 
@@ -107,9 +102,8 @@ def _int32(name: str, field: Any) -> Any:
         raise ValueError(f"expected token features of integers, got {name} of {field.dtype.name}")
     # A number that is too large stays too large, so that the model refuses it.
     if field.dtype.is_unsigned:
-        return tf.cast(
-            tf.minimum(field, tf.cast(min(field.dtype.max, tf.int32.max), field.dtype)), tf.int32
-        )
+        field = tf.minimum(field, tf.cast(min(field.dtype.max, tf.int32.max), field.dtype))
+        return tf.cast(field, tf.int32)
     return tf.saturate_cast(field, tf.int32)
 
 

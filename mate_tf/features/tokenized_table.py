@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mate_tf.features import numeric
-from mate_tf.features.config import ConversionError, FeatureConfig
+from mate_tf.features.config import ConversionError, FeatureConfig, MaskedLmConfig
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.private_apis import import_extra
@@ -41,9 +41,8 @@ _LONGEST_REMEMBERED = 64  # characters of a word
 def histogram_cells(table: Table) -> tuple[str, ...]:
     """For each column its MAX_VALUES most frequent values, and how often each occurs.
 
-    The most frequent comes first; equally frequent values are in the order of their first
-    appearance, and spelled as there. Case and white space do not matter, and blank cells do not
-    count.
+    Equally frequent values are in the order of their first appearance, and spelled as there. Case
+    and white space do not matter, and blank cells do not count.
 
     Example:
         >>> histogram_cells(Table.from_rows([["city", "year"], ["Rome", 2004], ["rome", ""]]))
@@ -97,19 +96,11 @@ class TokenizedTable(NamedTuple):
 
 
 def tokenize_table(
-    wordpiece: Wordpiece,
-    table: Table,
-    histogram_row: bool = False,
-    strip_column_names: bool = False,
-    original: bool = False,
-    numbers_version: int = 2,
+    wordpiece: Wordpiece, config: FeatureConfig | MaskedLmConfig, table: Table
 ) -> TokenizedTable:
-    """Tokenizes all cells together and finds the numbers in them.
-
-    With `original`, numbers are read as in the authors' release, otherwise as in a version of ours
-    (numeric.py).
-    """
-    header = [""] * table.num_columns if strip_column_names else table.header
+    """Tokenizes all cells together and finds the numbers in them."""
+    histogram_row = isinstance(config, FeatureConfig) and config.histogram_row
+    header = [""] * table.num_columns if config.strip_column_names else table.header
     texts = [*header, *(cell for row in table.expanded_rows for cell in row)]
     if histogram_row:
         texts += histogram_cells(table)
@@ -126,7 +117,8 @@ def tokenize_table(
     columns = list(zip(*table.rows, strict=True))
     conventions = None
     totals: tuple[int, ...] = ()  # rows that have no rank among those that they are totals of
-    if original or numbers_version == 1:
+    original = config.original_conversion
+    if original or config.numbers_version == 1:
         column_values = tuple(numeric.column_values(column, original) for column in columns)
     else:
         read = [table.column(column) for column in range(table.num_columns)]
@@ -182,18 +174,8 @@ _TABLE_HASH_MODULUS = 2**32 - 1
 class Layout:
     """The places of a text's and a table's tokens in a sequence.
 
-    Args:
-        tokens: the table.
-        kept: which of its tokens are in the sequence, bool [N].
-        text_ids: what comes first, with [CLS] and [SEP].
-        length: S; None for no padding.
-
-    Attributes:
-        start: how many tokens precede the table's.
-        num_tokens: how many tokens there are without padding.
-        length: S.
-        cells: the place of each token's cell in a flattened grid, int32 [K].
-        tokens_of_cell: how many tokens of each cell are in the sequence, int [R+1, C+1].
+    The text, `text_ids` with [CLS] and [SEP], comes first. `kept`, bool [N], is which of the
+    table's tokens follow. A `length` of None stands for no padding.
     """
 
     def __init__(
@@ -204,12 +186,13 @@ class Layout:
         length: int | None = None,
     ):
         self._tokens, self._kept, self._text_ids = tokens, kept, text_ids
-        self.cells = tokens.cell_ids[kept]
+        self.cells = tokens.cell_ids[kept]  # int32 [K]: places in a flattened grid
         self.start = len(text_ids)
-        self.num_tokens = self.start + len(self.cells)
-        self.length = length or self.num_tokens
+        self.num_tokens = self.start + len(self.cells)  # without padding
+        self.length = length or self.num_tokens  # S
         grid = tokens.column_ranks
-        self.tokens_of_cell = np.bincount(self.cells, minlength=grid.size).reshape(grid.shape)
+        counts = np.bincount(self.cells, minlength=grid.size)
+        self.tokens_of_cell = counts.reshape(grid.shape)  # [R+1, C+1]
 
     def place(self, values: np.ndarray | int, padding: float = 0) -> np.ndarray:
         """Values of the table's tokens [K] at their places: [S], float32 for a float padding."""
@@ -225,8 +208,7 @@ class Layout:
     def features(self) -> dict[str, np.ndarray]:
         """The features that depend only on the tokens; those of the question are 0.
 
-        Returns:
-            Those of TokenFeatures int32 [S], numeric_values and numeric_values_scale float32 [S].
+        Those of TokenFeatures int32 [S], numeric_values and numeric_values_scale float32 [S].
         """
         tokens, kept = self._tokens, self._kept
         input_ids, input_mask = self.place(tokens.input_ids[kept]), self.place(1)
@@ -279,7 +261,8 @@ def keep_columns(
         return list(range(table.num_columns))
     previous = {column for _, column in question.previous_coordinates}
     asked = _stems(question.text)
-    similarity = [_jaccard(stems, asked) for stems in _column_stems(table)]
+    # The Jaccard index.
+    similarity = [len(stems & asked) / (len(stems | asked) or 1) for stems in _column_stems(table)]
     order = sorted(range(table.num_columns), key=lambda c: (c not in previous, -similarity[c], c))
     kept = []
     for column in order:
@@ -291,10 +274,6 @@ def keep_columns(
     return sorted(kept)
 
 
-def _jaccard(a: frozenset[str], b: frozenset[str]) -> float:
-    return len(a & b) / (len(a | b) or 1)
-
-
 @functools.lru_cache(_TABLES_REMEMBERED)
 def _column_stems(table: Table) -> tuple[frozenset[str], ...]:
     columns = zip(table.header, *table.rows, strict=True)
@@ -302,19 +281,14 @@ def _column_stems(table: Table) -> tuple[frozenset[str], ...]:
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(map(_stem, _WORDS.findall(text.lower())))
+    words = _WORDS.findall(text.lower())
+    has_long = any(len(word) > _LONGEST_REMEMBERED for word in words)  # none is remembered then
+    return frozenset(map(_stem.__wrapped__ if has_long else _stem, words))
 
 
+@functools.lru_cache(1 << 14)
 def _stem(word: str) -> str:
-    stem = _remembered_stem if len(word) <= _LONGEST_REMEMBERED else _new_stem
-    return stem(word)
-
-
-def _new_stem(word: str) -> str:
     return _stemmer().stem(word)
-
-
-_remembered_stem = functools.lru_cache(1 << 14)(_new_stem)
 
 
 @functools.cache
@@ -352,18 +326,10 @@ def fit(
     where: str,
     columns: Sequence[int] | None = None,
 ) -> tuple[int, np.ndarray]:
-    """Finds the rows that fit after the question, and their tokens.
+    """Finds the rows that fit after the question: their number, and which tokens stay, bool [N].
 
-    Args:
-        config: the limits, and what may be left out.
-        tokens: the table.
-        num_rows: the most rows that may stay.
-        start: tokens before the table's.
-        where: the names of table and question, for errors.
-        columns: the columns that may stay; None for all.
-
-    Returns:
-        The number of rows, and which tokens stay: bool [N].
+    At most `num_rows` rows may stay, and only `columns`, if they are given. `start` is how many
+    tokens precede the table's; `where` names table and question in errors.
     """
     allowed = np.ones(len(tokens.input_ids), bool)  # [N]
     if columns is not None:

@@ -32,22 +32,14 @@ _ASCII_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 class Wordpiece:
-    """Texts to wordpiece ids, as BERT uncased and TAPAS have them.
+    """Texts to wordpiece ids, as BERT uncased and TAPAS have them; pad, unk, ... are special ids.
 
-    Attributes:
-        vocabulary: the pieces; a piece's id is its place.
-        is_inner: bool [vocabulary size], true where a piece continues a word ("##...").
-        pad, unk, cls, sep, mask: ids of BERT's special tokens.
-        empty: id of [EMPTY], or of [unused0], whose place it takes in TAPAS's vocabulary.
-
-    Raises:
-        FileNotFoundError: if there is no vocabulary file.
-        ValueError: if the file is not a vocabulary.
+    FileNotFoundError if there is no vocabulary file, ValueError if the file is none.
     """
 
     def __init__(self, vocab_file: str | os.PathLike[str]):
         self.vocab_file = os.fspath(vocab_file)
-        self.vocabulary = read_vocabulary(self.vocab_file)
+        self.vocabulary = read_vocabulary(self.vocab_file)  # a piece's id is its place
         ids = {piece: index for index, piece in enumerate(self.vocabulary)}
 
         def special(*names: str) -> int:
@@ -61,7 +53,8 @@ class Wordpiece:
 
         self.pad, self.unk = special("[PAD]"), special("[UNK]")
         self.cls, self.sep, self.mask = special("[CLS]"), special("[SEP]"), special("[MASK]")
-        self.empty = special("[EMPTY]", "[unused0]")
+        self.empty = special("[EMPTY]", "[unused0]")  # whose place it takes in TAPAS's vocabulary
+        # Whether a piece continues a word: bool [vocabulary size].
         self.is_inner = np.array([piece.startswith("##") for piece in self.vocabulary])
         self._first = {piece: id_ for piece, id_ in ids.items() if not self.is_inner[id_]}
         self._inner = {piece[2:]: id_ for piece, id_ in ids.items() if self.is_inner[id_]}
@@ -84,11 +77,7 @@ class Wordpiece:
         return [self._ids(text) for text in texts]
 
     def ids_and_lengths(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Ids of the pieces of all texts, one after the other, and how many each text has.
-
-        Returns:
-            int32 [pieces of all], int64 [N].
-        """
+        """Ids of the pieces of all texts, int32, and how many each of N texts has, int64 [N]."""
         ids = self.ids(texts)
         lengths = np.array(list(map(len, ids)), np.int64)
         return np.array(list(itertools.chain.from_iterable(ids)), np.int32), lengths
@@ -109,16 +98,14 @@ class Wordpiece:
         words = _words(text)
         if words is None:
             return [self.empty], [character_at(0)]
-        ids, starts, place, joined = [], [], 0, "".join(parts)
+        starts: list[int] = []
+        place, joined = 0, "".join(parts)
         for word in words:
             place = joined.index(word, place)
-            for id_ in self._pieces(word):
-                ids.append(id_)
-                starts.append(character_at(place))
-                is_whole = id_ == self.unk and len(self._pieces(word)) == 1
-                piece = self.vocabulary[id_]
-                place += len(word) if is_whole else len(piece) - 2 * int(self.is_inner[id_])
-        return ids, starts
+            sizes = [len(self.vocabulary[id_].removeprefix("##")) for id_ in self._pieces(word)]
+            starts += map(character_at, itertools.accumulate(sizes[:-1], initial=place))
+            place += len(word)
+        return self._ids(text), starts
 
     def _ids(self, text: str) -> list[int]:
         words = _words(text)

@@ -40,11 +40,7 @@ def plain_value(value: Any) -> Any:
 
 
 def cell_text(value: Any) -> str:
-    """The text of a cell's value, as files have it; missing ones are empty.
-
-    Raises:
-        TypeError: for a container or bytes.
-    """
+    """The text of a cell's value, as files have it; TypeError for a container or bytes."""
     if isinstance(value, str):
         return str.__str__(value)  # a plain one of numpy's
     if isinstance(value, bytes | list | tuple | dict | set):
@@ -75,13 +71,11 @@ def nested_text(value: Any) -> Any:
         return value.decode()
     if getattr(value, "shape", None) and hasattr(value, "tolist"):  # an array
         value = value.tolist()
-    if isinstance(value, list | tuple):
-        if not any(isinstance(item, list | tuple | dict) for item in value):
-            return ", ".join("" if item is None else str(nested_text(item)) for item in value)
+    if not isinstance(value, list | tuple | dict):
+        return plain_value(value)
+    if isinstance(value, dict) or any(isinstance(item, list | tuple | dict) for item in value):
         return json.dumps(value, ensure_ascii=False, default=str)
-    if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return plain_value(value)
+    return ", ".join("" if item is None else str(nested_text(item)) for item in value)
 
 
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)(?:-[^\]]*)?\]|\[[^\]]*\]|_.|\*.')
@@ -109,11 +103,8 @@ def _section(value: float, sections: list[str]) -> tuple[str, bool]:
 def shown_number(value: float, number_format: str) -> str:
     """A number as Excel shows it in a format with more than digits; "" for plain formats.
 
-    A dash alone, which stands for 0 in many formats, is no number to read, so that it is "" too.
-
-    Args:
-        value: the number.
-        number_format: such as "0.0%", "$#,##0.00;($#,##0.00)", "[>=1000]0.0,K;0" or "00000".
+    Formats are such as "0.0%", "$#,##0.00;($#,##0.00)", "[>=1000]0.0,K;0" or "00000". A dash alone,
+    which stands for 0 in many formats, is no number to read, so that it is "" too.
     """
     if number_format in ("General", "@", "") or not math.isfinite(value):
         return ""

@@ -8,7 +8,6 @@ cannot be decided keeps a plain reading or none, and `assumed` says so.
 import itertools
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -63,54 +62,32 @@ class Convention:
 
 @dataclass(frozen=True)
 class Column:
-    """A column as it was understood.
+    """A column as it was understood."""
 
-    Attributes:
-        name: the header.
-        kind: of most cells; "text" where fewer than 70 % of those with a value are of one kind.
-        values: of each cell, of the column's kind: numbers, Dates, seconds after midnight of times,
-            seconds of durations; None where a cell has none, and for all cells of text.
-        numbers: each cell as a number, whatever the column's kind; durations in seconds.
-        units: of each cell; "" without one.
-        empty: whether a cell has no value.
-        convention: how it was read.
-        assumed: sentences that say what was assumed.
-    """
-
-    name: str
-    kind: Kind
+    name: str  # the header
+    kind: Kind  # of most cells; "text" where fewer than 70 % of those with a value have one kind
+    # Of each cell, of the column's kind: numbers, Dates, seconds after midnight of times, seconds
+    # of durations; None where a cell has none, and for all cells of text.
     values: tuple[float | Date | None, ...]
-    numbers: tuple[float | None, ...]
-    units: tuple[str, ...]
-    empty: tuple[bool, ...]
-    convention: Convention
-    assumed: tuple[str, ...] = ()
+    numbers: tuple[float | None, ...]  # each cell as a number, whatever the kind; or in seconds
+    units: tuple[str, ...]  # of each cell; "" without one
+    convention: Convention  # how it was read
+    assumed: tuple[str, ...] = ()  # sentences that say what was assumed
 
     @property
     def unit(self) -> str:
         """The unit that all numbers with one share; "" if there is none or several."""
-        found = {
-            unit
-            for unit, value in zip(self.units, self.values, strict=True)
-            if unit and value is not None
-        }
+        pairs = zip(self.units, self.values, strict=True)
+        found = {unit for unit, value in pairs if unit and value is not None}
         return found.pop() if len(found) == 1 else ""
 
     def sum_and_average(self, totals: Collection[int] = ()) -> tuple[float | None, float | None]:
-        """Both, in the column's unit or in seconds; None where they would make no sense.
-
-        Args:
-            totals: rows that are left out, because they are totals of others.
-        """
+        """Both without the rows of totals, in the column's unit or seconds; None without sense."""
         is_label = self.kind == "number" and _LABEL_NAME.fullmatch(self.name.lower())
-        values = [
-            value
-            for row, value in enumerate(self.values)
-            if isinstance(value, float) and row not in totals
-        ]
-        if self.kind not in ("number", "duration") or is_label or not values:
-            return None, None
-        if unlike_units(self.units):
+        rows = enumerate(self.values)
+        values = [it for row, it in rows if isinstance(it, float) and row not in totals]
+        is_of_numbers = self.kind in ("number", "duration") and values
+        if not is_of_numbers or is_label or unlike_units(self.units):
             return None, None
         total = math.fsum(values)
         return total, total / len(values)
@@ -119,13 +96,10 @@ class Column:
         """The column as `mate-tf show --json` prints it; `totals` are rows left out of its sum."""
         total, average = self.sum_and_average(totals)
         values: list[object] = [
-            value.isoformat()
-            if isinstance(value, Date)
-            else clock_text(value)
-            if self.kind == "time" and value is not None
-            else value
-            for value in self.values
+            value.isoformat() if isinstance(value, Date) else value for value in self.values
         ]
+        if self.kind == "time":
+            values = [clock_text(it) if isinstance(it, float) else it for it in values]
         return {
             "name": self.name,
             "kind": self.kind,
@@ -140,11 +114,8 @@ def total_rows(rows: Sequence[Sequence[str]], column: Callable[[int], Column]) -
     """Rows that are totals: one is called so, and a number in it is the sum of numbers above it.
 
     The sum is of all rows above, or of those since the last row that is called a total, or of all
-    others for the first row. Rows that are called totals are not added up.
-
-    Args:
-        rows: of a table.
-        column: gives a column by its number; it is not asked where no row is called a total.
+    others for the first row. Rows that are called totals are not added up. `column` gives a column
+    of the table by its number; it is not asked where no row is called a total.
     """
     firsts = (next(filter(None, (read_cell(cell).text for cell in row)), "") for row in rows)
     named = [row for row, text in enumerate(firsts) if TOTAL.fullmatch(text)]
@@ -156,7 +127,7 @@ def total_rows(rows: Sequence[Sequence[str]], column: Callable[[int], Column]) -
         if of_column.kind not in ("number", "duration"):
             continue
         numbers = of_column.numbers
-        parts = [0.0 if number is None else number for number in numbers]
+        parts = [number or 0.0 for number in numbers]
         for row in named:
             parts[row] = 0.0
         sums = [0.0, *itertools.accumulate(parts)]  # of the rows above each
@@ -185,12 +156,8 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     decimal, of_numbers = _decimal_sign(cells, name)
     day_first, of_dates = _order_of_dates(cells, name)
     convention = Convention(decimal, day_first, _has_multiples(cells))
-    numbers: list[float | None] = []
-    units: list[str] = []
-    for cell in cells:
-        number, unit = number_of(cell, convention)
-        numbers.append(number)
-        units.append(unit)
+    pairs = [number_of(cell, convention) for cell in cells]
+    numbers, units = [number for number, _ in pairs], [unit for _, unit in pairs]
     if _are_labels(units):
         numbers, units = [None] * len(cells), [""] * len(cells)
     numbers, units = _with_sides(cells, numbers, units)
@@ -198,30 +165,35 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     num_filled = sum(bool(cell.text) for cell in cells)
     counts = {kind: sum(value is not None for value in values) for kind, values in kinds.items()}
     kind: Kind = max(counts, key=counts.__getitem__)
-    if not num_filled:
-        kind = "empty"
-    elif counts[kind] < SHARE_OF_KIND * num_filled:
-        kind = "text"
+    if counts[kind] < SHARE_OF_KIND * num_filled or not num_filled:
+        kind = "text" if num_filled else "empty"
     values = kinds.get(kind, [None] * len(cells))
     if kind == "duration":
         numbers = [value if isinstance(value, float) else None for value in values]
         units = [""] * len(cells)
     assumed = []
     if kind == "number":
-        assumed = [*of_numbers, *_said_of_units(units, name)]
+        assumed = of_numbers
+        if unlike := unlike_units(units):
+            said = f"numbers in {' and '.join(unlike)}, which are not added up."
+            assumed = [*assumed, f"{_named(name)} has {said}"]
     elif kind == "date":
         assumed = of_dates
         if _has_zones(cells):
             assumed.append(f"{_named(name)} has clocks of several zones, which were read in UTC.")
-    elif kind == "text":
-        assumed = _undecided_dates(cells, convention, name, num_filled)
+    elif kind == "text" and day_first is None:
+        undecided = [cell.text for cell in cells if cell.is_open]
+        if undecided and len(undecided) >= SHARE_OF_KIND * num_filled:
+            assumed = [
+                f"{_named(name)}: '{undecided[0]}' may have the day or the month first, so it was "
+                "not read as dates; write dates such as 2024-01-31."
+            ]
     return Column(
         name,
         kind,
         tuple(values),
         tuple(numbers),
         tuple(units),
-        tuple(not cell.text for cell in cells),
         convention,
         tuple(assumed),
     )
@@ -272,17 +244,14 @@ def _named(name: str) -> str:
 def _decimal_sign(cells: Sequence[Cell], name: str) -> tuple[str, list[str]]:
     points = sum(cell.point is not None and cell.comma is None for cell in cells)
     commas = sum(cell.comma is not None and cell.point is None for cell in cells)
-    commas += sum(
-        cell.unit in notations.POINTED_CURRENCIES and cell.point != cell.comma
-        for cell in cells
-        if None not in (cell.point, cell.comma)
-    )
+    open_ = [it for it in cells if None not in (it.point, it.comma) and it.point != it.comma]
+    commas += sum(cell.unit in notations.POINTED_CURRENCIES for cell in open_)
     if commas > points:
         return ",", [f"{_named(name)} has a decimal comma."]
     if points and commas:
         return ".", [f"{_named(name)} has both decimal points and decimal commas."]
-    for cell in cells if not points else ():
-        if None not in (cell.point, cell.comma) and cell.point != cell.comma and "." in cell.text:
+    for cell in open_ if not points else ():
+        if "." in cell.text:
             said = f"'{cell.text}' was read as {cell.point:g}, with a decimal point."
             return ".", [f"{_named(name)}: {said}"]
     return ".", []
@@ -314,24 +283,6 @@ def _has_multiples(cells: Sequence[Cell]) -> bool:
     return bool(weak) and (others or len(weak) > 1)
 
 
-def _said_of_units(units: Sequence[str], name: str) -> list[str]:
-    unlike = unlike_units(units)
-    said = f"{_named(name)} has numbers in {' and '.join(unlike)}, which are not added up."
-    return [said] if unlike else []
-
-
-def _undecided_dates(
-    cells: Sequence[Cell], convention: Convention, name: str, num_filled: int
-) -> list[str]:
-    short = [cell for cell in cells if cell.is_open]
-    if convention.day_first is not None or len(short) < SHARE_OF_KIND * num_filled or not short:
-        return []
-    return [
-        f"{_named(name)}: '{short[0].text}' may have the day or the month first, so it was not "
-        "read as dates; write dates such as 2024-01-31."
-    ]
-
-
 def number_of(cell: Cell, convention: Convention) -> tuple[float | None, str]:
     """The cell as a number, and its unit."""
     both = (cell.comma, cell.point) if convention.decimal == "," else (cell.point, cell.comma)
@@ -350,18 +301,8 @@ def date_of(cell: Cell, convention: Convention) -> Date | None:
     return (cell.day_first if convention.day_first else cell.month_first) or cell.date
 
 
-def _dates(cells: Sequence[Cell], convention: Convention) -> list[Date | None]:
-    """The cells as dates; in UTC where their clocks are of several zones."""
-    dates = [date_of(cell, convention) for cell in cells]
-    if not _has_zones(cells):
-        return dates
-    return [
-        in_utc(date, cell.zone) if date and cell.zone is not None else date
-        for cell, date in zip(cells, dates, strict=True)
-    ]
-
-
 def _has_zones(cells: Sequence[Cell]) -> bool:
+    """Whether clocks are of several zones."""
     return len({cell.zone for cell in cells if cell.zone is not None}) > 1
 
 
@@ -372,13 +313,16 @@ def _values_by_kind(
     convention: Convention,
     name: str,
 ) -> dict[Kind, list[float | Date | None]]:
-    dates: list[float | Date | None] = list(_dates(cells, convention))
-    years = [cell.is_year for cell in cells]
-    is_of_years = any(years) and bool(any(dates) or YEAR_NAME.search(name.lower()))
-    if is_of_years:
+    dates: list[float | Date | None] = [date_of(cell, convention) for cell in cells]
+    if _has_zones(cells):
         dates = [
-            Date(int(cell.point), None, None) if is_year and cell.point else date
-            for cell, date, is_year in zip(cells, dates, years, strict=True)
+            in_utc(date, cell.zone) if isinstance(date, Date) and cell.zone is not None else date
+            for cell, date in zip(cells, dates, strict=True)
+        ]
+    if any(dates) or YEAR_NAME.search(name.lower()):
+        dates = [
+            Date(int(cell.point), None, None) if cell.is_year and cell.point else date
+            for cell, date in zip(cells, dates, strict=True)
         ]
     if not any(dates) and DAY_NAME.search(name.lower()):
         dates = [day_of_digits(cell.text) for cell in cells]
@@ -416,17 +360,13 @@ def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
     is_signed = any(cell.text[0] == "+" for cell in clocks)
     if has_lengths or is_signed or not all(map(_can_be_time, parts)):
         return False
-    if len({len(clock) for clock in parts}) > 1:
+    is_of_lengths = LENGTH_NAME.search(name.lower()) or _is_of_hours(name)
+    if is_of_lengths or len(set(map(len, parts))) > 1:
         return False
-    if LENGTH_NAME.search(name.lower()) or _is_of_hours(name):
-        return False
-    if TIME_NAME.search(name.lower()):
+    if TIME_NAME.search(name.lower()) or len(parts[0]) != 3:
         return True
-    hours = Counter(cell.text.split(":")[0] for cell in clocks)
-    if len(parts[0]) == 3:  # "0:12:00" and mostly "00:12:00" are lengths
-        is_short = any(len(hour) == 1 for hour in hours)
-        return not is_short and 2 * hours["00"] < len(clocks)
-    return True
+    hours = [cell.text.split(":")[0] for cell in clocks]  # "0:12:00", mostly "00:12:00": lengths
+    return min(map(len, hours)) > 1 and 2 * hours.count("00") < len(clocks)
 
 
 def _is_of_hours(name: str) -> bool:

@@ -12,7 +12,7 @@ from mate_tf.tables.layout import Rows, check_size
 from mate_tf.tables.text_files import check_delimiter
 from mate_tf.tables.values import read_cell
 
-DELIMITERS = ("\t", ";", "|", ",", "^", "~", "\x01")  # of equally good ones the first
+_DELIMITERS = ("\t", ";", "|", ",", "^", "~", "\x01")  # of equally good ones the first
 _LINES_LOOKED_AT = 100
 _CHARACTERS_LOOKED_AT = 100_000
 _LEAST_SHARE = 0.6  # of the lines looked at
@@ -34,13 +34,9 @@ def read_delimited_rows(
 ) -> Rows:
     """The rows of delimited text.
 
-    Quotes are as in RFC 4180. A first line such as "sep=;" says the delimiter.
-
-    Args:
-        text: the text.
-        name: the file's name, in errors.
-        ending: of the file's name; .tsv and .tab mean tabs if nothing else is as good.
-        delimiter: what separates the columns; None lets the text decide.
+    Quotes are as in RFC 4180. A first line such as "sep=;" says the delimiter. Without it and
+    without `delimiter` the text decides; the endings .tsv and .tab mean tabs if nothing else is as
+    good.
 
     Raises:
         ValueError: if quotes do not match, the delimiter is not one character, or there are more
@@ -54,7 +50,7 @@ def read_delimited_rows(
     assumed: list[str] = []
     usual = "\t" if ending in (".tsv", ".tab") else ","
     if delimiter is None:
-        delimiter = find_delimiter(text, usual)
+        delimiter = _find_delimiter(text, usual)
         if delimiter == " ":
             apart, how = (_APART, "two or more ") if _APART.search(text) else (_BLANK, "")
             lines = (
@@ -96,23 +92,17 @@ def read_delimited_rows(
     return Rows(rows, numbers, name, unit="line", is_ragged=True, assumed=assumed)
 
 
-def find_delimiter(text: str, usual: str = ",") -> str:
+def _find_delimiter(text: str, usual: str) -> str:
     """What separates the columns: the character by which most of the first lines agree.
 
-    Args:
-        text: delimited text.
-        usual: what is taken where the text has a single column.
-
-    Returns:
-        One of DELIMITERS, a blank for columns that two or more blanks separate, or "" for a single
-        column.
+    It is one of _DELIMITERS, a blank for columns that blanks separate, or "" for a single column.
     """
     head = text[:_CHARACTERS_LOOKED_AT]
     if len(text) > len(head):
         head = head[: max(head.rfind("\n"), head.rfind("\r")) + 1] or head
     lines = [line for line in _ALONE.split(head)[:_LINES_LOOKED_AT] if line.strip()]
     best, best_share = usual, 0.0
-    for delimiter in sorted(DELIMITERS, key=lambda it: it != usual or it == ","):
+    for delimiter in sorted(_DELIMITERS, key=lambda it: it != usual or it == ","):
         is_rare = delimiter in "^~\x01" and delimiter not in "".join(lines[:1])  # ~5 is about 5
         share = 0.0 if is_rare else _share(head, delimiter)
         if share > best_share:
@@ -140,10 +130,9 @@ def _has_words_in_columns(lines: list[str]) -> bool:
         return False
     header, *body = [[is_value(read_cell(word)) for word in row] for row in words]
     columns = [all(column) for column in zip(*body, strict=True)]
-    is_one = any(is_value(read_cell(line)) for line in lines)  # 5 May 2024
-    return (
-        not is_one and not any(header) and (all(columns) or any(columns[1:])) and len(columns) > 2
-    )
+    if len(columns) < 3 or any(header) or not (all(columns) or any(columns[1:])):
+        return False
+    return not any(is_value(read_cell(line)) for line in lines)  # 5 May 2024
 
 
 def _share(head: str, delimiter: str) -> float:

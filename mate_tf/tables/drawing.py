@@ -26,15 +26,10 @@ def table_html(table: Table) -> str:
 
 
 def rows_shown(num_rows: int, ranked: Iterable[int], most: int = MOST_ROWS) -> list[int]:
-    """Which rows of a table to show: those that matter, their neighbours and the first rows.
+    """Which rows of a table to show, in order: those that matter, their neighbours, the first ones.
 
-    Args:
-        num_rows: of the table.
-        ranked: rows that matter, the most important first.
-        most: the most rows to show.
-
-    Returns:
-        Rows in their order: all of them if they are few enough; the first ones if none matters.
+    They are all of them if there are at most `most`. `ranked` are the rows that matter, the most
+    important first.
     """
     if num_rows <= most:
         return list(range(num_rows))
@@ -59,15 +54,10 @@ def marked_table_html(
     chosen: Iterable[tuple[int, int]] = (),
     asked: Collection[int] | None = None,
 ) -> str:
-    """A table with marked cells, and a line where rows are left out.
+    """A table with marked cells, whose legend says what they mean.
 
-    Args:
-        table: the table.
-        legend: what the marks say.
-        marks: the marked cells.
-        rows: those to show.
-        chosen: cells that are outlined.
-        asked: the rows that a question was about, the others being pale; None for all.
+    Of `rows` alone; a line says where others are left out. Cells in `chosen` are outlined. Rows are
+    pale unless a question was `asked` about them, or None is given.
     """
     outlined = set(chosen)
     head = "".join(
@@ -77,17 +67,18 @@ def marked_table_html(
     body = []
     for row, gap in with_gaps(rows, table.num_rows):
         if gap:
-            body.append(_gap(gap, outlined, table.num_columns))
+            hidden = sum(row in gap for row, _ in outlined)
+            also = f", with {count(hidden, 'chosen cell')}" if hidden else ""
+            left_out = f"{count(len(gap), 'row')} left out{also}"
+            body.append(
+                f'<tr class="gap"><td colspan="{table.num_columns + 1}">{left_out}</td></tr>'
+            )
         if row is None:
             continue
+        of_row = [((row, column), text) for column, text in enumerate(table.rows[row])]
         cells = "".join(
-            _cell(
-                "td",
-                text,
-                marks.get((row, column)),
-                ' class="chosen"' if (row, column) in outlined else "",
-            )
-            for column, text in enumerate(table.rows[row])
+            _cell("td", text, marks.get(at), ' class="chosen"' if at in outlined else "")
+            for at, text in of_row
         )
         pale = "" if asked is None or row in asked else ' class="pale"'
         body.append(f'<tr{pale}><th scope="row">{row + 1}</th>{cells}</tr>')
@@ -122,15 +113,6 @@ def with_gaps(rows: Sequence[int], num_rows: int) -> Iterator[tuple[int | None, 
         yield row, range(before + 1, row)
         before = row
     yield None, range(before + 1, num_rows)
-
-
-def _gap(gap: range, chosen: Iterable[tuple[int, int]], num_columns: int) -> str:
-    hidden = sum(row in gap for row, _ in chosen)
-    also = f", with {count(hidden, 'chosen cell')}" if hidden else ""
-    return (
-        f'<tr class="gap"><td colspan="{num_columns + 1}">{count(len(gap), "row")} left out{also}'
-        "</td></tr>"
-    )
 
 
 def count(number: int, noun: str) -> str:

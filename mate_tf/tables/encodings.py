@@ -8,7 +8,7 @@ about equally good, neither is.
 import codecs
 import contextlib
 import re
-from collections.abc import Callable
+from typing import NamedTuple
 
 from mate_tf.tables.text_files import wrong_byte
 
@@ -29,12 +29,34 @@ _LEAST_LEAD = 0.1  # over the second best encoding
 _WESTERN = frozenset("äöüÄÖÜßéèêëàâçîïôûùñáíóúãõåøæÅØÆÉÈÀÇÑÁÍÓÚÊœ€£§°²³½´µ“”„‘’–—…·«»º ")
 _CENTRAL = frozenset("ąćęłńóśźżĄĆĘŁŃÓŚŹŻáčďéěíňřšťúůýžÁČĎÉĚÍŇŘŠŤÚŮÝŽőűŐŰäöüÄÖÜßăâîșțşţ€§°“”„’–… ")
 _TURKISH = frozenset("çğıöşüÇĞİÖŞÜâîûÂÎÛ€“”‘’–… ")
-_LATIN = {
-    "cp1252": _WESTERN,
-    "iso8859_15": _WESTERN,
-    "cp1250": _CENTRAL,
-    "iso8859_2": _CENTRAL,
-    "cp1254": _TURKISH,
+
+
+class _Leads(NamedTuple):
+    """The first bytes of the characters that are common, in an encoding, and whether kana are."""
+
+    least: bytes
+    most: bytes
+    encoding: str
+    has_kana: bool = False
+
+
+# Each encoding with its name and what is common in it: letters beside those of ASCII, an alphabet
+# as an expression, or first bytes.
+_CODECS: dict[str, tuple[str, frozenset[str] | str | _Leads]] = {
+    "cp1252": ("Windows-1252", _WESTERN),
+    "iso8859_15": ("ISO 8859-15", _WESTERN),
+    "cp1250": ("Windows-1250", _CENTRAL),
+    "iso8859_2": ("ISO 8859-2", _CENTRAL),
+    "cp1254": ("Windows-1254", _TURKISH),
+    "cp1251": ("Windows-1251", "[\u0400-\u045f]+"),
+    "cp1253": ("Windows-1253", "[\u0384-\u03ce]+"),
+    "cp1255": ("Windows-1255", "[\u05d0-\u05ea]+"),
+    "cp1256": ("Windows-1256", "[\u0621-\u064a]+"),
+    "gb18030": ("GB 18030", _Leads(b"\xb0", b"\xd7", "gb2312")),
+    "cp932": ("Shift JIS", _Leads(b"\x88", b"\x97", "cp932", has_kana=True)),
+    "cp949": ("EUC-KR", _Leads(b"\xb0", b"\xc8", "euc_kr")),
+    "big5": ("Big5", _Leads(b"\xa4", b"\xc6", "big5")),
+    "euc_jp": ("EUC-JP", _Leads(b"\xb0", b"\xcf", "euc_jp", has_kana=True)),
 }
 # Signs before or between letters: the text has another encoding.
 _ODD = re.compile(
@@ -54,13 +76,8 @@ _DIFFERENT = re.compile("[^\x00-\x7fÁÂÄÇÉËÍÎÓÔÖÚÜÝßáâäçéëí
 def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str, list[str]]:
     """The text of a file, and what was assumed about its encoding.
 
-    Args:
-        content: the file's bytes.
-        name: its name in errors.
-        encoding: a name that Python knows; None for the byte order mark, UTF-8 or the likeliest.
-
-    Raises:
-        ValueError: if it is not in that encoding, or in none that is clearly the likeliest.
+    Without `encoding`, a name that Python knows, the byte order mark, UTF-8 or what is likeliest
+    decides. ValueError if it is not in that encoding, or in none that is clearly the likeliest.
     """
     if encoding is not None:
         try:
@@ -92,13 +109,14 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
         not_utf8 = wrong_byte(error, name)
     if _DEGREES.sub(b"", content).isascii():
         return content.decode("cp1252"), ["The encoding was taken to be Windows-1252."]
-    scores = {codec: _score(content, codec) for codec in _SHOWN}
+    scores = {codec: _score(content, codec) for codec in _CODECS}
     if b"\xa4" not in content:
         scores["iso8859_15"] = 0.0  # its euro, by which it differs from Windows-1252
     if scores["cp949"] == 1.0 and sum(byte > 127 for byte in content[:_LOOKED_AT]) >= 12:
         # The other two have these characters too, but seldom nothing else.
         scores["gb18030"], scores["big5"] = 0.8 * scores["gb18030"], 0.8 * scores["big5"]
-    texts = {codec: content.decode(codec, "replace") for codec in _LATIN}
+    latin = [codec for codec, (_, common) in _CODECS.items() if isinstance(common, frozenset)]
+    texts = {codec: content.decode(codec, "replace") for codec in latin}
     different = _DIFFERENT.findall(texts["cp1252"])
     western = len(_CERTAINLY_WESTERN.findall(texts["cp1252"]))
     if scores["cp1252"] == 1.0 and western >= _LEAST_SHARE * len(different):
@@ -107,15 +125,15 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
     codec, *others = sorted(scores, key=scores.__getitem__, reverse=True)
     others = [other for other in others if texts.get(other, other) != texts.get(codec)]
     other = others[0]
-    best, second, shown = scores[codec], scores[other], _SHOWN[codec]
+    best, second, shown = scores[codec], scores[other], _CODECS[codec][0]
     if best < _LEAST_SHARE:
         raise ValueError(
             f"{not_utf8}; set its encoding, such as --encoding=cp1252 (encoding= in Python)"
         )
     if best < second + _LEAST_LEAD:
         raise ValueError(
-            f"{not_utf8}; it may be in {shown} or in {_SHOWN[other]}, so set its encoding, such as "
-            f"--encoding={codec} (encoding= in Python)"
+            f"{not_utf8}; it may be in {shown} or in {_CODECS[other][0]}, so set its encoding, "
+            f"such as --encoding={codec} (encoding= in Python)"
         )
     return content.decode(codec, errors="replace"), [f"The encoding was taken to be {shown}."]
 
@@ -129,68 +147,29 @@ def _score(content: bytes, codec: str) -> float:
     others = "".join(re.findall(r"[^\x00-\x7f]+", _ODD.sub("\ufffd", text)))[:_LOOKED_AT]
     if not others:
         return 0.0
-    if codec in _LEADS:
-        least, most, encoding, kana = _LEADS[codec]
+    common = _CODECS[codec][1]
+    if isinstance(common, _Leads):
         if codec == "euc_jp" and not _HIRAGANA.search(others):
             return 0.0  # then the same bytes are as likely Chinese
-        return _share(
-            others,
-            lambda it: (
-                (kana and "\u3041" <= it <= "\u30ff")
-                or (least <= it.encode(encoding, "ignore")[:1] <= most)
-                or it in "，。（）：；、「」　·％￥"
-            ),
+        found = sum(
+            common.least <= it.encode(common.encoding, "ignore")[:1] <= common.most
+            or (common.has_kana and "\u3041" <= it <= "\u30ff")
+            or it in "，。（）：；、「」　·％￥"
+            for it in others
         )
-    if codec in _LATIN:
+        return found / len(others)
+    if isinstance(common, frozenset):
         if _CONTROL.search(text):
             return 0.0
         runs = re.findall(rb"[\x80-\xff]+", content)
         alone = sum(len(run) <= 2 for run in runs) / len(runs)  # few such letters are neighbours
-        return alone * _share(others, _LATIN[codec].__contains__)
+        return alone * sum(map(common.__contains__, others)) / len(others)
     words = re.findall(r"[^\W\d_]+", text)
-    alphabet = _ALPHABETS[codec]
-    words = [word for word in words if len(word) > 1 and re.fullmatch(alphabet, word)]
-    if codec == "cp1253" and 2 * sum(any(it in "άέήίόύώ" for it in word) for word in words) < len(
-        words
-    ):
+    words = [word for word in words if len(word) > 1 and re.fullmatch(common, word)]
+    accented = [word for word in words if re.search("[άέήίόύώ]", word)]
+    if codec == "cp1253" and 2 * len(accented) < len(words):
         return 0.0  # most Greek words have an accent
     sane = (word for word in words if word in (word.lower(), word.upper(), word.capitalize()))
     share = min(1.0, sum(map(len, sane)) / len(others))
     # Most bytes are letters of Hebrew and Arabic, so that all have to be.
     return share if share > (0.95 if codec in ("cp1255", "cp1256") else 0.8) else 0.0
-
-
-def _share(text: str, is_common: Callable[[str], bool]) -> float:
-    return sum(map(is_common, text)) / len(text)
-
-
-_SHOWN = {
-    "cp1252": "Windows-1252",
-    "iso8859_15": "ISO 8859-15",
-    "cp1250": "Windows-1250",
-    "iso8859_2": "ISO 8859-2",
-    "cp1254": "Windows-1254",
-    "cp1251": "Windows-1251",
-    "cp1253": "Windows-1253",
-    "cp1255": "Windows-1255",
-    "cp1256": "Windows-1256",
-    "gb18030": "GB 18030",
-    "cp932": "Shift JIS",
-    "cp949": "EUC-KR",
-    "big5": "Big5",
-    "euc_jp": "EUC-JP",
-}
-_ALPHABETS = {
-    "cp1251": "[\u0400-\u045f]+",
-    "cp1253": "[\u0384-\u03ce]+",
-    "cp1255": "[\u05d0-\u05ea]+",
-    "cp1256": "[\u0621-\u064a]+",
-}
-# The first bytes of the characters that are common, in an encoding, and whether kana are.
-_LEADS: dict[str, tuple[bytes, bytes, str, bool]] = {
-    "gb18030": (b"\xb0", b"\xd7", "gb2312", False),
-    "cp932": (b"\x88", b"\x97", "cp932", True),
-    "cp949": (b"\xb0", b"\xc8", "euc_kr", False),
-    "big5": (b"\xa4", b"\xc6", "big5", False),
-    "euc_jp": (b"\xb0", b"\xcf", "euc_jp", True),
-}

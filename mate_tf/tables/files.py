@@ -1,7 +1,6 @@
 """The one way from a file to a Table: `read_table`. The content says what a file is."""
 
 import codecs
-import contextlib
 import gc
 import gzip
 import io
@@ -9,7 +8,6 @@ import json
 import re
 import sys
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,36 +18,22 @@ from mate_tf.tables.json_tables import read_json_line_rows, read_json_rows
 from mate_tf.tables.layout import Rows, chosen_table, lay_out
 from mate_tf.tables.table import Table
 from mate_tf.tables.text_files import open_bytes
-from mate_tf.tables.typed_files import (
-    read_excel_rows,
-    read_other_sheet_rows,
-    read_parquet_rows,
-    read_xls_rows,
-)
+from mate_tf.tables.typed_files import OLE, read_parquet_rows, read_workbook_rows
 
 STANDARD_INPUT = "-"
-_KINDS = {  # by the endings of names
-    "csv": (".csv", ".tsv", ".tab", ".txt", ".dat"),
-    "json": (".json", ".geojson"),
-    "jsonl": (".jsonl", ".ndjson"),
-    "html": (".html", ".htm"),
-    "markdown": (".md", ".markdown"),
-    "parquet": (".parquet",),
-    "excel": (".xlsx", ".xlsm"),
-    "sheets": (".xls", ".xlsb", ".ods"),
+_KINDS = {  # what it is called, and the endings of names
+    "csv": ("text with a delimiter", ".csv .tsv .tab .txt .dat"),
+    "json": ("JSON", ".json .geojson"),
+    "jsonl": ("JSON Lines", ".jsonl .ndjson"),
+    "html": ("a page of HTML", ".html .htm"),
+    "markdown": ("Markdown", ".md .markdown"),
+    "parquet": ("Parquet", ".parquet"),
+    "excel": ("a workbook of Excel", ".xlsx .xlsm"),
+    "sheets": ("a workbook of Excel 97 or OpenDocument", ".xls .xlsb .ods"),
 }
-_KIND_OF_ENDING = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
+_NAMES = {kind: name for kind, (name, _) in _KINDS.items()}
+_KIND_OF_ENDING = {it: kind for kind, (_, endings) in _KINDS.items() for it in endings.split()}
 ENDINGS = tuple(_KIND_OF_ENDING)
-_NAMES = {
-    "csv": "text with a delimiter",
-    "json": "JSON",
-    "jsonl": "JSON Lines",
-    "html": "a page of HTML",
-    "markdown": "Markdown",
-    "parquet": "Parquet",
-    "excel": "a workbook of Excel",
-    "sheets": "a workbook of Excel 97 or OpenDocument",
-}
 _TEXT = ("csv", "json", "jsonl", "html", "markdown")
 # What files that hold no table begin with.
 _OTHERS = {
@@ -78,7 +62,6 @@ _MARKDOWN_RULE = re.compile(
 )
 _MARKDOWN_STYLE = re.compile(r"\*\*(.+?)\*\*|`(.+?)`|\[([^\[\]]+)\]\([^()]*\)|<br */?>")
 _MARKDOWN_NOTE = re.compile(r"\[\^[^\[\]]*\]|<sup>[^<>]{1,6}</sup>|\^[^\s^|]{1,4}\^")
-_OLE = b"\xd0\xcf\x11\xe0"
 _XML = re.compile(r"\s*<[?a-z]", re.I)
 _EXCEL_2003 = re.compile(rb"<Workbook[^>]+schemas-microsoft-com:office:spreadsheet")
 _MOST_UNPACKED = 2**28  # bytes of a gzip file
@@ -86,25 +69,15 @@ _MOST_UNPACKED = 2**28  # bytes of a gzip file
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What may be said about a file that holds a table. None lets the file decide.
+    """What may be said about a file that holds a table. None lets the file decide."""
 
-    Attributes:
-        delimiter: of delimited text, the character that separates the columns.
-        encoding: of text, a name that Python knows, such as cp1252.
-        header_rows: how many rows are the header; 0 for a file without one.
-        skip_rows: how many rows or lines at the top are passed over; 0 for none, not even titles.
-        sheet: of a workbook, the name of the sheet; without it the first visible one.
-        which: of a page, a JSON file or Markdown with several tables, the number of one, from 0.
-        show_hidden: whether hidden rows and columns of a workbook are read.
-    """
-
-    delimiter: str | None = None
-    encoding: str | None = None
-    header_rows: int | None = None
-    skip_rows: int | None = None
-    sheet: str | None = None
-    which: int | None = None
-    show_hidden: bool = False
+    delimiter: str | None = None  # of delimited text, the character that separates the columns
+    encoding: str | None = None  # of text, a name that Python knows, such as cp1252
+    header_rows: int | None = None  # how many rows are the header; 0 for a file without one
+    skip_rows: int | None = None  # rows at the top to pass over; 0 for none, not even titles
+    sheet: str | None = None  # of a workbook, its name; without it the first visible one
+    which: int | None = None  # of HTML, JSON or Markdown with several tables: one, from 0
+    show_hidden: bool = False  # whether hidden rows and columns of a workbook are read
 
     def __post_init__(self) -> None:
         if self.delimiter in ("tab", "\\t"):
@@ -147,12 +120,7 @@ def read_table(path: str | Path, options: ReadOptions = _DEFAULTS) -> Table:
     as its program shows them; a cell without a value is empty. `Table.assumed` says what was
     assumed.
 
-    Args:
-        path: the file; "-" reads standard input.
-        options: what is said about the file.
-
-    Returns:
-        The table, named after its file.
+    The table is named after its file. The path "-" reads standard input.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -169,28 +137,14 @@ def read_table(path: str | Path, options: ReadOptions = _DEFAULTS) -> Table:
 
 
 def read_content(content: bytes, name: str, options: ReadOptions = _DEFAULTS) -> Table:
-    """Reads a table from the bytes of a file; see `read_table`.
+    """Reads a table from the bytes of a file; arguments and errors as of `read_table`.
 
-    Args:
-        content: the bytes.
-        name: the file's name: the table's, and in errors. Its ending decides between kinds that
-            the content leaves open.
-        options: what is said about the file.
-
-    Raises:
-        ModuleNotFoundError, ValueError: as `read_table`.
+    The ending of the file's name decides between kinds that the content leaves open.
     """
-    with _without_collecting():
-        return _read_content(content, name, options)
-
-
-@contextlib.contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Pauses the search for cycles, which takes longer than to read a million cells."""
     was_enabled = gc.isenabled()
-    gc.disable()
+    gc.disable()  # the search for cycles takes longer than to read a million cells
     try:
-        yield
+        return _read_content(content, name, options)
     finally:
         if was_enabled:
             gc.enable()
@@ -202,16 +156,16 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         content = _unpacked(content, name)
         ending = Path(Path(name).stem).suffix.lower() if ending in (".gz", ".gzip") else ending
     if _EXCEL_2003.search(content[:2000]):
-        raise ValueError(
-            f"expected a table, got a workbook in the XML of Excel 2003 (file '{name}'); save it "
-            "as .xlsx"
-        )
+        got = f"a workbook in the XML of Excel 2003 (file '{name}')"
+        raise ValueError(f"expected a table, got {got}; save it as .xlsx")
     named = _KIND_OF_ENDING.get(ending)
     kind = _kind_of_bytes(content, named, name)
     assumed: list[str] = []
     text = ""
     if kind == "text":
-        text, assumed = decode(content, name, options.encoding or _declared(content, named))
+        is_page = named == "html" or content[:1024].lstrip().startswith(b"<")
+        declared = declared_encoding(content) if is_page else None
+        text, assumed = decode(content, name, options.encoding or declared)
         text = text.rstrip("\0\x1a")  # of old systems
         kind = _kind_of_text(text, named)
         is_xml = _XML.match(text) and text.rstrip().endswith(">")
@@ -232,21 +186,15 @@ def _read(
 ) -> Rows:
     if kind == "csv":
         return read_delimited_rows(text, name, ending, options.delimiter)
-    if kind == "json":
-        return read_json_rows(text, name, options.which)
     if kind == "jsonl":
         return read_json_line_rows(text, name)
-    if kind == "markdown":
-        return _markdown_rows(text, name, options.which)
-    if kind == "html":
-        return read_html_rows(text, name, options.which)
     if kind == "parquet":
         return read_parquet_rows(content, name)
-    if kind == "excel":
-        return read_excel_rows(content, name, options.sheet, options.show_hidden)
-    if content.startswith(_OLE):
-        return read_xls_rows(content, name, options.sheet, options.show_hidden)
-    return read_other_sheet_rows(content, name, options.sheet, options.show_hidden)
+    if kind in ("excel", "sheets"):
+        is_excel = kind == "excel"
+        return read_workbook_rows(content, name, is_excel, options.sheet, options.show_hidden)
+    read = {"json": read_json_rows, "html": read_html_rows, "markdown": _markdown_rows}[kind]
+    return read(text, name, options.which)
 
 
 def _unpacked(content: bytes, name: str) -> bytes:
@@ -264,7 +212,7 @@ def _kind_of_bytes(content: bytes, named: str | None, name: str) -> str:
     """The kind of a file; "text" where its text has to be looked at."""
     if content.startswith(b"PAR1"):
         return "parquet"
-    if content.startswith(_OLE):
+    if content.startswith(OLE):
         if "EncryptedPackage".encode("utf-16-le") in content:
             raise ValueError(f"expected a workbook without a password (file '{name}')")
         return "sheets"
@@ -288,16 +236,8 @@ def _kind_of_bytes(content: bytes, named: str | None, name: str) -> str:
 
 def _other(what: str, name: str) -> ValueError:
     remedy = "; unpack it first" if "archive" in what else ""
-    return ValueError(
-        f"expected a table in {', '.join(ENDINGS)}, got what looks like {what} (file '{name}')"
-        f"{remedy}"
-    )
-
-
-def _declared(content: bytes, named: str | None) -> str | None:
-    """The encoding that a page of HTML declares, in the names of Python."""
-    head = content[:1024].lstrip()[:1]
-    return declared_encoding(content) if named == "html" or head == b"<" else None
+    got = f"got what looks like {what} (file '{name}'){remedy}"
+    return ValueError(f"expected a table in {', '.join(ENDINGS)}, {got}")
 
 
 def _kind_of_text(text: str, named: str | None) -> str:
@@ -307,10 +247,9 @@ def _kind_of_text(text: str, named: str | None) -> str:
     is_json = begin[:1] in ("{", "[")
     if (named in ("json", "jsonl") and (is_json or not begin)) or (named is None and is_json):
         lines = [line for line in text.split("\n", 3)[:3] if line.strip()]
-        complete = [_is_complete(line.strip()) for line in lines[:2]]
-        if named == "jsonl" or (len(lines) > 1 and all(complete)):
-            return "jsonl"
-        return "json"
+        ends = [(line.strip()[0], line.strip()[-1]) for line in lines[:2]]
+        are_values = len(lines) > 1 and all(pair in (("{", "}"), ("[", "]")) for pair in ends)
+        return "jsonl" if named == "jsonl" or are_values else "json"
     if is_json and _is_json(text):
         return "json"
     if is_json and all(_is_json(line) for line in text.split("\n", 2)[:2]):
@@ -321,13 +260,7 @@ def _kind_of_text(text: str, named: str | None) -> str:
     has_bars = rule and re.search(r"[|+]", rule[0]) and "|" in text[: rule.start()]
     if named == "markdown" or has_bars:
         return "markdown"
-    if named == "html":
-        return "html"
-    return "csv"
-
-
-def _is_complete(line: str) -> bool:
-    return (line[:1], line[-1:]) in (("{", "}"), ("[", "]"))
+    return "html" if named == "html" else "csv"
 
 
 def _is_json(text: str) -> bool:
@@ -363,8 +296,7 @@ def _markdown_rows(text: str, name: str, which: int | None) -> Rows:
 
 
 def _markdown_cells(line: str) -> list[str]:
-    line = line.strip()
-    line = line.removeprefix("|")
+    line = line.strip().removeprefix("|")
     if line.endswith("|") and not line.endswith("\\|"):
         line = line[:-1]
     line = _MARKDOWN_NOTE.sub("", line)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,6 @@ def table_of(data: Any, table_id: str = "table") -> Table:
     if not isinstance(data, Iterable) or isinstance(data, bytes):
         raise TypeError(f"expected {_ACCEPTED}, got {type(data).__name__}")
     rows = [_record(row) for row in data]
-    if rows and all(isinstance(row, Mapping) for row in rows):
-        return of_records(rows, table_id)
     if not all(isinstance(row, Iterable) and not isinstance(row, str | bytes) for row in rows):
         raise TypeError(f"expected {_ACCEPTED}, got {type(data).__name__} of other things")
     return Table.from_rows(rows, table_id=table_id)
@@ -54,13 +52,6 @@ def _record(row: Any) -> Any:
     if dataclasses.is_dataclass(row) and not isinstance(row, type):
         return dataclasses.asdict(row)
     return dict(row) if hasattr(row, "keys") else row
-
-
-def of_records(records: Sequence[Any], table_id: str, header: Sequence[Any] | None = None) -> Table:
-    """A table from dicts, each a row; keys that one lacks are empty cells."""
-    keys = list(header or dict.fromkeys(itertools.chain.from_iterable(records)))
-    rows = [[record.get(key) for key in keys] for record in records]
-    return Table.from_rows(rows, header=keys, table_id=table_id)
 
 
 def _of_columns(columns: Mapping[Any, Any], table_id: str) -> Table:
@@ -91,21 +82,14 @@ def _of_frame(frame: Any, table_id: str) -> Table:
         import pyarrow
 
         frame = pyarrow.table(frame)
+    header, columns = _names(frame), _frame_columns(frame)
     if narwhals.dependencies.is_pandas_dataframe(frame):
         index = frame.index
-        if type(index).__name__ != "RangeIndex" or any(name is not None for name in index.names):
-            given = [name for name in index.names if name is not None]
-            is_plain = index.nlevels == 1 and not given and index.inferred_type == "integer"
-            if not is_plain:  # labels of the rows, but not what is left of numbers after filtering
-                labels = index.to_frame(index=False)
-                names = ["" if name is None else name for name in index.names]
-                return _of_native(labels, frame, names, table_id)
-    return _of_native(None, frame, [], table_id)
-
-
-def _of_native(labels: Any, frame: Any, names: list[Any], table_id: str) -> Table:
-    columns = [*(_frame_columns(labels) if labels is not None else ()), *_frame_columns(frame)]
-    header = [*names, *_names(frame)]
+        has_names = any(name is not None for name in index.names)
+        # Labels of the rows, but not what is left of their numbers after filtering.
+        if has_names or index.nlevels > 1 or index.inferred_type != "integer":
+            header = [*("" if name is None else name for name in index.names), *header]
+            columns = [*_frame_columns(index.to_frame(index=False)), *columns]
     return Table.from_rows(zip(*columns, strict=True), header=header, table_id=table_id)
 
 
@@ -140,14 +124,3 @@ def _frame_columns(frame: Any) -> list[list[Any]]:
                 "leave the column out"
             ) from None
     return columns
-
-
-def to_pandas(table: Table) -> Any:
-    """The table as a pandas.DataFrame of texts.
-
-    Raises:
-        ModuleNotFoundError: without pandas.
-    """
-    import pandas
-
-    return pandas.DataFrame(list(table.rows), columns=list(table.header), dtype=object)

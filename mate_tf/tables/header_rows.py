@@ -63,12 +63,8 @@ def _is_date(cell: Cell) -> bool:
 
 def _columns_of_values(below: Sequence[Sequence[Cell]]) -> list[int]:
     """The columns in which all cells with text are values."""
-    found = []
-    for index in range(len(below[0])):
-        cells = [row[index] for row in below if row[index].text]
-        if cells and all(map(is_value, cells)):
-            found.append(index)
-    return found
+    columns = [[cell for cell in column if cell.text] for column in zip(*below, strict=True)]
+    return [i for i, cells in enumerate(columns) if cells and all(map(is_value, cells))]
 
 
 def _is_data(first: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
@@ -80,10 +76,7 @@ def _is_data(first: Sequence[Cell], below: Sequence[Sequence[Cell]]) -> bool:
     if any(_is_date(first[i]) and not any(_is_date(row[i]) for row in below) for i in columns):
         return False  # days above other values
     if any(cell.is_year for cell in heads):  # "Region, 2023, 2024" above other numbers
-        years = [
-            cell.is_year and below[0][i].is_year for cell, i in zip(heads, columns, strict=True)
-        ]
-        return all(years) and len(columns) == 1
+        return len(columns) == 1 and below[0][columns[0]].is_year
     numbers = [cell.point for cell in heads if cell.point is not None]
     steps = {b - a for a, b in itertools.pairwise(numbers)}
     return not (len(numbers) > 2 and steps == {1.0})  # weeks 1, 2, 3, ...

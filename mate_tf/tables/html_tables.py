@@ -38,18 +38,13 @@ def read_html_rows(text: str, name: str, which: int | None = None) -> Rows:
     blanks and without hidden parts. Tables without cells do not count, nor hidden tables beside
     visible ones. A table inside a cell counts as a table.
 
-    Args:
-        text: a page.
-        name: its file's name in errors.
-        which: the number of the table, from 0; needed if there are several.
-
     Raises:
         ModuleNotFoundError: without lxml.
-        ValueError: if there is no table, none with that number, or several and no number; if the
-            table has more than MOST_CELLS; or if libxml2 cannot read the page to its end.
+        ValueError: if there is no table, none with the number `which`, from 0, or several and no
+            number; for more than MOST_CELLS; or if libxml2 cannot read the page to its end.
     """
-    html = reading_package("lxml.html", name)
     with broken_named("a page of HTML", name):
+        html = reading_package("lxml.html", name)
         parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
         page = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
         for problem in parser.error_log:
@@ -117,88 +112,82 @@ def _described(rows: list[Any]) -> str:
 def _with_header(rows: list[Any], name: str) -> Rows:
     lines = _expanded(rows, f"(file '{name}')")
     width = len(lines[0])
-    spans_all = [width > 1 and len(_cells(row)) == 1 and _text(row) != "" for row in rows]
-    spans_all = [
-        is_one and _span(_cells(row)[0], "colspan") >= width
-        for is_one, row in zip(spans_all, rows, strict=True)
-    ]
     title = ""
-    while spans_all[:1] == [True] and len(rows) > 2:  # a title over all columns
+    while len(rows) > 2 and _spans_all(rows[0], width):  # a title over all columns
         title = title or lines[0][0]
-        rows, lines, spans_all = rows[1:], lines[1:], spans_all[1:]
+        rows, lines = rows[1:], lines[1:]
     caption = next(rows[0].iterancestors("table")).find("caption")
     title = title if caption is None else _text(caption)
     first = rows[0].getparent()
     in_head = sum(row.getparent() is first for row in rows) if first.tag == "thead" else 0
     if not in_head:
-        only_headings = [
-            all(cell.tag == "th" for cell in _cells(row))
-            and not is_section
-            and (row is rows[0] or not line[0] or any(line[1:]))  # Assets, with empty cells
-            and (row is rows[0] or not _has_amounts(line, lines[0]))
-            for row, line, is_section in zip(rows, lines, spans_all, strict=True)
-        ]
-        in_head = sum(itertools.takewhile(bool, only_headings))
+        while (
+            in_head < len(rows)
+            and _has_only_headings(rows[in_head])
+            and not _spans_all(rows[in_head], width)
+            and (in_head == 0 or _is_header(lines[in_head], lines[0]))
+        ):
+            in_head += 1
     # Without any heading the rows decide, as in a spreadsheet.
     has_headings = in_head or any(cell.tag == "th" for row in rows for cell in _cells(row))
     if in_head in (0, len(rows)):
         in_head = 1
     columns = zip(*lines[:in_head], strict=True)
     header = [" ".join(text for text, _ in itertools.groupby(filter(None, c))) for c in columns]
-    heads = [lines[0]] if all(cell.tag == "th" for cell in _cells(rows[0])) else []
+    heads = [lines[0]] if _has_only_headings(rows[0]) else []
     body = [
-        [line[0], *[""] * (width - 1)] if is_section else line  # a heading within the table
-        for row, line, is_section in zip(
-            rows[in_head:], lines[in_head:], spans_all[in_head:], strict=True
-        )
-        if line not in heads or any(cell.tag != "th" for cell in _cells(row))  # the header again
+        [line[0], *[""] * (width - 1)] if _spans_all(row, width) else line  # a section's heading
+        for row, line in zip(rows[in_head:], lines[in_head:], strict=True)
+        if line not in heads or not _has_only_headings(row)  # not the header again
     ]
     table = [header, *(filter(any, body) if any(map(any, body)) else body)]
     header_rows = 1 if has_headings else None
     return Rows(table, range(1, len(table) + 1), name, header_rows=header_rows, title=title)
 
 
-def _has_amounts(line: list[str], first: list[str]) -> bool:
-    """Whether headings below the first are values, one below each name, as "Total, 6, 8"."""
+def _spans_all(row: Any, width: int) -> bool:
+    cells = _cells(row)
+    is_one = width > 1 and len(cells) == 1 and _text(row) != ""
+    return is_one and _span(cells[0], "colspan") >= width
+
+
+def _has_only_headings(row: Any) -> bool:
+    return all(cell.tag == "th" for cell in _cells(row))
+
+
+def _is_header(line: list[str], first: list[str]) -> bool:
+    """Whether a row of headings below the first belongs to them: not "Assets" or "Total, 6, 8"."""
+    if line[0] and not any(line[1:]):
+        return False
     cells = [read_cell(text) for text in line[1:]]
-    is_named = len(set(first)) == len(first)
-    return is_named and bool(cells) and all(is_value(it) and not it.is_year for it in cells)
+    has_amounts = bool(cells) and all(is_value(it) and not it.is_year for it in cells)
+    return not has_amounts or len(set(first)) < len(first)
 
 
 def _expanded(rows: list[Any], where: str) -> list[list[str]]:
     """The texts of all cells in rows of the same width; spanning cells are repeated."""
     lines: list[list[str]] = []
-    spanning: dict[int, tuple[str, int]] = {}  # by column: a text, and how many more rows it spans
+    spanning: dict[int, tuple[str, int]] = {}  # by column: a text, and how many rows it still spans
     num_cells = 0
     left_in_group = Counter(row.getparent() for row in rows)
     for row in rows:
         left = left_in_group[row.getparent()]
         left_in_group[row.getparent()] -= 1
-        line: list[str] = []
-        below: dict[int, tuple[str, int]] = {}
-
-        def add(text: str, more: int, line: list[str] = line, below: dict = below) -> None:
-            if more > 0:
-                below[len(line)] = text, more
-            line.append(text)
-
+        line: list[tuple[str, int]] = []  # texts, and how many rows each spans from here on
         for cell in _cells(row):
             while len(line) in spanning:
-                text, more = spanning.pop(len(line))
-                add(text, more - 1)
-            rowspan = _span(cell, "rowspan") or left  # 0 spans to the end
-            text = _text(cell)
+                line.append(spanning.pop(len(line)))
+            text, rowspan = _text(cell), _span(cell, "rowspan") or left  # 0 spans to the end
             for _ in range(min(max(1, _span(cell, "colspan")), _MOST_COLUMNS_SPANNED)):
                 spanning.pop(len(line), None)
-                add(text, min(rowspan, left) - 1)
+                line.append((text, min(rowspan, left)))
             check_size(num_cells + len(line), where)
         while spanning:
-            text, more = spanning.pop(len(line), ("", 0))
-            add(text, more - 1)
+            line.append(spanning.pop(len(line), ("", 0)))
         num_cells += len(line)
         check_size(num_cells, where)
-        lines.append(line)
-        spanning = below
+        lines.append([text for text, _ in line])
+        spanning = {place: (text, n - 1) for place, (text, n) in enumerate(line) if n > 1}
     width = max(map(len, lines))
     check_size(width * len(lines), where)
     return [line + [""] * (width - len(line)) for line in lines]
@@ -251,22 +240,20 @@ def _inside(element: Any) -> list[Any]:
 
 def _superscript(text: str, last: str) -> str:
     """What a raised text after others says: marks of footnotes say nothing."""
-    if text.lower() in ("st", "nd", "rd", "th", "er", "re", "ème", "tm", "®", "™"):
-        return text
-    if text.lower() in ("e", "o", "a") and last[-1:] in ("I", "V", "X"):  # XXe
+    is_of_roman = text.lower() in ("e", "o", "a") and last[-1:] in ("I", "V", "X")  # XXe
+    if is_of_roman or _CENTS.fullmatch(text) or text.lower() in _KEPT_RAISED:
         return text
     if _HAS_POWERS.search(last) and _POWER_OF_UNIT.fullmatch(text):
         return text.translate(_RAISED)
     if _TIMES_TEN.search(last) and _POWER.fullmatch(text):
         return f"^{text}"
-    if _CENTS.fullmatch(text):
-        return text
     return "" if _MARK.fullmatch(text) else f" {text}"
 
 
 _RAISED_STYLE = re.compile(r"vertical-align\s*:\s*super", re.IGNORECASE)
 _NOTE_CLASS = re.compile(r"foot-?note|noteref", re.IGNORECASE)
 _CHARACTERS_BEFORE = 12
+_KEPT_RAISED = {"st", "nd", "rd", "th", "er", "re", "ème", "tm", "®", "™"}
 _HAS_POWERS = re.compile(r"(?:^|[^^a-zA-Z])(?:[a-zA-Z]|[kcdm]?m|ft|in|mi|yd)$")
 _TIMES_TEN = re.compile(r"[×x·*] ?10$")
 _CENTS = re.compile(r"[.,]\d\d")

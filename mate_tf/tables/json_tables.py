@@ -5,13 +5,18 @@ from typing import Any
 
 from mate_tf.tables.cell_texts import nested_text
 from mate_tf.tables.layout import Rows, check_size, chosen_table
-from mate_tf.tables.text_files import NUMBERS_AS_WRITTEN, parse_json
+from mate_tf.tables.text_files import parse_json
 from mate_tf.tables.values import read_cell
 
-SHAPES = (
+_SHAPES = (
     "a list of objects, a list of lists, an object of columns or of rows, or one with header and "
     "rows, columns and data, or a list of objects in one of its keys"
 )
+_NUMBERS_AS_WRITTEN: dict[str, Any] = {  # 1.50 and 1e5; NaN stands for a missing value
+    "parse_int": str,
+    "parse_float": str,
+    "parse_constant": lambda name: None if name == "NaN" else name,
+}
 _HEADERS = ("header", "headers", "columns", "column_names", "fields", "cols", "schema")
 _BODIES = ("rows", "data", "values", "records", "items")
 _WRAPPERS = (*_BODIES, "table", "result", "results", "response", "content", "body", "payload")
@@ -20,38 +25,28 @@ _WRAPPERS = (*_BODIES, "table", "result", "results", "response", "content", "bod
 def read_json_rows(text: str, name: str, which: int | None = None) -> Rows:
     """The rows of a table that is one JSON value.
 
-    The shapes are SHAPES; "columns", "index" and "data" are what pandas calls "split". Objects may
+    The shapes are _SHAPES; "columns", "index" and "data" are what pandas calls "split". Objects may
     lack keys; those cells are empty. Objects in objects become columns such as "city.name", lists
-    of texts one text. Numbers keep their text; null and NaN are empty.
-
-    Args:
-        text: the value; or several, one on each line.
-        name: the file's name in errors.
-        which: where an object holds several tables, the number of one, from 0.
-
-    Raises:
-        ValueError: if it is not JSON or has another shape.
+    of texts one text. Numbers keep their text; null and NaN are empty. Where an object holds
+    several tables, `which` is the number of one, from 0. ValueError for anything else.
     """
     where = f"(file '{name}')"
-    rows = _rows(parse_json(text, name, **NUMBERS_AS_WRITTEN), where, which)
+    rows = _rows(parse_json(text, name, **_NUMBERS_AS_WRITTEN), where, which)
     return Rows(rows, range(1, len(rows) + 1), name, is_ragged=True, header_rows=1)
 
 
 def read_json_line_rows(text: str, name: str) -> Rows:
     """The rows of JSON Lines: objects, whose keys are the header, or lists, the first the header.
 
-    Raises:
-        ValueError: if a line is not JSON, or is neither.
+    ValueError if a line is not JSON, or is neither.
     """
     values: list[Any] = []
     numbers: list[int] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        value = parse_json(line, name, number, **NUMBERS_AS_WRITTEN)
-        if not isinstance(value, dict | list) or not isinstance(
-            value, type((values or [value])[0])
-        ):
+        value = parse_json(line, name, number, **_NUMBERS_AS_WRITTEN)
+        if not isinstance(value, type(values[0]) if values else dict | list):
             expected = type(values[0]).__name__ if values else "object or list"
             raise ValueError(
                 f"expected a row as {expected}, got {_kind(value)} (file '{name}', line {number})"
@@ -74,7 +69,7 @@ def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
     if _is_list_of(value, Mapping):
         return _of_records(value, where)
     if not isinstance(value, Mapping):
-        raise ValueError(f"expected {SHAPES}, got {_kind(value)} {where}")
+        raise ValueError(f"expected {_SHAPES}, got {_kind(value)} {where}")
     for header in _HEADERS:
         for body in _BODIES:
             if _is_list_of(value.get(header), object) and _is_list_of(value.get(body), list):
@@ -89,27 +84,21 @@ def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
     if value and all(isinstance(item, Mapping) for item in value.values()):
         return _of_named(value, where)
     columns = list(value.values())
-    if columns and all(isinstance(column, list) for column in columns):
-        is_flat = not any(isinstance(item, dict | list) for column in columns for item in column)
-        lengths = [len(column) for column in columns]
-        if is_flat and len(set(lengths)) > 1:
+    are_lists = bool(columns) and all(isinstance(column, list) for column in columns)
+    if are_lists and not any(isinstance(it, dict | list) for column in columns for it in column):
+        lengths = list(dict.fromkeys(map(len, columns)))
+        if len(lengths) > 1:
             raise ValueError(
-                f"expected {lengths[0]} cells in each column, got "
-                f"{next(length for length in lengths if length != lengths[0])} {where}"
+                f"expected {lengths[0]} cells in each column, got {lengths[1]} {where}"
             )
-        if is_flat:
-            return [list(value), *map(list, zip(*columns, strict=True))]
-    tables = {
-        key: item
-        for key, item in value.items()
-        if item and (_is_list_of(item, Mapping) or _is_list_of(item, list))
-    }
+        return [list(value), *map(list, zip(*columns, strict=True))]
+    tables = {key: item for key, item in value.items() if _are_rows(item)}
     if not tables and not any(isinstance(item, list) for item in columns):
         if len(value) > 1 and all(_is_number(item) for item in columns):
             return [["key", "value"], *map(list, value.items())]
         return _of_records([value], where) if value else []  # one row
     if not tables:
-        raise ValueError(f"expected {SHAPES}, got an object of other things {where}")
+        raise ValueError(f"expected {_SHAPES}, got an object of other things {where}")
     keys = [key for key in tables if key.lower() not in _HEADERS] or list(tables)
     key = keys[chosen_table(which, [f"'{key}'" for key in keys], where)]
     return _rows(tables[key], where, None)
@@ -126,11 +115,10 @@ def _with_labels(labels: Any, rows: list[list[Any]]) -> list[list[Any]]:
 
 def _holds_table(value: Mapping[str, Any]) -> bool:
     """Whether an object is or holds a table of its own: lists or objects of objects."""
-    return any(
-        (item and (_is_list_of(item, Mapping) or _is_list_of(item, list)))
-        or (isinstance(item, Mapping) and _holds_table(item))
-        for item in value.values()
-    ) or (len(value) > 1 and all(isinstance(item, Mapping) for item in value.values()))
+    items = value.values()
+    inner = [item for item in items if isinstance(item, Mapping)]
+    is_one = len(items) == len(inner) > 1
+    return is_one or any(map(_are_rows, items)) or any(map(_holds_table, inner))
 
 
 def _kind(value: Any) -> str:
@@ -147,6 +135,10 @@ def _is_list_of(value: Any, kind: type) -> bool:
     return isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
 
+def _are_rows(value: Any) -> bool:
+    return bool(value) and (_is_list_of(value, Mapping) or _is_list_of(value, list))
+
+
 def _of_records(records: Sequence[Mapping[str, Any]], where: str) -> list[list[Any]]:
     """Objects as rows; the header has all keys, in the order in which they come."""
     flat = [_flat(record) for record in records]
@@ -159,11 +151,11 @@ def _of_named(items: Mapping[str, Mapping[str, Any]], where: str) -> list[list[A
     """An object of objects: by row, as pandas's "index", or by column with numbered rows."""
     inner = list(dict.fromkeys(key for item in items.values() for key in item))
     check_size(len(inner) * len(items), where)
+    by_key = [[item.get(key) for item in items.values()] for key in inner]
     if inner and all(key.isdecimal() for key in inner):  # pandas's "columns"
-        return [list(items), *([item.get(key) for item in items.values()] for key in inner)]
+        return [list(items), *by_key]
     if len(inner) > 1 and _are_columns(items):
-        named = [[key, *(item.get(key) for item in items.values())] for key in inner]
-        return [["key", *items], *named]
+        return [["key", *items], *([key, *row] for key, row in zip(inner, by_key, strict=True))]
     rows = _of_records(list(items.values()), where)
     if list(items) == [str(number) for number in range(len(items))]:
         return rows
@@ -186,8 +178,6 @@ def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in record.items():
         if isinstance(value, Mapping) and value and prefix.count(".") < 8:
             flat |= _flat(value, f"{prefix}{key}.")
-        elif isinstance(value, list):
-            flat[prefix + key] = nested_text(value)
         else:
-            flat[prefix + key] = value
+            flat[prefix + key] = nested_text(value) if isinstance(value, list) else value
     return flat

@@ -48,27 +48,16 @@ _LONGEST_TITLE = 60  # characters of it in a sentence
 
 @dataclass
 class Rows:
-    """The rows of a file before it is known what they are.
+    """The rows of a file before it is known what they are."""
 
-    Attributes:
-        rows: cells, the rows of different lengths; an empty row has only empty cells.
-        numbers: of each row, as people count lines or rows of the file.
-        name: the file's name, for the table and for errors.
-        unit: what a row is called, "line" or "row".
-        is_ragged: whether the length of a row says something, as in a CSV file.
-        header_rows: how many rows the format itself says are the header; None if it does not.
-        title: the table's title, if the format says it.
-        assumed: sentences that say what was assumed so far.
-    """
-
-    rows: list[list[Any]]
-    numbers: Sequence[int]
-    name: str
-    unit: str = "row"
-    is_ragged: bool = False
-    header_rows: int | None = None
-    title: str = ""
-    assumed: list[str] = field(default_factory=list)
+    rows: list[list[Any]]  # of different lengths; an empty row has only empty cells
+    numbers: Sequence[int]  # of each row, as people count lines or rows of the file
+    name: str  # the file's, for the table and for errors
+    unit: str = "row"  # what a row is called, "line" or "row"
+    is_ragged: bool = False  # whether the length of a row says something, as in a CSV file
+    header_rows: int | None = None  # how many rows the format itself says are the header
+    title: str = ""  # the table's, if the format says it
+    assumed: list[str] = field(default_factory=list)  # what was assumed so far, as sentences
 
 
 def check_size(num_cells: int, where: str) -> None:
@@ -78,11 +67,7 @@ def check_size(num_cells: int, where: str) -> None:
 
 
 def chosen_table(which: int | None, described: Iterable[str], where: str) -> int:
-    """The number of the table to read, from 0, where a file holds several.
-
-    Raises:
-        ValueError: if there is none with that number, or several and no number.
-    """
+    """The number of the table to read, from 0; ValueError for a wrong one, or none of several."""
     tables = list(described)
     if which is None and len(tables) == 1:
         return 0
@@ -101,8 +86,8 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
 
     Args:
         found: the rows.
-        header_rows: how many rows are the header; 0 for a file without one, whose columns are then
-            numbered. None lets the rows decide.
+        header_rows: how many rows are the header; 0 for numbered columns. None lets the rows
+            decide.
         skip_rows: how many rows at the top are passed over, with those that are empty. None leaves
             out what looks like titles above and notes below the table.
 
@@ -110,12 +95,11 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
         ValueError: if a row is longer than the header, if there are more than MOST_CELLS once all
             rows are as long as the longest, or as `Table`.
     """
-    longest = max(map(len, found.rows), default=0)
-    check_size(len(found.rows) * longest, f"(file '{found.name}')")
     rows = list(zip(found.numbers, found.rows, strict=True))
+    check_size(len(rows) * _longest(rows), f"(file '{found.name}')")
     if skip_rows is not None:
         rows = [(number, row) for number, row in rows if number > skip_rows]
-    width = max((len(row) for _, row in rows), default=0)
+    width = _longest(rows)
     if found.header_rows is None:
         if width > 1 or not found.is_ragged:
             rows = [(number, row) for number, row in rows if any(map(has_text, row))]
@@ -130,7 +114,7 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
             rows = _without_comments(found, rows, width)
         if not found.is_ragged:
             rows = _without_empty_columns(rows)
-            width = max((len(row) for _, row in rows), default=0)
+            width = _longest(rows)
     rows = _rectangular(found, rows, width)
     if found.header_rows is None and found.is_ragged and skip_rows is None and width > 1:
         rows = _without_empty_columns(rows)
@@ -141,8 +125,7 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
         except TypeError as error:
             where = f"(file '{found.name}', {found.unit} {number})"
             raise ValueError(f"{error} {where}") from None
-    if header_rows is None:
-        header_rows = found.header_rows
+    header_rows = found.header_rows if header_rows is None else header_rows
     if header_rows is None:
         header_rows = count_header_rows(body)
         if header_rows == 0 and body:
@@ -159,13 +142,12 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
         if 0 < len(once) < len(body):
             found.assumed.append(f"The header comes {len(body) - len(once) + 1} times.")
             body = once
-    return Table(
-        tuple(header),
-        tuple(map(tuple, body)),
-        found.name,
-        found.title,
-        assumed=tuple(found.assumed),
-    )
+    cells: Any = tuple(map(tuple, body))
+    return Table(tuple(header), cells, found.name, found.title, assumed=tuple(found.assumed))
+
+
+def _longest(rows: Numbered) -> int:
+    return max((len(row) for _, row in rows), default=0)
 
 
 def _first_table(found: Rows, rows: Numbered) -> Numbered:
@@ -173,59 +155,55 @@ def _first_table(found: Rows, rows: Numbered) -> Numbered:
     gaps = [
         place
         for place, ((above, row), (below, _)) in enumerate(itertools.pairwise(rows), start=1)
-        if below > above + 1 and below > above + 1 + _num_breaks(row, found.unit)
+        if below > above + 1 and below > above + (1 if found.unit == "row" else _num_lines(row))
     ]
     if not gaps:
         return rows
     blocks = [rows[begin:end] for begin, end in itertools.pairwise([0, *gaps, len(rows)])]
-    tables = [_table_within(block) for block in blocks]
-    first = next((place for place, table in enumerate(tables) if table), len(blocks))
-    for place in range(first + 1, len(blocks)):
-        table = tables[place]
-        if table and table[0][1] != tables[first][0][1]:
-            begin, left_out = table[0][0], f"{blocks[place][0][0]} to {blocks[-1][-1][0]}"
-            above = [row for block in blocks[:place] for row in block]
-            width = len(table[0][1])
-            if len(tables[first][0][1]) == 2 and width == 3:
-                raise ValueError(
-                    f"expected one table, got one with the header in {found.unit} "
-                    f"{tables[first][0][0]} and one with the header in {found.unit} {begin}; set "
-                    f"skip_rows={begin - 1} to read the second (file '{found.name}')"
-                )
-            if len(tables[first][0][1]) == 2 < width:  # pairs such as "Balance, 12.50"
-                _say_titles(found, above, begin)
-                return rows[len(above) :]
-            found.assumed.append(
-                f"Another table begins in {found.unit} {begin}; {found.unit}s {left_out} are left "
-                f"out. Set skip_rows={begin - 1} to read it."
-            )
-            return above
-    return rows
+    headers = [(place, *table[0]) for place, block in enumerate(blocks) if (table := _table(block))]
+    others = (header for header in headers if header[2] != headers[0][2])
+    place, begin, names = next(others, (0, 0, []))
+    if not place:
+        return rows
+    above = rows[: [0, *gaps][place]]
+    _, first, first_names = headers[0]
+    if len(first_names) == 2 and len(names) == 3:
+        raise ValueError(
+            f"expected one table, got one with the header in {found.unit} {first} and one with the "
+            f"header in {found.unit} {begin}; set skip_rows={begin - 1} to read the second (file "
+            f"'{found.name}')"
+        )
+    if len(first_names) == 2 < len(names):  # pairs such as "Balance, 12.50"
+        _say_titles(found, above, begin)
+        return rows[len(above) :]
+    left_out = f"{found.unit}s {blocks[place][0][0]} to {rows[-1][0]} are left out"
+    found.assumed.append(
+        f"Another table begins in {found.unit} {begin}; {left_out}. Set skip_rows={begin - 1} to "
+        "read it."
+    )
+    return above
 
 
-def _num_breaks(row: Sequence[Any], unit: str) -> int:
-    """How many more lines a row takes because its cells have line breaks."""
-    return sum(str(cell).count("\n") for cell in row) if unit == "line" else 0
+def _num_lines(row: Sequence[Any]) -> int:
+    return 1 + sum(str(cell).count("\n") for cell in row)
 
 
-def _table_within(block: Numbered) -> Numbered:
+def _table(block: Numbered) -> Numbered:
     """A block from its header on, without empty columns at its sides; [] if it is no table."""
     block = list(itertools.dropwhile(lambda row: num_filled(row[1]) < 2, block))
     if len(block) < 2:
         return []
     header = block[0][1]
     places = [place for place, cell in enumerate(header) if has_text(cell)]
-    inside = slice(places[0], places[-1] + 1)
-    rows = [(number, row[inside]) for number, row in block]
+    rows = [(number, row[places[0] : places[-1] + 1]) for number, row in block]
     width = len(rows[0][1])
     return rows if (_is_table(rows) if width == 2 else is_certain_header(rows, width)) else []
 
 
 def _size(row: Sequence[Any], is_ragged: bool) -> int:
     """Up to which cell a row goes: all cells of a line, the last one with text of other rows."""
-    if is_ragged:
-        return len(row)
-    return next((i for i in range(len(row), 0, -1) if has_text(row[i - 1])), 0)
+    filled = (i for i in range(len(row), 0, -1) if is_ragged or has_text(row[i - 1]))
+    return next(filled, 0)
 
 
 def _width(rows: Numbered, is_ragged: bool) -> int:
@@ -324,15 +302,16 @@ def _is_title(
 ) -> bool:
     """Whether a row above others can be nothing but a title or a comment."""
     size = _size(row, is_ragged)
-    if is_ragged and size != width:
+    if not is_ragged:
+        return width > 1 and num_filled(row) == 1
+    if size != width:
         first = next((str(cell) for cell in row if has_text(cell)), "").strip()
-        is_comment = first.startswith(_COMMENTS) and size != _size(below, True)
+        is_comment = first.startswith(_COMMENTS) and size != len(below)
         return is_comment or (width > 1 and size < width - (is_first and width > 2))
-    if is_ragged and width > 1 and all(cell.startswith(" ") and cell.strip() for cell in row[1:]):
+    if width > 1 and all(cell.startswith(" ") and cell.strip() for cell in row[1:]):
         return is_first and not any(cell.startswith(" ") for cell in below)  # Sales, of 2024
-    if is_ragged:  # a spreadsheet's titles are lines as long as the others
-        return width > 2 and num_filled(row) == 1 and has_text(row[0])
-    return width > 1 and num_filled(row) == 1
+    # A spreadsheet's titles are lines as long as the others.
+    return width > 2 and num_filled(row) == 1 and has_text(row[0])
 
 
 def _is_table(rows: Numbered) -> bool:
@@ -357,16 +336,12 @@ def _without_comments(found: Rows, rows: Numbered, width: int) -> Numbered:
 
 
 def _without_empty_columns(rows: Numbered) -> Numbered:
-    width = max((len(row) for _, row in rows), default=0)
-    is_filled = [False] * width
+    empty = set(range(_longest(rows)))
     for _, row in rows:
-        for column, cell in enumerate(row):
-            is_filled[column] = is_filled[column] or has_text(cell)
-        if all(is_filled):
+        empty -= {column for column in empty if column < len(row) and has_text(row[column])}
+        if not empty:
             return rows
-    kept = [column for column in range(width) if is_filled[column]]
-    if len(kept) == width:
-        return rows
+    kept = [column for column in range(_longest(rows)) if column not in empty]
     return [(n, [row[c] if c < len(row) else None for c in kept]) for n, row in rows]
 
 
@@ -398,11 +373,7 @@ def _rectangular(found: Rows, rows: Numbered, width: int) -> Numbered:
         filled.append((number, row))
     if short:
         found.assumed.append(f"{short} short {found.unit}{'s' * (short > 1)} ended in empty cells.")
-    if (
-        found.header_rows is None
-        and found.is_ragged
-        and width > 1
-        and not any(has_text(row[-1]) for _, row in filled)
-    ):
+    may_end = found.header_rows is None and found.is_ragged and width > 1
+    if may_end and not any(has_text(row[-1]) for _, row in filled):
         return [(number, row[:-1]) for number, row in filled]  # a delimiter ends each line
     return filled

@@ -284,10 +284,7 @@ NOT_ZERO = re.compile("[1-9]")
 # Letters behind amounts, where a column has both: debits and credits, Soll and Haben.
 SIDES = (
     (re.compile(r".*[.,]\d\d ?s"), re.compile(r".*[.,]\d\d ?h")),
-    (
-        re.compile(r".*[.,]\d\d d"),
-        re.compile(r".*[.,]\d\d c"),
-    ),
+    (re.compile(r".*[.,]\d\d d"), re.compile(r".*[.,]\d\d c")),
 )
 
 # A cell that begins with other letters is no value.

@@ -21,7 +21,6 @@ UNIVERSAL_TAGS = tuple(
     "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
 )
 NUM_TAG_IDS = len(UNIVERSAL_TAGS) + 1
-
 # The Penn Treebank's tags. Its IN is a preposition or, far less often, a subordinating conjunction.
 PENN_TO_UNIVERSAL = {
     penn: universal
@@ -46,20 +45,15 @@ PENN_TO_UNIVERSAL = {
     for penn in tags.split()
 }
 _PUNCTUATION = re.compile(r"[^\w\s]+")
+_SPACY_MODEL = "en_core_web_sm"
 
 
 class TaggedWord(NamedTuple):
-    """A word in a text.
+    """A word in a text."""
 
-    Attributes:
-        start: its first character in the text.
-        end: the character after its last one.
-        tag: its part of speech, a universal tag or one of the Penn Treebank.
-    """
-
-    start: int
-    end: int
-    tag: str
+    start: int  # its first character in the text
+    end: int  # the character after its last one
+    tag: str  # its part of speech, a universal tag or one of the Penn Treebank
 
 
 # From a text to its words, in order.
@@ -67,15 +61,12 @@ Tagger = Callable[[str], Sequence[TaggedWord]]
 
 
 def tag_id(tag: str) -> int:
-    """The id of a universal or Penn Treebank tag, from 1. Any tag of signs alone is punctuation.
+    """The id of a universal or Penn Treebank tag, from 1; ValueError for another.
 
-    Raises:
-        ValueError: if the tag is in neither set.
+    Any tag of signs alone is punctuation.
     """
-    universal = tag if tag in UNIVERSAL_TAGS else PENN_TO_UNIVERSAL.get(tag)
-    if universal is None and _PUNCTUATION.fullmatch(tag):
-        universal = "PUNCT"
-    if universal is None:
+    universal = PENN_TO_UNIVERSAL.get(tag, "PUNCT" if _PUNCTUATION.fullmatch(tag) else tag)
+    if universal not in UNIVERSAL_TAGS:
         raise ValueError(
             f"expected a universal part-of-speech tag ({', '.join(UNIVERSAL_TAGS)}) or one of the "
             f"Penn Treebank, got {tag!r}"
@@ -86,8 +77,7 @@ def tag_id(tag: str) -> int:
 def words_with_tags(text: str, tags: Sequence[str]) -> list[TaggedWord]:
     """Gives each word between a text's blanks its tag (HybridQA's `question_postag`).
 
-    Raises:
-        ValueError: if there is not one tag for each word.
+    ValueError if there is not one tag for each word.
     """
     words = list(re.finditer(r"\S+", text))
     if len(words) != len(tags):
@@ -98,17 +88,11 @@ def words_with_tags(text: str, tags: Sequence[str]) -> list[TaggedWord]:
 
 
 def piece_tag_ids(words: Sequence[TaggedWord], piece_starts: Sequence[int]) -> list[int]:
-    """The tag id of each wordpiece: that of the word in which it begins.
+    """The tag id of each of N wordpieces: that of the word in which it begins.
 
-    Args:
-        words: of the text, in order.
-        piece_starts: the character of the text that each of its N pieces begins with.
-
-    Returns:
-        N ids. A piece outside all words, such as a sign that the tagger skips, has that of X.
-
-    Raises:
-        ValueError: if words overlap or are out of order, or a tag is unknown.
+    `piece_starts` are the characters of the text that its N pieces begin with. A piece outside all
+    words, such as a sign that the tagger skips, has the id of X. ValueError if words overlap or are
+    out of order, or a tag is unknown.
     """
     for before, word in itertools.pairwise(words):
         if before.end > word.start:
@@ -122,9 +106,6 @@ def piece_tag_ids(words: Sequence[TaggedWord], piece_starts: Sequence[int]) -> l
         return ids[index] if index >= 0 and start < words[index].end else other
 
     return [of_piece(start) for start in piece_starts]
-
-
-SPACY_MODEL = "en_core_web_sm"
 
 
 def load_tagger(name: str) -> Tagger:
@@ -148,7 +129,7 @@ def load_tagger(name: str) -> Tagger:
             )
         return getattr(importlib.import_module(library), rest)
     try:
-        return _pattern_tagger() if name == "textblob" else _spacy_tagger(rest or SPACY_MODEL)
+        return _pattern_tagger() if name == "textblob" else _spacy_tagger(rest or _SPACY_MODEL)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"expected the package {error.name} for the tagger {name!r}; pip install "

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable
 from typing import Any
 from xml.parsers import expat
 
@@ -61,11 +60,8 @@ def check_bytes(num_bytes: int, path: str) -> None:
 def check_archive(content: bytes, path: str) -> None:
     """Checks the parts of a workbook that is a zip archive: of Excel or OpenDocument.
 
-    Whatever is no XML is left to the package that reads it.
-
-    Raises:
-        ValueError: if it unpacks to more than 256 MB, or a sheet has a place beyond Excel's sizes
-            or spans more than MOST_CELLS.
+    ValueError if it unpacks to more than 256 MB, or a sheet has a place beyond Excel's sizes or
+    spans more than MOST_CELLS. Whatever is no XML is left to the package that reads it.
     """
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
@@ -93,14 +89,11 @@ def check_in_a_trial(content: bytes, path: str) -> None:
     """Reads a workbook in a process of its own, which ends where it takes too much.
 
     The binary formats do not say their sizes in a place of their own: a cell in the last row and
-    column makes the package take 100 GB, which ends the process.
-
-    Raises:
-        ValueError: if it takes more than 2 GB or 30 seconds.
+    column makes the package take 100 GB, which ends the process. ValueError for more than 2 GB or
+    30 seconds.
     """
-    limits = f"{_MOST_MEMORY} {_MOST_SECONDS}"
+    command = [sys.executable, "-c", _TRIAL, str(_MOST_MEMORY), str(_MOST_SECONDS)]
     try:
-        command = [sys.executable, "-c", _TRIAL, *limits.split()]
         done = subprocess.run(
             command, input=content, capture_output=True, check=False, timeout=2 * _MOST_SECONDS
         )
@@ -121,45 +114,45 @@ class _Sizes:
         self._where = where
         self._numbers = itertools.count(1)
         self._row = self._column = 0  # of the last cell, from 1
-        self._repeated = 1  # the row
         self._last_row = self._last_column = 0  # of cells with a value
         self._spanned = 0  # cells
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self._start
         self.parser.StartDoctypeDeclHandler = self._refuse_doctype
-        of_excel = {"row": self._excel_row, "c": self._excel_cell}
-        spanning = dict.fromkeys(("mergeCell", "hyperlink"), self._span)
-        cells = dict.fromkeys(("table-cell", "covered-table-cell"), self._open_cell)
-        self._handlers: dict[str, Callable[[dict[str, str]], None]] = {
-            **of_excel,
-            **spanning,
-            **cells,
-            "table-row": self._open_row,
-            "table": self._open_table,
-        }
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if next(self._numbers) > _MOST_ELEMENTS:
             raise ValueError(
                 f"expected at most {_MOST_ELEMENTS:,} elements, got more {self._where}"
             )
-        handler = self._handlers.get(name.rpartition(":")[2])
-        if handler is not None:
-            handler(attributes)
+        kind = name.rpartition(":")[2]
+        if kind == "c":  # a cell of Excel
+            self._row, self._column = self._place(attributes.get("r", ""))
+            self._check_excel(self._column)
+            self._check_place()
+        elif kind in ("table-cell", "covered-table-cell"):  # of OpenDocument
+            self._column += _repeated(attributes, "number-columns-repeated")
+            if any(name.endswith(":value-type") for name in attributes):
+                self._check_place()
+        elif kind == "row":
+            number = attributes.get("r", "")
+            is_number = number.isdecimal() and len(number) < 12
+            self._row, self._column = int(number) if is_number else self._row + 1, 0
+            self._check_excel(1)
+        elif kind == "table-row":
+            self._row += _repeated(attributes, "number-rows-repeated")
+            self._column = 0
+        elif kind == "table":
+            self._row = self._last_row = self._last_column = 0
+        elif kind in ("mergeCell", "hyperlink"):
+            first, _, last = attributes.get("ref", "").partition(":")
+            if last:
+                (top, left), (bottom, right) = self._place(first), self._place(last)
+                self._spanned += max(0, bottom - top + 1) * max(0, right - left + 1)
+                check_size(self._spanned, self._where)
 
     def _refuse_doctype(self, *_: Any) -> None:
         raise ValueError(f"expected a workbook, got a document type {self._where}")
-
-    def _excel_row(self, attributes: dict[str, str]) -> None:
-        number = attributes.get("r", "")
-        self._row = int(number) if number.isdecimal() and len(number) < 12 else self._row + 1
-        self._column = 0
-        self._check_excel(self._row, 1)
-
-    def _excel_cell(self, attributes: dict[str, str]) -> None:
-        self._row, self._column = self._place(attributes.get("r", ""))
-        self._check_excel(self._row, self._column)
-        self._check_place(self._row, self._column)
 
     def _place(self, text: str) -> tuple[int, int]:
         """Row and column of a place such as B3; those of the next cell where it has no name."""
@@ -170,36 +163,17 @@ class _Sizes:
             column = 26 * column + ord(letter) - ord("A") + 1
         return int(digits or self._row), column or self._column + 1
 
-    def _check_excel(self, row: int, column: int) -> None:
-        if row > _MOST_ROWS or column > _MOST_COLUMNS:
+    def _check_excel(self, column: int) -> None:
+        if self._row > _MOST_ROWS or column > _MOST_COLUMNS:
             raise ValueError(
                 f"expected at most {_MOST_ROWS:,} rows and {_MOST_COLUMNS:,} columns, got row "
-                f"{row:,} and column {column:,} {self._where}"
+                f"{self._row:,} and column {column:,} {self._where}"
             )
 
-    def _check_place(self, row: int, column: int) -> None:
-        self._last_row = max(self._last_row, row)
-        self._last_column = max(self._last_column, column)
+    def _check_place(self) -> None:
+        self._last_row = max(self._last_row, self._row)
+        self._last_column = max(self._last_column, self._column)
         check_size(self._last_row * self._last_column, self._where)
-
-    def _span(self, attributes: dict[str, str]) -> None:
-        first, _, last = attributes.get("ref", "").partition(":")
-        if last:
-            (top, left), (bottom, right) = self._place(first), self._place(last)
-            self._spanned += max(0, bottom - top + 1) * max(0, right - left + 1)
-            check_size(self._spanned, self._where)
-
-    def _open_table(self, _: dict[str, str]) -> None:
-        self._row = self._last_row = self._last_column = 0
-
-    def _open_row(self, attributes: dict[str, str]) -> None:
-        self._row += _repeated(attributes, "number-rows-repeated")
-        self._column = 0
-
-    def _open_cell(self, attributes: dict[str, str]) -> None:
-        self._column += _repeated(attributes, "number-columns-repeated")
-        if any(name.endswith(":value-type") for name in attributes):
-            self._check_place(self._row, self._column)
 
 
 def _repeated(attributes: dict[str, str], name: str) -> int:

@@ -36,10 +36,9 @@ class Table:
 
     Attributes:
         header: the name of each column.
-        rows: the body, one tuple of cells for each row.
-        table_id: the name of the table in errors and records.
-        document_title: the title of the table's document.
-        context_heading: the heading of the table's section.
+        rows: the body, a tuple of cells for each row.
+        table_id: the table's name in errors and records.
+        document_title, context_heading: the titles of the table's document and section.
         expansions: for each body cell the text that follows its own when it is tokenized, such as
             sentences from the page that it links to; () if no cell has any. It is no part of the
             cell's value: numbers, ranks, histograms and answers only use the rows.
@@ -59,20 +58,27 @@ class Table:
     assumed: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     def __post_init__(self) -> None:
+        where = f"(table '{self.table_id}')"
         for name in ("table_id", "document_title", "context_heading"):
-            _check_text(getattr(self, name), name, f"(table '{self.table_id}')")
+            _check_text(getattr(self, name), name, where)
         object.__setattr__(self, "header", self._texts(self.header, "header"))
         rows = tuple(self._texts(row, f"row {i}") for i, row in enumerate(self.rows))
         object.__setattr__(self, "rows", rows)
         if not self.header:
-            raise ValueError(f"expected at least 1 column, got 0 (table '{self.table_id}')")
+            raise ValueError(f"expected at least 1 column, got 0 {where}")
         if not rows:
+            raise ValueError(f"expected at least 1 row below the header, got 0 {where}")
+        of_row = "expansions of row {}".format
+        expansions = tuple(self._texts(row, of_row(i)) for i, row in enumerate(self.expansions))
+        object.__setattr__(self, "expansions", expansions)
+        if expansions and len(expansions) != len(rows):
             raise ValueError(
-                f"expected at least 1 row below the header, got 0 (table '{self.table_id}')"
+                f"expected expansions of {len(rows)} rows, got {len(expansions)} {where}"
             )
         for i, row in enumerate(rows):
             check_width(row, self.header, f"(table '{self.table_id}', row {i})")
-        self._check_expansions()
+        for i, row in enumerate(expansions):
+            check_width(row, self.header, f"(table '{self.table_id}', {of_row(i)})")
 
     @property
     def expanded_rows(self) -> tuple[tuple[str, ...], ...]:
@@ -123,44 +129,34 @@ class Table:
         header: Sequence[Any] | None = None,
         table_id: str = "table",
     ) -> "Table":
-        """Builds a table from lists of cells. Without a header, the first row is the header.
+        """Builds a table from lists of cells, or dicts that may lack keys of others.
 
-        `Table.of` also takes dicts and data frames.
-
-        Raises:
-            ValueError: as the constructor.
+        Without a header, the first row is the header. `Table.of` also takes data frames. Errors are
+        those of the constructor.
         """
-        from mate_tf.tables.frames import is_frame, of_records
+        from mate_tf.tables.frames import is_frame
 
         if is_frame(rows):
             return cls.of(rows, table_id)
-        body = list(rows)
+        body: Any = list(rows)  # the constructor turns whatever cells hold into text
         if body and all(isinstance(row, Mapping) for row in body):
-            return of_records(body, table_id, header)
+            header = list(header or dict.fromkeys(key for row in body for key in row))
+            body = [[row.get(key) for key in header] for row in body]
+        names: Any = header
         if header is None:
-            header, body = (body[0], body[1:]) if body else ([], [])
-        names: Any = header  # the constructor turns whatever cells hold into text
-        cells: Any = body
-        return cls(names, cells, table_id)
+            names, body = (body[0], body[1:]) if body else ([], [])
+        return cls(names, body, table_id)
 
     @classmethod
     def from_csv(cls, path: str | Path, delimiter: str | None = None) -> "Table":
-        """Reads delimited text, as `read_table` (tables/files.py), which reads files of all kinds.
-
-        Raises:
-            FileNotFoundError, ValueError: as `read_table`.
-        """
+        """Reads delimited text; errors as of `read_table`, which reads files of all kinds."""
         from mate_tf.tables.files import ReadOptions, read_table
 
         return read_table(path, ReadOptions(delimiter=delimiter))
 
     @classmethod
     def from_json_lines(cls, path: str | Path) -> "Table":
-        """Reads JSON Lines, as `read_table` (tables/files.py), which reads files of all kinds.
-
-        Raises:
-            FileNotFoundError, ValueError: as `read_table`.
-        """
+        """Reads JSON Lines; errors as of `read_table`, which reads files of all kinds."""
         from mate_tf.tables.files import read_table
 
         return read_table(path)
@@ -173,7 +169,7 @@ class Table:
             data: a Table; a data frame or series of pandas, polars or pyarrow, whose named or
                 labelled index becomes a column; a dict of columns; a list of dicts or named tuples;
                 a list of rows, the first the header; or the path of a file.
-            table_id: the name of a table that is no file.
+            table_id: the table's name, unless it is a file.
 
         Raises:
             TypeError: for anything else.
@@ -192,35 +188,19 @@ class Table:
 
     def to_pandas(self) -> Any:
         """The table as a pandas.DataFrame of texts; ModuleNotFoundError without pandas."""
-        from mate_tf.tables.frames import to_pandas
+        import pandas
 
-        return to_pandas(self)
+        return pandas.DataFrame(list(self.rows), columns=list(self.header), dtype=object)
 
     def _repr_html_(self) -> str:
         from mate_tf.tables.drawing import table_html
 
         return table_html(self)
 
-    def _check_expansions(self) -> None:
-        expansions = tuple(
-            self._texts(row, f"expansions of row {i}") for i, row in enumerate(self.expansions)
-        )
-        object.__setattr__(self, "expansions", expansions)
-        if expansions and len(expansions) != len(self.rows):
-            raise ValueError(
-                f"expected expansions of {len(self.rows)} rows, got {len(expansions)} "
-                f"(table '{self.table_id}')"
-            )
-        for i, row in enumerate(expansions):
-            check_width(row, self.header, f"(table '{self.table_id}', expansions of row {i})")
-
     def _texts(self, cells: Iterable[Any], where: str) -> tuple[str, ...]:
-        if isinstance(cells, str):
-            raise ValueError(
-                f"expected a list of cells, got the text {cells!r} "
-                f"(table '{self.table_id}', {where})"
-            )
         try:
+            if isinstance(cells, str):
+                raise TypeError(f"expected a list of cells, got the text {cells!r}")
             return tuple(cell_texts(cells))
         except TypeError as error:
             raise ValueError(f"{error} (table '{self.table_id}', {where})") from None
@@ -275,12 +255,12 @@ class Question:
             )
         for name in ("answers", "previous_answers"):
             given = getattr(self, name)
-            if isinstance(given, str):
-                raise ValueError(f"expected a list of answers, got the text {given!r} {where}")
             try:
+                if isinstance(given, str):
+                    raise TypeError(f"expected a list of answers, got the text {given!r}")
                 object.__setattr__(self, name, tuple(cell_texts(given)))
             except TypeError as error:
-                raise ValueError(f"{error} (an answer of question '{self.question_id}')") from None
+                raise ValueError(f"{error} {where}") from None
         for name in ("answer_coordinates", "previous_coordinates"):
             given = getattr(self, name)
             try:
@@ -294,11 +274,8 @@ class Question:
             object.__setattr__(self, "answer_number", _number(self.answer_number, where))
         if self.class_index is not None:
             object.__setattr__(self, "class_index", _class_index(self.class_index, where))
-        object.__setattr__(self, "part_of_speech_tags", tuple(self.part_of_speech_tags))
-        self._check_tags(where)
-
-    def _check_tags(self, where: str) -> None:
-        tags = self.part_of_speech_tags
+        tags = tuple(self.part_of_speech_tags)
+        object.__setattr__(self, "part_of_speech_tags", tags)
         for tag in tags:
             _check_text(tag, "a part-of-speech tag", where)
         try:
@@ -368,16 +345,11 @@ def _num_cells(_: Any, item: Any) -> int:
 def remember(
     make: Callable[[Key], Value], size_of: Callable[[Key, Value], int] = _num_cells
 ) -> Callable[[Key], Value]:
-    """As functools.lru_cache, but it counts cells or tokens and not values.
+    """As functools.lru_cache, but it counts cells or tokens: a few large tables may take gigabytes.
 
-    A cache that counts tables may come to hold gigabytes of large ones. This one forgets what was
-    used longest ago once all values together have more than 4,000,000 cells or tokens. A value
-    counts as 2,000 at least. The latest is always kept.
-
-    Args:
-        make: makes a value of its only argument.
-        size_of: the size of a key and its value, in cells or tokens; by default the cells of the
-            value, a table or what has one.
+    It forgets what was used longest ago once all values together have more than 4,000,000 cells or
+    tokens. A value counts as 2,000 at least. The latest is always kept. `size_of` gives the size of
+    a key and its value, by default the cells of the value, a table or what has one.
     """
     values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
     held = 0

@@ -5,7 +5,7 @@ import csv
 import io
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -14,21 +14,11 @@ from mate_tf.paths import as_path
 # The csv module limits cells to 131,072 characters, for the whole process. Real cells are longer.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
-# Options of json.loads that keep the text of numbers such as 1.50 and 1e5. Some programs write NaN
-# for a missing value, so that it becomes None.
-NUMBERS_AS_WRITTEN: dict[str, Any] = {
-    "parse_int": str,
-    "parse_float": str,
-    "parse_constant": lambda name: None if name == "NaN" else name,
-}
-
 
 def read_text(path: str | Path) -> str:
     """Reads a UTF-8 file, with or without a byte order mark; line ends stay as they are.
 
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it is a directory or not UTF-8.
+    FileNotFoundError if there is no such file, ValueError if it is a directory or not UTF-8.
     """
     with open_bytes(path) as file:
         content = file.read()
@@ -39,11 +29,7 @@ def read_text(path: str | Path) -> str:
 
 
 def stream_lines(path: str | Path) -> Iterator[str]:
-    """Yields each line with its end, one at a time, without holding the whole file.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_text`.
-    """
+    """Yields each line with its end, without holding the whole file; errors as of `read_text`."""
     with open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             try:
@@ -56,21 +42,30 @@ def stream_lines(path: str | Path) -> Iterator[str]:
 def read_csv_rows(path: str | Path, **dialect: Any) -> list[list[str]]:
     """Reads the rows of a delimited file without its blank lines; `dialect` is the csv module's.
 
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: as `read_text`, if quotes do not match, or if rows differ in length.
+    Errors as of `read_text`, and ValueError if quotes do not match or rows differ in length.
     """
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True, **dialect)
-    rows: list[list[str]] = []
+    lines = io.StringIO(read_text(path), newline="")
+    return [row for _, row in _csv_rows(lines, path, dialect)]
+
+
+def _csv_rows(
+    lines: Iterable[str], path: str | Path, dialect: Mapping[str, Any]
+) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank, each with the line where it begins."""
+    reader = csv.reader(lines, strict=True, **dialect)
+    header: list[str] = []
+    line = 1
     try:
-        for row in filter(None, reader):
-            rows.append(row)
-            check_width(row, rows[0], f"(file '{path}', line {reader.line_num})")
+        for row in reader:
+            if row:
+                header = header or row
+                check_width(row, header, f"(file '{path}', line {line})")
+                yield line, row
+            line = reader.line_num + 1  # cells may hold line breaks
     except csv.Error as error:
         raise ValueError(
-            f"expected delimited text, got: {error} (file '{path}', line {reader.line_num})"
+            f"expected delimited text, got: {error} (file '{path}', line {line})"
         ) from None
-    return rows
 
 
 def check_delimiter(delimiter: str) -> None:
@@ -84,33 +79,16 @@ def stream_csv_records(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yields line number and values by column of each row below the header, one at a time.
 
-    Args:
-        path: a delimited file; memory holds one row at a time.
-        columns: those that the header must have.
-        dialect: the csv module's.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: as `read_csv_rows`, and if the header lacks one of `columns`.
+    Errors as of `read_csv_rows`, and ValueError if the header lacks one of `columns`.
     """
-    reader = csv.reader(stream_lines(path), strict=True, **dialect)
-    line = 1  # where a row begins; its cells may hold line breaks
-    try:
-        header = next(filter(None, reader), [])
-        if missing := [name for name in columns if name not in header]:
-            raise ValueError(
-                f"expected the columns {missing}, got {header} (file '{path}', line {line})"
-            )
-        line = reader.line_num + 1
-        for row in reader:
-            if row:
-                check_width(row, header, f"(file '{path}', line {line})")
-                yield line, dict(zip(header, row, strict=True))
-            line = reader.line_num + 1
-    except csv.Error as error:
+    rows = _csv_rows(stream_lines(path), path, dialect)
+    line, header = next(rows, (1, []))
+    if missing := [name for name in columns if name not in header]:
         raise ValueError(
-            f"expected delimited text, got: {error} (file '{path}', line {line})"
-        ) from None
+            f"expected the columns {missing}, got {header} (file '{path}', line {line})"
+        )
+    for line, row in rows:
+        yield line, dict(zip(header, row, strict=True))
 
 
 def check_width(row: Sequence[Any], header: Sequence[Any], where: str) -> None:
@@ -120,42 +98,23 @@ def check_width(row: Sequence[Any], header: Sequence[Any], where: str) -> None:
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Yields number and text of each line that is not blank; memory holds one line at a time.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_text`.
-    """
+    """Yields number and text of each line that is not blank, without holding the whole file."""
     for number, line in enumerate(stream_lines(path), start=1):
         if line.strip():
             yield number, line.rstrip("\r\n")
 
 
-def read_json_values(path: str | Path, **decoding: Any) -> Iterator[tuple[int, Any]]:
-    """Yields line number and value of each line of JSON; blank lines are skipped.
-
-    Args:
-        path: the file.
-        **decoding: options of `json.loads`, such as NUMBERS_AS_WRITTEN.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: as `read_text`, and if a line is not JSON or an object has a key twice.
-    """
+def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
+    """Yields number and value of each line of JSON that is not blank; errors as of `read_json`."""
     for number, line in read_lines(path):
-        yield number, parse_json(line, path, number, **decoding)
+        yield number, parse_json(line, path, number)
 
 
 def parse_json(text: str, path: str | Path, line: int | None = None, **decoding: Any) -> Any:
-    """The JSON value of a text.
+    """The JSON value of a file's text, or of one line of it.
 
-    Args:
-        text: the value.
-        path: its file in errors.
-        line: the line of the file that it is; None for the whole file.
-        **decoding: options of `json.loads`, such as NUMBERS_AS_WRITTEN.
-
-    Raises:
-        ValueError: if it is not JSON or an object has a key twice.
+    `decoding` are options of `json.loads`. ValueError, which names file and line, if it is not JSON
+    or an object has a key twice.
     """
     try:
         return json.loads(text, object_pairs_hook=_unique_keys, **decoding)
@@ -167,18 +126,9 @@ def parse_json(text: str, path: str | Path, line: int | None = None, **decoding:
     raise ValueError(f"expected valid JSON, got: {reason} {where}")
 
 
-def read_json(path: str | Path, **decoding: Any) -> Any:
-    """Reads a file that holds one JSON value.
-
-    Args:
-        path: the file.
-        **decoding: options of `json.loads`, such as NUMBERS_AS_WRITTEN.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: as `read_text`, and if it is not JSON or an object has a key twice.
-    """
-    return parse_json(read_text(path), path, **decoding)
+def read_json(path: str | Path) -> Any:
+    """Reads a file that holds one JSON value; errors as of `read_text` and `parse_json`."""
+    return parse_json(read_text(path), path)
 
 
 @contextlib.contextmanager
@@ -186,11 +136,8 @@ def complete_text_file(path: str | Path, errors: str = "strict") -> Iterator[Tex
     """Yields a UTF-8 file to write to, which replaces an older one once it is complete.
 
     A killed process leaves a file that ends in ".unfinished", which nothing reads. A device or a
-    pipe is written to directly. Of a link, the file that it leads to is replaced.
-
-    Args:
-        path: the file.
-        errors: what to do with half a surrogate pair, which UTF-8 cannot hold; see `open`.
+    pipe is written to directly. Of a link, the file that it leads to is replaced. `errors`, as of
+    `open`, is what to do with half a surrogate pair, which UTF-8 cannot hold.
     """
     path = as_path(path)
     options: dict[str, Any] = {"encoding": "utf-8", "errors": errors, "newline": "\n"}

@@ -33,37 +33,22 @@ class Date(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """All readings of a cell; None where it cannot be read so.
+    """All readings of a cell; None where it cannot be read so."""
 
-    Attributes:
-        text: the cell in plain characters; "" if it has no value ("n/a", "-", "#DIV/0!").
-        point, comma: the number, if a point or if a comma is the decimal sign.
-        unit: the number's unit: a sign of a currency, "%", or what follows the number.
-        power: the power of ten that a word beside the number means, as 3 for "5 thousand".
-        factor: the power of ten that the unit may mean, as 6 for the "m" of "5 m".
-        date: the date, if its order of day and month is certain or usual.
-        day_first, month_first: of a date in numbers, if the day or if the month comes first.
-        zone: how many seconds the date's clock is ahead of UTC.
-        clock: hours, minutes and seconds, or two numbers that may be either pair of these.
-        is_time: whether the clock can only be a time of day ("10:30 am").
-        duration: seconds of a length of time in words ("1h 30m").
-        is_year: whether the number is one that can be a year.
-    """
-
-    text: str
-    point: float | None = None
-    comma: float | None = None
-    unit: str = ""
-    power: int = 0
-    factor: int = 0
-    date: Date | None = None
-    day_first: Date | None = None
-    month_first: Date | None = None
-    zone: float | None = None
-    clock: tuple[float, ...] = ()
-    is_time: bool = False
-    duration: float | None = None
-    is_year: bool = False
+    text: str  # the cell in plain characters; "" if it has no value ("n/a", "-", "#DIV/0!")
+    point: float | None = None  # the number, if a point is the decimal sign
+    comma: float | None = None  # the same for a comma
+    unit: str = ""  # a sign of a currency, "%", or what follows the number
+    power: int = 0  # the power of ten that a word beside the number means: 3 for "5 thousand"
+    factor: int = 0  # the power of ten that the unit may mean: 6 for the "m" of "5 m"
+    date: Date | None = None  # if its order of day and month is certain or usual
+    day_first: Date | None = None  # of a date in numbers, if the day comes first
+    month_first: Date | None = None  # the same for the month
+    zone: float | None = None  # how many seconds the date's clock is ahead of UTC
+    clock: tuple[float, ...] = ()  # hours, minutes and seconds, or two numbers of either pair
+    is_time: bool = False  # whether the clock can only be a time of day ("10:30 am")
+    duration: float | None = None  # seconds of a length of time in words ("1h 30m")
+    is_year: bool = False  # whether the number is one that can be a year
 
     @property
     def is_open(self) -> bool:
@@ -73,7 +58,10 @@ class Cell(NamedTuple):
 
 _NUMBER = re.compile(notations.NUMBER)
 _RAISED = str.maketrans(notations.RAISED)
-_SEPARATORS, _DOTS = re.compile(r"[,' ]"), re.compile(r"[.' ]")
+_BY_DECIMAL = {  # the decimal sign: what numbers are, and what separates their groups
+    ".": (notations.POINT_DIGITS, re.compile(r"[,' ]")),
+    ",": (notations.COMMA_DIGITS, re.compile(r"[.' ]")),
+}
 _PART_OF_DURATION = re.compile(
     rf"(\d+(?:[.,]\d+)?) ?({notations.any_of(notations.SECONDS)})(?![^\W\d_])[., ]*(?:and )?"
 )
@@ -159,7 +147,7 @@ def _number(text: str) -> Cell:
     is_negative = bool(opened) or any("+" not in sign for sign in signs)
     point, comma = (
         -value if value is not None and is_negative else value
-        for value in (_point_number(digits, factor), _comma_number(digits, factor))
+        for value in (_read_digits(digits, factor, decimal) for decimal in ".,")
     )
     is_year = is_plain and len(digits) == 4 and int(digits) in notations.YEARS
     return Cell(text, point, comma, unit, factor, weak_factor, is_year=is_year)
@@ -195,17 +183,12 @@ def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
     return unit, factor, weak_factor
 
 
-def _point_number(digits: str, power: int) -> float | None:
+def _read_digits(digits: str, power: int, decimal: str) -> float | None:
+    """The number that digits are with this decimal sign."""
+    pattern, others = _BY_DECIMAL[decimal]
     for text in (digits, digits.rstrip(".,")):
-        if notations.POINT_DIGITS.fullmatch(text):
-            return float(with_power(_SEPARATORS.sub("", text), power))
-    return None
-
-
-def _comma_number(digits: str, power: int) -> float | None:
-    for text in (digits, digits.rstrip(".,")):
-        if notations.COMMA_DIGITS.fullmatch(text):
-            return float(with_power(_DOTS.sub("", text).replace(",", "."), power))
+        if pattern.fullmatch(text):
+            return float(with_power(others.sub("", text).replace(decimal, "."), power))
     return None
 
 
@@ -220,21 +203,19 @@ def with_power(digits: str, power: int) -> str:
 def _valid(year: str, month: str, day: str, time: str) -> Date | None:
     """A date of the texts of its parts; None if there is no such day or time."""
     seconds = _seconds_of_day(time)
-    number = notations.MONTH_NUMBERS.get(month) or int(month or 1)
-    try:
-        date = datetime.date(_full_year(year or "2000"), number, int(day or 1))
-    except ValueError:
-        return None
     if seconds == -1.0:
+        return None
+    number = notations.MONTH_NUMBERS.get(month) or int(month or 1)
+    full_year = int(year.removeprefix("'") or 2000)
+    if year and len(year) != 4:
+        full_year += 2000 if full_year < 69 else 1900
+    try:
+        date = datetime.date(full_year, number, int(day or 1))
+    except ValueError:
         return None
     return Date(
         date.year if year else None, number if month else None, date.day if day else None, seconds
     )
-
-
-def _full_year(text: str) -> int:
-    year = int(text.removeprefix("'"))
-    return year if len(text) == 4 else 2000 + year if year < 69 else 1900 + year
 
 
 def _seconds_of_day(text: str) -> float | None:
@@ -287,14 +268,13 @@ def _date(text: str) -> Cell | None:
             order, year, month, day, time = found.expand(fields).split(notations.BAR)
             zone = _zone(time)
             if order in ("", "w"):
-                read = _of_week if order else _valid
-                date = read(year, month, day, time)
+                date = (_of_week if order else _valid)(year, month, day, time)
                 return Cell(text, date=date, zone=zone) if date else None
             first, second = _valid(year, month, day, time), _valid(year, day, month, time)
-            is_open = order == "?" and first is not None and second is not None
-            date = None if is_open else first or second
-            is_date = first is not None or second is not None
-            return Cell(text, None, None, "", 0, 0, date, first, second, zone) if is_date else None
+            if not (first or second):
+                return None
+            date = None if order == "?" and first and second else first or second
+            return Cell(text, date=date, day_first=first, month_first=second, zone=zone)
     return None
 
 
@@ -311,10 +291,8 @@ def _clock(text: str) -> Cell | None:
     found = notations.LENGTH.fullmatch(text)
     if not found or int(found["b"]) > 59 or int(found["c"] or 0) > 59:
         return None
-    parts = [float(found["a"]), float(found["b"])]
-    if found["c"]:
-        parts.append(float(found["c"]))
-    parts[-1] += float(f"0.{found['d']}") if found["d"] else 0.0
+    parts = [float(part) for part in found.group("a", "b", "c") if part]
+    parts[-1] += float(f"0.{found['d'] or 0}")
     if found["sign"] and found["sign"] != "+":
         parts = [-part for part in parts]
     return Cell(text, clock=tuple(parts))

@@ -320,7 +320,7 @@ def counted_corner(tokens, budget, max_columns, max_rows, rng):
 
 @given(SOME_ROWS, st.integers(0, 60), st.integers(1, 6), st.integers(1, 9), st.integers(0, 9))
 def test_corner_equals_the_definition(wordpiece, rows, budget, max_columns, max_rows, seed):
-    tokens = tokenize_table(wordpiece, Table.from_rows(rows))
+    tokens = tokenize_table(wordpiece, CONFIG, Table.from_rows(rows))
     generators = random.Random(seed), random.Random(seed)
     actual = masked_lm.draw_corner(tokens, budget, max_columns, max_rows, generators[0])
     expected = counted_corner(tokens, budget, max_columns, max_rows, generators[1])
@@ -339,7 +339,7 @@ def test_corner_of_a_huge_table_is_found(wordpiece, shape):
         "long": [["a"]] * 10_000,
         "long cell": [["a", "a"], ["a", "a " * 100_000]],
     }[shape]
-    tokens = tokenize_table(wordpiece, Table.from_rows(rows))
+    tokens = tokenize_table(wordpiece, CONFIG, Table.from_rows(rows))
     kept = masked_lm.draw_corner(tokens, 500, 10_000, 10_000, random.Random(0))
     assert 2 <= kept.sum() <= 500
 

@@ -17,6 +17,7 @@ MIXED = pd.DataFrame({"a": [1, None], "b": ["x", None], "d": [pd.Timestamp("2024
 SALES = pd.DataFrame({"region": ["N", "N", "S"], "sales": [1, 2, 3]})
 DAYS = pd.date_range("2024-01-05", periods=2)
 BY_YEAR = SALES.assign(year=[1, 2, 1]).groupby(["region", "year"]).sum()
+SINGLE = [pd.DataFrame({k: [0.1, None]}, dtype=k) for k in ("float16", "float32", "Float32")]
 OF_NUMPY = [["t"], [np.datetime64("2024-01-05")], [np.timedelta64(90, "m")]]
 
 
@@ -28,6 +29,7 @@ OF_NUMPY = [["t"], [np.datetime64("2024-01-05")], [np.timedelta64(90, "m")]]
     (SALES.set_index(pd.Index(["x", "y", "z"]))[:1], ",region,sales|x,N,1"),
     (SALES[SALES.sales > 2], "region,sales|S,3"),  # what is left of a numbered index
     (pd.DataFrame([[1, 2]], columns=["a", "a"]), "a,a|1,2"),
+    (pd.concat(SINGLE, axis=1), "float16,float32,Float32|0.1,0.1,0.1|,,"),
     (pd.DataFrame({"t": [pd.Timedelta("1h"), pd.NaT]}), "t|1:00:00|"),
     (BY_YEAR, "region,year,sales|N,1,1|N,2,2|S,1,3"),
     (pd.DataFrame({"v": [1, 2]}, index=DAYS), ",v|2024-01-05,1|2024-01-06,2"),
@@ -74,6 +76,8 @@ def test_what_holds_no_table_is_refused_and_a_table_goes_back_and_shows_itself()
         Table.of({"a": 1})
     with pytest.raises(ValueError, match="expected columns of the same length, got 'a': 1"):
         Table.of({"a": [1], "b": [1, 2]})
+    with pytest.raises(ValueError, match="expected at least 1 row"):
+        Table.of(pd.DataFrame({"a": []}))
     with pytest.raises(FileNotFoundError, match=r"expected a file at 'none\.csv', found none"):
         Table.of("none.csv")
     table = Table.of(YEARS)

@@ -1,18 +1,17 @@
 """Files of a few bytes that say they hold very much."""
 
 import gzip
-import io
 import json
-import zipfile
 
 import pytest
 
 from mate_tf.tables.files import read_content
 from mate_tf.tables.sheet_sizes import check_archive, check_in_a_trial
 from tests.small import cases
-from tests.tables.workbooks import opendocument
+from tests.tables import workbooks
+from tests.tables.workbooks import SHEET, opendocument, unzipped, zipped
 
-openpyxl = pytest.importorskip("openpyxl", reason="the extra formats is not installed")
+pytest.importorskip("openpyxl", reason="the extra formats is not installed")
 
 _SPACE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _ROWS = "".join(f'<row r="{row}"><c><v>{row}</v></c><c><v>2</v></c></row>' for row in (1, 2, 3))
@@ -26,16 +25,10 @@ def workbook(
     rows: str = _ROWS, after: str = "", before: str = "", encoding: str = "utf-8"
 ) -> bytes:
     """A workbook of Excel with these parts of its sheet."""
-    empty, changed = io.BytesIO(), io.BytesIO()
-    openpyxl.Workbook().save(empty)
+    columns, rest = (after, "") if after.startswith("<cols") else ("", after)
     sheet = f'<?xml version="1.0" encoding="{encoding}"?>{before}<worksheet xmlns="{_SPACE}">'
-    sheet += f"{after if after.startswith('<cols') else ''}<sheetData>{rows}</sheetData>"
-    sheet += f"{'' if after.startswith('<cols') else after}</worksheet>"
-    with zipfile.ZipFile(empty) as old, zipfile.ZipFile(changed, "w", 8) as new:
-        for part in old.infolist():
-            is_sheet = part.filename == "xl/worksheets/sheet1.xml"
-            new.writestr(part, sheet.encode(encoding) if is_sheet else old.read(part))
-    return changed.getvalue()
+    sheet += f"{columns}<sheetData>{rows}</sheetData>{rest}</worksheet>"
+    return zipped(**unzipped(workbooks.workbook([])) | {SHEET: sheet.encode(encoding)})
 
 
 def spreadsheet(rows: str) -> bytes:

@@ -4,17 +4,16 @@ import io
 import zipfile
 from typing import Any
 
+SHEET = "xl/worksheets/sheet1.xml"  # the first of a workbook of Excel
 
-def workbook(rows, hidden=(), merged=(), formats=(), wide=(), title="Sheet", more=()) -> bytes:
-    """A workbook of Excel.
 
-    Args:
-        rows: of the first sheet.
-        hidden, wide: the numbers of rows and the letters of columns that are hidden.
-        merged: ranges of cells.
-        formats: cells, each with its number format.
-        title: of the first sheet.
-        more: the titles and rows of sheets after it.
+def workbook(
+    rows, hidden=(), merged=(), formats=(), hidden_columns=(), title="Sheet", more=()
+) -> bytes:
+    """A workbook of Excel: the rows and the title of its first sheet, and those of `more` sheets.
+
+    In the first, rows and columns may be hidden, ranges of cells merged, and cells may have number
+    formats.
     """
     import openpyxl
 
@@ -26,7 +25,7 @@ def workbook(rows, hidden=(), merged=(), formats=(), wide=(), title="Sheet", mor
             of_sheet.append(row)
     for row in hidden:
         sheet.row_dimensions[row].hidden = True
-    for letter in wide:
+    for letter in hidden_columns:
         sheet.column_dimensions[letter].hidden = True
     for cells in merged:
         sheet.merge_cells(cells)
@@ -69,3 +68,9 @@ def zipped(**members: str | bytes) -> bytes:
         for name, text in members.items():
             archive.writestr(name, text)
     return content.getvalue()
+
+
+def unzipped(content: bytes) -> dict[str, bytes]:
+    """The members of a zip archive."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
